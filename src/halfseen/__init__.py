@@ -1,0 +1,102 @@
+"""Linear bandits for options you only half see.
+
+The public names, each imported when it is first used: `import halfseen` itself costs nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ArchiveError": "errors",
+    "HalfseenError": "errors",
+    "HorizonReachedError": "errors",
+    "InvalidInputError": "errors",
+    "InvalidRewardError": "errors",
+    "InvalidSettingError": "errors",
+    "InvalidSlateError": "errors",
+    "UnidentifiableError": "errors",
+    "UnknownDecisionError": "errors",
+    "Decision": "values",
+    "Slate": "values",
+    "ConstantThreshold": "core.rank",
+    "FixedRank": "core.rank",
+    "PaperThreshold": "core.rank",
+    "PracticalThreshold": "core.rank",
+    "Replay": "core.replay",
+    "AmbientOful": "policies.ambient",
+    "Policy": "policies.base",
+    "load": "policies.registry",
+    "TofuPov": "policies.tofu",
+    "Uniform": "policies.uniform",
+    "LowRankWorld": "worlds.lowrank",
+    "play": "simulation.runner",
+}
+
+__all__ = [  # noqa: PLE0604
+    "AmbientOful",
+    "ArchiveError",
+    "ConstantThreshold",
+    "Decision",
+    "FixedRank",
+    "HalfseenError",
+    "HorizonReachedError",
+    "InvalidInputError",
+    "InvalidRewardError",
+    "InvalidSettingError",
+    "InvalidSlateError",
+    "LowRankWorld",
+    "PaperThreshold",
+    "Policy",
+    "PracticalThreshold",
+    "Replay",
+    "Slate",
+    "TofuPov",
+    "UnidentifiableError",
+    "Uniform",
+    "UnknownDecisionError",
+    "load",
+    "play",
+]
+
+if TYPE_CHECKING:
+    from halfseen.core.rank import (
+        ConstantThreshold,
+        FixedRank,
+        PaperThreshold,
+        PracticalThreshold,
+    )
+    from halfseen.core.replay import Replay
+    from halfseen.errors import (
+        ArchiveError,
+        HalfseenError,
+        HorizonReachedError,
+        InvalidInputError,
+        InvalidRewardError,
+        InvalidSettingError,
+        InvalidSlateError,
+        UnidentifiableError,
+        UnknownDecisionError,
+    )
+    from halfseen.policies.ambient import AmbientOful
+    from halfseen.policies.base import Policy
+    from halfseen.policies.registry import load
+    from halfseen.policies.tofu import TofuPov
+    from halfseen.policies.uniform import Uniform
+    from halfseen.simulation.runner import play
+    from halfseen.values import Decision, Slate
+    from halfseen.worlds.lowrank import LowRankWorld
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        from importlib import import_module
+
+        value = getattr(import_module(f"halfseen.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'halfseen' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

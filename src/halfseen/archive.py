@@ -1,0 +1,119 @@
+"""Saved state: one zip file of plain arrays and one JSON text, never pickle.
+
+A state is a tree of dicts and lists with numbers, strings, None and arrays as leaves. Arrays go to
+entries of their own and are named in the JSON text by position. The same state gives the same
+bytes.
+"""
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfseen.errors import ArchiveError
+
+FORMAT = 1
+_TEXT = "halfseen.json"
+_ARRAY = "$array"
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes
+
+
+def write(path: str | os.PathLike[str], tree: dict[str, Any]) -> None:
+    """Write a state so that the file is either the new one or, after a failure, the old one."""
+    target = Path(path)
+    content = to_bytes(tree)
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".saving-", delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the state in a file.
+
+    Raises
+    ------
+    ArchiveError
+        The file is damaged, truncated, something else, or from a newer version.
+    """
+    return from_bytes(Path(path).read_bytes(), str(path))
+
+
+def to_bytes(tree: dict[str, Any]) -> bytes:
+    """Return a state as the bytes of an archive."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    text = json.dumps({"format": FORMAT, "state": _pack(tree, arrays)}, allow_nan=False, indent=1)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(zipfile.ZipInfo(_TEXT, _EPOCH), text)
+        for index, array in enumerate(arrays):
+            entry = io.BytesIO()
+            np.lib.format.write_array(entry, array, allow_pickle=False)
+            archive.writestr(
+                zipfile.ZipInfo(f"{index}.npy", _EPOCH), entry.getvalue(), zipfile.ZIP_DEFLATED
+            )
+    return buffer.getvalue()
+
+
+def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
+    """Return the state in the bytes of an archive; `name` is for the error message."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            head = json.loads(archive.read(_TEXT))
+            version = head["format"]
+            if not isinstance(version, int) or version > FORMAT:
+                raise ArchiveError(
+                    f"{name} has format {version}, newer than {FORMAT}: upgrade halfseen to read it"
+                )
+            tree = _unpack(head["state"], archive)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        KeyError,
+        IndexError,
+        ValueError,
+        TypeError,
+        EOFError,
+        NotImplementedError,
+        OSError,
+    ) as error:
+        raise ArchiveError(
+            f"{name} is not a complete halfseen archive ({type(error).__name__}: {error}): "
+            "restore it from a copy or save again"
+        ) from None
+    if not isinstance(tree, dict):
+        raise ArchiveError(f"{name} is not a halfseen archive: its state is not a mapping")
+    return tree
+
+
+def _pack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    if isinstance(node, np.ndarray):
+        arrays.append(node)
+        return {_ARRAY: len(arrays) - 1}
+    if isinstance(node, dict):
+        return {str(key): _pack(child, arrays) for key, child in node.items()}
+    if isinstance(node, list | tuple):
+        return [_pack(child, arrays) for child in node]
+    return node
+
+
+def _unpack(node: Any, archive: zipfile.ZipFile) -> Any:
+    if isinstance(node, dict):
+        if _ARRAY in node:
+            entry = io.BytesIO(archive.read(f"{node[_ARRAY]}.npy"))
+            return np.lib.format.read_array(entry, allow_pickle=False)
+        return {key: _unpack(child, archive) for key, child in node.items()}
+    if isinstance(node, list):
+        return [_unpack(child, archive) for child in node]
+    return node

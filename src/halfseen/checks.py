@@ -1,0 +1,88 @@
+"""The one place that phrases range errors: what, range, value got."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+from halfseen.errors import InvalidSettingError
+
+
+def interval(low: float, high: float, low_open: bool = False, high_open: bool = False) -> str:
+    """Return an interval in mathematical notation.
+
+    >>> interval(0, 1, low_open=True)
+    '(0, 1]'
+    """
+    left = "(" if low_open or math.isinf(low) else "["
+    right = ")" if high_open or math.isinf(high) else "]"
+    return f"{left}{low:g}, {high:g}{right}"
+
+
+def real(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    low_open: bool = False,
+    high_open: bool = False,
+) -> float:
+    """Return `value` as a float if it is a finite real number in the interval.
+
+    >>> real("theta_bound", 2, 0)
+    2.0
+    >>> real("growth", 1, 1, low_open=True)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: growth must be in (1, inf), got 1
+    """
+    where = interval(low, high, low_open, high_open)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidSettingError(f"{name} must be a number in {where}, got {value!r}")
+    number = float(value)
+    above = number > low if low_open else number >= low
+    below = number < high if high_open else number <= high
+    if not (math.isfinite(number) and above and below):
+        raise InvalidSettingError(f"{name} must be in {where}, got {value!r}")
+    return number
+
+
+def probability(name: str, value: Any) -> float:
+    """Return `value` as a float if it lies in (0, 1].
+
+    >>> probability("observe_prob", 1.4)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: observe_prob must be in (0, 1], got 1.4
+    """
+    return real(name, value, 0.0, 1.0, low_open=True)
+
+
+def failure_prob(name: str, value: Any) -> float:
+    """Return `value` as a float if it lies in (0, 1)."""
+    return real(name, value, 0.0, 1.0, low_open=True, high_open=True)
+
+
+def integer(name: str, value: Any, low: int | None = None, high: int | None = None) -> int:
+    """Return `value` as an int if it is a whole number in the range; 3.0 and True are not.
+
+    >>> integer("dim", 0, 1)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: dim must be an integer in [1, inf), got 0
+    """
+    where = interval(-math.inf if low is None else low, math.inf if high is None else high)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or (low is not None and value < low) or (high is not None and value > high):
+        raise InvalidSettingError(f"{name} must be an integer in {where}, got {value!r}")
+    return int(value)
+
+
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """Return `value` if it is one of the allowed words.
+
+    >>> one_of("replay", "all", ("none", "full"))
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: replay must be one of 'none', 'full', got 'all'
+    """
+    if not isinstance(value, str) or value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        raise InvalidSettingError(f"{name} must be one of {words}, got {value!r}")
+    return value

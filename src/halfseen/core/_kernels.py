@@ -1,0 +1,191 @@
+"""Compiled inner loops: one call per round instead of one per arm.
+
+Nothing here validates or raises: callers hand over C-contiguous arrays of the right shape, and get
+back a number that says what happened. Signatures are explicit, so that everything compiles once,
+at import, and is cached; inputs are typed read-only, which accepts writeable arrays too.
+
+A ridge regression is carried as the upper triangular `factor` R with R'R = V and the whitened
+response `white` w = R'⁻¹Σzr. With u = R'⁻¹z, the estimate of a point is u·w and its squared width
+‖u‖², so that one forward substitution gives both.
+"""
+
+import numpy as np
+from numba import njit
+from numba.types import Array, UniTuple, boolean, float64, int64
+
+_in_1 = Array(float64, 1, "C", readonly=True)
+_in_2 = Array(float64, 2, "C", readonly=True)
+_mask_1 = Array(boolean, 1, "C", readonly=True)
+_mask_2 = Array(boolean, 2, "C", readonly=True)
+_out_1 = float64[::1]
+_out_2 = float64[:, ::1]
+
+# A pivot this small against its diagonal entry is rounding: the arm is not identified.
+_PIVOT_TOLERANCE = 1e-12
+
+
+@njit(boolean(_in_2, _in_1, _mask_1, float64, _out_2, _out_1), cache=True)
+def _solve_arm(basis, values, mask, ridge, gram, latent):
+    """Solve (U_Ω'U_Ω + ρI) a = U_Ω'x_Ω and write (1 + ρ)a = U'x̂; False if not identified."""
+    dim, rank = basis.shape
+    gram[:] = 0.0
+    latent[:] = 0.0
+    for j in range(dim):
+        if mask[j]:
+            x = values[j]
+            for a in range(rank):
+                u = basis[j, a]
+                latent[a] += u * x
+                for b in range(rank):
+                    gram[a, b] += u * basis[j, b]
+    # Cholesky in the lower triangle, forward and back substitution in place.
+    for a in range(rank):
+        diagonal = gram[a, a] + ridge
+        pivot = diagonal
+        for c in range(a):
+            pivot -= gram[a, c] * gram[a, c]
+        if pivot <= _PIVOT_TOLERANCE * diagonal:
+            return False
+        pivot = np.sqrt(pivot)
+        gram[a, a] = pivot
+        for b in range(a + 1, rank):
+            entry = gram[b, a]
+            for c in range(a):
+                entry -= gram[b, c] * gram[a, c]
+            gram[b, a] = entry / pivot
+        rest = latent[a]
+        for c in range(a):
+            rest -= gram[a, c] * latent[c]
+        latent[a] = rest / pivot
+    for a in range(rank - 1, -1, -1):
+        rest = latent[a]
+        for b in range(a + 1, rank):
+            rest -= gram[b, a] * latent[b]
+        latent[a] = rest / gram[a, a]
+    for a in range(rank):
+        latent[a] *= 1.0 + ridge
+    return True
+
+
+@njit(int64(_in_2, _in_2, _mask_2, float64, _out_2, boolean[::1]), cache=True)
+def coordinates(basis, values, mask, ridge, latent, identified):
+    """Write the latent coordinates of all arms and which are identified; return how many not."""
+    n_arms, rank = latent.shape
+    gram = np.empty((rank, rank))
+    missed = 0
+    for arm in range(n_arms):
+        identified[arm] = _solve_arm(basis, values[arm], mask[arm], ridge, gram, latent[arm])
+        if not identified[arm]:
+            latent[arm, :] = 0.0
+            missed += 1
+    return missed
+
+
+@njit(UniTuple(float64, 2)(_in_2, _in_1, _out_1), cache=True)
+def _whiten(factor, white, point):
+    """Return estimate and squared width of `point`, which is overwritten by R'⁻¹ point."""
+    dim = point.shape[0]
+    estimate = 0.0
+    square = 0.0
+    for i in range(dim):
+        u = point[i] / factor[i, i]
+        estimate += u * white[i]
+        square += u * u
+        for k in range(i + 1, dim):
+            point[k] -= u * factor[i, k]
+    return estimate, square
+
+
+@njit(int64(_out_2), cache=True)
+def _best(parts):
+    """Return the index of the largest score; ties go to the lowest index."""
+    best = 0
+    for arm in range(1, parts.shape[1]):
+        if parts[0, arm] > parts[0, best]:
+            best = arm
+    return best
+
+
+@njit(int64(_in_2, _in_1, _in_2, float64, _out_2), cache=True)
+def score(factor, white, points, radius, parts):
+    """Write score, estimate and width of every point; return the best one."""
+    rest = points.copy()
+    n_points, dim = points.shape
+    parts[:] = 0.0
+    # Rows of the factor outside, points inside: the factor is read once, however many points.
+    for i in range(dim):
+        for a in range(n_points):
+            u = rest[a, i] / factor[i, i]
+            if u != 0.0:
+                parts[1, a] += u * white[i]
+                parts[2, a] += u * u
+                for k in range(i + 1, dim):
+                    rest[a, k] -= u * factor[i, k]
+    for a in range(n_points):
+        parts[2, a] = radius * np.sqrt(parts[2, a])
+        parts[0, a] = parts[1, a] + parts[2, a]
+    return _best(parts)
+
+
+@njit(int64(_in_2, _in_2, _mask_2, float64, _in_2, _in_1, float64, _out_2), cache=True)
+def score_arms(basis, values, mask, ridge, factor, white, radius, parts):
+    """Latent coordinates and scores of a whole slate; −1 − arm if that arm is not identified."""
+    rank = basis.shape[1]
+    gram = np.empty((rank, rank))
+    latent = np.empty(rank)
+    for arm in range(values.shape[0]):
+        if not _solve_arm(basis, values[arm], mask[arm], ridge, gram, latent):
+            return -1 - arm
+        estimate, square = _whiten(factor, white, latent)
+        width = radius * np.sqrt(square)
+        parts[0, arm] = estimate + width
+        parts[1, arm] = estimate
+        parts[2, arm] = width
+    return _best(parts)
+
+
+@njit(float64(_out_2, _out_1, _out_2, _out_1, _in_1, float64), cache=True)
+def update(gram, response, factor, white, point, reward):
+    """Add one sample in place (upper triangle of the gram); return the growth of log det V.
+
+    The factor turns by one Givens rotation per row, which also turns the response: no inverse, no
+    cancellation, and the determinant grows by the product of the squared ratios of the diagonal.
+    """
+    dim = point.shape[0]
+    rest = point.copy()
+    for i in range(dim):
+        z = point[i]
+        if z != 0.0:
+            response[i] += reward * z
+            for k in range(i, dim):
+                gram[i, k] += z * point[k]
+    growth = 1.0
+    for i in range(dim):
+        if rest[i] != 0.0:
+            diagonal = factor[i, i]
+            norm = np.sqrt(diagonal * diagonal + rest[i] * rest[i])
+            cosine = diagonal / norm
+            sine = rest[i] / norm
+            growth *= norm / diagonal
+            factor[i, i] = norm
+            for k in range(i + 1, dim):
+                old = factor[i, k]
+                factor[i, k] = cosine * old + sine * rest[k]
+                rest[k] = cosine * rest[k] - sine * old
+            old = white[i]
+            white[i] = cosine * old + sine * reward
+            reward = cosine * reward - sine * old
+    return 2.0 * np.log(growth)
+
+
+@njit(
+    float64(_in_2, _in_1, _mask_1, float64, _out_2, _out_1, _out_2, _out_1, float64), cache=True
+)
+def learn_arm(basis, values, mask, ridge, gram, response, factor, white, reward):
+    """Latent coordinates of one arm and their update; −1 if the arm is not identified."""
+    rank = basis.shape[1]
+    scratch = np.empty((rank, rank))
+    latent = np.empty(rank)
+    if not _solve_arm(basis, values, mask, ridge, scratch, latent):
+        return -1.0
+    return update(gram, response, factor, white, latent, reward)

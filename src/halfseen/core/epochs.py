@@ -1,0 +1,87 @@
+"""When epochs start, and how the failure probability is shared among them."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from halfseen import checks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochSchedule:
+    """Rounds 1 … burn_in, then epochs that start at τ₀ = burn_in + 1 and grow by a factor.
+
+    τ_{e+1} = max(τ_e + 1, ⌈g·τ_e⌉); g = 2 in the paper. Everything here is a function of the round
+    alone.
+
+    Parameters
+    ----------
+    burn_in : int
+        At least 1.
+    growth : float
+        g > 1.
+
+    Examples
+    --------
+    >>> schedule = EpochSchedule(burn_in=30)
+    >>> schedule.starts(400)
+    [31, 62, 124, 248]
+    >>> [schedule.epoch_at(round) for round in (30, 31, 61, 62)]
+    [-1, 0, 0, 1]
+
+    Notes
+    -----
+    Paper: alg:bandits
+    """
+
+    burn_in: int
+    growth: float = 2.0
+
+    def __post_init__(self) -> None:
+        checks.integer("burn_in", self.burn_in, 1)
+        checks.real("growth", self.growth, 1.0, low_open=True)
+
+    def next_start(self, start: int) -> int:
+        """Return the start of the epoch after the one that starts at `start`."""
+        return max(start + 1, math.ceil(self.growth * start))
+
+    def starts(self, horizon: int) -> list[int]:
+        """Return the starts of all epochs up to and including round `horizon`."""
+        return [start for start, _ in self._until(horizon)]
+
+    def epoch_at(self, round: int) -> int:
+        """Return the index of the epoch that `round` lies in, −1 during burn-in."""
+        return len(self.starts(round)) - 1
+
+    def rounds(self, epoch: int, horizon: int) -> range:
+        """Return the rounds of an epoch up to the horizon, empty if it starts later."""
+        for index, (start, stop) in enumerate(self._until(horizon)):
+            if index == epoch:
+                return range(start, min(stop, horizon + 1))
+        return range(0)
+
+    def failure_prob(self, total: float, epoch: int, horizon: int | None) -> float:
+        """Return δ_e, the share of the failure probability that an epoch may use up.
+
+        With a horizon δ_e = δ / (2·number of epochs), where for g = 2 that number is the paper's
+        bound ⌈log₂ T⌉ + 2, whatever the burn-in. Without one δ_e = δ / (2(e + 1)(e + 2)), which
+        sums to δ/2 over any number of epochs.
+
+        Examples
+        --------
+        >>> schedule = EpochSchedule(burn_in=30)
+        >>> schedule.failure_prob(0.05, 0, 400) == 0.05 / 22
+        True
+        """
+        if horizon is None:
+            return total / (2.0 * (epoch + 1) * (epoch + 2))
+        if self.growth == 2.0:
+            return total / (2.0 * (math.ceil(math.log2(horizon)) + 2))
+        return total / (2.0 * max(1, len(self.starts(horizon))))
+
+    def _until(self, horizon: int) -> Iterator[tuple[int, int]]:
+        start = self.burn_in + 1
+        while start <= horizon:
+            stop = self.next_start(start)
+            yield start, stop
+            start = stop

@@ -1,0 +1,104 @@
+"""Latent coordinates of half-seen arms in a frozen basis."""
+
+import numpy as np
+
+from halfseen.core import _kernels
+from halfseen.errors import UnidentifiableError
+from halfseen.values import BoolArray, FloatArray, Slate
+
+
+def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
+    """Return U'x̂ of every arm, where x̂ keeps what is seen and fills in the rest.
+
+    With G = U_Ω'U_Ω, b = U_Ω'x_Ω and (G + ρI)a = b, seen entries contribute b and filled ones
+    (I − G)a, so that U'x̂ = b + (I − G)a = (1 + ρ)a: the filled vector is never built.
+
+    Parameters
+    ----------
+    basis : ndarray, shape (dim, rank)
+        Orthonormal columns.
+    slate : Slate
+    ridge : float
+        ρ ≥ 0. The paper has 0.
+
+    Returns
+    -------
+    latent : ndarray, shape (n_arms, rank)
+
+    Raises
+    ------
+    UnidentifiableError
+        The seen entries of an arm do not determine its coordinates (ρ = 0 only).
+
+    Examples
+    --------
+    >>> basis = np.array([[0.6], [0.8]])
+    >>> coordinates(basis, Slate([[3.0, float("nan")]])).tolist()
+    [[5.0]]
+    """
+    latent, identified = identified_coordinates(basis, slate.values, slate.mask, ridge)
+    if not identified.all():
+        raise unidentifiable(slate.mask, int(identified.argmin()), basis.shape[1])
+    return latent
+
+
+def identified_coordinates(
+    basis: FloatArray, values: FloatArray, mask: BoolArray, ridge: float
+) -> tuple[FloatArray, BoolArray]:
+    """Return the coordinates of all arms and which of them their seen entries determine.
+
+    Parameters
+    ----------
+    basis : ndarray, shape (dim, rank)
+    values, mask : ndarray, shape (n_arms, dim)
+        Values are zero where hidden.
+    ridge : float
+
+    Returns
+    -------
+    latent : ndarray, shape (n_arms, rank)
+        Zero where not identified.
+    identified : ndarray of bool, shape (n_arms,)
+    """
+    latent = np.empty((len(values), basis.shape[1]))
+    identified = np.empty(len(values), dtype=np.bool_)
+    _kernels.coordinates(basis, values, mask, ridge, latent, identified)
+    return latent, identified
+
+
+def unidentifiable(mask: BoolArray, arm: int, rank: int) -> UnidentifiableError:
+    """Return the error that says why `arm` has no coordinates."""
+    return UnidentifiableError(arm=arm, n_seen=int(np.count_nonzero(mask[arm])), rank=rank)
+
+
+def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
+    """Return imputed arms: seen entries bit by bit, hidden ones from the subspace.
+
+    Parameters
+    ----------
+    basis : ndarray, shape (dim, rank)
+    slate : Slate
+    ridge : float
+        ρ ≥ 0.
+
+    Returns
+    -------
+    filled : ndarray, shape (n_arms, dim)
+
+    Raises
+    ------
+    UnidentifiableError
+        As `coordinates`.
+
+    Examples
+    --------
+    >>> basis = np.array([[0.6], [0.8]])
+    >>> fill(basis, Slate([[3.0, float("nan")]])).tolist()
+    [[3.0, 4.0]]
+
+    Notes
+    -----
+    Paper: eq:imputation_operator
+    """
+    latent = coordinates(basis, slate, ridge) / (1.0 + ridge)
+    return np.where(slate.mask, slate.values, latent @ basis.T)

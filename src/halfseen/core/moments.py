@@ -1,0 +1,239 @@
+"""Masked second moments of all offered arms, and the covariance corrected for what was hidden.
+
+The corrected covariance needs only the running sum of masked outer products, the number of arms
+and, where the observation probability is unknown, how often two features were seen together. So
+memory is O(dim²) whatever the number of arms: slates wait in a small buffer and enter the sum a
+block at a time, by one matrix product.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.errors import InvalidSettingError
+from halfseen.values import FloatArray, Slate
+
+ObserveProb = float | FloatArray | None
+
+
+class Moments:
+    """Running sums over masked arms.
+
+    Parameters
+    ----------
+    dim : int
+        Number of features.
+    count_pairs : bool
+        Also count how often each two features were seen together (needed where the observation
+        probability is unknown).
+
+    Attributes
+    ----------
+    n_arms : int
+        Arms absorbed so far: tK in the paper, where every slate has K arms.
+
+    Examples
+    --------
+    >>> moments = Moments(2)
+    >>> moments.absorb(Slate([[1.0, 2.0], [3.0, float("nan")]]))
+    >>> moments.second_moment().tolist()
+    [[10.0, 2.0], [2.0, 4.0]]
+    """
+
+    __slots__ = ("_block", "_mask_block", "_n_waiting", "_pairs", "_products", "dim", "n_arms")
+
+    def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
+        self.dim = checks.integer("dim", dim, 1)
+        self.n_arms = 0
+        self._products = np.zeros((dim, dim))
+        self._pairs = np.zeros((dim, dim)) if count_pairs else None
+        # Enough rows for an efficient product, never more memory than the sum itself takes twice.
+        rows = min(max(64, dim), 512)
+        self._block = np.zeros((rows, dim))
+        self._mask_block = np.zeros((rows, dim), dtype=np.bool_) if count_pairs else None
+        self._n_waiting = 0
+
+    @property
+    def count_pairs(self) -> bool:
+        """Whether pairs of features seen together are counted."""
+        return self._pairs is not None
+
+    def absorb(self, slate: Slate) -> None:
+        """Add all arms of a slate."""
+        self.commit(slate, self.prepare(slate))
+
+    def prepare(self, slate: Slate) -> "tuple[FloatArray, FloatArray | None] | None":
+        """Return the new sums if the buffer has no room for the slate, else None.
+
+        Nothing changes before `commit`, which cannot fail: together they let a policy do all that
+        may go wrong before it changes anything.
+        """
+        if self._n_waiting + slate.values.shape[0] <= self._block.shape[0]:
+            return None
+        products, pairs = self._sums()
+        if slate.values.shape[0] > self._block.shape[0]:
+            products += slate.values.T @ slate.values
+            if pairs is not None:
+                pairs += _pair_counts(slate.mask)
+        return products, pairs
+
+    def commit(self, slate: Slate, sums: "tuple[FloatArray, FloatArray | None] | None") -> None:
+        """Add a slate, given what `prepare` returned for it."""
+        n_arms = slate.values.shape[0]
+        if sums is not None:
+            self._products, self._pairs = sums
+            self._n_waiting = 0
+        if n_arms <= self._block.shape[0]:
+            end = self._n_waiting + n_arms
+            self._block[self._n_waiting : end] = slate.values
+            if self._mask_block is not None:
+                self._mask_block[self._n_waiting : end] = slate.mask
+            self._n_waiting = end
+        self.n_arms += n_arms
+
+    def merge(self, other: "Moments") -> "Moments":
+        """Return the moments of the arms of both."""
+        if other.dim != self.dim or other.count_pairs != self.count_pairs:
+            raise InvalidSettingError(
+                f"moments must agree to be merged, got dim {self.dim} and {other.dim}, "
+                f"count_pairs {self.count_pairs} and {other.count_pairs}"
+            )
+        merged = Moments(self.dim, count_pairs=self.count_pairs)
+        (ours, our_pairs), (theirs, their_pairs) = self._sums(), other._sums()
+        merged._products = ours + theirs
+        if our_pairs is not None and their_pairs is not None:
+            merged._pairs = our_pairs + their_pairs
+        merged.n_arms = self.n_arms + other.n_arms
+        return merged
+
+    def second_moment(self) -> FloatArray:
+        """Return the sum of ẋẋ' over all arms, zero where hidden, shape (dim, dim)."""
+        return self._sums()[0]
+
+    def pair_counts(self) -> FloatArray:
+        """Return how many arms showed both features, shape (dim, dim)."""
+        pairs = self._sums()[1]
+        if pairs is None:
+            raise InvalidSettingError("pairs are not counted: create Moments(count_pairs=True)")
+        return pairs
+
+    def covariance(self, observe_prob: ObserveProb) -> FloatArray:
+        """Return the corrected covariance, shape (dim, dim); symmetric, not always positive."""
+        if observe_prob is None:
+            return pairwise_covariance(self.second_moment(), self.pair_counts())[0]
+        return corrected_covariance(self.second_moment(), self.n_arms, observe_prob)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that tells these moments from fresh ones, as arrays and numbers."""
+        state = {
+            "n_arms": self.n_arms,
+            "products": self._products,
+            "waiting": self._block[: self._n_waiting],
+        }
+        if self._pairs is not None and self._mask_block is not None:
+            state |= {"pairs": self._pairs, "waiting_mask": self._mask_block[: self._n_waiting]}
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        self.n_arms = int(state["n_arms"])
+        self._products = np.array(state["products"])
+        self._n_waiting = len(state["waiting"])
+        self._block[: self._n_waiting] = state["waiting"]
+        if self._pairs is not None and self._mask_block is not None:
+            self._pairs = np.array(state["pairs"])
+            self._mask_block[: self._n_waiting] = state["waiting_mask"]
+
+    def _sums(self) -> tuple[FloatArray, FloatArray | None]:
+        """Return the sums with the waiting arms added, in new arrays."""
+        waiting = self._block[: self._n_waiting]
+        products = waiting.T @ waiting
+        products += self._products
+        if self._pairs is None or self._mask_block is None:
+            return products, None
+        return products, self._pairs + _pair_counts(self._mask_block[: self._n_waiting])
+
+
+def _pair_counts(mask: Any) -> FloatArray:
+    seen = mask.astype(np.float64)
+    counts: FloatArray = seen.T @ seen
+    return counts
+
+
+def corrected_covariance(
+    second_moment: FloatArray, n_arms: int, observe_prob: float | FloatArray
+) -> FloatArray:
+    """Return the unbiased estimate of Σ = E[xx'] from masked arms.
+
+    Entry (j, k) of the mean of ẋẋ' is divided by the probability of seeing both features: p_j p_k
+    off the diagonal and p_j on it.
+
+    Parameters
+    ----------
+    second_moment : ndarray, shape (dim, dim)
+        Sum of ẋẋ' over the arms, zero where hidden.
+    n_arms : int
+        Number of arms in the sum.
+    observe_prob : float or ndarray of shape (dim,)
+        Probability that an entry is seen, one for all features or one for each.
+
+    Examples
+    --------
+    >>> corrected_covariance(np.array([[4.0, 1.0], [1.0, 2.0]]), 2, 0.5).tolist()
+    [[4.0, 2.0], [2.0, 2.0]]
+
+    Notes
+    -----
+    Paper: eq:unbiased_est_cov
+    Paper: lemma:unbiased_covariance_missing
+    """
+    dim = second_moment.shape[0]
+    probs = np.broadcast_to(np.asarray(observe_prob, dtype=np.float64), (dim,))
+    if n_arms == 0:
+        return np.zeros((dim, dim))
+    covariance = second_moment / n_arms
+    diagonal = covariance.diagonal() / probs
+    covariance /= np.multiply.outer(probs, probs)
+    np.fill_diagonal(covariance, diagonal)
+    return covariance
+
+
+def pairwise_covariance(
+    second_moment: FloatArray, pair_counts: FloatArray
+) -> tuple[FloatArray, int]:
+    """Return the covariance over the arms that showed both features, where p is unknown.
+
+    Each entry of the summed second moment is divided by how many arms showed both features.
+
+    Returns
+    -------
+    covariance : ndarray, shape (dim, dim)
+        Zero where two features were never seen together.
+    n_never : int
+        Number of entries (j ≤ k) that were never seen together.
+
+    Examples
+    --------
+    >>> covariance, n_never = pairwise_covariance(
+    ...     np.array([[4.0, 0.0], [0.0, 3.0]]), np.array([[2.0, 0.0], [0.0, 1.0]])
+    ... )
+    >>> covariance.tolist(), n_never
+    ([[2.0, 0.0], [0.0, 3.0]], 1)
+    """
+    seen = pair_counts > 0
+    covariance = np.divide(second_moment, pair_counts, out=np.zeros_like(second_moment), where=seen)
+    return covariance, int(np.count_nonzero(np.triu(~seen)))
+
+
+def smallest_prob(observe_prob: ObserveProb, moments: Moments) -> float:
+    """Return the one p of a formula that knows only one: the smallest of all features.
+
+    Where it is unknown, it is the smallest share of arms that showed a feature, features never
+    seen aside; 1 before anything was seen.
+    """
+    if observe_prob is not None:
+        return float(np.min(observe_prob))
+    counts = moments.pair_counts().diagonal()
+    shown = counts[counts > 0]
+    return float(shown.min()) / moments.n_arms if len(shown) else 1.0

@@ -1,0 +1,252 @@
+"""How many directions of the estimated covariance an epoch keeps.
+
+A rule looks at the corrected covariance and at what is known when an epoch opens, and returns the
+basis to freeze. Rank 0 is legal: then the burn-in policy plays that epoch.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from halfseen import checks
+from halfseen.core import theory
+from halfseen.core.subspace import eigenpairs_above, top_eigenpairs
+from halfseen.errors import InvalidSettingError
+from halfseen.values import FloatArray
+
+
+class Known(NamedTuple):
+    """What is known when an epoch opens.
+
+    Attributes
+    ----------
+    n_arms : int
+        Arms absorbed before the epoch: tK in the paper's formulas.
+    round : int
+        Rounds before the epoch: t, used only where there is no horizon.
+    horizon : int or None
+    observe_prob : float
+        The smallest where features differ.
+    failure_prob, epoch_failure_prob : float
+        δ and δ_e.
+    arm_bound, top_eigenvalue : float
+        B_X and λ̄.
+    """
+
+    n_arms: int
+    round: int
+    horizon: int | None
+    observe_prob: float
+    failure_prob: float
+    epoch_failure_prob: float
+    arm_bound: float
+    top_eigenvalue: float
+
+    def log_term(self, dim: int, failure_prob: float) -> float:
+        """Return log(2dT/δ), or its form without a horizon."""
+        return theory.log_term(
+            dim=dim, failure_prob=failure_prob, horizon=self.horizon, round=self.round
+        )
+
+
+class Selection(NamedTuple):
+    """A rule's answer.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (dim, rank)
+    eigenvalues : ndarray
+        Descending; at least those of the basis.
+    threshold : float or None
+        What an eigenvalue had to reach; None for a fixed rank.
+    """
+
+    basis: FloatArray
+    eigenvalues: FloatArray
+    threshold: float | None
+
+
+class RankRule(ABC):
+    """Chooses the subspace of an epoch from the corrected covariance."""
+
+    @abstractmethod
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
+        """Return the subspace to freeze."""
+
+    @abstractmethod
+    def check(self, dim: int) -> None:
+        """Raise InvalidSettingError if the rule does not fit arms with `dim` features."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain JSON types."""
+        return {"rule": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedRank(RankRule):
+    """Keep the same number of directions in every epoch, the paper's known m.
+
+    >>> FixedRank(3).to_dict()
+    {'rule': 'FixedRank', 'rank': 3}
+    """
+
+    rank: int
+
+    def __post_init__(self) -> None:
+        checks.integer("rank", self.rank, 1)
+
+    def check(self, dim: int) -> None:
+        """Raise InvalidSettingError if the rank exceeds `dim`."""
+        checks.integer("rank", self.rank, 1, dim)
+
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
+        """Return the top eigenvectors."""
+        values, vectors = top_eigenpairs(covariance, self.rank)
+        return Selection(vectors, values, None)
+
+
+class ThresholdRule(RankRule):
+    """Keep the directions whose eigenvalues reach a threshold, between a floor and a cap.
+
+    Notes
+    -----
+    Paper: eq:unknown_rank_selector
+    """
+
+    __slots__ = ()
+
+    cap: int | None
+    floor: int
+
+    @abstractmethod
+    def threshold(self, dim: int, known: Known) -> float:
+        """Return what an eigenvalue must reach to be kept."""
+
+    def check(self, dim: int) -> None:
+        """Raise InvalidSettingError if cap or floor do not fit `dim`."""
+        checks.integer("floor", self.floor, 0, dim)
+        if self.cap is not None:
+            checks.integer("cap", self.cap, max(1, self.floor))
+
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
+        """Return the eigenvectors above the threshold."""
+        threshold = self.threshold(covariance.shape[0], known)
+        values, vectors, _ = eigenpairs_above(
+            covariance, threshold, floor=self.floor, cap=self.cap
+        )
+        return Selection(vectors, values, threshold)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperThreshold(ThresholdRule):
+    """The paper's rule: keep what clears 2ρ, twice the bound on the covariance error.
+
+    Parameters
+    ----------
+    failure_prob : float, optional
+        δ_rank; by default a quarter of the policy's δ.
+    floor, cap : int
+        The paper has neither.
+
+    Notes
+    -----
+    Paper: eq:rho_unknown_rank
+    """
+
+    failure_prob: float | None = None
+    floor: int = 0
+    cap: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.failure_prob is not None:
+            checks.failure_prob("failure_prob", self.failure_prob)
+
+    def threshold(self, dim: int, known: Known) -> float:
+        """Return 2ρ."""
+        failure_prob = known.failure_prob / 4 if self.failure_prob is None else self.failure_prob
+        return 2.0 * theory.covariance_error(
+            n_arms=known.n_arms,
+            arm_bound=known.arm_bound,
+            top_eigenvalue=known.top_eigenvalue,
+            observe_prob=known.observe_prob,
+            log_term=known.log_term(dim, failure_prob),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PracticalThreshold(ThresholdRule):
+    """The published practical rule: (constant · scale / p) · sqrt(log(2dT/δ) / n).
+
+    Parameters
+    ----------
+    constant : float
+        .22 in the main synthetic study, .12 for digits, .08 for MNIST and newsgroups.
+    scale : float
+        λ₁·M in the published code: 1.5 in the main synthetic study, else 1.
+    multiplier : float
+        Calibrated for digits, MNIST and newsgroups.
+    failure_prob : float, optional
+        δ of the logarithm; by default the epoch's δ_e.
+    floor, cap : int
+        The published studies have a floor of 1 and always a cap.
+    """
+
+    constant: float = 0.22
+    scale: float = 1.5
+    multiplier: float = 1.0
+    failure_prob: float | None = None
+    floor: int = 1
+    cap: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("constant", "scale", "multiplier"):
+            checks.real(name, getattr(self, name), 0.0, low_open=True)
+        if self.failure_prob is not None:
+            checks.failure_prob("failure_prob", self.failure_prob)
+
+    def threshold(self, dim: int, known: Known) -> float:
+        """Return the threshold, infinite before anything was absorbed."""
+        failure_prob = known.epoch_failure_prob if self.failure_prob is None else self.failure_prob
+        if known.n_arms == 0:
+            return math.inf
+        root = math.sqrt(known.log_term(dim, failure_prob) / known.n_arms)
+        return self.multiplier * self.constant * self.scale / known.observe_prob * root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantThreshold(ThresholdRule):
+    """A threshold set by hand that does not shrink (published rank study)."""
+
+    value: float
+    floor: int = 1
+    cap: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.real("value", self.value, 0.0, low_open=True)
+
+    def threshold(self, dim: int, known: Known) -> float:
+        """Return the constant."""
+        return self.value
+
+
+_RULES = {rule.__name__: rule for rule in (FixedRank, PaperThreshold, PracticalThreshold, ConstantThreshold)}
+
+
+def as_rule(rank: Any) -> RankRule:
+    """Return a rule: itself, a number as a fixed rank, or what `to_dict` returned.
+
+    >>> as_rule(3)
+    FixedRank(rank=3)
+    >>> as_rule({"rule": "ConstantThreshold", "value": 0.1, "floor": 1, "cap": 8})
+    ConstantThreshold(value=0.1, floor=1, cap=8)
+    """
+    if isinstance(rank, RankRule):
+        return rank
+    if isinstance(rank, dict):
+        fields = dict(rank)
+        name = fields.pop("rule", None)
+        if name not in _RULES:
+            raise InvalidSettingError(f"rank rule must be one of {sorted(_RULES)}, got {name!r}")
+        return _RULES[name](**fields)
+    return FixedRank(rank)

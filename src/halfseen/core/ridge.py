@@ -1,0 +1,143 @@
+"""Online ridge regression: exact sums, a factor kept by rotations, widths for many points."""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from halfseen import checks
+from halfseen.core import _kernels
+from halfseen.values import FloatArray
+
+
+class Ridge:
+    """Regression of rewards on points with penalty λ.
+
+    The natural parameters, V = λI + Σzz' and Σzr, are kept as plain sums. What is derived from
+    them, the triangular factor R with R'R = V and the whitened response R'⁻¹Σzr, follows each
+    sample by Givens rotations. Unlike an inverse kept by rank-one updates, which for λ = 1e-8 has
+    entries of 1e8 whose rounding drowns widths of 1e-3, rotations do not cancel: after a million
+    updates widths agree with a fresh factorisation to 1e-9.
+
+    Parameters
+    ----------
+    dim : int
+    ridge : float
+        λ > 0.
+
+    Attributes
+    ----------
+    n_samples : int
+    log_det : float
+        log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample.
+
+    Examples
+    --------
+    >>> model = Ridge(2, ridge=1.0)
+    >>> model.update(np.array([1.0, 0.0]), 2.0)
+    >>> model.estimate.tolist(), model.gram.tolist()
+    ([1.0, 0.0], [[2.0, 0.0], [0.0, 1.0]])
+    >>> estimates, widths = model.predict(np.eye(2))
+    >>> estimates.round(6).tolist(), (widths**2).round(6).tolist()
+    ([1.0, 0.0], [0.5, 1.0])
+    """
+
+    __slots__ = ("_gram", "dim", "factor", "log_det", "n_samples", "response", "ridge", "white")
+
+    def __init__(self, dim: int, *, ridge: float) -> None:
+        self.dim = checks.integer("dim", dim, 1)
+        self.ridge = checks.real("ridge", ridge, 0.0, low_open=True)
+        self.n_samples = 0
+        self.log_det = 0.0
+        self._gram = np.diag(np.full(dim, self.ridge))
+        self.response = np.zeros(dim)
+        self.factor = np.diag(np.full(dim, np.sqrt(self.ridge)))
+        self.white = np.zeros(dim)
+
+    @property
+    def gram(self) -> FloatArray:
+        """V, shape (dim, dim)."""
+        upper = np.triu(self._gram)
+        return upper + np.triu(upper, 1).T
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Estimated parameter V⁻¹Σzr, shape (dim,)."""
+        solution: FloatArray = solve_triangular(self.factor, self.white, check_finite=False)
+        return solution
+
+    def update(self, point: FloatArray, reward: float) -> None:
+        """Add one sample; `point` has shape (dim,)."""
+        self.log_det += _kernels.update(
+            self._gram, self.response, self.factor, self.white, point, reward
+        )
+        self.n_samples += 1
+
+    def learn_arm(
+        self, basis: FloatArray, values: FloatArray, mask: Any, impute_ridge: float, reward: float
+    ) -> bool:
+        """Add a half-seen arm, expressed in `basis`; False (and no change) if not identified."""
+        growth = _kernels.learn_arm(
+            basis,
+            values,
+            mask,
+            impute_ridge,
+            self._gram,
+            self.response,
+            self.factor,
+            self.white,
+            reward,
+        )
+        if growth < 0.0:
+            return False
+        self.log_det += growth
+        self.n_samples += 1
+        return True
+
+    def insert(self, points: FloatArray, rewards: FloatArray) -> None:
+        """Add many samples at once; `points` has shape (n, dim), `rewards` (n,).
+
+        One QR factorisation of the old factor stacked on the new points; V is never inverted.
+        """
+        if len(points) == 0:
+            return
+        stacked = np.empty((self.dim + len(points), self.dim + 1))
+        stacked[: self.dim, :-1], stacked[: self.dim, -1] = self.factor, self.white
+        stacked[self.dim :, :-1], stacked[self.dim :, -1] = points, rewards
+        turned = np.linalg.qr(stacked, mode="r")
+        turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
+        gram = self._gram + points.T @ points
+        response = self.response + points.T @ rewards
+        self._gram, self.response = gram, response
+        self.factor = np.ascontiguousarray(turned[: self.dim, :-1])
+        self.white = np.ascontiguousarray(turned[: self.dim, -1])
+        self.log_det = 2.0 * float(np.log(self.factor.diagonal() / np.sqrt(self.ridge)).sum())
+        self.n_samples += len(points)
+
+    def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
+        parts = np.empty((3, len(points)))
+        _kernels.score(self.factor, self.white, np.ascontiguousarray(points), 1.0, parts)
+        return parts[1], parts[2]
+
+    def score(self, points: FloatArray, radius: float) -> tuple[int, FloatArray]:
+        """Return the optimistic point and all scores with their parts, shape (3, n)."""
+        parts = np.empty((3, len(points)))
+        return _kernels.score(self.factor, self.white, points, radius, parts), parts
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that tells this model from a fresh one."""
+        return {
+            "n_samples": self.n_samples,
+            "log_det": self.log_det,
+            "gram": self._gram,
+            "response": self.response,
+            "factor": self.factor,
+            "white": self.white,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        self.n_samples, self.log_det = int(state["n_samples"]), float(state["log_det"])
+        self._gram, self.response = np.array(state["gram"]), np.array(state["response"])
+        self.factor, self.white = np.array(state["factor"]), np.array(state["white"])

@@ -1,0 +1,162 @@
+"""What the theory must know about a bandit problem, in one validated value."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from halfseen import checks
+from halfseen.errors import InvalidSettingError
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """The constants that every bound is a function of.
+
+    Parameters
+    ----------
+    dim, rank : int
+        d and m: length of an arm, dimension of the subspace that the arms span.
+    n_arms, horizon : int
+        K arms per slate, T rounds.
+    observe_prob : float
+        p in (0, 1], the chance that an entry is seen.
+    arm_bound : float
+        B_X, the largest norm of an arm. Infinite for Gaussian arms; then every error bound is
+        infinite too, and the times after which bounds hold are refused.
+    top_eigenvalue : float, optional
+        λ̄, at least the largest eigenvalue of E[xx']. Without it, `arm_bound**2`, always valid.
+    last_eigenvalue : float
+        λ_m, the smallest nonzero eigenvalue of E[xx'].
+    incoherence : float
+        μ in [1, sqrt(d / m)]: 1 when the subspace is spread evenly over the coordinates.
+    theta_bound, noise_scale : float
+        S bounds the norm of the reward parameter; rewards are R-sub-Gaussian.
+
+    Raises
+    ------
+    InvalidSettingError
+        A value is out of range, or the spectrum is impossible: m·λ_m is at most the trace of
+        E[xx'] and so at most B_X².
+
+    Notes
+    -----
+    Paper: ass:bounded_actions
+    Paper: ass:spectrum
+
+    Examples
+    --------
+    >>> problem = Problem(
+    ...     dim=4, rank=2, n_arms=5, horizon=100, observe_prob=0.5, arm_bound=2.0,
+    ...     last_eigenvalue=1.0, incoherence=1.0, theta_bound=1.0, noise_scale=0.1,
+    ... )
+    >>> problem.top_eigenvalue
+    4.0
+    >>> round(problem.conditioning ** 2, 12)
+    8.0
+    """
+
+    dim: int
+    rank: int
+    n_arms: int
+    horizon: int
+    observe_prob: float
+    arm_bound: float
+    # None stands for arm_bound**2 and is replaced at once, so that readers always get a float.
+    top_eigenvalue: float = None  # type: ignore[assignment]
+    last_eigenvalue: float
+    incoherence: float
+    theta_bound: float
+    noise_scale: float
+
+    def __post_init__(self) -> None:
+        checks.integer("dim", self.dim, 1)
+        checks.integer("rank", self.rank, 1, self.dim)
+        checks.integer("n_arms", self.n_arms, 1)
+        checks.integer("horizon", self.horizon, 1)
+        checks.probability("observe_prob", self.observe_prob)
+        if self.top_eigenvalue is None:
+            object.__setattr__(self, "top_eigenvalue", self.arm_bound**2)
+        for name in ("arm_bound", "top_eigenvalue"):
+            _positive_or_infinite(name, getattr(self, name))
+        checks.real("last_eigenvalue", self.last_eigenvalue, 0, low_open=True)
+        checks.real("theta_bound", self.theta_bound, 0, low_open=True)
+        checks.real("noise_scale", self.noise_scale, 0)
+        widest = math.sqrt(self.dim / self.rank)
+        checks.real("incoherence", self.incoherence, 1 - _ROUNDING, widest * (1 + _ROUNDING))
+        ceiling = min(self.top_eigenvalue, self.arm_bound**2 / self.rank)
+        if self.last_eigenvalue > ceiling * (1 + _ROUNDING):
+            raise InvalidSettingError(
+                "last_eigenvalue must be at most top_eigenvalue and arm_bound**2 / rank, "
+                f"here {ceiling:g}, got {self.last_eigenvalue!r}"
+            )
+
+    @property
+    def conditioning(self) -> float:
+        """κ = B_X sqrt(λ̄) / (λ_m sqrt(m)): at least 1, and 1 for a flat spectrum with tight B_X."""
+        spread = self.arm_bound * math.sqrt(self.top_eigenvalue)
+        return spread / (self.last_eigenvalue * math.sqrt(self.rank))
+
+    @classmethod
+    def from_loadings(
+        cls,
+        *,
+        dim: int,
+        loadings: Sequence[float],
+        latent_bound: float,
+        latent_variance: float,
+        n_arms: int,
+        horizon: int,
+        observe_prob: float,
+        incoherence: float,
+        theta_bound: float,
+        noise_scale: float,
+    ) -> Self:
+        """Return the constants of arms UΛz: orthonormal U, diagonal Λ, latent covariance νI.
+
+        With every latent entry at most B_Z in absolute value,
+        B_X = max|Λ| sqrt(m) B_Z, λ_m = ν min Λ² and λ̄ = ν max Λ²; the last two are exact.
+
+        Paper: eq:generative_model
+
+        Parameters
+        ----------
+        loadings : sequence of float, (rank,)
+            The diagonal of Λ, without zeros.
+        latent_bound, latent_variance : float
+            B_Z (infinite for Gaussian latents) and ν, at most B_Z².
+
+        Examples
+        --------
+        >>> world = Problem.from_loadings(
+        ...     dim=8, loadings=[1.0, -2.0], latent_bound=3.0, latent_variance=3.0, n_arms=4,
+        ...     horizon=10, observe_prob=1.0, incoherence=1.0, theta_bound=1.0, noise_scale=0.0,
+        ... )
+        >>> world.rank, world.last_eigenvalue, world.top_eigenvalue, round(world.arm_bound**2)
+        (2, 3.0, 12.0, 72)
+        """
+        sizes = [abs(checks.real("loadings", loading)) for loading in loadings]
+        if not sizes or min(sizes) == 0:
+            raise InvalidSettingError(f"loadings must be nonzero numbers, got {list(loadings)!r}")
+        _positive_or_infinite("latent_bound", latent_bound)
+        checks.real("latent_variance", latent_variance, 0, latent_bound**2, low_open=True)
+        return cls(
+            dim=dim,
+            rank=len(sizes),
+            n_arms=n_arms,
+            horizon=horizon,
+            observe_prob=observe_prob,
+            arm_bound=max(sizes) * math.sqrt(len(sizes)) * latent_bound,
+            top_eigenvalue=latent_variance * max(sizes) ** 2,
+            last_eigenvalue=latent_variance * min(sizes) ** 2,
+            incoherence=incoherence,
+            theta_bound=theta_bound,
+            noise_scale=noise_scale,
+        )
+
+
+def _positive_or_infinite(name: str, value: float) -> None:
+    if value != math.inf:
+        checks.real(name, value, 0, low_open=True)

@@ -1,0 +1,70 @@
+"""Everything that halfseen raises on purpose.
+
+::
+
+    HalfseenError
+    ├── InvalidInputError (also ValueError)    something handed in is wrong
+    │   ├── InvalidSettingError                a constructor's argument
+    │   ├── InvalidSlateError                  offered options
+    │   └── InvalidRewardError                 a reward
+    ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
+    ├── UnidentifiableError                    seen entries do not determine an arm
+    ├── HorizonReachedError                    more rounds than the horizon promised
+    └── ArchiveError                           a saved policy that cannot be read
+
+An error raised by a policy leaves that policy exactly as it was.
+"""
+
+
+class HalfseenError(Exception):
+    """Root of the tree: catch it to catch everything that halfseen raises on purpose."""
+
+
+class InvalidInputError(HalfseenError, ValueError):
+    """Something handed in is outside of what is allowed."""
+
+
+class InvalidSettingError(InvalidInputError):
+    """A constructor's argument is outside of its range."""
+
+
+class InvalidSlateError(InvalidInputError):
+    """Offered options that are not a slate."""
+
+
+class InvalidRewardError(InvalidInputError):
+    """A reward that is not a finite number."""
+
+
+class UnknownDecisionError(HalfseenError, LookupError):
+    """A decision that this policy did not make, has already learned, or no longer keeps open."""
+
+
+class UnidentifiableError(HalfseenError):
+    """The seen entries of an arm do not determine its latent coordinates.
+
+    Attributes
+    ----------
+    arm : int
+        Index of the arm in its slate.
+    n_seen : int
+        How many of its entries are seen.
+    rank : int
+        How many coordinates they would have to determine.
+    """
+
+    def __init__(self, *, arm: int, n_seen: int, rank: int) -> None:
+        self.arm, self.n_seen, self.rank = arm, n_seen, rank
+        entries = "entry" if n_seen == 1 else "entries"
+        super().__init__(
+            f"arm {arm} shows {n_seen} {entries}, which do not determine {rank} latent "
+            f"coordinates: set impute_ridge > 0 or lower the rank"
+        )
+
+
+class HorizonReachedError(HalfseenError):
+    """The policy was built for a number of rounds and they have all been played."""
+
+
+class ArchiveError(HalfseenError):
+    """A saved policy that is damaged, truncated, of another kind, or from a newer version."""

@@ -1,0 +1,170 @@
+"""What every policy is: choose, learn, absorb, save."""
+
+import os
+import secrets
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, Self
+
+from halfseen import archive, checks
+from halfseen.errors import InvalidRewardError, UnknownDecisionError
+from halfseen.values import LARGEST, Decision, FloatArray, Slate, decision
+
+
+class Policy(ABC):
+    """Chooses one of the offered arms per round and learns from its reward.
+
+    Any exception leaves the policy exactly as it was. Subclasses implement `_choose`, `_learn`,
+    `_absorb`, `settings`, `_state` and `_restore`; in `_choose`, `_answer` comes last, because from
+    there on the decision stands.
+
+    Parameters
+    ----------
+    dim : int
+        Number of features of every arm.
+    max_open : int
+        How many decisions wait for their reward at most; the oldest is forgotten first.
+    """
+
+    def __init__(self, *, dim: int, max_open: int = 10_000) -> None:
+        self.dim = checks.integer("dim", dim, 1)
+        self.max_open = checks.integer("max_open", max_open, 1)
+        self._round = 0
+        # Which decisions wait for a reward, oldest first, each with a note of the subclass. The
+        # token tells this policy's decisions from those of any other, also one with equal settings.
+        self._token = secrets.token_hex(8)
+        self._open: dict[str, str | None] = {}
+
+    @property
+    def round(self) -> int:
+        """Number of choices made so far."""
+        return self._round
+
+    @property
+    def n_open(self) -> int:
+        """Number of decisions that wait for their reward."""
+        return len(self._open)
+
+    def choose(self, options: Any) -> Decision:
+        """Choose one of the offered arms.
+
+        Parameters
+        ----------
+        options : Slate or array_like, shape (n_arms, dim)
+            NaN where hidden.
+
+        Raises
+        ------
+        InvalidSlateError
+            The options are not a slate with `dim` features.
+        """
+        return self._choose(Slate.of(options, self.dim))
+
+    def learn(self, decision: Decision, reward: float) -> None:
+        """Learn from the reward of a decision, however late and in whatever order it comes.
+
+        Raises
+        ------
+        InvalidRewardError
+            The reward is not a finite number.
+        UnknownDecisionError
+            The decision is not one of this policy's, has been learned before, or was forgotten.
+        """
+        value = _checked_reward(reward)
+        try:
+            note = self._open[decision.id]
+        except (KeyError, AttributeError):
+            raise self._unknown(decision) from None
+        self._learn(decision, value, note)
+        del self._open[decision.id]
+
+    def absorb(self, options: Any) -> None:
+        """Take note of offered arms without choosing: a catalogue, an old log.
+
+        Raises
+        ------
+        InvalidSlateError
+            The options are not a slate with `dim` features.
+        """
+        self._absorb(Slate.of(options, self.dim))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, from which `halfseen.load` continues bit by bit."""
+        archive.write(path, self.to_tree())
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return the constructor's arguments as plain JSON types."""
+
+    def to_tree(self) -> dict[str, Any]:
+        """Return settings and state as a tree of plain values and arrays."""
+        return {
+            "policy": type(self).__name__,
+            "settings": self.settings(),
+            "round": self._round,
+            "token": self._token,
+            "open": list(self._open.items()),
+            "state": self._state(),
+        }
+
+    @classmethod
+    def from_tree(cls, tree: dict[str, Any]) -> Self:
+        """Return the policy that `to_tree` described."""
+        policy = cls(**tree["settings"])
+        policy._round = checks.integer("round", tree["round"], 0)
+        policy._token = str(tree["token"])
+        policy._open = {str(id): note for id, note in tree["open"]}
+        policy._restore(tree["state"])
+        return policy
+
+    @abstractmethod
+    def _choose(self, slate: Slate) -> Decision:
+        """Choose from a valid slate and return what `_answer` returns."""
+
+    @abstractmethod
+    def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
+        """Learn a valid reward of an open decision."""
+
+    def _absorb(self, slate: Slate) -> None:
+        """Take note of a valid slate; a policy that learns from rewards alone need not."""
+
+    @abstractmethod
+    def _state(self) -> dict[str, Any]:
+        """Return what tells this policy from a fresh one with the same settings."""
+
+    @abstractmethod
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `_state` returned."""
+
+    def _answer(
+        self, slate: Slate, arm: int, parts: FloatArray, epoch: int = -1, note: str | None = None
+    ) -> Decision:
+        """Turn a choice into an open decision; nothing can fail from here on."""
+        answer = decision(
+            f"{self._token}-{self._round + 1}", arm, self._round + 1, epoch, slate, arm, parts
+        )
+        self._round += 1
+        if len(self._open) == self.max_open:
+            del self._open[next(iter(self._open))]
+        self._open[answer.id] = note
+        return answer
+
+    def _unknown(self, decision: Any) -> UnknownDecisionError:
+        if not isinstance(decision, Decision):
+            return UnknownDecisionError(f"learn needs a Decision, got {type(decision).__name__}")
+        if not decision.id.startswith(f"{self._token}-"):
+            return UnknownDecisionError(f"decision {decision.id} was made by another policy")
+        return UnknownDecisionError(
+            f"decision {decision.id} of round {decision.round} is not open: it was learned before, "
+            f"or forgotten because more than max_open = {self.max_open} decisions waited"
+        )
+
+
+def _checked_reward(reward: Any) -> float:
+    if isinstance(reward, Real):
+        value = float(reward)
+        if -LARGEST <= value <= LARGEST:
+            return value
+    raise InvalidRewardError(
+        f"a reward must be a finite number of size at most {LARGEST:g}, got {reward!r}"
+    )

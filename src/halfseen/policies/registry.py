@@ -1,0 +1,50 @@
+"""All policies by name: what can be saved can be loaded, and every contract test applies."""
+
+import os
+from typing import Any, TypeVar
+
+from halfseen import archive
+from halfseen.errors import ArchiveError, HalfseenError
+from halfseen.policies.base import Policy
+
+P = TypeVar("P", bound=Policy)
+
+_CLASSES: dict[str, type[Policy]] = {}
+
+
+def register(policy: type[P]) -> type[P]:
+    """Make a policy known to `load` by the name of its class (a decorator)."""
+    _CLASSES[policy.__name__] = policy
+    return policy
+
+
+def registered(name: Any) -> type[Policy]:
+    """Return the policy class of a name."""
+    if name not in _CLASSES:
+        raise ArchiveError(
+            f"no policy is called {name!r}, there are {sorted(_CLASSES)}: import the module that "
+            "defines it, with @register on the class"
+        )
+    return _CLASSES[name]
+
+
+def policy_from_tree(tree: dict[str, Any]) -> Policy:
+    """Return the policy that `Policy.to_tree` described."""
+    return registered(tree["policy"]).from_tree(tree)
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """Return a saved policy, which continues bit by bit where it was saved.
+
+    Raises
+    ------
+    ArchiveError
+        The file is damaged, truncated, not a policy, or from a newer version.
+    """
+    tree = archive.read(path)
+    try:
+        return policy_from_tree(tree)
+    except ArchiveError:
+        raise
+    except (HalfseenError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArchiveError(f"{path} does not describe a policy: {error}") from None

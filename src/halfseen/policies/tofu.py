@@ -1,0 +1,332 @@
+"""TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
+
+from dataclasses import asdict
+from typing import Any
+
+from halfseen.core.epochs import EpochSchedule
+from halfseen.core.moments import Moments
+from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
+from halfseen.core.replay import Played, Replay
+from halfseen.errors import HorizonReachedError, InvalidSettingError
+from halfseen.policies.ambient import AmbientOful
+from halfseen.policies.base import Policy
+from halfseen.policies.registry import policy_from_tree, register, registered
+from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
+from halfseen.policies.tofu_settings import TofuSettings
+from halfseen.policies.uniform import Uniform
+from halfseen.values import Decision, Slate
+
+
+@register
+class TofuPov(Policy):
+    """Two-phase OFUL with partially observed vectors, and all its variants.
+
+    For the first `burn_in` rounds another policy plays. Then, at the start of each epoch, the
+    subspace of the arms is estimated from every arm offered before (played or not) and frozen;
+    inside the epoch each arm's seen entries give its latent coordinates, and OFUL plays in them.
+
+    Parameters
+    ----------
+    dim : int
+        Number of features.
+    rank : int or RankRule
+        Dimension of the subspace, or how to choose it: `FixedRank`, `PracticalThreshold`,
+        `PaperThreshold`, `ConstantThreshold`.
+    observe_prob : float, array of shape (dim,), or None
+        Probability that an entry is seen: one for all, one per feature, or unknown.
+    horizon : int, optional
+        Number of rounds. Without it no formula uses one and the rounds are unlimited.
+    burn_in : int or "theory"
+        Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.
+    burn_in_policy : "zero-filled", "uniform" or Policy
+        Who plays the burn-in, and epochs of rank 0. It learns from its own decisions.
+    ridge, failure_prob, theta_bound, noise_scale : float
+        λ, δ, S, R. A reward in [0, 1] has R = 0.5.
+    arm_bound, top_eigenvalue, last_eigenvalue : float
+        B_X, λ̄ (default B_X²) and λ_m; used by `PaperThreshold`, the bonus and the theory's burn-in.
+    n_arms : int, optional
+        K, used by the theory's burn-in only.
+    bonus_scale : float
+        Misspecification bonus in the radius: 0 is off, 1 is the paper's. Needs `last_eigenvalue`.
+    impute_ridge : float
+        ρ ≥ 0 of the imputation. With 0, as in the paper, a slate with an arm that its seen entries
+        do not identify raises `UnidentifiableError`.
+    replay : "none", "burn-in-once", "burn-in" or "full"
+        Which earlier rewards an epoch starts from (`Replay`).
+    growth : float
+        Factor between epoch starts; 2 in the paper.
+    radius_scale : float
+        Multiplies the radius in epochs; 1 is the theory's.
+    seed : int
+        Of the uniform burn-in policy; nothing else is random.
+    max_open : int
+        How many decisions wait for their reward at most; the oldest is forgotten first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = TofuPov(dim=4, rank=1, observe_prob=0.5, burn_in=2)
+    >>> random = np.random.default_rng(0)
+    >>> for _ in range(6):
+    ...     slate = np.where(random.random((3, 4)) < 0.5, random.normal(size=(3, 1)), np.nan)
+    ...     decision = policy.choose(slate)
+    ...     policy.learn(decision, 0.1)
+    >>> decision.epoch, [record.round for record in policy.epoch_log]
+    (1, [3, 6])
+
+    Notes
+    -----
+    Paper: alg:bandits
+    """
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        rank: int | RankRule,
+        observe_prob: Any,
+        horizon: int | None = None,
+        burn_in: Any = 30,
+        burn_in_policy: Any = "zero-filled",
+        ridge: float = 1.0,
+        failure_prob: float = 0.05,
+        theta_bound: float = 1.0,
+        noise_scale: float = 0.5,
+        arm_bound: float = 1.0,
+        top_eigenvalue: float | None = None,
+        last_eigenvalue: float | None = None,
+        n_arms: int | None = None,
+        bonus_scale: float = 0.0,
+        impute_ridge: float = 1e-5,
+        replay: str = "full",
+        growth: float = 2.0,
+        radius_scale: float = 1.0,
+        seed: int = 0,
+        max_open: int = 10_000,
+    ) -> None:
+        super().__init__(dim=dim, max_open=max_open)
+        self._settings = TofuSettings.checked(
+            dim=dim,
+            rank=rank,
+            observe_prob=observe_prob,
+            horizon=horizon,
+            burn_in=burn_in,
+            ridge=ridge,
+            failure_prob=failure_prob,
+            theta_bound=theta_bound,
+            noise_scale=noise_scale,
+            arm_bound=arm_bound,
+            top_eigenvalue=top_eigenvalue,
+            last_eigenvalue=last_eigenvalue,
+            n_arms=n_arms,
+            bonus_scale=bonus_scale,
+            impute_ridge=impute_ridge,
+            replay=replay,
+            growth=growth,
+            radius_scale=radius_scale,
+        )
+        self._moments = Moments(dim, count_pairs=observe_prob is None)
+        self._played = Played(dim)
+        self._epoch: Epoch | None = None
+        self._next_start = self._settings.burn_in + 1
+        self._log: list[EpochRecord] = []
+        self._burner = self._make_burner(burn_in_policy, seed)
+
+    @classmethod
+    def algorithm_1(cls, *, arm_bound: float, rank: int | RankRule, **settings: Any) -> "TofuPov":
+        """Algorithm 1 with the settings of the regret theorem.
+
+        λ = 4B_X², t_b from the theory, δ_e, the misspecification bonus on, imputation without a
+        ridge, nothing replayed. Needs `n_arms`, `last_eigenvalue` and `observe_prob`. An
+        `impute_ridge` above 0 may be given: without one an arm that its seen entries do not
+        identify ends in an error, and at practical sizes there are such arms.
+
+        Notes
+        -----
+        Paper: thm:main_regret
+        """
+        defaults = {"burn_in": "theory", "bonus_scale": 1.0, "impute_ridge": 0.0, "replay": "none"}
+        ridge = {"ridge": 4.0 * arm_bound**2}
+        return cls(arm_bound=arm_bound, rank=rank, **(defaults | ridge | settings))
+
+    @classmethod
+    def rank_adaptive_algorithm_1(cls, **settings: Any) -> "TofuPov":
+        """Algorithm 1 with the paper's spectral threshold 2ρ in place of a known rank.
+
+        Notes
+        -----
+        Paper: thm:unknown_rank
+        """
+        return cls.algorithm_1(**({"rank": PaperThreshold()} | settings))
+
+    @classmethod
+    def practical(cls, **settings: Any) -> "TofuPov":
+        """TOFU of the paper's figures: λ = 1, no bonus, burn-in rewards replayed once."""
+        return cls(**({"replay": "burn-in-once"} | settings))
+
+    @classmethod
+    def rank_adaptive(cls, *, max_rank: int | None = None, **settings: Any) -> "TofuPov":
+        """RA-TOFU of the paper's figures: `practical` with the published threshold on the spectrum."""
+        return cls.practical(**({"rank": PracticalThreshold(cap=max_rank)} | settings))
+
+    @classmethod
+    def full_history(cls, **settings: Any) -> "TofuPov":
+        """TOFU-FH of the paper's figures: all rewards replayed at every epoch."""
+        return cls(**({"replay": "full"} | settings))
+
+    @classmethod
+    def rank_adaptive_full_history(
+        cls, *, max_rank: int | None = None, **settings: Any
+    ) -> "TofuPov":
+        """RA-TOFU-FH of the paper's figures: `rank_adaptive` with all rewards replayed."""
+        return cls.rank_adaptive(max_rank=max_rank, **({"replay": "full"} | settings))
+
+    @property
+    def epoch_log(self) -> tuple[EpochRecord, ...]:
+        """One record per epoch opened so far."""
+        current = () if self._epoch is None else (self._epoch.record,)
+        return (*self._log, *current)
+
+    @property
+    def schedule(self) -> EpochSchedule:
+        """When epochs start."""
+        return self._settings.schedule
+
+    def settings(self) -> dict[str, Any]:
+        """Return the constructor's arguments as plain JSON types."""
+        burner = self._burner
+        return self._settings.to_dict() | {
+            "burn_in_policy": {"policy": type(burner).__name__, "settings": burner.settings()},
+            "max_open": self.max_open,
+        }
+
+    def _choose(self, slate: Slate) -> Decision:
+        # All that may fail comes first and changes nothing; `burner.choose` is the last of it.
+        epoch = self._epoch_of_next_round()
+        sums = self._moments.prepare(slate)
+        note = None
+        if epoch is not None and epoch.plays:
+            arm, parts = epoch.score(slate)
+        else:
+            inner = self._burner.choose(slate)
+            arm, parts, note = inner.arm, inner.parts, inner.id
+        self._moments.commit(slate, sums)
+        if epoch is not self._epoch:
+            self._enter(epoch)
+        return self._answer(slate, arm, parts, -1 if epoch is None else epoch.record.epoch, note)
+
+    def _epoch_of_next_round(self) -> Epoch | None:
+        """Return the epoch that the next round lies in, opened if it is due but not entered."""
+        round, settings = self._round + 1, self._settings
+        if settings.horizon is not None and round > settings.horizon:
+            raise HorizonReachedError(
+                f"all {settings.horizon} rounds of the horizon are played: use horizon=None for a "
+                "policy without an end"
+            )
+        if round < self._next_start:
+            return self._epoch
+        index = 0 if self._epoch is None else self._epoch.record.epoch + 1
+        played = None if settings.replay is Replay.NONE else self._played
+        return Epoch.open(settings, self._moments, played, index, round)
+
+    def _enter(self, epoch: Epoch | None) -> None:
+        if epoch is None:
+            return
+        if self._epoch is not None:
+            self._log.append(self._epoch.record)
+        self._epoch = epoch
+        self._next_start = self._settings.schedule.next_start(epoch.record.round)
+        if self._settings.replay is Replay.BURN_IN_ONCE and epoch.plays:
+            self._played.clear()
+
+    def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
+        from_burn_in = note is not None
+        keep = self._keeps(from_burn_in)
+        if keep:
+            self._played.make_room()
+        if from_burn_in:
+            self._burner.learn(_renamed(decision, note), reward)
+        if keep:
+            self._played.append(decision, reward)
+        epoch = self._epoch
+        if epoch is not None and epoch.plays:
+            earned_here = not from_burn_in and decision.epoch == epoch.record.epoch
+            if earned_here or self._replays_late(from_burn_in):
+                epoch.learn(decision, reward, replayed=not earned_here)
+
+    def _first_playing_epoch(self) -> int | None:
+        return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
+
+    def _keeps(self, from_burn_in: bool) -> bool:
+        """Return whether a later epoch will replay a sample."""
+        replay = self._settings.replay
+        if replay is Replay.BURN_IN_ONCE:
+            return from_burn_in and self._first_playing_epoch() is None
+        return replay.keeps(from_burn_in)
+
+    def _replays_late(self, from_burn_in: bool) -> bool:
+        """Return whether the current epoch would have replayed a sample that comes late."""
+        replay = self._settings.replay
+        if replay is Replay.BURN_IN_ONCE and self._epoch is not None:
+            return from_burn_in and self._first_playing_epoch() == self._epoch.record.epoch
+        return replay.keeps(from_burn_in)
+
+    def _absorb(self, slate: Slate) -> None:
+        self._moments.absorb(slate)
+
+    def _make_burner(self, burn_in_policy: Any, seed: int) -> Policy:
+        if isinstance(burn_in_policy, dict):
+            return registered(burn_in_policy["policy"])(**burn_in_policy["settings"])
+        if isinstance(burn_in_policy, Policy):
+            if burn_in_policy.dim != self.dim:
+                raise InvalidSettingError(
+                    f"burn_in_policy must have dim {self.dim}, got {burn_in_policy.dim}"
+                )
+            return burn_in_policy
+        if burn_in_policy == "uniform":
+            return Uniform(dim=self.dim, seed=seed, max_open=self.max_open)
+        if burn_in_policy == "zero-filled":
+            return AmbientOful(
+                dim=self.dim,
+                ridge=self._settings.ridge,
+                failure_prob=self._settings.failure_prob,
+                theta_bound=self._settings.theta_bound,
+                noise_scale=self._settings.noise_scale,
+                max_open=self.max_open,
+            )
+        raise InvalidSettingError(
+            "burn_in_policy must be 'zero-filled', 'uniform' or a Policy, got "
+            f"{burn_in_policy!r}"
+        )
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "moments": self._moments.state(),
+            "played": self._played.state(),
+            "log": [asdict(record) for record in self._log],
+            "epoch": None if self._epoch is None else self._epoch.state(),
+            "next_start": self._next_start,
+            "burn_in_policy": self._burner.to_tree(),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._moments.restore(state["moments"])
+        self._played.restore(state["played"])
+        self._log = [record_from(plain) for plain in state["log"]]
+        if state["epoch"] is not None:
+            self._epoch = Epoch.restored(self._settings, state["epoch"])
+        self._next_start = int(state["next_start"])
+        self._burner = policy_from_tree(state["burn_in_policy"])
+
+
+def _renamed(decision: Decision, id: str | None) -> Decision:
+    """Return the decision under the name that the burn-in policy gave it."""
+    return Decision(
+        str(id),
+        decision.arm,
+        decision.round,
+        decision.epoch,
+        decision.values,
+        decision.mask,
+        decision.parts,
+    )

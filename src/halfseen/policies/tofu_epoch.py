@@ -1,0 +1,172 @@
+"""One epoch of TOFU-POV: a frozen basis and a regression in its coordinates."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from halfseen.core import _kernels
+from halfseen.core.confidence import radius
+from halfseen.core.latent import identified_coordinates, unidentifiable
+from halfseen.core.moments import Moments, smallest_prob
+from halfseen.core.rank import Known
+from halfseen.core.replay import Played
+from halfseen.core.ridge import Ridge
+from halfseen.policies.tofu_settings import TofuSettings
+from halfseen.values import Decision, FloatArray, Slate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRecord:
+    """What happened when an epoch opened.
+
+    Attributes
+    ----------
+    epoch, round : int
+        Index of the epoch and its first round.
+    n_arms : int
+        Arms absorbed before it.
+    rank : int
+        Directions kept; 0 means that the burn-in policy plays the epoch.
+    eigenvalues : tuple of float
+        Top of the spectrum of the corrected covariance, descending.
+    threshold : float or None
+        What an eigenvalue had to reach; None for a fixed rank.
+    failure_prob, misspecification : float
+        δ_e, and b_e times the bonus scale.
+    n_replayed, n_skipped : int
+        Earlier rewards that entered the regression, and those that could not because their arm is
+        not identified in this basis.
+    """
+
+    epoch: int
+    round: int
+    n_arms: int
+    rank: int
+    eigenvalues: tuple[float, ...]
+    threshold: float | None
+    failure_prob: float
+    misspecification: float
+    n_replayed: int = 0
+    n_skipped: int = 0
+
+
+class Epoch:
+    """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
+
+    __slots__ = ("basis", "model", "record", "settings")
+
+    def __init__(self, settings: TofuSettings, record: EpochRecord, basis: FloatArray) -> None:
+        self.settings = settings
+        self.record = record
+        self.basis = basis
+        self.model = Ridge(max(1, record.rank), ridge=settings.ridge)
+
+    @classmethod
+    def open(
+        cls, settings: TofuSettings, moments: Moments, played: Played | None, index: int, round: int
+    ) -> "Epoch":
+        """Estimate the subspace from arms absorbed so far, freeze it, replay what is given."""
+        observe_prob = smallest_prob(settings.observe_prob, moments)
+        failure_prob = settings.schedule.failure_prob(
+            settings.failure_prob, index, settings.horizon
+        )
+        known = Known(
+            n_arms=moments.n_arms,
+            round=round - 1,
+            horizon=settings.horizon,
+            observe_prob=observe_prob,
+            failure_prob=settings.failure_prob,
+            epoch_failure_prob=failure_prob,
+            arm_bound=settings.arm_bound,
+            top_eigenvalue=settings.top_eigenvalue,
+        )
+        selection = settings.rank.select(moments.covariance(settings.observe_prob), known)
+        record = EpochRecord(
+            epoch=index,
+            round=round,
+            n_arms=moments.n_arms,
+            rank=selection.basis.shape[1],
+            eigenvalues=tuple(selection.eigenvalues.tolist()),
+            threshold=selection.threshold,
+            failure_prob=failure_prob,
+            misspecification=settings.misspecification(
+                n_arms=moments.n_arms, round=round - 1, observe_prob=observe_prob
+            ),
+        )
+        epoch = cls(settings, record, selection.basis)
+        if epoch.plays and played is not None:
+            epoch._replay(played)
+        return epoch
+
+    @property
+    def plays(self) -> bool:
+        """Whether there is a subspace to play in."""
+        return self.record.rank > 0
+
+    def score(self, slate: Slate) -> tuple[int, FloatArray]:
+        """Return the optimistic arm and per arm score, estimate and width, shape (3, n_arms)."""
+        settings, model = self.settings, self.model
+        size = radius(
+            ridge=settings.ridge,
+            theta_bound=settings.theta_bound,
+            noise_scale=settings.noise_scale,
+            log_det=model.log_det,
+            failure_prob=self.record.failure_prob,
+            misspecification=self.record.misspecification,
+            n_samples=model.n_samples,
+            radius_scale=settings.radius_scale,
+        )
+        parts = np.empty((3, slate.values.shape[0]))
+        arm = _kernels.score_arms(
+            self.basis,
+            slate.values,
+            slate.mask,
+            settings.impute_ridge,
+            model.factor,
+            model.white,
+            size.total,
+            parts,
+        )
+        if arm < 0:
+            raise unidentifiable(slate.mask, -1 - arm, self.record.rank)
+        return arm, parts
+
+    def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
+        """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
+        learned = self.model.learn_arm(
+            self.basis, decision.values, decision.mask, self.settings.impute_ridge, reward
+        )
+        if replayed or not learned:
+            self.record = replace(
+                self.record,
+                n_replayed=self.record.n_replayed + learned,
+                n_skipped=self.record.n_skipped + (not learned),
+            )
+
+    def _replay(self, played: Played) -> None:
+        values, masks, rewards = played.samples()
+        latent, identified = identified_coordinates(
+            self.basis, values, masks, self.settings.impute_ridge
+        )
+        self.model.insert(latent[identified], rewards[identified])
+        n_replayed = int(np.count_nonzero(identified))
+        self.record = replace(
+            self.record, n_replayed=n_replayed, n_skipped=len(rewards) - n_replayed
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return basis, record and regression."""
+        return {"basis": self.basis, "record": asdict(self.record), "model": self.model.state()}
+
+    @classmethod
+    def restored(cls, settings: TofuSettings, state: dict[str, Any]) -> "Epoch":
+        """Return the epoch that `state` described."""
+        epoch = cls(settings, record_from(state["record"]), state["basis"])
+        epoch.model.restore(state["model"])
+        return epoch
+
+
+def record_from(plain: dict[str, Any]) -> EpochRecord:
+    """Return the record that was saved as plain values."""
+    return EpochRecord(**(plain | {"eigenvalues": tuple(plain["eigenvalues"])}))

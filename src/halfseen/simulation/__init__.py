@@ -1,0 +1,1 @@
+"""Policies in worlds: who plays, on what, and how much it costs."""

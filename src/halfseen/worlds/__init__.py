@@ -1,0 +1,1 @@
+"""What is offered and what it pays."""

@@ -1,0 +1,383 @@
+"""Constants, sampling and representation bounds: by pencil, by enumeration, by property."""
+
+import itertools
+import math
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from halfseen.core import theory
+from halfseen.errors import InvalidSettingError
+
+PLAIN = theory.Problem(
+    dim=4,
+    rank=2,
+    n_arms=5,
+    horizon=100,
+    observe_prob=0.5,
+    arm_bound=2.0,
+    last_eigenvalue=1.0,
+    incoherence=1.0,
+    theta_bound=3.0,
+    noise_scale=0.1,
+)
+
+
+def loading_world(**changes):
+    """Arms of the loading model at the size of the main synthetic study, with bounded latents."""
+    settings = {
+        "dim": 30,
+        "loadings": [0.75, 1.0, 1.25],
+        "latent_bound": math.sqrt(3),  # uniform latents of variance one
+        "latent_variance": 1.0,
+        "n_arms": 8,
+        "horizon": 400,
+        "observe_prob": 0.8,
+        "incoherence": 1.0,
+        "theta_bound": 1.0,
+        "noise_scale": 0.05,
+    }
+    return theory.Problem.from_loadings(**(settings | changes))
+
+
+problems = st.builds(
+    lambda dim, rank, slack, top, **rest: theory.Problem(
+        dim=dim,
+        rank=min(rank, dim),
+        arm_bound=2.0,
+        top_eigenvalue=top * slack * 4.0 / min(rank, dim),
+        last_eigenvalue=slack * 4.0 / min(rank, dim),
+        incoherence=1.0,
+        **rest,
+    ),
+    dim=st.integers(1, 50),
+    rank=st.integers(1, 5),
+    slack=st.floats(0.05, 1.0),
+    top=st.floats(1.0, 5.0),
+    n_arms=st.integers(1, 20),
+    horizon=st.integers(1, 10**6),
+    observe_prob=st.floats(0.05, 1.0),
+    theta_bound=st.floats(0.1, 10.0),
+    noise_scale=st.floats(0.0, 5.0),
+)
+small_probs = st.floats(1e-6, 0.5)
+
+
+# The problem
+
+
+def test_conditioning_by_hand():
+    # κ = B sqrt(λ̄) / (λ_m sqrt(m)) = 2·2 / sqrt(2)
+    assert PLAIN.conditioning == pytest.approx(4 / math.sqrt(2))
+
+
+@given(problems)
+def test_conditioning_is_at_least_one(problem):
+    assert problem.conditioning >= 1 - 1e-9
+
+
+def test_a_flat_spectrum_with_a_tight_bound_has_conditioning_one():
+    flat = replace(PLAIN, arm_bound=2.0, top_eigenvalue=2.0, last_eigenvalue=2.0)
+    assert flat.conditioning == pytest.approx(1.0)
+
+
+def test_constants_of_the_loading_model_by_hand():
+    world = loading_world()
+    assert world.rank == 3
+    assert world.arm_bound == pytest.approx(1.25 * 3)
+    assert world.last_eigenvalue == pytest.approx(0.5625)
+    assert world.top_eigenvalue == pytest.approx(1.5625)
+
+
+def test_the_constants_of_the_loading_model_hold_for_sampled_arms():
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(30, 3)))[0]
+    latents = rng.uniform(-math.sqrt(3), math.sqrt(3), size=(200_000, 3))
+    arms = latents * [0.75, 1.0, 1.25] @ basis.T
+    world = loading_world()
+    spectrum = np.linalg.eigvalsh(arms.T @ arms / len(arms))[::-1]
+    assert np.linalg.norm(arms, axis=1).max() <= world.arm_bound
+    # An entry's mean square has standard error about 1.25² sqrt(.8 / 200 000) < .0032: 5 sigma.
+    assert spectrum[0] == pytest.approx(world.top_eigenvalue, abs=0.016)
+    assert spectrum[2] == pytest.approx(world.last_eigenvalue, abs=0.016)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("dim", 0, "dim must be an integer in [1, inf), got 0"),
+        ("rank", 5, "rank must be an integer in [1, 4], got 5"),
+        ("horizon", 2.5, "got 2.5"),
+        ("observe_prob", 1.4, "observe_prob must be in (0, 1], got 1.4"),
+        ("arm_bound", -1.0, "arm_bound must be in (0, inf), got -1.0"),
+        ("arm_bound", math.nan, "got nan"),
+        ("top_eigenvalue", 0.5, "here 0.5, got 1.0"),
+        ("last_eigenvalue", 2.1, "here 2, got 2.1"),
+        ("incoherence", 1.5, "got 1.5"),
+        ("theta_bound", 0.0, "theta_bound must be in (0, inf), got 0.0"),
+        ("noise_scale", -0.1, "noise_scale must be in [0, inf), got -0.1"),
+    ],
+)
+def test_an_impossible_setting_is_refused_with_its_value(setting, value, message):
+    with pytest.raises(InvalidSettingError) as refusal:
+        replace(PLAIN, **{setting: value})
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"loadings": []}, {"loadings": [1.0, 0.0]}, {"latent_variance": 3.1}, {"latent_bound": 0.0}],
+)
+def test_impossible_loadings_are_refused(changes):
+    with pytest.raises(InvalidSettingError):
+        loading_world(**changes)
+
+
+def test_a_problem_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        PLAIN.dim = 5
+
+
+def test_gaussian_arms_have_infinite_errors_and_no_burn_in():
+    gaussian = loading_world(latent_bound=math.inf)
+    assert gaussian.conditioning == math.inf
+    assert theory.subspace_error_at(gaussian, round=10, failure_prob=0.1) == math.inf
+    assert theory.covariance_error_at(gaussian, round=10, failure_prob=0.1) == math.inf
+    with pytest.raises(InvalidSettingError, match="got inf"):
+        theory.theorem_burn_in(gaussian, failure_prob=0.1)
+    with pytest.raises(InvalidSettingError, match="got inf"):
+        theory.rank_identification_length(gaussian, failure_prob=0.1)
+
+
+# One masked arm
+
+
+def moments_by_enumeration(arm, observe_prob):
+    """Return E[Y] and E[Y²] over all 2^dim masks."""
+    first = np.zeros((arm.size, arm.size))
+    second = np.zeros_like(first)
+    for mask in itertools.product((0, 1), repeat=arm.size):
+        seen = sum(mask)
+        weight = observe_prob**seen * (1 - observe_prob) ** (arm.size - seen)
+        sample = theory.corrected_sample(arm * mask, observe_prob)
+        first += weight * sample
+        second += weight * sample @ sample
+    return first, second
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+@pytest.mark.parametrize("observe_prob", [0.2, 0.5, 0.9, 1.0])
+def test_the_corrected_sample_is_unbiased_over_all_masks(dim, observe_prob):
+    arm = np.random.default_rng(dim).normal(size=dim)
+    first, _ = moments_by_enumeration(arm, observe_prob)
+    np.testing.assert_allclose(first, np.outer(arm, arm), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+@pytest.mark.parametrize("observe_prob", [0.2, 0.5, 0.9, 1.0])
+def test_the_second_moment_is_exact_over_all_masks(dim, observe_prob):
+    arm = np.random.default_rng(dim).normal(size=dim)
+    _, second = moments_by_enumeration(arm, observe_prob)
+    claimed = theory.corrected_sample_second_moment(arm, observe_prob)
+    np.testing.assert_allclose(claimed, second, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("observe_prob", [0.2, 0.6, 1.0])
+def test_norm_and_variance_of_a_sample_stay_below_their_bounds(observe_prob):
+    # Arms ±e_1, ±e_2 with equal chance: Σ = I/2, B_X = 1, λ̄ = 1/2; and arms on the diagonal.
+    for arms in ([[1.0, 0.0], [0.0, 1.0]], [[0.6, 0.8], [0.8, 0.6]]):
+        covariance = np.mean([np.outer(arm, arm) for arm in arms], axis=0)
+        top = np.linalg.eigvalsh(covariance)[-1]
+        norm = theory.spectral_norm_bound(arm_bound=1.0, observe_prob=observe_prob)
+        proxy = theory.variance_proxy(
+            arm_bound=1.0, top_eigenvalue=top, observe_prob=observe_prob
+        )
+        for arm, mask in itertools.product(arms, itertools.product((0, 1), repeat=2)):
+            sample = theory.corrected_sample(np.multiply(arm, mask), observe_prob)
+            assert np.linalg.norm(sample - covariance, 2) <= norm
+        seconds = [theory.corrected_sample_second_moment(arm, observe_prob) for arm in arms]
+        variance = np.mean(seconds, axis=0) - covariance @ covariance
+        assert np.linalg.norm(variance, 2) <= proxy
+
+
+def test_the_covariance_error_is_matrix_bernstein_with_the_norm_and_variance_bounds():
+    n_arms, log_term, settings = 70, 9.0, {"arm_bound": 2.0, "observe_prob": 0.3}
+    variance = theory.variance_proxy(top_eigenvalue=1.5, **settings)
+    norm = theory.spectral_norm_bound(**settings)
+    summed = math.sqrt(2 * n_arms * variance * log_term) + 2 / 3 * norm * log_term
+    claimed = theory.covariance_error(
+        n_arms=n_arms, top_eigenvalue=1.5, log_term=log_term, **settings
+    )
+    assert claimed == pytest.approx(summed / n_arms)
+
+
+# Seen rows of a basis
+
+
+def test_the_incoherence_constant_by_hand():
+    # ε + (1-ε) log(1-ε) at ε = 1/4 is .25 - .75 · .2876820724 = .0342384457
+    assert theory.incoherence_constant() == pytest.approx(1 / 0.0342384457, rel=1e-8)
+
+
+@pytest.mark.parametrize(("dim", "observe_prob"), [(50, 0.3), (200, 0.5), (1000, 0.2)])
+def test_rank_one_gram_matrices_fall_below_their_floor_as_rarely_as_promised(dim, observe_prob):
+    # For U = 1/sqrt(d) the Gram matrix is a binomial count over d, and μ = 1.
+    floor = theory.gram_floor_true(observe_prob)
+    exact = binom.cdf(math.floor(floor * dim), dim, observe_prob)
+    assert exact <= math.exp(-observe_prob * dim / theory.incoherence_constant())
+
+
+@given(st.integers(1, 5), st.integers(1, 20), st.integers(1, 10**6), small_probs)
+def test_the_condition_on_p_spends_exactly_the_failure_probability(
+    rank, n_arms, horizon, failure_prob
+):
+    smallest = theory.observe_prob_condition(
+        dim=10_000,
+        rank=rank,
+        n_arms=n_arms,
+        horizon=horizon,
+        incoherence=1.3,
+        failure_prob=failure_prob,
+    )
+    largest_term = 1.3**2 * rank / 10_000
+    exponent = smallest / (largest_term * theory.incoherence_constant())
+    assert rank * horizon * n_arms * math.exp(-exponent) == pytest.approx(failure_prob)
+
+
+def test_no_probability_meets_the_condition_at_the_size_of_the_main_study():
+    assert not theory.observe_prob_suffices(loading_world(observe_prob=1.0), failure_prob=0.05)
+
+
+def test_the_condition_on_p_is_met_in_a_large_enough_dimension():
+    large = loading_world(dim=3000)
+    assert theory.observe_prob_suffices(large, failure_prob=0.05)
+    assert not theory.observe_prob_suffices(replace(large, observe_prob=0.1), failure_prob=0.05)
+
+
+@given(st.floats(0.01, 1.0))
+def test_the_estimated_floor_follows_from_the_true_one(observe_prob):
+    moved = theory.gram_floor_true(observe_prob) - observe_prob / 32
+    assert moved >= theory.gram_floor_estimated(observe_prob)
+
+
+# Errors of the representation
+
+
+def test_the_anytime_log_term_spends_no_more_than_the_failure_probability():
+    spent = sum(
+        2 * 3 * math.exp(-theory.log_term(dim=3, failure_prob=0.2, horizon=None, round=t))
+        for t in range(1, 2000)
+    )
+    assert spent == pytest.approx(0.2 * (1 - 1 / 2000))
+
+
+def test_the_log_term_ignores_the_round_when_the_horizon_is_known():
+    terms = {theory.log_term(dim=3, failure_prob=0.2, horizon=9, round=t) for t in (1, 5, 9)}
+    assert terms == {math.log(2 * 3 * 9 / 0.2)}
+
+
+def test_errors_of_a_problem_by_hand():
+    log_term = theory.log_term(dim=4, failure_prob=0.1, horizon=100, round=1)
+    assert log_term == pytest.approx(math.log(8000))
+    # ε = 12 · (2·2/1) / .5 · sqrt(ℓ / 500), ρ = 2·2·sqrt(4ℓ/500)/.5 + 2·4ℓ/(500·.25)
+    subspace = theory.subspace_error_at(PLAIN, round=100, failure_prob=0.1)
+    covariance = theory.covariance_error_at(PLAIN, round=100, failure_prob=0.1)
+    assert subspace == pytest.approx(96 * math.sqrt(log_term / 500))
+    assert covariance == pytest.approx(8 * math.sqrt(4 * log_term / 500) + 0.064 * log_term)
+
+
+def test_before_the_first_arm_every_error_is_infinite():
+    assert theory.subspace_error_at(PLAIN, round=0, failure_prob=0.1) == math.inf
+    assert theory.covariance_error_at(PLAIN, round=0, failure_prob=0.1) == math.inf
+
+
+@given(problems, st.integers(1, 10**6), small_probs)
+def test_misspecification_is_projection_error_plus_imputation_error(problem, round, failure_prob):
+    error = theory.subspace_error_at(problem, round=round, failure_prob=failure_prob)
+    known = {"arm_bound": problem.arm_bound, "observe_prob": problem.observe_prob}
+    imputed = theory.imputation_error(**known, subspace_error=error)
+    bias = theory.misspecification_at(problem, epoch_start=round + 1, failure_prob=failure_prob)
+    feature = theory.feature_bound_at(problem, epoch_start=round + 1, failure_prob=failure_prob)
+    assert bias == pytest.approx(problem.theta_bound * (problem.arm_bound * error + imputed))
+    assert feature == pytest.approx(problem.arm_bound + imputed)
+
+
+@given(problems, st.integers(1, 10**6), small_probs)
+def test_errors_shrink_with_rounds_arms_and_visibility(problem, round, failure_prob):
+    here = {"round": round, "failure_prob": failure_prob}
+    for error in (theory.subspace_error_at, theory.covariance_error_at):
+        now = error(problem, **here)
+        assert error(problem, **(here | {"round": round + 1})) < now
+        assert error(replace(problem, n_arms=problem.n_arms + 1), **here) < now
+        assert error(replace(problem, observe_prob=problem.observe_prob / 2), **here) > now
+        assert error(problem, **(here | {"failure_prob": failure_prob / 2})) > now
+
+
+@given(problems, st.integers(1, 10**12), small_probs)
+def test_a_subspace_error_below_sqrt_two_follows_from_the_covariance_error(
+    problem, round, failure_prob
+):
+    # Davis-Kahan with gap λ_m: 2 ρ/λ_m, and sqrt(2) more for the aligned basis.
+    subspace = theory.subspace_error_at(problem, round=round, failure_prob=failure_prob)
+    covariance = theory.covariance_error_at(problem, round=round, failure_prob=failure_prob)
+    if subspace < math.sqrt(2):
+        assert covariance <= problem.last_eigenvalue / 2
+        assert math.sqrt(2) * 2 * covariance / problem.last_eigenvalue <= subspace
+
+
+# The burn-in
+
+
+@given(problems, small_probs)
+def test_the_burn_in_is_the_first_round_with_error_at_most_p_over_32(problem, failure_prob):
+    burn_in = theory.theorem_burn_in(problem, failure_prob=failure_prob)
+    limit = problem.observe_prob / 32
+    after = theory.subspace_error_at(problem, round=burn_in, failure_prob=failure_prob)
+    assert after <= limit * (1 + 1e-12)
+    if burn_in > 1:
+        short = theory.subspace_error_at(problem, round=burn_in - 1, failure_prob=failure_prob)
+        assert short > limit * (1 - 1e-12)
+
+
+@given(
+    problems, small_probs, st.floats(1e-6, 10.0).map(lambda scale: scale * theory.C_BURN_IN / 1e3)
+)
+def test_the_anytime_burn_in_is_the_first_crossing_and_stays_crossed(
+    problem, failure_prob, constant
+):
+    known = {
+        "dim": problem.dim,
+        "n_arms": problem.n_arms,
+        "arm_bound": problem.arm_bound,
+        "top_eigenvalue": problem.top_eigenvalue,
+        "last_eigenvalue": problem.last_eigenvalue,
+        "observe_prob": problem.observe_prob,
+        "failure_prob": failure_prob,
+        "constant": constant,
+    }
+    burn_in = theory.burn_in_length(**known, horizon=None)
+
+    def crossed(round):
+        # With horizon t(t+1) the fixed-horizon formula holds the logarithm of round t.
+        return theory.burn_in_length(**known, horizon=round * (round + 1)) <= round
+
+    assert crossed(burn_in)
+    assert all(crossed(burn_in + later) for later in (1, 2, 10, burn_in))
+    assert burn_in == 1 or not crossed(burn_in - 1)
+
+
+def test_the_burn_in_is_two_million_rounds_for_the_best_conditioned_problem_of_the_main_size():
+    best = loading_world(loadings=[1.0, 1.0, 1.0], latent_bound=1.0)
+    assert best.conditioning == pytest.approx(1.0)
+    # (32·12)² · 3 / (.8⁴ · 8) · log(2 · 30 · 400 · 8 / .05) = 135 000 · 15.161
+    assert theory.theorem_burn_in(best, failure_prob=0.05 / 8) == pytest.approx(2.0467e6, rel=1e-4)
+
+
+def test_the_burn_in_of_the_bounded_loading_world_is_23_times_longer():
+    # κ²m grows from 3 to 3.75² · 1.5625 / .5625² = 69.44
+    world = loading_world()
+    assert theory.theorem_burn_in(world, failure_prob=0.05 / 8) == pytest.approx(4.737e7, rel=1e-3)
