@@ -2,11 +2,9 @@
 
 import json
 import math
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy import putmask
 from numpy.typing import NDArray
 
 from halfseen.errors import InvalidInputError, InvalidSlateError
@@ -60,24 +58,20 @@ class Slate:
 
     def __init__(self, values: Any, mask: Any = None) -> None:
         table = _as_table(values)
-        if mask is None:
-            hidden = table != table  # NaN is the one value that differs from itself
-            if isinstance(values, np.ma.MaskedArray):
-                hidden |= np.ma.getmaskarray(values)
-        else:
-            hidden = ~_as_mask(mask, table.shape)
         # Copies: the caller's arrays are neither changed nor shared.
-        kept = table.copy(order="C")
-        putmask(kept, hidden, 0.0)
-        seen = ~hidden
-        flat = kept.ravel()
-        # One product bounds every entry; where it is large (or not a number), look closer.
-        if not flat.dot(flat) <= LARGEST * LARGEST:
-            _refuse_wild(kept)
+        if mask is None and not isinstance(values, np.ma.MaskedArray):
+            kept, seen = np.empty(table.shape), np.empty(table.shape, dtype=np.bool_)
+            sane = _split_seen(table, kept, seen, LARGEST)
+        else:
+            hidden = np.ma.getmaskarray(values) if mask is None else ~_as_mask(mask, table.shape)
+            kept, seen = np.where(hidden, 0.0, table), ~hidden
+            sane = (np.abs(kept) <= LARGEST).all()
+        if not sane:
+            raise _wild_entry(kept)
         kept.setflags(write=False)
         seen.setflags(write=False)
-        object.__setattr__(self, "values", kept)
-        object.__setattr__(self, "mask", seen)
+        _set_values(self, kept)
+        _set_mask(self, seen)
 
     @classmethod
     def of(cls, options: Any, dim: int | None = None) -> "Slate":
@@ -147,19 +141,29 @@ def _as_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
     return seen
 
 
-def _refuse_wild(kept: FloatArray) -> None:
-    bad = np.argwhere(~(np.abs(kept) <= LARGEST))
-    if len(bad):
-        arm, feature = (int(index) for index in bad[0])
-        raise InvalidSlateError(
-            f"seen entries must be finite and at most {LARGEST:g} in size, got "
-            f"{kept[arm, feature]} at arm {arm}, feature {feature}: hide it (NaN without a mask, "
-            f"False in the mask) or mend it"
-        )
+def _wild_entry(kept: FloatArray) -> InvalidSlateError:
+    arm, feature = (int(index) for index in np.argwhere(~(np.abs(kept) <= LARGEST))[0])
+    return InvalidSlateError(
+        f"seen entries must be finite and at most {LARGEST:g} in size, got {kept[arm, feature]} at "
+        f"arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or mend it"
+    )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decision:
+def _split_seen(table: FloatArray, kept: FloatArray, seen: BoolArray, largest: float) -> bool:
+    """Load the compiled loop at its first use and stand aside: importing Slate stays light."""
+    global _split_seen
+    from halfseen import _kernels
+
+    _split_seen = _kernels.split_seen
+    return _split_seen(table, kept, seen, largest)
+
+
+# The way around `Slate.__setattr__`, for its constructor alone.
+_set_values = Slate.values.__set__  # type: ignore[attr-defined]
+_set_mask = Slate.mask.__set__  # type: ignore[attr-defined]
+
+
+class Decision(NamedTuple):
     """What a policy chose, why, and all that it needs to learn from the reward later.
 
     Attributes
@@ -255,9 +259,10 @@ class Decision:
         return cls.from_dict(plain)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Decision):
-            return NotImplemented
-        return self.to_dict() == other.to_dict()
+        return isinstance(other, Decision) and self.to_dict() == other.to_dict()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash(self.id)

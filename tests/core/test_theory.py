@@ -193,9 +193,7 @@ def test_norm_and_variance_of_a_sample_stay_below_their_bounds(observe_prob):
         covariance = np.mean([np.outer(arm, arm) for arm in arms], axis=0)
         top = np.linalg.eigvalsh(covariance)[-1]
         norm = theory.spectral_norm_bound(arm_bound=1.0, observe_prob=observe_prob)
-        proxy = theory.variance_proxy(
-            arm_bound=1.0, top_eigenvalue=top, observe_prob=observe_prob
-        )
+        proxy = theory.variance_proxy(arm_bound=1.0, top_eigenvalue=top, observe_prob=observe_prob)
         for arm, mask in itertools.product(arms, itertools.product((0, 1), repeat=2)):
             sample = theory.corrected_sample(np.multiply(arm, mask), observe_prob)
             assert np.linalg.norm(sample - covariance, 2) <= norm

@@ -27,48 +27,62 @@ class Radius(NamedTuple):
         return self.regularization + self.noise + self.misspecification
 
 
-def radius(
-    *,
-    ridge: float,
-    theta_bound: float,
-    noise_scale: float,
-    log_det: float,
-    failure_prob: float,
-    misspecification: float = 0.0,
-    n_samples: int = 0,
-    radius_scale: float = 1.0,
-) -> Radius:
-    """Return the radius for which the ellipsoid covers the parameter with high probability.
+class Confidence:
+    """The radius for which the ellipsoid covers the parameter with high probability.
 
     Parameters
     ----------
     ridge, theta_bound, noise_scale, failure_prob : float
         λ, S, R, δ.
-    log_det : float
-        log(det V / λ^dim).
     misspecification : float
         b: the largest bias of one sample.
-    n_samples : int
-        Samples in V: the paper's t − τ_e where nothing is replayed.
     radius_scale : float
         Multiplies all three parts; 1 is the paper's.
 
     Examples
     --------
-    >>> parts = radius(
-    ...     ridge=4.0, theta_bound=1.0, noise_scale=1.0, log_det=0.0, failure_prob=math.exp(-2),
-    ...     misspecification=0.5, n_samples=9,
+    >>> confidence = Confidence(
+    ...     ridge=4.0, theta_bound=1.0, noise_scale=1.0, failure_prob=math.exp(-2),
+    ...     misspecification=0.5,
     ... )
-    >>> parts, parts.total
-    (Radius(regularization=2.0, noise=2.0, misspecification=1.5), 5.5)
+    >>> confidence.radius(log_det=0.0, n_samples=9)
+    Radius(regularization=2.0, noise=2.0, misspecification=1.5)
 
     Notes
     -----
     Paper: thm:confidence_set_m_t_main
     """
-    log_ratio = 0.5 * log_det - math.log(failure_prob)
-    return Radius(
-        radius_scale * math.sqrt(ridge) * theta_bound,
-        radius_scale * noise_scale * math.sqrt(2.0 * max(0.0, log_ratio)),
-        radius_scale * misspecification * math.sqrt(n_samples),
-    )
+
+    __slots__ = ("_bias", "_log_failure", "_noise", "_regularization")
+
+    def __init__(
+        self,
+        *,
+        ridge: float,
+        theta_bound: float,
+        noise_scale: float,
+        failure_prob: float,
+        misspecification: float = 0.0,
+        radius_scale: float = 1.0,
+    ) -> None:
+        self._regularization = radius_scale * math.sqrt(ridge) * theta_bound
+        self._noise = radius_scale * noise_scale
+        self._bias = radius_scale * misspecification
+        self._log_failure = math.log(failure_prob)
+
+    def radius(self, log_det: float, n_samples: int) -> Radius:
+        """Return the three parts of β.
+
+        Parameters
+        ----------
+        log_det : float
+            log(det V / λ^dim).
+        n_samples : int
+            Samples in V: the paper's t − τ_e where nothing is replayed.
+        """
+        log_ratio = max(0.0, 0.5 * log_det - self._log_failure)
+        return Radius(
+            self._regularization,
+            self._noise * math.sqrt(2.0 * log_ratio),
+            self._bias * math.sqrt(n_samples),
+        )

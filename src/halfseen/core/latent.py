@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halfseen.core import _kernels
+from halfseen import _kernels
 from halfseen.errors import UnidentifiableError
 from halfseen.values import BoolArray, FloatArray, Slate
 

@@ -189,13 +189,11 @@ def corrected_covariance(
     Paper: lemma:unbiased_covariance_missing
     """
     dim = second_moment.shape[0]
-    probs = np.broadcast_to(np.asarray(observe_prob, dtype=np.float64), (dim,))
     if n_arms == 0:
         return np.zeros((dim, dim))
-    covariance = second_moment / n_arms
-    diagonal = covariance.diagonal() / probs
-    covariance /= np.multiply.outer(probs, probs)
-    np.fill_diagonal(covariance, diagonal)
+    probs = np.asarray(observe_prob, dtype=np.float64)
+    covariance = second_moment / (n_arms * (np.multiply.outer(probs, probs)))
+    covariance.flat[:: dim + 1] *= probs
     return covariance
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from halfseen import checks
-from halfseen.core import _kernels
+from halfseen import _kernels
 from halfseen.values import FloatArray
 
 
@@ -97,21 +97,16 @@ class Ridge:
     def insert(self, points: FloatArray, rewards: FloatArray) -> None:
         """Add many samples at once; `points` has shape (n, dim), `rewards` (n,).
 
-        One QR factorisation of the old factor stacked on the new points; V is never inverted.
+        The same arithmetic as one `update` per sample, so the result is the same bit by bit.
         """
-        if len(points) == 0:
-            return
-        stacked = np.empty((self.dim + len(points), self.dim + 1))
-        stacked[: self.dim, :-1], stacked[: self.dim, -1] = self.factor, self.white
-        stacked[self.dim :, :-1], stacked[self.dim :, -1] = points, rewards
-        turned = np.linalg.qr(stacked, mode="r")
-        turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
-        gram = self._gram + points.T @ points
-        response = self.response + points.T @ rewards
-        self._gram, self.response = gram, response
-        self.factor = np.ascontiguousarray(turned[: self.dim, :-1])
-        self.white = np.ascontiguousarray(turned[: self.dim, -1])
-        self.log_det = 2.0 * float(np.log(self.factor.diagonal() / np.sqrt(self.ridge)).sum())
+        self.log_det += _kernels.insert(
+            self._gram,
+            self.response,
+            self.factor,
+            self.white,
+            np.ascontiguousarray(points),
+            np.ascontiguousarray(rewards),
+        )
         self.n_samples += len(points)
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:

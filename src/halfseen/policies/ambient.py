@@ -3,7 +3,7 @@
 from typing import Any
 
 from halfseen import checks
-from halfseen.core.confidence import radius
+from halfseen.core.confidence import Confidence
 from halfseen.core.ridge import Ridge
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register
@@ -54,6 +54,13 @@ class AmbientOful(Policy):
         self.noise_scale = checks.real("noise_scale", noise_scale, 0.0)
         self.radius_scale = checks.real("radius_scale", radius_scale, 0.0)
         self._model = Ridge(self.dim, ridge=ridge)
+        self._confidence = Confidence(
+            ridge=self._model.ridge,
+            theta_bound=self.theta_bound,
+            noise_scale=self.noise_scale,
+            failure_prob=self.failure_prob,
+            radius_scale=self.radius_scale,
+        )
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
@@ -68,14 +75,7 @@ class AmbientOful(Policy):
         }
 
     def _choose(self, slate: Slate) -> Decision:
-        size = radius(
-            ridge=self._model.ridge,
-            theta_bound=self.theta_bound,
-            noise_scale=self.noise_scale,
-            log_det=self._model.log_det,
-            failure_prob=self.failure_prob,
-            radius_scale=self.radius_scale,
-        )
+        size = self._confidence.radius(self._model.log_det, self._model.n_samples)
         arm, parts = self._model.score(slate.values, size.total)
         return self._answer(slate, arm, parts)
 

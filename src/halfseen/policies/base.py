@@ -161,7 +161,7 @@ class Policy(ABC):
 
 
 def _checked_reward(reward: Any) -> float:
-    if isinstance(reward, Real):
+    if type(reward) is float or isinstance(reward, Real):
         value = float(reward)
         if -LARGEST <= value <= LARGEST:
             return value

@@ -242,9 +242,8 @@ class TofuPov(Policy):
     def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
         from_burn_in = note is not None
         keep = self._keeps(from_burn_in)
-        if keep:
-            self._played.make_room()
         if from_burn_in:
+            self._played.make_room()  # before anything changes: it may fail
             self._burner.learn(_renamed(decision, note), reward)
         if keep:
             self._played.append(decision, reward)

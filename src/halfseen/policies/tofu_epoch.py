@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.core import _kernels
-from halfseen.core.confidence import radius
+from halfseen import _kernels
+from halfseen.core.confidence import Confidence
 from halfseen.core.latent import identified_coordinates, unidentifiable
 from halfseen.core.moments import Moments, smallest_prob
 from halfseen.core.rank import Known
@@ -54,13 +54,21 @@ class EpochRecord:
 class Epoch:
     """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
 
-    __slots__ = ("basis", "model", "record", "settings")
+    __slots__ = ("basis", "confidence", "model", "record", "settings")
 
     def __init__(self, settings: TofuSettings, record: EpochRecord, basis: FloatArray) -> None:
         self.settings = settings
         self.record = record
         self.basis = basis
         self.model = Ridge(max(1, record.rank), ridge=settings.ridge)
+        self.confidence = Confidence(
+            ridge=settings.ridge,
+            theta_bound=settings.theta_bound,
+            noise_scale=settings.noise_scale,
+            failure_prob=record.failure_prob,
+            misspecification=record.misspecification,
+            radius_scale=settings.radius_scale,
+        )
 
     @classmethod
     def open(
@@ -106,23 +114,14 @@ class Epoch:
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the optimistic arm and per arm score, estimate and width, shape (3, n_arms)."""
-        settings, model = self.settings, self.model
-        size = radius(
-            ridge=settings.ridge,
-            theta_bound=settings.theta_bound,
-            noise_scale=settings.noise_scale,
-            log_det=model.log_det,
-            failure_prob=self.record.failure_prob,
-            misspecification=self.record.misspecification,
-            n_samples=model.n_samples,
-            radius_scale=settings.radius_scale,
-        )
+        model = self.model
+        size = self.confidence.radius(model.log_det, model.n_samples)
         parts = np.empty((3, slate.values.shape[0]))
-        arm = _kernels.score_arms(
+        arm: int = _kernels.score_arms(
             self.basis,
             slate.values,
             slate.mask,
-            settings.impute_ridge,
+            self.settings.impute_ridge,
             model.factor,
             model.white,
             size.total,
@@ -149,10 +148,12 @@ class Epoch:
         latent, identified = identified_coordinates(
             self.basis, values, masks, self.settings.impute_ridge
         )
-        self.model.insert(latent[identified], rewards[identified])
         n_replayed = int(np.count_nonzero(identified))
+        if n_replayed < len(rewards):
+            latent, rewards = latent[identified], rewards[identified]
+        self.model.insert(latent, rewards)
         self.record = replace(
-            self.record, n_replayed=n_replayed, n_skipped=len(rewards) - n_replayed
+            self.record, n_replayed=n_replayed, n_skipped=len(values) - n_replayed
         )
 
     def state(self) -> dict[str, Any]:

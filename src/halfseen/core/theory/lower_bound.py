@@ -176,6 +176,8 @@ def explicit_lower_bound(problem: Problem, gaps: Gaps) -> LowerBound:
 
 def leak_rate(problem: Problem) -> float:
     """Return K p² + S² B_X²/R², the rate at which σ leaks through slates and rewards."""
+    if problem.noise_scale == 0:
+        return math.inf
     signal = problem.theta_bound * problem.arm_bound / problem.noise_scale
     return problem.n_arms * problem.observe_prob**2 + signal**2
 
@@ -185,7 +187,7 @@ def lower_bound_applies(problem: Problem) -> bool:
 
     Paper: thm:iid_missingness_lower_bound_main
     """
-    hard = problem.n_arms >= 4 and problem.observe_prob <= 0.5 and problem.noise_scale > 0
+    hard = problem.n_arms >= 4 and problem.observe_prob <= 0.5
     return hard and leak_rate(problem) <= LEAK_RATE_LIMIT
 
 

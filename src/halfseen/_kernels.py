@@ -15,6 +15,7 @@ from numba.types import Array, UniTuple, boolean, float64, int64
 
 _in_1 = Array(float64, 1, "C", readonly=True)
 _in_2 = Array(float64, 2, "C", readonly=True)
+_any_2 = Array(float64, 2, "A", readonly=True)
 _mask_1 = Array(boolean, 1, "C", readonly=True)
 _mask_2 = Array(boolean, 2, "C", readonly=True)
 _out_1 = float64[::1]
@@ -22,6 +23,19 @@ _out_2 = float64[:, ::1]
 
 # A pivot this small against its diagonal entry is rounding: the arm is not identified.
 _PIVOT_TOLERANCE = 1e-12
+
+
+@njit(boolean(_any_2, _out_2, boolean[:, ::1], float64), cache=True)
+def split_seen(table, values, mask, largest):
+    """Split a table with NaN for hidden into values and mask; False if a seen entry is too large."""
+    n_wild = 0
+    for arm in range(table.shape[0]):
+        for feature in range(table.shape[1]):
+            x = table[arm, feature]
+            mask[arm, feature] = x == x
+            values[arm, feature] = x if x == x else 0.0
+            n_wild += abs(x) > largest  # False for NaN
+    return n_wild == 0
 
 
 @njit(boolean(_in_2, _in_1, _mask_1, float64, _out_2, _out_1), cache=True)
@@ -176,6 +190,15 @@ def update(gram, response, factor, white, point, reward):
             white[i] = cosine * old + sine * reward
             reward = cosine * reward - sine * old
     return 2.0 * np.log(growth)
+
+
+@njit(float64(_out_2, _out_1, _out_2, _out_1, _in_2, _in_1), cache=True)
+def insert(gram, response, factor, white, points, rewards):
+    """Add many samples in place, in their order; return the growth of log det V."""
+    growth = 0.0
+    for n in range(points.shape[0]):
+        growth += update(gram, response, factor, white, points[n], rewards[n])
+    return growth
 
 
 @njit(

@@ -1,0 +1,1 @@
+"""Measurements: what is fast, against what."""
