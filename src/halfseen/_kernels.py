@@ -11,7 +11,7 @@ response `white` w = R'⁻¹Σzr. With u = R'⁻¹z, the estimate of a point is 
 
 import numpy as np
 from numba import njit
-from numba.types import Array, UniTuple, boolean, float64, int64
+from numba.types import Array, UniTuple, boolean, float64, int64, void
 
 _in_1 = Array(float64, 1, "C", readonly=True)
 _in_2 = Array(float64, 2, "C", readonly=True)
@@ -38,21 +38,46 @@ def split_seen(table, values, mask, largest):
     return n_wild == 0
 
 
-@njit(boolean(_in_2, _in_1, _mask_1, float64, _out_2, _out_1), cache=True)
-def _solve_arm(basis, values, mask, ridge, gram, latent):
-    """Solve (U_Ω'U_Ω + ρI) a = U_Ω'x_Ω and write (1 + ρ)a = U'x̂; False if not identified."""
+@njit(void(_any_2, _out_2), cache=True)
+def orient(ascending, descending):
+    """Reverse the columns and give each the sign that makes its largest entry positive."""
+    dim, count = ascending.shape
+    for c in range(count):
+        largest = 0.0
+        for j in range(dim):
+            x = ascending[j, count - 1 - c]
+            if abs(x) > abs(largest):
+                largest = x
+        sign = -1.0 if largest < 0.0 else 1.0
+        for j in range(dim):
+            descending[j, c] = sign * ascending[j, count - 1 - c]
+
+
+@njit(boolean(_in_2, _in_1, _mask_1, float64, _out_2, int64[::1], _out_1), cache=True)
+def _solve_arm(basis, values, mask, ridge, gram, seen, latent):
+    """Solve (U_Ω'U_Ω + ρI) a = U_Ω'x_Ω and write (1 + ρ)a = U'x̂; False if not identified.
+
+    `gram` (rank, rank) and `seen` (dim,) are scratch.
+    """
     dim, rank = basis.shape
-    gram[:] = 0.0
-    latent[:] = 0.0
+    # Indices of seen entries without a branch, which would be mispredicted for every third entry.
+    n_seen = 0
     for j in range(dim):
-        if mask[j]:
-            x = values[j]
-            for a in range(rank):
-                u = basis[j, a]
-                latent[a] += u * x
-                for b in range(rank):
-                    gram[a, b] += u * basis[j, b]
-    # Cholesky in the lower triangle, forward and back substitution in place.
+        seen[n_seen] = j
+        n_seen += mask[j]
+    for a in range(rank):
+        latent[a] = 0.0
+        for b in range(rank):
+            gram[a, b] = 0.0
+    for n in range(n_seen):
+        j = seen[n]
+        x = values[j]
+        for a in range(rank):
+            u = basis[j, a]
+            latent[a] += u * x
+            for b in range(rank):
+                gram[a, b] += u * basis[j, b]
+    # Cholesky in the lower triangle with reciprocal pivots, then both substitutions in place.
     for a in range(rank):
         diagonal = gram[a, a] + ridge
         pivot = diagonal
@@ -60,22 +85,22 @@ def _solve_arm(basis, values, mask, ridge, gram, latent):
             pivot -= gram[a, c] * gram[a, c]
         if pivot <= _PIVOT_TOLERANCE * diagonal:
             return False
-        pivot = np.sqrt(pivot)
-        gram[a, a] = pivot
+        reciprocal = 1.0 / np.sqrt(pivot)
+        gram[a, a] = reciprocal
         for b in range(a + 1, rank):
             entry = gram[b, a]
             for c in range(a):
                 entry -= gram[b, c] * gram[a, c]
-            gram[b, a] = entry / pivot
+            gram[b, a] = entry * reciprocal
         rest = latent[a]
         for c in range(a):
             rest -= gram[a, c] * latent[c]
-        latent[a] = rest / pivot
+        latent[a] = rest * reciprocal
     for a in range(rank - 1, -1, -1):
         rest = latent[a]
         for b in range(a + 1, rank):
             rest -= gram[b, a] * latent[b]
-        latent[a] = rest / gram[a, a]
+        latent[a] = rest * gram[a, a]
     for a in range(rank):
         latent[a] *= 1.0 + ridge
     return True
@@ -86,9 +111,12 @@ def coordinates(basis, values, mask, ridge, latent, identified):
     """Write the latent coordinates of all arms and which are identified; return how many not."""
     n_arms, rank = latent.shape
     gram = np.empty((rank, rank))
+    seen = np.empty(basis.shape[0], np.int64)
     missed = 0
     for arm in range(n_arms):
-        identified[arm] = _solve_arm(basis, values[arm], mask[arm], ridge, gram, latent[arm])
+        identified[arm] = _solve_arm(
+            basis, values[arm], mask[arm], ridge, gram, seen, latent[arm]
+        )
         if not identified[arm]:
             latent[arm, :] = 0.0
             missed += 1
@@ -144,11 +172,12 @@ def score(factor, white, points, radius, parts):
 @njit(int64(_in_2, _in_2, _mask_2, float64, _in_2, _in_1, float64, _out_2), cache=True)
 def score_arms(basis, values, mask, ridge, factor, white, radius, parts):
     """Latent coordinates and scores of a whole slate; −1 − arm if that arm is not identified."""
-    rank = basis.shape[1]
+    dim, rank = basis.shape
     gram = np.empty((rank, rank))
+    seen = np.empty(dim, np.int64)
     latent = np.empty(rank)
     for arm in range(values.shape[0]):
-        if not _solve_arm(basis, values[arm], mask[arm], ridge, gram, latent):
+        if not _solve_arm(basis, values[arm], mask[arm], ridge, gram, seen, latent):
             return -1 - arm
         estimate, square = _whiten(factor, white, latent)
         width = radius * np.sqrt(square)
@@ -156,6 +185,48 @@ def score_arms(basis, values, mask, ridge, factor, white, radius, parts):
         parts[1, arm] = estimate
         parts[2, arm] = width
     return _best(parts)
+
+
+@njit(
+    int64(
+        _in_2, _out_2, boolean[:, ::1], int64, float64, _in_2, float64, _in_2, _in_1, float64,
+        _out_2, _out_1, boolean[::1],
+    ),
+    cache=True,
+)  # fmt: skip
+def score_table(
+    table, block, block_mask, start, largest, basis, ridge, factor, white, radius, parts, row, seen
+):
+    """`split_seen` into a block from row `start` on, `score_arms` there, and copy the best arm.
+
+    A whole round in one call. Negative if there is anything to complain about.
+    """
+    dim, rank = basis.shape
+    gram = np.empty((rank, rank))
+    indices = np.empty(dim, np.int64)
+    latent = np.empty(rank)
+    for arm in range(table.shape[0]):
+        n_wild = 0
+        for j in range(dim):
+            x = table[arm, j]
+            block_mask[start + arm, j] = x == x
+            block[start + arm, j] = x if x == x else 0.0
+            n_wild += abs(x) > largest
+        if n_wild > 0:
+            return -1
+        values, mask = block[start + arm], block_mask[start + arm]
+        if not _solve_arm(basis, values, mask, ridge, gram, indices, latent):
+            return -1
+        estimate, square = _whiten(factor, white, latent)
+        width = radius * np.sqrt(square)
+        parts[0, arm] = estimate + width
+        parts[1, arm] = estimate
+        parts[2, arm] = width
+    best = _best(parts)
+    for j in range(dim):
+        row[j] = block[start + best, j]
+        seen[j] = block_mask[start + best, j]
+    return best
 
 
 @njit(float64(_out_2, _out_1, _out_2, _out_1, _in_1, float64), cache=True)
@@ -206,9 +277,10 @@ def insert(gram, response, factor, white, points, rewards):
 )
 def learn_arm(basis, values, mask, ridge, gram, response, factor, white, reward):
     """Latent coordinates of one arm and their update; −1 if the arm is not identified."""
-    rank = basis.shape[1]
+    dim, rank = basis.shape
     scratch = np.empty((rank, rank))
+    seen = np.empty(dim, np.int64)
     latent = np.empty(rank)
-    if not _solve_arm(basis, values, mask, ridge, scratch, latent):
+    if not _solve_arm(basis, values, mask, ridge, scratch, seen, latent):
         return -1.0
     return update(gram, response, factor, white, latent, reward)

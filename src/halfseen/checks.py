@@ -35,15 +35,14 @@ def real(
     Traceback (most recent call last):
     halfseen.errors.InvalidSettingError: growth must be in (1, inf), got 1
     """
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        above = number > low if low_open else number >= low
+        below = number < high if high_open else number <= high
+        if math.isfinite(number) and above and below:
+            return number
     where = interval(low, high, low_open, high_open)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidSettingError(f"{name} must be a number in {where}, got {value!r}")
-    number = float(value)
-    above = number > low if low_open else number >= low
-    below = number < high if high_open else number <= high
-    if not (math.isfinite(number) and above and below):
-        raise InvalidSettingError(f"{name} must be in {where}, got {value!r}")
-    return number
+    raise InvalidSettingError(f"{name} must be in {where}, got {value!r}")
 
 
 def probability(name: str, value: Any) -> float:
@@ -68,11 +67,11 @@ def integer(name: str, value: Any, low: int | None = None, high: int | None = No
     Traceback (most recent call last):
     halfseen.errors.InvalidSettingError: dim must be an integer in [1, inf), got 0
     """
-    where = interval(-math.inf if low is None else low, math.inf if high is None else high)
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or (low is not None and value < low) or (high is not None and value > high):
-        raise InvalidSettingError(f"{name} must be an integer in {where}, got {value!r}")
-    return int(value)
+    if whole and (low is None or value >= low) and (high is None or value <= high):
+        return int(value)
+    where = interval(-math.inf if low is None else low, math.inf if high is None else high)
+    raise InvalidSettingError(f"{name} must be an integer in {where}, got {value!r}")
 
 
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:

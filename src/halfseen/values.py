@@ -2,15 +2,19 @@
 
 import json
 import math
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy import bool_, empty, ndarray
+from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 
 from halfseen.errors import InvalidInputError, InvalidSlateError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+
+_FLOAT = np.dtype(np.float64)
 
 LARGEST = 1e100
 """Largest size of a seen entry or a reward: products and sums of such stay finite."""
@@ -51,79 +55,109 @@ class Slate:
     Paper: eq:missing_model_bernoulli
     """
 
-    __slots__ = ("mask", "values")
-
-    values: FloatArray
-    mask: BoolArray
+    # The package itself reads `_values` and `_mask`, which nobody changes: a read-only view per
+    # access, as the properties give, would cost more than many a round needs.
+    __slots__ = ("_mask", "_values")
 
     def __init__(self, values: Any, mask: Any = None) -> None:
-        table = _as_table(values)
         # Copies: the caller's arrays are neither changed nor shared.
-        if mask is None and not isinstance(values, np.ma.MaskedArray):
-            kept, seen = np.empty(table.shape), np.empty(table.shape, dtype=np.bool_)
+        if mask is None and not isinstance(values, MaskedArray):
+            table = _as_table(values)
+            shape = table.shape
+            kept, seen = empty(shape), empty(shape, bool_)
             sane = _split_seen(table, kept, seen, LARGEST)
         else:
+            table = _as_table(np.ma.getdata(values))
             hidden = np.ma.getmaskarray(values) if mask is None else ~_as_mask(mask, table.shape)
             kept, seen = np.where(hidden, 0.0, table), ~hidden
             sane = (np.abs(kept) <= LARGEST).all()
         if not sane:
             raise _wild_entry(kept)
-        kept.setflags(write=False)
-        seen.setflags(write=False)
-        _set_values(self, kept)
-        _set_mask(self, seen)
+        self._values: FloatArray = kept
+        self._mask: BoolArray = seen
 
     @classmethod
     def of(cls, options: Any, dim: int | None = None) -> "Slate":
         """Return `options` as a slate, checked to have `dim` features if that is given."""
         slate = options if type(options) is cls else cls(options)
-        if dim is not None and slate.values.shape[1] != dim:
+        if dim is not None and slate._values.shape[1] != dim:
             raise InvalidSlateError(
-                f"a slate must have {dim} features per arm, got {slate.values.shape[1]}"
+                f"a slate must have {dim} features per arm, got {slate._values.shape[1]}"
             )
         return slate
 
     @property
+    def values(self) -> FloatArray:
+        """Feature values, zero where hidden; read-only, shape (n_arms, dim)."""
+        return _read_only(self._values)
+
+    @property
+    def mask(self) -> BoolArray:
+        """True where seen; read-only, shape (n_arms, dim)."""
+        return _read_only(self._mask)
+
+    @property
     def n_arms(self) -> int:
         """Number of offered arms."""
-        return int(self.values.shape[0])
+        return self._values.shape[0]
 
     @property
     def dim(self) -> int:
         """Number of features, seen or not."""
-        return int(self.values.shape[1])
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Slate is immutable: cannot set {name!r}")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Slate is immutable: cannot delete {name!r}")
+        return self._values.shape[1]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Slate):
             return NotImplemented
-        return np.array_equal(self.mask, other.mask) and np.array_equal(self.values, other.values)
+        return np.array_equal(self._mask, other._mask) and np.array_equal(
+            self._values, other._values
+        )
 
     def __hash__(self) -> int:
-        return hash((self.values.tobytes(), self.mask.tobytes()))
+        return hash((self._values.tobytes(), self._mask.tobytes()))
 
     def __repr__(self) -> str:
-        return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%})"
+        return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self._mask.mean():.0%})"
+
+
+A = TypeVar("A", bound=NDArray[Any])
+
+
+def _read_only(array: A) -> A:
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def is_plain_table(values: Any, dim: int | None = None) -> bool:
+    """Return whether values are an array (n_arms, dim) of doubles in C order, not empty."""
+    return (
+        type(values) is ndarray
+        and values.dtype is _FLOAT
+        and values.ndim == 2
+        and values.flags.c_contiguous
+        and values.size > 0
+        and (dim is None or values.shape[1] == dim)
+    )
 
 
 def _as_table(values: Any) -> FloatArray:
+    if is_plain_table(values):
+        plain: FloatArray = values
+        return plain
     try:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidSlateError(
             f"a slate must be a table of numbers with shape (n_arms, dim): {error}"
         ) from None
-    if table.ndim != 2:
+    shape = table.shape
+    if len(shape) != 2:
         raise InvalidSlateError(
             f"a slate must have 2 dimensions (n_arms, dim), got {table.ndim} with shape "
             f"{table.shape}: one arm is a slate of shape (1, dim)"
         )
-    if 0 in table.shape:
+    if 0 in shape:
         raise InvalidSlateError(
             f"a slate must have at least one arm and one feature, got shape {table.shape}"
         )
@@ -158,13 +192,10 @@ def _split_seen(table: FloatArray, kept: FloatArray, seen: BoolArray, largest: f
     return _split_seen(table, kept, seen, largest)
 
 
-# The way around `Slate.__setattr__`, for its constructor alone.
-_set_values = Slate.values.__set__  # type: ignore[attr-defined]
-_set_mask = Slate.mask.__set__  # type: ignore[attr-defined]
-
-
-class Decision(NamedTuple):
+class Decision:
     """What a policy chose, why, and all that it needs to learn from the reward later.
+
+    Immutable: policies make decisions, and `from_json` brings one back.
 
     Attributes
     ----------
@@ -178,32 +209,75 @@ class Decision(NamedTuple):
         Counted from 0; −1 during burn-in and for policies without epochs.
     values, mask : ndarray, shape (dim,)
         The chosen arm as seen: zero where hidden, True where seen.
-    parts : ndarray, shape (3, n_arms)
+    scores, estimates, widths : ndarray, shape (n_arms,)
         Per arm the optimistic score and its two parts: score = estimate + width.
     """
 
-    id: str
-    arm: int
-    round: int
-    epoch: int
-    values: FloatArray
-    mask: BoolArray
-    parts: FloatArray
+    __slots__ = ("_arm", "_epoch", "_id", "_mask", "_parts", "_round", "_values")
+
+    def __init__(
+        self,
+        id: str,
+        arm: int,
+        round: int,
+        epoch: int,
+        values: FloatArray,
+        mask: BoolArray,
+        parts: FloatArray,
+    ) -> None:
+        """Take over the arrays; `parts` has shape (3, n_arms): scores, estimates, widths."""
+        self._id = id
+        self._arm = arm
+        self._round = round
+        self._epoch = epoch
+        self._values = values
+        self._mask = mask
+        self._parts = parts
+
+    @property
+    def id(self) -> str:
+        """Name of this decision among all decisions of all policies."""
+        return self._id
+
+    @property
+    def arm(self) -> int:
+        """Index of the chosen arm in its slate."""
+        return self._arm
+
+    @property
+    def round(self) -> int:
+        """Round of the decision, counted from 1."""
+        return self._round
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of the decision, counted from 0; −1 where there is none."""
+        return self._epoch
+
+    @property
+    def values(self) -> FloatArray:
+        """The chosen arm, zero where hidden; read-only, shape (dim,)."""
+        return _read_only(self._values)
+
+    @property
+    def mask(self) -> BoolArray:
+        """True where the chosen arm is seen; read-only, shape (dim,)."""
+        return _read_only(self._mask)
 
     @property
     def scores(self) -> FloatArray:
-        """Optimistic score of each arm, shape (n_arms,)."""
-        return self.parts[0]
+        """Optimistic score of each arm; read-only, shape (n_arms,)."""
+        return _read_only(self._parts[0])
 
     @property
     def estimates(self) -> FloatArray:
-        """Estimated reward of each arm, shape (n_arms,)."""
-        return self.parts[1]
+        """Estimated reward of each arm; read-only, shape (n_arms,)."""
+        return _read_only(self._parts[1])
 
     @property
     def widths(self) -> FloatArray:
-        """Confidence width of each arm, shape (n_arms,)."""
-        return self.parts[2]
+        """Confidence width of each arm; read-only, shape (n_arms,)."""
+        return _read_only(self._parts[2])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON types; hidden values are null."""
@@ -247,7 +321,7 @@ class Decision(NamedTuple):
                 raise ValueError("a field is of the wrong type or out of range")
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"not a decision: {type(error).__name__}: {error}") from None
-        return decision(plain["id"], arm, round_, epoch, slate, 0, parts)
+        return cls(plain["id"], arm, round_, epoch, slate._values[0], slate._mask[0], parts)
 
     @classmethod
     def from_json(cls, text: str) -> "Decision":
@@ -258,25 +332,19 @@ class Decision(NamedTuple):
             raise InvalidInputError(f"not a decision: {error}") from None
         return cls.from_dict(plain)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Decision) and self.to_dict() == other.to_dict()
+    def renamed(self, id: str) -> "Decision":
+        """Return the same decision under another name."""
+        return Decision(
+            id, self._arm, self._round, self._epoch, self._values, self._mask, self._parts
+        )
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(self.id)
+        return hash(self._id)
 
-
-def decision(
-    id: str, arm: int, round: int, epoch: int, slate: Slate, row: int, parts: FloatArray
-) -> Decision:
-    """Return a decision that owns its arrays: `row` of the slate is copied, `parts` is taken over.
-
-    The copy keeps an open decision from keeping its whole slate alive.
-    """
-    values, mask = slate.values[row].copy(), slate.mask[row].copy()
-    values.setflags(write=False)
-    mask.setflags(write=False)
-    parts.setflags(write=False)
-    return Decision(id, arm, round, epoch, values, mask, parts)
+    def __repr__(self) -> str:
+        return f"Decision(arm={self._arm}, round={self._round}, epoch={self._epoch})"

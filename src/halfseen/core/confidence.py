@@ -1,6 +1,7 @@
 """The radius of the confidence ellipsoid, with its three parts apart."""
 
 import math
+from math import sqrt
 from typing import NamedTuple
 
 
@@ -70,6 +71,12 @@ class Confidence:
         self._bias = radius_scale * misspecification
         self._log_failure = math.log(failure_prob)
 
+    def total(self, log_det: float, n_samples: int) -> float:
+        """Return β; `radius` explains it."""
+        log_ratio = 0.5 * log_det - self._log_failure
+        noise = self._noise * sqrt(2.0 * log_ratio) if log_ratio > 0.0 else 0.0
+        return self._regularization + noise + self._bias * sqrt(n_samples)
+
     def radius(self, log_det: float, n_samples: int) -> Radius:
         """Return the three parts of β.
 
@@ -83,6 +90,6 @@ class Confidence:
         log_ratio = max(0.0, 0.5 * log_det - self._log_failure)
         return Radius(
             self._regularization,
-            self._noise * math.sqrt(2.0 * log_ratio),
-            self._bias * math.sqrt(n_samples),
+            self._noise * sqrt(2.0 * log_ratio),
+            self._bias * sqrt(n_samples),
         )

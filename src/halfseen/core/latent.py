@@ -36,9 +36,9 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
     >>> coordinates(basis, Slate([[3.0, float("nan")]])).tolist()
     [[5.0]]
     """
-    latent, identified = identified_coordinates(basis, slate.values, slate.mask, ridge)
+    latent, identified = identified_coordinates(basis, slate._values, slate._mask, ridge)
     if not identified.all():
-        raise unidentifiable(slate.mask, int(identified.argmin()), basis.shape[1])
+        raise unidentifiable(slate._mask, int(identified.argmin()), basis.shape[1])
     return latent
 
 
@@ -101,4 +101,4 @@ def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
     Paper: eq:imputation_operator
     """
     latent = coordinates(basis, slate, ridge) / (1.0 + ridge)
-    return np.where(slate.mask, slate.values, latent @ basis.T)
+    return np.where(slate._mask, slate._values, latent @ basis.T)

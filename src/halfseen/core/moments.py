@@ -12,9 +12,13 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
-from halfseen.values import FloatArray, Slate
+from halfseen.values import BoolArray, FloatArray, Slate
 
 ObserveProb = float | FloatArray | None
+Sums = tuple[FloatArray, FloatArray | None]
+
+# Arms that wait for one matrix product: enough for an efficient one, little memory.
+_BLOCK = 1024
 
 
 class Moments:
@@ -41,18 +45,18 @@ class Moments:
     [[10.0, 2.0], [2.0, 4.0]]
     """
 
-    __slots__ = ("_block", "_mask_block", "_n_waiting", "_pairs", "_products", "dim", "n_arms")
+    __slots__ = ("_pairs", "_products", "block", "block_mask", "dim", "n_arms", "n_waiting")
 
     def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
         self.dim = checks.integer("dim", dim, 1)
         self.n_arms = 0
         self._products = np.zeros((dim, dim))
         self._pairs = np.zeros((dim, dim)) if count_pairs else None
-        # Enough rows for an efficient product, never more memory than the sum itself takes twice.
-        rows = min(max(64, dim), 512)
-        self._block = np.zeros((rows, dim))
-        self._mask_block = np.zeros((rows, dim), dtype=np.bool_) if count_pairs else None
-        self._n_waiting = 0
+        # Arms wait in the first rows of a block. What stands in later rows means nothing, so that
+        # a compiled loop may write there before anything is decided.
+        self.block = np.zeros((_BLOCK, dim))
+        self.block_mask = np.zeros((_BLOCK, dim), dtype=np.bool_)
+        self.n_waiting = 0
 
     @property
     def count_pairs(self) -> bool:
@@ -63,33 +67,43 @@ class Moments:
         """Add all arms of a slate."""
         self.commit(slate, self.prepare(slate))
 
-    def prepare(self, slate: Slate) -> "tuple[FloatArray, FloatArray | None] | None":
-        """Return the new sums if the buffer has no room for the slate, else None.
+    def prepare(self, slate: Slate) -> Sums | None:
+        """Return the new sums if the block has no room for this slate, else None.
 
         Nothing changes before `commit`, which cannot fail: together they let a policy do all that
         may go wrong before it changes anything.
         """
-        if self._n_waiting + slate.values.shape[0] <= self._block.shape[0]:
+        n_arms = slate.n_arms
+        if self.n_waiting + n_arms <= _BLOCK:
             return None
         products, pairs = self._sums()
-        if slate.values.shape[0] > self._block.shape[0]:
-            products += slate.values.T @ slate.values
+        if n_arms > _BLOCK:
+            products += slate._values.T @ slate._values
             if pairs is not None:
-                pairs += _pair_counts(slate.mask)
+                pairs += _pair_counts(slate._mask)
         return products, pairs
 
-    def commit(self, slate: Slate, sums: "tuple[FloatArray, FloatArray | None] | None") -> None:
+    def commit(self, slate: Slate, sums: Sums | None) -> None:
         """Add a slate, given what `prepare` returned for it."""
-        n_arms = slate.values.shape[0]
+        n_arms = slate.n_arms
         if sums is not None:
             self._products, self._pairs = sums
-            self._n_waiting = 0
-        if n_arms <= self._block.shape[0]:
-            end = self._n_waiting + n_arms
-            self._block[self._n_waiting : end] = slate.values
-            if self._mask_block is not None:
-                self._mask_block[self._n_waiting : end] = slate.mask
-            self._n_waiting = end
+            self.n_waiting = 0
+        if n_arms > _BLOCK:
+            self.n_arms += n_arms
+        else:
+            end = self.n_waiting + n_arms
+            self.block[self.n_waiting : end] = slate._values
+            self.block_mask[self.n_waiting : end] = slate._mask
+            self.claim(n_arms)
+
+    def has_room(self, n_arms: int) -> bool:
+        """Return whether that many arms fit into the block's later rows."""
+        return self.n_waiting + n_arms <= _BLOCK
+
+    def claim(self, n_arms: int) -> None:
+        """Add the arms that were written into the block's next rows."""
+        self.n_waiting += n_arms
         self.n_arms += n_arms
 
     def merge(self, other: "Moments") -> "Moments":
@@ -126,36 +140,34 @@ class Moments:
 
     def state(self) -> dict[str, Any]:
         """Return everything that tells these moments from fresh ones, as arrays and numbers."""
-        state = {
+        return {
             "n_arms": self.n_arms,
             "products": self._products,
-            "waiting": self._block[: self._n_waiting],
+            "pairs": self._pairs,
+            "waiting": self.block[: self.n_waiting],
+            "waiting_mask": self.block_mask[: self.n_waiting],
         }
-        if self._pairs is not None and self._mask_block is not None:
-            state |= {"pairs": self._pairs, "waiting_mask": self._mask_block[: self._n_waiting]}
-        return state
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         self.n_arms = int(state["n_arms"])
         self._products = np.array(state["products"])
-        self._n_waiting = len(state["waiting"])
-        self._block[: self._n_waiting] = state["waiting"]
-        if self._pairs is not None and self._mask_block is not None:
-            self._pairs = np.array(state["pairs"])
-            self._mask_block[: self._n_waiting] = state["waiting_mask"]
+        self._pairs = None if state["pairs"] is None else np.array(state["pairs"])
+        self.n_waiting = len(state["waiting"])
+        self.block[: self.n_waiting] = state["waiting"]
+        self.block_mask[: self.n_waiting] = state["waiting_mask"]
 
-    def _sums(self) -> tuple[FloatArray, FloatArray | None]:
+    def _sums(self) -> Sums:
         """Return the sums with the waiting arms added, in new arrays."""
-        waiting = self._block[: self._n_waiting]
+        waiting = self.block[: self.n_waiting]
         products = waiting.T @ waiting
         products += self._products
-        if self._pairs is None or self._mask_block is None:
+        if self._pairs is None:
             return products, None
-        return products, self._pairs + _pair_counts(self._mask_block[: self._n_waiting])
+        return products, self._pairs + _pair_counts(self.block_mask[: self.n_waiting])
 
 
-def _pair_counts(mask: Any) -> FloatArray:
+def _pair_counts(mask: BoolArray) -> FloatArray:
     seen = mask.astype(np.float64)
     counts: FloatArray = seen.T @ seen
     return counts
@@ -191,9 +203,9 @@ def corrected_covariance(
     dim = second_moment.shape[0]
     if n_arms == 0:
         return np.zeros((dim, dim))
-    probs = np.asarray(observe_prob, dtype=np.float64)
-    covariance = second_moment / (n_arms * (np.multiply.outer(probs, probs)))
-    covariance.flat[:: dim + 1] *= probs
+    both = np.multiply.outer(observe_prob, observe_prob)
+    covariance: FloatArray = second_moment / (n_arms * both)
+    covariance.ravel()[:: dim + 1] *= observe_prob
     return covariance
 
 
@@ -230,6 +242,8 @@ def smallest_prob(observe_prob: ObserveProb, moments: Moments) -> float:
     Where it is unknown, it is the smallest share of arms that showed a feature, features never
     seen aside; 1 before anything was seen.
     """
+    if isinstance(observe_prob, float):
+        return observe_prob
     if observe_prob is not None:
         return float(np.min(observe_prob))
     counts = moments.pair_counts().diagonal()

@@ -8,6 +8,10 @@ import numpy as np
 from halfseen.values import BoolArray, Decision, FloatArray
 
 
+_COLUMNS = ("rounds", "values", "masks", "rewards")
+_FIRST_ROOM = 16
+
+
 class Replay(StrEnum):
     """Which rewards an epoch starts from, re-expressed in its basis.
 
@@ -35,27 +39,23 @@ class Played:
     Memory grows with the number of played arms that replay needs, and with nothing else.
     """
 
-    __slots__ = ("_masks", "_rewards", "_rounds", "_values", "n_played")
+    __slots__ = ("_masks", "_rewards", "_rounds", "_values", "dim", "n_played")
 
     def __init__(self, dim: int) -> None:
-        self.n_played = 0
-        self._rounds = np.zeros(0, dtype=np.int64)
-        self._values = np.zeros((0, dim))
-        self._masks = np.zeros((0, dim), dtype=np.bool_)
-        self._rewards = np.zeros(0)
+        self.dim = dim
+        self.clear()
 
-    def make_room(self) -> None:
-        """Make sure that one more fits, so that `append` cannot fail."""
-        if self.n_played == len(self._rounds):
-            self._grow(max(16, 2 * self.n_played))
+    def __len__(self) -> int:
+        return self.n_played
 
     def append(self, decision: Decision, reward: float) -> None:
         """Keep one played arm."""
-        self.make_room()
         n = self.n_played
-        self._rounds[n] = decision.round
-        self._values[n] = decision.values
-        self._masks[n] = decision.mask
+        if n == len(self._rounds):
+            self._grow(2 * n)
+        self._rounds[n] = decision._round
+        self._values[n] = decision._values
+        self._masks[n] = decision._mask
         self._rewards[n] = reward
         self.n_played = n + 1
 
@@ -70,27 +70,30 @@ class Played:
 
     def clear(self) -> None:
         """Forget all, also the memory."""
-        self.__init__(self._values.shape[1])  # type: ignore[misc]
+        self.n_played = 0
+        self._rounds = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self._values = np.zeros((_FIRST_ROOM, self.dim))
+        self._masks = np.zeros((_FIRST_ROOM, self.dim), dtype=np.bool_)
+        self._rewards = np.zeros(_FIRST_ROOM)
 
     def state(self) -> dict[str, Any]:
         """Return the kept arms as arrays."""
-        n = self.n_played
-        return {
-            "rounds": self._rounds[:n],
-            "values": self._values[:n],
-            "masks": self._masks[:n],
-            "rewards": self._rewards[:n],
-        }
+        return {name: getattr(self, f"_{name}")[: self.n_played] for name in _COLUMNS}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self._rounds, self._values = np.array(state["rounds"]), np.array(state["values"])
-        self._masks, self._rewards = np.array(state["masks"]), np.array(state["rewards"])
-        self.n_played = len(self._rounds)
+        self.clear()
+        n = len(state["rounds"])
+        self._grow(max(_FIRST_ROOM, n))
+        for name in _COLUMNS:
+            getattr(self, f"_{name}")[:n] = state[name]
+        self.n_played = n
 
-    def _grow(self, capacity: int) -> None:
-        for name in ("_rounds", "_values", "_masks", "_rewards"):
-            old = getattr(self, name)
-            new = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
-            new[: self.n_played] = old[: self.n_played]
-            setattr(self, name, new)
+    def _grow(self, room: int) -> None:
+        grown = {}
+        for name in _COLUMNS:
+            old = getattr(self, f"_{name}")
+            grown[name] = np.zeros((room, *old.shape[1:]), dtype=old.dtype)
+            grown[name][: self.n_played] = old[: self.n_played]
+        for name in _COLUMNS:
+            setattr(self, f"_{name}", grown[name])

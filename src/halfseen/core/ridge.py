@@ -1,5 +1,6 @@
 """Online ridge regression: exact sums, a factor kept by rotations, widths for many points."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,9 @@ class Ridge:
         self.ridge = checks.real("ridge", ridge, 0.0, low_open=True)
         self.n_samples = 0
         self.log_det = 0.0
-        self._gram = np.diag(np.full(dim, self.ridge))
+        self._gram = _scaled_identity(dim, self.ridge)
         self.response = np.zeros(dim)
-        self.factor = np.diag(np.full(dim, np.sqrt(self.ridge)))
+        self.factor = _scaled_identity(dim, math.sqrt(self.ridge))
         self.white = np.zeros(dim)
 
     @property
@@ -68,38 +69,21 @@ class Ridge:
 
     def update(self, point: FloatArray, reward: float) -> None:
         """Add one sample; `point` has shape (dim,)."""
-        self.log_det += _kernels.update(
-            self._gram, self.response, self.factor, self.white, point, reward
+        self.grown(
+            _kernels.update(self._gram, self.response, self.factor, self.white, point, reward)
         )
-        self.n_samples += 1
 
-    def learn_arm(
-        self, basis: FloatArray, values: FloatArray, mask: Any, impute_ridge: float, reward: float
-    ) -> bool:
-        """Add a half-seen arm, expressed in `basis`; False (and no change) if not identified."""
-        growth = _kernels.learn_arm(
-            basis,
-            values,
-            mask,
-            impute_ridge,
-            self._gram,
-            self.response,
-            self.factor,
-            self.white,
-            reward,
-        )
-        if growth < 0.0:
-            return False
-        self.log_det += growth
-        self.n_samples += 1
-        return True
+    def grown(self, log_det_growth: float, n_samples: int = 1) -> None:
+        """Take note that a compiled loop has added samples to the arrays."""
+        self.log_det += log_det_growth
+        self.n_samples += n_samples
 
     def insert(self, points: FloatArray, rewards: FloatArray) -> None:
         """Add many samples at once; `points` has shape (n, dim), `rewards` (n,).
 
         The same arithmetic as one `update` per sample, so the result is the same bit by bit.
         """
-        self.log_det += _kernels.insert(
+        growth = _kernels.insert(
             self._gram,
             self.response,
             self.factor,
@@ -107,7 +91,7 @@ class Ridge:
             np.ascontiguousarray(points),
             np.ascontiguousarray(rewards),
         )
-        self.n_samples += len(points)
+        self.grown(growth, len(points))
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
@@ -136,3 +120,9 @@ class Ridge:
         self.n_samples, self.log_det = int(state["n_samples"]), float(state["log_det"])
         self._gram, self.response = np.array(state["gram"]), np.array(state["response"])
         self.factor, self.white = np.array(state["factor"]), np.array(state["white"])
+
+
+def _scaled_identity(dim: int, scale: float) -> FloatArray:
+    matrix = np.zeros((dim, dim))
+    matrix.ravel()[:: dim + 1] = scale
+    return matrix

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg.lapack import dsyevr
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from halfseen import checks
+from halfseen import _kernels, checks
 from halfseen.values import FloatArray
 
 # Measured on one core: below, LAPACK is faster than Lanczos whatever the number of eigenpairs.
@@ -46,10 +46,9 @@ def top_eigenpairs(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArr
         values, vectors = _lanczos(matrix, count)
     else:
         values, vectors = _lapack(matrix, count)
-    rows = vectors.T[::-1].copy()  # (count, dim), descending
-    peaks = rows[np.arange(count), np.abs(rows).argmax(axis=1)]
-    rows *= np.copysign(1.0, peaks)[:, None]
-    return values[::-1].copy(), np.ascontiguousarray(rows.T)
+    descending = np.empty((dim, count))
+    _kernels.orient(vectors, descending)
+    return values[::-1].copy(), descending
 
 
 def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from halfseen import archive, checks
 from halfseen.errors import InvalidRewardError, UnknownDecisionError
-from halfseen.values import LARGEST, Decision, FloatArray, Slate, decision
+from halfseen.values import LARGEST, BoolArray, Decision, FloatArray, Slate
 
 
 class Policy(ABC):
@@ -71,12 +71,11 @@ class Policy(ABC):
             The decision is not one of this policy's, has been learned before, or was forgotten.
         """
         value = _checked_reward(reward)
-        try:
-            note = self._open[decision.id]
-        except (KeyError, AttributeError):
-            raise self._unknown(decision) from None
-        self._learn(decision, value, note)
-        del self._open[decision.id]
+        if not isinstance(decision, Decision) or decision._id not in self._open:
+            raise self._unknown(decision)
+        id = decision._id
+        self._learn(decision, value, self._open[id])
+        del self._open[id]
 
     def absorb(self, options: Any) -> None:
         """Take note of offered arms without choosing: a catalogue, an old log.
@@ -140,14 +139,27 @@ class Policy(ABC):
         self, slate: Slate, arm: int, parts: FloatArray, epoch: int = -1, note: str | None = None
     ) -> Decision:
         """Turn a choice into an open decision; nothing can fail from here on."""
-        answer = decision(
-            f"{self._token}-{self._round + 1}", arm, self._round + 1, epoch, slate, arm, parts
-        )
-        self._round += 1
+        # Copies: an open decision does not keep its whole slate alive.
+        values, mask = slate._values[arm].copy(), slate._mask[arm].copy()
+        return self._opened(values, mask, arm, parts, epoch, note)
+
+    def _opened(
+        self,
+        values: FloatArray,
+        mask: BoolArray,
+        arm: int,
+        parts: FloatArray,
+        epoch: int,
+        note: str | None,
+    ) -> Decision:
+        """Return a new open decision, which takes over the arrays."""
+        round = self._round + 1
+        id = f"{self._token}-{round}"
         if len(self._open) == self.max_open:
             del self._open[next(iter(self._open))]
-        self._open[answer.id] = note
-        return answer
+        self._open[id] = note
+        self._round = round
+        return Decision(id, arm, round, epoch, values, mask, parts)
 
     def _unknown(self, decision: Any) -> UnknownDecisionError:
         if not isinstance(decision, Decision):
@@ -161,7 +173,7 @@ class Policy(ABC):
 
 
 def _checked_reward(reward: Any) -> float:
-    if type(reward) is float or isinstance(reward, Real):
+    if isinstance(reward, float) or isinstance(reward, Real):  # noqa: SIM101 (the first is fast)
         value = float(reward)
         if -LARGEST <= value <= LARGEST:
             return value

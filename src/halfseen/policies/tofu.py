@@ -14,7 +14,7 @@ from halfseen.policies.registry import policy_from_tree, register, registered
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_settings import TofuSettings
 from halfseen.policies.uniform import Uniform
-from halfseen.values import Decision, Slate
+from halfseen.values import Decision, Slate, is_plain_table
 
 
 @register
@@ -125,10 +125,11 @@ class TofuPov(Policy):
             growth=growth,
             radius_scale=radius_scale,
         )
+        self._replays_all = self._settings.replay is Replay.FULL
         self._moments = Moments(dim, count_pairs=observe_prob is None)
         self._played = Played(dim)
         self._epoch: Epoch | None = None
-        self._next_start = self._settings.burn_in + 1
+        self._next_event = self._event_after(self._settings.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
         self._burner = self._make_burner(burn_in_policy, seed)
 
@@ -200,56 +201,92 @@ class TofuPov(Policy):
             "max_open": self.max_open,
         }
 
+    def choose(self, options: Any) -> Decision:
+        """Choose one of the offered arms.
+
+        Parameters
+        ----------
+        options : Slate or array_like, shape (n_arms, dim)
+            NaN where hidden.
+
+        Raises
+        ------
+        InvalidSlateError
+            The options are not a slate with `dim` features.
+        UnidentifiableError
+            `impute_ridge` is 0 and an arm's seen entries do not determine its coordinates.
+        HorizonReachedError
+            All rounds of the horizon are played.
+        """
+        # The everyday case, a plain table inside an epoch, takes one compiled call; whatever is
+        # not plain sailing there goes the long way, which does the same and explains itself.
+        epoch, moments = self._epoch, self._moments
+        if (
+            epoch is not None
+            and epoch.plays
+            and self._round < self._next_event
+            and is_plain_table(options, self.dim)
+            and moments.has_room(len(options))
+        ):
+            arm, parts, values, mask = epoch.score_table(options, moments)
+            if arm >= 0:
+                moments.claim(len(options))
+                return self._opened(values, mask, arm, parts, epoch.index, None)
+        return super().choose(options)
+
     def _choose(self, slate: Slate) -> Decision:
         # All that may fail comes first and changes nothing; `burner.choose` is the last of it.
-        epoch = self._epoch_of_next_round()
+        epoch = self._epoch if self._round < self._next_event else self._opened_epoch()
         sums = self._moments.prepare(slate)
-        note = None
         if epoch is not None and epoch.plays:
             arm, parts = epoch.score(slate)
+            inner = None
         else:
             inner = self._burner.choose(slate)
-            arm, parts, note = inner.arm, inner.parts, inner.id
         self._moments.commit(slate, sums)
-        if epoch is not self._epoch:
+        if epoch is not None and epoch is not self._epoch:
             self._enter(epoch)
-        return self._answer(slate, arm, parts, -1 if epoch is None else epoch.record.epoch, note)
+        index = -1 if epoch is None else epoch.index
+        if inner is None:
+            return self._answer(slate, arm, parts, index)
+        return self._opened(
+            inner._values, inner._mask, inner._arm, inner._parts, index, inner._id
+        )
 
-    def _epoch_of_next_round(self) -> Epoch | None:
-        """Return the epoch that the next round lies in, opened if it is due but not entered."""
-        round, settings = self._round + 1, self._settings
+    def _opened_epoch(self) -> Epoch:
+        """Return the epoch that is due, opened but not entered."""
+        settings, round = self._settings, self._round + 1
         if settings.horizon is not None and round > settings.horizon:
             raise HorizonReachedError(
                 f"all {settings.horizon} rounds of the horizon are played: use horizon=None for a "
                 "policy without an end"
             )
-        if round < self._next_start:
-            return self._epoch
-        index = 0 if self._epoch is None else self._epoch.record.epoch + 1
+        index = 0 if self._epoch is None else self._epoch.index + 1
         played = None if settings.replay is Replay.NONE else self._played
         return Epoch.open(settings, self._moments, played, index, round)
 
-    def _enter(self, epoch: Epoch | None) -> None:
-        if epoch is None:
-            return
+    def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
             self._log.append(self._epoch.record)
         self._epoch = epoch
-        self._next_start = self._settings.schedule.next_start(epoch.record.round)
+        self._next_event = self._event_after(self._settings.schedule.next_start(epoch.record.round))
         if self._settings.replay is Replay.BURN_IN_ONCE and epoch.plays:
             self._played.clear()
 
+    def _event_after(self, start: int) -> int:
+        """Return after which round something is due: an epoch at `start`, or the horizon's end."""
+        horizon = self._settings.horizon
+        return start - 1 if horizon is None else min(start - 1, horizon)
+
     def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
         from_burn_in = note is not None
-        keep = self._keeps(from_burn_in)
-        if from_burn_in:
-            self._played.make_room()  # before anything changes: it may fail
-            self._burner.learn(_renamed(decision, note), reward)
-        if keep:
+        if note is not None:
+            self._burner.learn(decision.renamed(note), reward)
+        if self._replays_all or self._keeps(from_burn_in):
             self._played.append(decision, reward)
         epoch = self._epoch
         if epoch is not None and epoch.plays:
-            earned_here = not from_burn_in and decision.epoch == epoch.record.epoch
+            earned_here = decision._epoch == epoch.index and not from_burn_in
             if earned_here or self._replays_late(from_burn_in):
                 epoch.learn(decision, reward, replayed=not earned_here)
 
@@ -267,7 +304,7 @@ class TofuPov(Policy):
         """Return whether the current epoch would have replayed a sample that comes late."""
         replay = self._settings.replay
         if replay is Replay.BURN_IN_ONCE and self._epoch is not None:
-            return from_burn_in and self._first_playing_epoch() == self._epoch.record.epoch
+            return from_burn_in and self._first_playing_epoch() == self._epoch.index
         return replay.keeps(from_burn_in)
 
     def _absorb(self, slate: Slate) -> None:
@@ -304,7 +341,7 @@ class TofuPov(Policy):
             "played": self._played.state(),
             "log": [asdict(record) for record in self._log],
             "epoch": None if self._epoch is None else self._epoch.state(),
-            "next_start": self._next_start,
+            "next_event": self._next_event,
             "burn_in_policy": self._burner.to_tree(),
         }
 
@@ -314,18 +351,6 @@ class TofuPov(Policy):
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = Epoch.restored(self._settings, state["epoch"])
-        self._next_start = int(state["next_start"])
+        self._next_event = int(state["next_event"])
         self._burner = policy_from_tree(state["burn_in_policy"])
 
-
-def _renamed(decision: Decision, id: str | None) -> Decision:
-    """Return the decision under the name that the burn-in policy gave it."""
-    return Decision(
-        str(id),
-        decision.arm,
-        decision.round,
-        decision.epoch,
-        decision.values,
-        decision.mask,
-        decision.parts,
-    )

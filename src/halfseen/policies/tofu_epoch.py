@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy import bool_, empty
 
 from halfseen import _kernels
 from halfseen.core.confidence import Confidence
@@ -13,7 +14,7 @@ from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
 from halfseen.policies.tofu_settings import TofuSettings
-from halfseen.values import Decision, FloatArray, Slate
+from halfseen.values import LARGEST, BoolArray, Decision, FloatArray, Slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +55,13 @@ class EpochRecord:
 class Epoch:
     """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
 
-    __slots__ = ("basis", "confidence", "model", "record", "settings")
+    __slots__ = ("basis", "confidence", "index", "model", "plays", "record", "settings")
 
     def __init__(self, settings: TofuSettings, record: EpochRecord, basis: FloatArray) -> None:
         self.settings = settings
         self.record = record
+        self.index = record.epoch
+        self.plays = record.rank > 0  # else there is no subspace to play in
         self.basis = basis
         self.model = Ridge(max(1, record.rank), ridge=settings.ridge)
         self.confidence = Confidence(
@@ -103,39 +106,75 @@ class Epoch:
             ),
         )
         epoch = cls(settings, record, selection.basis)
-        if epoch.plays and played is not None:
+        if epoch.plays and played:
             epoch._replay(played)
         return epoch
-
-    @property
-    def plays(self) -> bool:
-        """Whether there is a subspace to play in."""
-        return self.record.rank > 0
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the optimistic arm and per arm score, estimate and width, shape (3, n_arms)."""
         model = self.model
-        size = self.confidence.radius(model.log_det, model.n_samples)
-        parts = np.empty((3, slate.values.shape[0]))
+        size = self.confidence.total(model.log_det, model.n_samples)
+        parts = np.empty((3, slate._values.shape[0]))
         arm: int = _kernels.score_arms(
             self.basis,
-            slate.values,
-            slate.mask,
+            slate._values,
+            slate._mask,
             self.settings.impute_ridge,
             model.factor,
             model.white,
-            size.total,
+            size,
             parts,
         )
         if arm < 0:
-            raise unidentifiable(slate.mask, -1 - arm, self.record.rank)
+            raise unidentifiable(slate._mask, -1 - arm, self.record.rank)
         return arm, parts
+
+    def score_table(
+        self, table: FloatArray, moments: Moments
+    ) -> tuple[int, FloatArray, FloatArray, BoolArray]:
+        """Score a raw table, NaN where hidden, in one compiled call.
+
+        The table is split into the moments' block, where its arms wait to be claimed. Returns what
+        `score` returns and the chosen arm's values and mask; a negative arm if the table must not
+        or cannot be scored, which says why when it goes the long way.
+        """
+        n_arms, dim = table.shape
+        model = self.model
+        parts, row, seen = empty((3, n_arms)), empty(dim), empty(dim, bool_)
+        arm: int = _kernels.score_table(
+            table,
+            moments.block,
+            moments.block_mask,
+            moments.n_waiting,
+            LARGEST,
+            self.basis,
+            self.settings.impute_ridge,
+            model.factor,
+            model.white,
+            self.confidence.total(model.log_det, model.n_samples),
+            parts,
+            row,
+            seen,
+        )
+        return arm, parts, row, seen
 
     def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
         """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
-        learned = self.model.learn_arm(
-            self.basis, decision.values, decision.mask, self.settings.impute_ridge, reward
+        model = self.model
+        growth = _kernels.learn_arm(
+            self.basis,
+            decision._values,
+            decision._mask,
+            self.settings.impute_ridge,
+            model._gram,
+            model.response,
+            model.factor,
+            model.white,
+            reward,
         )
+        learned = growth >= 0.0
+        if learned:
+            model.grown(growth)
         if replayed or not learned:
             self.record = replace(
                 self.record,

@@ -1,6 +1,6 @@
 """Everything that can be set on TOFU-POV, validated once."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ class TofuSettings:
     rank: RankRule
     observe_prob: ObserveProb
     horizon: int | None
-    burn_in: int
+    schedule: EpochSchedule
     ridge: float
     failure_prob: float
     theta_bound: float
@@ -33,7 +33,6 @@ class TofuSettings:
     bonus_scale: float
     impute_ridge: float
     replay: Replay
-    growth: float
     radius_scale: float
 
     @classmethod
@@ -46,6 +45,7 @@ class TofuSettings:
         n_arms: int | None,
         top_eigenvalue: float | None,
         replay: Any,
+        growth: float,
         **others: Any,
     ) -> "TofuSettings":
         """Return validated settings from the constructor's arguments."""
@@ -59,7 +59,7 @@ class TofuSettings:
             dim=dim,
             rank=rule,
             observe_prob=_checked_observe_prob(observe_prob, dim),
-            burn_in=1 if burn_in == "theory" else checks.integer("burn_in", burn_in, 1),
+            schedule=EpochSchedule(burn_in=1 if burn_in == "theory" else burn_in, growth=growth),
             arm_bound=arm_bound,
             top_eigenvalue=checks.real("top_eigenvalue", top_eigenvalue, 0.0, low_open=True),
             replay=Replay(checks.one_of("replay", replay, tuple(Replay))),
@@ -67,11 +67,6 @@ class TofuSettings:
         )
         settings._check_rest()
         return settings._with_theory_burn_in(n_arms) if burn_in == "theory" else settings
-
-    @property
-    def schedule(self) -> EpochSchedule:
-        """When epochs start."""
-        return EpochSchedule(burn_in=self.burn_in, growth=self.growth)
 
     @property
     def lemma_failure_prob(self) -> float:
@@ -109,6 +104,8 @@ class TofuSettings:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON types."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        schedule = plain.pop("schedule")
+        plain |= {"burn_in": schedule.burn_in, "growth": schedule.growth}
         plain["rank"] = self.rank.to_dict()
         plain["replay"] = str(self.replay)
         if isinstance(self.observe_prob, np.ndarray):
@@ -122,7 +119,6 @@ class TofuSettings:
         checks.failure_prob("failure_prob", self.failure_prob)
         for name in ("theta_bound", "noise_scale", "bonus_scale", "impute_ridge", "radius_scale"):
             checks.real(name, getattr(self, name), 0.0)
-        checks.real("growth", self.growth, 1.0, low_open=True)
         if self.last_eigenvalue is not None:
             checks.real(
                 "last_eigenvalue", self.last_eigenvalue, 0.0, self.top_eigenvalue, low_open=True
@@ -148,8 +144,7 @@ class TofuSettings:
             failure_prob=self.lemma_failure_prob,
             horizon=self.horizon,
         )
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return TofuSettings(**(values | {"burn_in": length}))
+        return replace(self, schedule=replace(self.schedule, burn_in=length))
 
 
 def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
