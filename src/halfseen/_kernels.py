@@ -1,8 +1,9 @@
 """Compiled inner loops: one call per round instead of one per arm.
 
-Nothing here validates or raises: callers hand over C-contiguous arrays of the right shape, and get
-back a number that says what happened. Signatures are explicit, so that everything compiles once,
-at import, and is cached; inputs are typed read-only, which accepts writeable arrays too.
+Half-seen arms travel as one table with NaN where hidden; every loop here looks before it reads.
+Nothing validates or raises: callers hand over C-contiguous arrays of the right shape, and get back
+a number that says what happened. Signatures are explicit, so that everything compiles once, at
+import, and is cached; inputs are typed read-only, which accepts writeable arrays too.
 
 A ridge regression is carried as the upper triangular `factor` R with R'R = V and the whitened
 response `white` w = R'⁻¹Σzr. With u = R'⁻¹z, the estimate of a point is u·w and its squared width
@@ -16,26 +17,33 @@ from numba.types import Array, UniTuple, boolean, float64, int64, void
 _in_1 = Array(float64, 1, "C", readonly=True)
 _in_2 = Array(float64, 2, "C", readonly=True)
 _any_2 = Array(float64, 2, "A", readonly=True)
-_mask_1 = Array(boolean, 1, "C", readonly=True)
-_mask_2 = Array(boolean, 2, "C", readonly=True)
 _out_1 = float64[::1]
 _out_2 = float64[:, ::1]
+_flags_1 = boolean[::1]
 
 # A pivot this small against its diagonal entry is rounding: the arm is not identified.
 _PIVOT_TOLERANCE = 1e-12
 
 
-@njit(boolean(_any_2, _out_2, boolean[:, ::1], float64), cache=True)
-def split_seen(table, values, mask, largest):
-    """Split a table with NaN for hidden into values and mask; False if a seen entry is too large."""
+@njit(boolean(_any_2, _out_2, float64), cache=True)
+def copy_seen(table, copy, largest):
+    """Copy a table with NaN for hidden; False if a seen entry is too large."""
     n_wild = 0
     for arm in range(table.shape[0]):
         for feature in range(table.shape[1]):
             x = table[arm, feature]
-            mask[arm, feature] = x == x
-            values[arm, feature] = x if x == x else 0.0
+            copy[arm, feature] = x
             n_wild += abs(x) > largest  # False for NaN
     return n_wild == 0
+
+
+@njit(void(_in_2, _out_2, int64), cache=True)
+def zero_fill(table, block, start):
+    """Copy a table into a block from row `start` on, zero where hidden."""
+    for arm in range(table.shape[0]):
+        for feature in range(table.shape[1]):
+            x = table[arm, feature]
+            block[start + arm, feature] = x if x == x else 0.0
 
 
 @njit(void(_any_2, _out_2), cache=True)
@@ -53,8 +61,8 @@ def orient(ascending, descending):
             descending[j, c] = sign * ascending[j, count - 1 - c]
 
 
-@njit(boolean(_in_2, _in_1, _mask_1, float64, _out_2, int64[::1], _out_1), cache=True)
-def _solve_arm(basis, values, mask, ridge, gram, seen, latent):
+@njit(boolean(_in_2, _in_1, float64, _out_2, int64[::1], _out_1), cache=True)
+def _solve_arm(basis, arm, ridge, gram, seen, latent):
     """Solve (U_Ω'U_Ω + ρI) a = U_Ω'x_Ω and write (1 + ρ)a = U'x̂; False if not identified.
 
     `gram` (rank, rank) and `seen` (dim,) are scratch.
@@ -64,14 +72,14 @@ def _solve_arm(basis, values, mask, ridge, gram, seen, latent):
     n_seen = 0
     for j in range(dim):
         seen[n_seen] = j
-        n_seen += mask[j]
+        n_seen += arm[j] == arm[j]
     for a in range(rank):
         latent[a] = 0.0
         for b in range(rank):
             gram[a, b] = 0.0
     for n in range(n_seen):
         j = seen[n]
-        x = values[j]
+        x = arm[j]
         for a in range(rank):
             u = basis[j, a]
             latent[a] += u * x
@@ -106,17 +114,15 @@ def _solve_arm(basis, values, mask, ridge, gram, seen, latent):
     return True
 
 
-@njit(int64(_in_2, _in_2, _mask_2, float64, _out_2, boolean[::1]), cache=True)
-def coordinates(basis, values, mask, ridge, latent, identified):
+@njit(int64(_in_2, _in_2, float64, _out_2, _flags_1), cache=True)
+def coordinates(basis, table, ridge, latent, identified):
     """Write the latent coordinates of all arms and which are identified; return how many not."""
-    n_arms, rank = latent.shape
+    dim, rank = basis.shape
     gram = np.empty((rank, rank))
-    seen = np.empty(basis.shape[0], np.int64)
+    seen = np.empty(dim, np.int64)
     missed = 0
-    for arm in range(n_arms):
-        identified[arm] = _solve_arm(
-            basis, values[arm], mask[arm], ridge, gram, seen, latent[arm]
-        )
+    for arm in range(table.shape[0]):
+        identified[arm] = _solve_arm(basis, table[arm], ridge, gram, seen, latent[arm])
         if not identified[arm]:
             latent[arm, :] = 0.0
             missed += 1
@@ -151,8 +157,9 @@ def _best(parts):
 @njit(int64(_in_2, _in_1, _in_2, float64, _out_2), cache=True)
 def score(factor, white, points, radius, parts):
     """Write score, estimate and width of every point; return the best one."""
-    rest = points.copy()
     n_points, dim = points.shape
+    rest = np.empty((n_points, dim))
+    zero_fill(points, rest, 0)
     parts[:] = 0.0
     # Rows of the factor outside, points inside: the factor is read once, however many points.
     for i in range(dim):
@@ -169,15 +176,15 @@ def score(factor, white, points, radius, parts):
     return _best(parts)
 
 
-@njit(int64(_in_2, _in_2, _mask_2, float64, _in_2, _in_1, float64, _out_2), cache=True)
-def score_arms(basis, values, mask, ridge, factor, white, radius, parts):
+@njit(int64(_in_2, _in_2, float64, _in_2, _in_1, float64, _out_2), cache=True)
+def score_arms(basis, table, ridge, factor, white, radius, parts):
     """Latent coordinates and scores of a whole slate; −1 − arm if that arm is not identified."""
     dim, rank = basis.shape
     gram = np.empty((rank, rank))
     seen = np.empty(dim, np.int64)
     latent = np.empty(rank)
-    for arm in range(values.shape[0]):
-        if not _solve_arm(basis, values[arm], mask[arm], ridge, gram, seen, latent):
+    for arm in range(table.shape[0]):
+        if not _solve_arm(basis, table[arm], ridge, gram, seen, latent):
             return -1 - arm
         estimate, square = _whiten(factor, white, latent)
         width = radius * np.sqrt(square)
@@ -188,44 +195,28 @@ def score_arms(basis, values, mask, ridge, factor, white, radius, parts):
 
 
 @njit(
-    int64(
-        _in_2, _out_2, boolean[:, ::1], int64, float64, _in_2, float64, _in_2, _in_1, float64,
-        _out_2, _out_1, boolean[::1],
-    ),
+    int64(_in_2, float64, _in_2, float64, _in_2, _in_1, float64, _out_2, _out_1, _out_2, int64),
     cache=True,
-)  # fmt: skip
-def score_table(
-    table, block, block_mask, start, largest, basis, ridge, factor, white, radius, parts, row, seen
+)
+def play_table(
+    table, largest, basis, ridge, factor, white, radius, parts, chosen, block, start
 ):
-    """`split_seen` into a block from row `start` on, `score_arms` there, and copy the best arm.
+    """Check a raw table, score it, copy the chosen arm, and zero-fill the table into a block.
 
-    A whole round in one call. Negative if there is anything to complain about.
+    A whole round in one call. Negative, with nothing but scratch changed, if there is anything to
+    complain about.
     """
-    dim, rank = basis.shape
-    gram = np.empty((rank, rank))
-    indices = np.empty(dim, np.int64)
-    latent = np.empty(rank)
-    for arm in range(table.shape[0]):
-        n_wild = 0
+    n_arms, dim = table.shape
+    n_wild = 0
+    for arm in range(n_arms):
         for j in range(dim):
-            x = table[arm, j]
-            block_mask[start + arm, j] = x == x
-            block[start + arm, j] = x if x == x else 0.0
-            n_wild += abs(x) > largest
-        if n_wild > 0:
-            return -1
-        values, mask = block[start + arm], block_mask[start + arm]
-        if not _solve_arm(basis, values, mask, ridge, gram, indices, latent):
-            return -1
-        estimate, square = _whiten(factor, white, latent)
-        width = radius * np.sqrt(square)
-        parts[0, arm] = estimate + width
-        parts[1, arm] = estimate
-        parts[2, arm] = width
-    best = _best(parts)
-    for j in range(dim):
-        row[j] = block[start + best, j]
-        seen[j] = block_mask[start + best, j]
+            n_wild += abs(table[arm, j]) > largest
+    if n_wild > 0:
+        return -1
+    best = score_arms(basis, table, ridge, factor, white, radius, parts)
+    if best >= 0:
+        chosen[:] = table[best]
+        zero_fill(table, block, start)
     return best
 
 
@@ -237,13 +228,15 @@ def update(gram, response, factor, white, point, reward):
     cancellation, and the determinant grows by the product of the squared ratios of the diagonal.
     """
     dim = point.shape[0]
-    rest = point.copy()
+    rest = np.empty(dim)
     for i in range(dim):
-        z = point[i]
+        rest[i] = point[i] if point[i] == point[i] else 0.0
+    for i in range(dim):
+        z = rest[i]
         if z != 0.0:
             response[i] += reward * z
             for k in range(i, dim):
-                gram[i, k] += z * point[k]
+                gram[i, k] += z * rest[k]
     growth = 1.0
     for i in range(dim):
         if rest[i] != 0.0:
@@ -272,15 +265,13 @@ def insert(gram, response, factor, white, points, rewards):
     return growth
 
 
-@njit(
-    float64(_in_2, _in_1, _mask_1, float64, _out_2, _out_1, _out_2, _out_1, float64), cache=True
-)
-def learn_arm(basis, values, mask, ridge, gram, response, factor, white, reward):
+@njit(float64(_in_2, _in_1, float64, _out_2, _out_1, _out_2, _out_1, float64), cache=True)
+def learn_arm(basis, arm, ridge, gram, response, factor, white, reward):
     """Latent coordinates of one arm and their update; −1 if the arm is not identified."""
     dim, rank = basis.shape
     scratch = np.empty((rank, rank))
     seen = np.empty(dim, np.int64)
     latent = np.empty(rank)
-    if not _solve_arm(basis, values, mask, ridge, scratch, seen, latent):
+    if not _solve_arm(basis, arm, ridge, scratch, seen, latent):
         return -1.0
     return update(gram, response, factor, white, latent, reward)

@@ -2,10 +2,10 @@
 
 import json
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy import bool_, empty, ndarray
+from numpy import empty, ndarray
 from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 
@@ -55,75 +55,80 @@ class Slate:
     Paper: eq:missing_model_bernoulli
     """
 
-    # The package itself reads `_values` and `_mask`, which nobody changes: a read-only view per
-    # access, as the properties give, would cost more than many a round needs.
-    __slots__ = ("_mask", "_values")
+    # One array with NaN where hidden, which the package itself reads and nobody changes; the
+    # properties derive what a person wants to see.
+    __slots__ = ("_table",)
 
     def __init__(self, values: Any, mask: Any = None) -> None:
-        # Copies: the caller's arrays are neither changed nor shared.
+        # A copy: the caller's array is neither changed nor shared.
         if mask is None and not isinstance(values, MaskedArray):
-            table = _as_table(values)
-            shape = table.shape
-            kept, seen = empty(shape), empty(shape, bool_)
-            sane = _split_seen(table, kept, seen, LARGEST)
+            given = _as_table(values)
+            table = empty(given.shape)
+            sane = _copy_seen(given, table, LARGEST)
         else:
-            table = _as_table(np.ma.getdata(values))
-            hidden = np.ma.getmaskarray(values) if mask is None else ~_as_mask(mask, table.shape)
-            kept, seen = np.where(hidden, 0.0, table), ~hidden
-            sane = (np.abs(kept) <= LARGEST).all()
+            given = _as_table(np.ma.getdata(values))
+            hidden = np.ma.getmaskarray(values) if mask is None else ~_as_mask(mask, given.shape)
+            table = np.where(hidden, np.nan, given)
+            sane = (hidden | (np.abs(given) <= LARGEST)).all()
         if not sane:
-            raise _wild_entry(kept)
-        self._values: FloatArray = kept
-        self._mask: BoolArray = seen
+            raise _wild_entry(given, None if mask is None else ~hidden)
+        self._table: FloatArray = table
 
     @classmethod
     def of(cls, options: Any, dim: int | None = None) -> "Slate":
         """Return `options` as a slate, checked to have `dim` features if that is given."""
         slate = options if type(options) is cls else cls(options)
-        if dim is not None and slate._values.shape[1] != dim:
+        if dim is not None and slate._table.shape[1] != dim:
             raise InvalidSlateError(
-                f"a slate must have {dim} features per arm, got {slate._values.shape[1]}"
+                f"a slate must have {dim} features per arm, got {slate._table.shape[1]}"
             )
         return slate
 
     @property
     def values(self) -> FloatArray:
         """Feature values, zero where hidden; read-only, shape (n_arms, dim)."""
-        return _read_only(self._values)
+        return _zero_filled(self._table)
 
     @property
     def mask(self) -> BoolArray:
         """True where seen; read-only, shape (n_arms, dim)."""
-        return _read_only(self._mask)
+        return _seen(self._table)
 
     @property
     def n_arms(self) -> int:
         """Number of offered arms."""
-        return self._values.shape[0]
+        return self._table.shape[0]
 
     @property
     def dim(self) -> int:
         """Number of features, seen or not."""
-        return self._values.shape[1]
+        return self._table.shape[1]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Slate):
             return NotImplemented
-        return np.array_equal(self._mask, other._mask) and np.array_equal(
-            self._values, other._values
-        )
+        return np.array_equal(self._table, other._table, equal_nan=True)
 
     def __hash__(self) -> int:
-        return hash((self._values.tobytes(), self._mask.tobytes()))
+        return hash((self.values.tobytes(), self.mask.tobytes()))
 
     def __repr__(self) -> str:
-        return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self._mask.mean():.0%})"
+        return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%})"
 
 
-A = TypeVar("A", bound=NDArray[Any])
+def _zero_filled(table: FloatArray) -> FloatArray:
+    values = np.where(table == table, table, 0.0)
+    values.setflags(write=False)
+    return values
 
 
-def _read_only(array: A) -> A:
+def _seen(table: FloatArray) -> BoolArray:
+    mask = table == table  # NaN is the one value that differs from itself
+    mask.setflags(write=False)
+    return mask
+
+
+def _read_only(array: FloatArray) -> FloatArray:
     view = array.view()
     view.setflags(write=False)
     return view
@@ -175,21 +180,24 @@ def _as_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
     return seen
 
 
-def _wild_entry(kept: FloatArray) -> InvalidSlateError:
-    arm, feature = (int(index) for index in np.argwhere(~(np.abs(kept) <= LARGEST))[0])
+def _wild_entry(given: FloatArray, seen: BoolArray | None) -> InvalidSlateError:
+    wild = ~(np.abs(given) <= LARGEST)
+    wild &= ~np.isnan(given) if seen is None else seen
+    arm, feature = (int(index) for index in np.argwhere(wild)[0])
     return InvalidSlateError(
-        f"seen entries must be finite and at most {LARGEST:g} in size, got {kept[arm, feature]} at "
-        f"arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or mend it"
+        f"seen entries must be finite and at most {LARGEST:g} in size, got {given[arm, feature]} "
+        f"at arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or mend "
+        f"it"
     )
 
 
-def _split_seen(table: FloatArray, kept: FloatArray, seen: BoolArray, largest: float) -> bool:
+def _copy_seen(given: FloatArray, table: FloatArray, largest: float) -> bool:
     """Load the compiled loop at its first use and stand aside: importing Slate stays light."""
-    global _split_seen
+    global _copy_seen
     from halfseen import _kernels
 
-    _split_seen = _kernels.split_seen
-    return _split_seen(table, kept, seen, largest)
+    _copy_seen = _kernels.copy_seen
+    return _copy_seen(given, table, largest)
 
 
 class Decision:
@@ -213,25 +221,21 @@ class Decision:
         Per arm the optimistic score and its two parts: score = estimate + width.
     """
 
-    __slots__ = ("_arm", "_epoch", "_id", "_mask", "_parts", "_round", "_values")
+    __slots__ = ("_arm", "_chosen", "_epoch", "_id", "_parts", "_round")
 
     def __init__(
-        self,
-        id: str,
-        arm: int,
-        round: int,
-        epoch: int,
-        values: FloatArray,
-        mask: BoolArray,
-        parts: FloatArray,
+        self, id: str, arm: int, round: int, epoch: int, chosen: FloatArray, parts: FloatArray
     ) -> None:
-        """Take over the arrays; `parts` has shape (3, n_arms): scores, estimates, widths."""
+        """Take over the arrays.
+
+        `chosen` is the chosen arm with NaN where hidden, `parts` has shape (3, n_arms): scores,
+        estimates, widths.
+        """
         self._id = id
         self._arm = arm
         self._round = round
         self._epoch = epoch
-        self._values = values
-        self._mask = mask
+        self._chosen = chosen
         self._parts = parts
 
     @property
@@ -257,12 +261,12 @@ class Decision:
     @property
     def values(self) -> FloatArray:
         """The chosen arm, zero where hidden; read-only, shape (dim,)."""
-        return _read_only(self._values)
+        return _zero_filled(self._chosen)
 
     @property
     def mask(self) -> BoolArray:
         """True where the chosen arm is seen; read-only, shape (dim,)."""
-        return _read_only(self._mask)
+        return _seen(self._chosen)
 
     @property
     def scores(self) -> FloatArray:
@@ -286,10 +290,7 @@ class Decision:
             "arm": self.arm,
             "round": self.round,
             "epoch": self.epoch,
-            "values": [
-                value if seen else None
-                for value, seen in zip(self.values.tolist(), self.mask.tolist(), strict=True)
-            ],
+            "values": [None if math.isnan(value) else value for value in self._chosen.tolist()],
             "scores": self.scores.tolist(),
             "estimates": self.estimates.tolist(),
             "widths": self.widths.tolist(),
@@ -321,7 +322,7 @@ class Decision:
                 raise ValueError("a field is of the wrong type or out of range")
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"not a decision: {type(error).__name__}: {error}") from None
-        return cls(plain["id"], arm, round_, epoch, slate._values[0], slate._mask[0], parts)
+        return cls(plain["id"], arm, round_, epoch, slate._table[0], parts)
 
     @classmethod
     def from_json(cls, text: str) -> "Decision":
@@ -334,9 +335,7 @@ class Decision:
 
     def renamed(self, id: str) -> "Decision":
         """Return the same decision under another name."""
-        return Decision(
-            id, self._arm, self._round, self._epoch, self._values, self._mask, self._parts
-        )
+        return Decision(id, self._arm, self._round, self._epoch, self._chosen, self._parts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):

@@ -36,22 +36,22 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
     >>> coordinates(basis, Slate([[3.0, float("nan")]])).tolist()
     [[5.0]]
     """
-    latent, identified = identified_coordinates(basis, slate._values, slate._mask, ridge)
+    latent, identified = identified_coordinates(basis, slate._table, ridge)
     if not identified.all():
-        raise unidentifiable(slate._mask, int(identified.argmin()), basis.shape[1])
+        raise unidentifiable(slate, int(identified.argmin()), basis.shape[1])
     return latent
 
 
 def identified_coordinates(
-    basis: FloatArray, values: FloatArray, mask: BoolArray, ridge: float
+    basis: FloatArray, table: FloatArray, ridge: float
 ) -> tuple[FloatArray, BoolArray]:
     """Return the coordinates of all arms and which of them their seen entries determine.
 
     Parameters
     ----------
     basis : ndarray, shape (dim, rank)
-    values, mask : ndarray, shape (n_arms, dim)
-        Values are zero where hidden.
+    table : ndarray, shape (n_arms, dim)
+        NaN where hidden.
     ridge : float
 
     Returns
@@ -60,15 +60,15 @@ def identified_coordinates(
         Zero where not identified.
     identified : ndarray of bool, shape (n_arms,)
     """
-    latent = np.empty((len(values), basis.shape[1]))
-    identified = np.empty(len(values), dtype=np.bool_)
-    _kernels.coordinates(basis, values, mask, ridge, latent, identified)
+    latent = np.empty((len(table), basis.shape[1]))
+    identified = np.empty(len(table), dtype=np.bool_)
+    _kernels.coordinates(np.ascontiguousarray(basis), table, ridge, latent, identified)
     return latent, identified
 
 
-def unidentifiable(mask: BoolArray, arm: int, rank: int) -> UnidentifiableError:
+def unidentifiable(slate: Slate, arm: int, rank: int) -> UnidentifiableError:
     """Return the error that says why `arm` has no coordinates."""
-    return UnidentifiableError(arm=arm, n_seen=int(np.count_nonzero(mask[arm])), rank=rank)
+    return UnidentifiableError(arm=arm, n_seen=int(np.count_nonzero(slate.mask[arm])), rank=rank)
 
 
 def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
@@ -101,4 +101,4 @@ def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
     Paper: eq:imputation_operator
     """
     latent = coordinates(basis, slate, ridge) / (1.0 + ridge)
-    return np.where(slate._mask, slate._values, latent @ basis.T)
+    return np.where(slate.mask, slate.values, latent @ basis.T)

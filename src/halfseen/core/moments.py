@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from halfseen import checks
+from halfseen import _kernels, checks
 from halfseen.errors import InvalidSettingError
 from halfseen.values import BoolArray, FloatArray, Slate
 
@@ -45,7 +45,7 @@ class Moments:
     [[10.0, 2.0], [2.0, 4.0]]
     """
 
-    __slots__ = ("_pairs", "_products", "block", "block_mask", "dim", "n_arms", "n_waiting")
+    __slots__ = ("_block_mask", "_pairs", "_products", "block", "dim", "n_arms", "n_waiting")
 
     def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
         self.dim = checks.integer("dim", dim, 1)
@@ -55,7 +55,7 @@ class Moments:
         # Arms wait in the first rows of a block. What stands in later rows means nothing, so that
         # a compiled loop may write there before anything is decided.
         self.block = np.zeros((_BLOCK, dim))
-        self.block_mask = np.zeros((_BLOCK, dim), dtype=np.bool_)
+        self._block_mask = np.zeros((_BLOCK, dim), dtype=np.bool_) if count_pairs else None
         self.n_waiting = 0
 
     @property
@@ -78,9 +78,10 @@ class Moments:
             return None
         products, pairs = self._sums()
         if n_arms > _BLOCK:
-            products += slate._values.T @ slate._values
+            values = slate.values
+            products += values.T @ values
             if pairs is not None:
-                pairs += _pair_counts(slate._mask)
+                pairs += _pair_counts(slate.mask)
         return products, pairs
 
     def commit(self, slate: Slate, sums: Sums | None) -> None:
@@ -92,19 +93,20 @@ class Moments:
         if n_arms > _BLOCK:
             self.n_arms += n_arms
         else:
-            end = self.n_waiting + n_arms
-            self.block[self.n_waiting : end] = slate._values
-            self.block_mask[self.n_waiting : end] = slate._mask
-            self.claim(n_arms)
+            _kernels.zero_fill(slate._table, self.block, self.n_waiting)
+            self.claim(slate._table)
 
     def has_room(self, n_arms: int) -> bool:
         """Return whether that many arms fit into the block's later rows."""
         return self.n_waiting + n_arms <= _BLOCK
 
-    def claim(self, n_arms: int) -> None:
-        """Add the arms that were written into the block's next rows."""
-        self.n_waiting += n_arms
-        self.n_arms += n_arms
+    def claim(self, table: FloatArray) -> None:
+        """Add the arms of a table that was zero-filled into the block's next rows."""
+        end = self.n_waiting + len(table)
+        if self._block_mask is not None:
+            np.equal(table, table, out=self._block_mask[self.n_waiting : end])
+        self.n_arms += end - self.n_waiting
+        self.n_waiting = end
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of the arms of both."""
@@ -145,7 +147,9 @@ class Moments:
             "products": self._products,
             "pairs": self._pairs,
             "waiting": self.block[: self.n_waiting],
-            "waiting_mask": self.block_mask[: self.n_waiting],
+            "waiting_mask": None
+            if self._block_mask is None
+            else self._block_mask[: self.n_waiting],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -155,16 +159,17 @@ class Moments:
         self._pairs = None if state["pairs"] is None else np.array(state["pairs"])
         self.n_waiting = len(state["waiting"])
         self.block[: self.n_waiting] = state["waiting"]
-        self.block_mask[: self.n_waiting] = state["waiting_mask"]
+        if self._block_mask is not None:
+            self._block_mask[: self.n_waiting] = state["waiting_mask"]
 
     def _sums(self) -> Sums:
         """Return the sums with the waiting arms added, in new arrays."""
         waiting = self.block[: self.n_waiting]
         products = waiting.T @ waiting
         products += self._products
-        if self._pairs is None:
+        if self._pairs is None or self._block_mask is None:
             return products, None
-        return products, self._pairs + _pair_counts(self.block_mask[: self.n_waiting])
+        return products, self._pairs + _pair_counts(self._block_mask[: self.n_waiting])
 
 
 def _pair_counts(mask: BoolArray) -> FloatArray:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.values import BoolArray, Decision, FloatArray
+from halfseen.values import Decision, FloatArray
 
 
-_COLUMNS = ("rounds", "values", "masks", "rewards")
+_COLUMNS = ("rounds", "arms", "rewards")
 _FIRST_ROOM = 16
 
 
@@ -39,7 +39,7 @@ class Played:
     Memory grows with the number of played arms that replay needs, and with nothing else.
     """
 
-    __slots__ = ("_masks", "_rewards", "_rounds", "_values", "dim", "n_played")
+    __slots__ = ("_arms", "_rewards", "_rounds", "dim", "n_played")
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -54,26 +54,24 @@ class Played:
         if n == len(self._rounds):
             self._grow(2 * n)
         self._rounds[n] = decision._round
-        self._values[n] = decision._values
-        self._masks[n] = decision._mask
+        self._arms[n] = decision._chosen
         self._rewards[n] = reward
         self.n_played = n + 1
 
-    def samples(self) -> tuple[FloatArray, BoolArray, FloatArray]:
-        """Return values and masks, shape (n_played, dim), and rewards, in order of rounds."""
+    def samples(self) -> tuple[FloatArray, FloatArray]:
+        """Return arms, NaN where hidden, shape (n_played, dim), and rewards, by rounds."""
         n = self.n_played
         rounds = self._rounds[:n]
         if (rounds[1:] > rounds[:-1]).all():
-            return self._values[:n], self._masks[:n], self._rewards[:n]
+            return self._arms[:n], self._rewards[:n]
         order = np.argsort(rounds, kind="stable")
-        return self._values[order], self._masks[order], self._rewards[order]
+        return self._arms[order], self._rewards[order]
 
     def clear(self) -> None:
         """Forget all, also the memory."""
         self.n_played = 0
         self._rounds = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self._values = np.zeros((_FIRST_ROOM, self.dim))
-        self._masks = np.zeros((_FIRST_ROOM, self.dim), dtype=np.bool_)
+        self._arms = np.zeros((_FIRST_ROOM, self.dim))
         self._rewards = np.zeros(_FIRST_ROOM)
 
     def state(self) -> dict[str, Any]:

@@ -20,6 +20,8 @@ class Ridge:
     entries of 1e8 whose rounding drowns widths of 1e-3, rotations do not cancel: after a million
     updates widths agree with a fresh factorisation to 1e-9.
 
+    An entry of a point that is NaN counts as zero: zero-filling is done where points are read.
+
     Parameters
     ----------
     dim : int

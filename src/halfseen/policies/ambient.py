@@ -76,11 +76,11 @@ class AmbientOful(Policy):
 
     def _choose(self, slate: Slate) -> Decision:
         size = self._confidence.total(self._model.log_det, self._model.n_samples)
-        arm, parts = self._model.score(slate._values, size)
+        arm, parts = self._model.score(slate._table, size)
         return self._answer(slate, arm, parts)
 
     def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
-        self._model.update(decision._values, reward)
+        self._model.update(decision._chosen, reward)
 
     def _state(self) -> dict[str, Any]:
         return self._model.state()

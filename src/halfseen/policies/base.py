@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from halfseen import archive, checks
 from halfseen.errors import InvalidRewardError, UnknownDecisionError
-from halfseen.values import LARGEST, BoolArray, Decision, FloatArray, Slate
+from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
 
 class Policy(ABC):
@@ -139,18 +139,11 @@ class Policy(ABC):
         self, slate: Slate, arm: int, parts: FloatArray, epoch: int = -1, note: str | None = None
     ) -> Decision:
         """Turn a choice into an open decision; nothing can fail from here on."""
-        # Copies: an open decision does not keep its whole slate alive.
-        values, mask = slate._values[arm].copy(), slate._mask[arm].copy()
-        return self._opened(values, mask, arm, parts, epoch, note)
+        # A copy: an open decision does not keep its whole slate alive.
+        return self._opened(slate._table[arm].copy(), arm, parts, epoch, note)
 
     def _opened(
-        self,
-        values: FloatArray,
-        mask: BoolArray,
-        arm: int,
-        parts: FloatArray,
-        epoch: int,
-        note: str | None,
+        self, chosen: FloatArray, arm: int, parts: FloatArray, epoch: int, note: str | None
     ) -> Decision:
         """Return a new open decision, which takes over the arrays."""
         round = self._round + 1
@@ -159,7 +152,7 @@ class Policy(ABC):
             del self._open[next(iter(self._open))]
         self._open[id] = note
         self._round = round
-        return Decision(id, arm, round, epoch, values, mask, parts)
+        return Decision(id, arm, round, epoch, chosen, parts)
 
     def _unknown(self, decision: Any) -> UnknownDecisionError:
         if not isinstance(decision, Decision):

@@ -228,10 +228,10 @@ class TofuPov(Policy):
             and is_plain_table(options, self.dim)
             and moments.has_room(len(options))
         ):
-            arm, parts, values, mask = epoch.score_table(options, moments)
+            arm, parts, chosen = epoch.play_table(options, moments)
             if arm >= 0:
-                moments.claim(len(options))
-                return self._opened(values, mask, arm, parts, epoch.index, None)
+                moments.claim(options)
+                return self._opened(chosen, arm, parts, epoch.index, None)
         return super().choose(options)
 
     def _choose(self, slate: Slate) -> Decision:
@@ -249,9 +249,7 @@ class TofuPov(Policy):
         index = -1 if epoch is None else epoch.index
         if inner is None:
             return self._answer(slate, arm, parts, index)
-        return self._opened(
-            inner._values, inner._mask, inner._arm, inner._parts, index, inner._id
-        )
+        return self._opened(inner._chosen, inner._arm, inner._parts, index, inner._id)
 
     def _opened_epoch(self) -> Epoch:
         """Return the epoch that is due, opened but not entered."""

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy import bool_, empty
+from numpy import empty
 
 from halfseen import _kernels
 from halfseen.core.confidence import Confidence
@@ -14,7 +14,7 @@ from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
 from halfseen.policies.tofu_settings import TofuSettings
-from halfseen.values import LARGEST, BoolArray, Decision, FloatArray, Slate
+from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +114,10 @@ class Epoch:
         """Return the optimistic arm and per arm score, estimate and width, shape (3, n_arms)."""
         model = self.model
         size = self.confidence.total(model.log_det, model.n_samples)
-        parts = np.empty((3, slate._values.shape[0]))
+        parts = np.empty((3, slate.n_arms))
         arm: int = _kernels.score_arms(
             self.basis,
-            slate._values,
-            slate._mask,
+            slate._table,
             self.settings.impute_ridge,
             model.factor,
             model.white,
@@ -126,26 +125,23 @@ class Epoch:
             parts,
         )
         if arm < 0:
-            raise unidentifiable(slate._mask, -1 - arm, self.record.rank)
+            raise unidentifiable(slate, -1 - arm, self.record.rank)
         return arm, parts
 
-    def score_table(
+    def play_table(
         self, table: FloatArray, moments: Moments
-    ) -> tuple[int, FloatArray, FloatArray, BoolArray]:
+    ) -> tuple[int, FloatArray, FloatArray]:
         """Score a raw table, NaN where hidden, in one compiled call.
 
-        The table is split into the moments' block, where its arms wait to be claimed. Returns what
-        `score` returns and the chosen arm's values and mask; a negative arm if the table must not
-        or cannot be scored, which says why when it goes the long way.
+        The table is zero-filled into the moments' block, where it waits to be claimed. Returns what
+        `score` returns and the chosen arm; a negative index if the table must not or cannot be
+        scored, which says why when it goes the long way.
         """
         n_arms, dim = table.shape
         model = self.model
-        parts, row, seen = empty((3, n_arms)), empty(dim), empty(dim, bool_)
-        arm: int = _kernels.score_table(
+        parts, chosen = empty((3, n_arms)), empty(dim)
+        arm: int = _kernels.play_table(
             table,
-            moments.block,
-            moments.block_mask,
-            moments.n_waiting,
             LARGEST,
             self.basis,
             self.settings.impute_ridge,
@@ -153,18 +149,18 @@ class Epoch:
             model.white,
             self.confidence.total(model.log_det, model.n_samples),
             parts,
-            row,
-            seen,
+            chosen,
+            moments.block,
+            moments.n_waiting,
         )
-        return arm, parts, row, seen
+        return arm, parts, chosen
 
     def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
         """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
         model = self.model
         growth = _kernels.learn_arm(
             self.basis,
-            decision._values,
-            decision._mask,
+            decision._chosen,
             self.settings.impute_ridge,
             model._gram,
             model.response,
@@ -183,16 +179,14 @@ class Epoch:
             )
 
     def _replay(self, played: Played) -> None:
-        values, masks, rewards = played.samples()
-        latent, identified = identified_coordinates(
-            self.basis, values, masks, self.settings.impute_ridge
-        )
+        arms, rewards = played.samples()
+        latent, identified = identified_coordinates(self.basis, arms, self.settings.impute_ridge)
         n_replayed = int(np.count_nonzero(identified))
         if n_replayed < len(rewards):
             latent, rewards = latent[identified], rewards[identified]
         self.model.insert(latent, rewards)
         self.record = replace(
-            self.record, n_replayed=n_replayed, n_skipped=len(values) - n_replayed
+            self.record, n_replayed=n_replayed, n_skipped=len(arms) - n_replayed
         )
 
     def state(self) -> dict[str, Any]:
