@@ -21,8 +21,10 @@ _out_1 = float64[::1]
 _out_2 = float64[:, ::1]
 _flags_1 = boolean[::1]
 
-# A pivot this small against its diagonal entry is rounding: the arm is not identified.
+# A pivot this small against the largest diagonal entry is rounding: the arm is not identified.
 _PIVOT_TOLERANCE = 1e-12
+# From this rank on, gathering the seen rows for BLAS is faster than adding them up here.
+_BLAS_RANK = 8
 
 
 @njit(boolean(_any_2, _out_2, float64), cache=True)
@@ -73,41 +75,51 @@ def _solve_arm(basis, arm, ridge, gram, seen, latent):
     for j in range(dim):
         seen[n_seen] = j
         n_seen += arm[j] == arm[j]
-    for a in range(rank):
-        latent[a] = 0.0
-        for b in range(rank):
-            gram[a, b] = 0.0
-    for n in range(n_seen):
-        j = seen[n]
-        x = arm[j]
+    if rank >= _BLAS_RANK:
+        rows = np.empty((n_seen, rank))
+        entries = np.empty(n_seen)
+        for n in range(n_seen):
+            entries[n] = arm[seen[n]]
+            rows[n] = basis[seen[n]]
+        np.dot(rows.T, rows, gram)
+        np.dot(rows.T, entries, latent)
+    else:
         for a in range(rank):
-            u = basis[j, a]
-            latent[a] += u * x
+            latent[a] = 0.0
             for b in range(rank):
-                gram[a, b] += u * basis[j, b]
-    # Cholesky in the lower triangle with reciprocal pivots, then both substitutions in place.
+                gram[a, b] = 0.0
+        for n in range(n_seen):
+            j = seen[n]
+            x = arm[j]
+            for a in range(rank):
+                u = basis[j, a]
+                latent[a] += u * x
+                for b in range(rank):
+                    gram[a, b] += u * basis[j, b]
+    # Cholesky R'R in the upper triangle, row by row (rows are contiguous), with reciprocal pivots
+    # on the diagonal; forward substitution goes along, back substitution follows.
+    largest = 0.0
     for a in range(rank):
-        diagonal = gram[a, a] + ridge
-        pivot = diagonal
-        for c in range(a):
-            pivot -= gram[a, c] * gram[a, c]
-        if pivot <= _PIVOT_TOLERANCE * diagonal:
+        gram[a, a] += ridge
+        largest = max(largest, gram[a, a])
+    for a in range(rank):
+        pivot = gram[a, a]
+        if pivot <= _PIVOT_TOLERANCE * largest:
             return False
         reciprocal = 1.0 / np.sqrt(pivot)
         gram[a, a] = reciprocal
+        latent[a] *= reciprocal
         for b in range(a + 1, rank):
-            entry = gram[b, a]
-            for c in range(a):
-                entry -= gram[b, c] * gram[a, c]
-            gram[b, a] = entry * reciprocal
-        rest = latent[a]
-        for c in range(a):
-            rest -= gram[a, c] * latent[c]
-        latent[a] = rest * reciprocal
+            gram[a, b] *= reciprocal
+        for b in range(a + 1, rank):
+            entry = gram[a, b]
+            latent[b] -= entry * latent[a]
+            for c in range(b, rank):
+                gram[b, c] -= entry * gram[a, c]
     for a in range(rank - 1, -1, -1):
         rest = latent[a]
         for b in range(a + 1, rank):
-            rest -= gram[b, a] * latent[b]
+            rest -= gram[a, b] * latent[b]
         latent[a] = rest * gram[a, a]
     for a in range(rank):
         latent[a] *= 1.0 + ridge

@@ -67,16 +67,16 @@ class Moments:
         """Add all arms of a slate."""
         self.commit(slate, self.prepare(slate))
 
-    def prepare(self, slate: Slate) -> Sums | None:
-        """Return the new sums if the block has no room for this slate, else None.
+    def prepare(self, slate: Slate, sums: Sums | None = None) -> Sums | None:
+        """Return the sums to continue from, or None if the block simply has room for this slate.
 
         Nothing changes before `commit`, which cannot fail: together they let a policy do all that
-        may go wrong before it changes anything.
+        may go wrong before it changes anything. `sums` are those of now, where the caller has them.
         """
         n_arms = slate.n_arms
-        if self.n_waiting + n_arms <= _BLOCK:
+        if sums is None and self.has_room(n_arms):
             return None
-        products, pairs = self._sums()
+        products, pairs = self.sums() if sums is None else sums
         if n_arms > _BLOCK:
             values = slate.values
             products += values.T @ values
@@ -116,7 +116,7 @@ class Moments:
                 f"count_pairs {self.count_pairs} and {other.count_pairs}"
             )
         merged = Moments(self.dim, count_pairs=self.count_pairs)
-        (ours, our_pairs), (theirs, their_pairs) = self._sums(), other._sums()
+        (ours, our_pairs), (theirs, their_pairs) = self.sums(), other.sums()
         merged._products = ours + theirs
         if our_pairs is not None and their_pairs is not None:
             merged._pairs = our_pairs + their_pairs
@@ -125,20 +125,18 @@ class Moments:
 
     def second_moment(self) -> FloatArray:
         """Return the sum of ẋẋ' over all arms, zero where hidden, shape (dim, dim)."""
-        return self._sums()[0]
+        return self.sums()[0]
 
     def pair_counts(self) -> FloatArray:
         """Return how many arms showed both features, shape (dim, dim)."""
-        pairs = self._sums()[1]
+        pairs = self.sums()[1]
         if pairs is None:
             raise InvalidSettingError("pairs are not counted: create Moments(count_pairs=True)")
         return pairs
 
     def covariance(self, observe_prob: ObserveProb) -> FloatArray:
         """Return the corrected covariance, shape (dim, dim); symmetric, not always positive."""
-        if observe_prob is None:
-            return pairwise_covariance(self.second_moment(), self.pair_counts())[0]
-        return corrected_covariance(self.second_moment(), self.n_arms, observe_prob)
+        return covariance_of(self.sums(), self.n_arms, observe_prob)
 
     def state(self) -> dict[str, Any]:
         """Return everything that tells these moments from fresh ones, as arrays and numbers."""
@@ -162,8 +160,8 @@ class Moments:
         if self._block_mask is not None:
             self._block_mask[: self.n_waiting] = state["waiting_mask"]
 
-    def _sums(self) -> Sums:
-        """Return the sums with the waiting arms added, in new arrays."""
+    def sums(self) -> Sums:
+        """Return the sum of ẋẋ' and, where counted, of pairs seen together, in new arrays."""
         waiting = self.block[: self.n_waiting]
         products = waiting.T @ waiting
         products += self._products
@@ -241,7 +239,17 @@ def pairwise_covariance(
     return covariance, int(np.count_nonzero(np.triu(~seen)))
 
 
-def smallest_prob(observe_prob: ObserveProb, moments: Moments) -> float:
+def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> FloatArray:
+    """Return the corrected covariance of the sums of some arms, whatever is known of p."""
+    products, pairs = sums
+    if observe_prob is not None:
+        return corrected_covariance(products, n_arms, observe_prob)
+    if pairs is None:
+        raise InvalidSettingError("observe_prob=None needs Moments(count_pairs=True)")
+    return pairwise_covariance(products, pairs)[0]
+
+
+def smallest_prob(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> float:
     """Return the one p of a formula that knows only one: the smallest of all features.
 
     Where it is unknown, it is the smallest share of arms that showed a feature, features never
@@ -251,6 +259,6 @@ def smallest_prob(observe_prob: ObserveProb, moments: Moments) -> float:
         return observe_prob
     if observe_prob is not None:
         return float(np.min(observe_prob))
-    counts = moments.pair_counts().diagonal()
+    counts = np.zeros(0) if sums[1] is None else sums[1].diagonal()
     shown = counts[counts > 0]
-    return float(shown.min()) / moments.n_arms if len(shown) else 1.0
+    return float(shown.min()) / n_arms if len(shown) else 1.0

@@ -80,6 +80,14 @@ class Ridge:
         self.log_det += log_det_growth
         self.n_samples += n_samples
 
+    def extended(self) -> "Ridge":
+        """Return the same regression with one more dimension, in which nothing was seen yet."""
+        wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
+        wider._gram[:n, :n], wider.response[:n] = self._gram, self.response
+        wider.factor[:n, :n], wider.white[:n] = self.factor, self.white
+        wider.grown(self.log_det, self.n_samples)
+        return wider
+
     def insert(self, points: FloatArray, rewards: FloatArray) -> None:
         """Add many samples at once; `points` has shape (n, dim), `rewards` (n,).
 

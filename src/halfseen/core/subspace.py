@@ -11,6 +11,8 @@ from halfseen.values import FloatArray
 _LANCZOS_DIM = 250
 # Lanczos pays off for few eigenpairs only.
 _LANCZOS_SHARE = 0.1
+# Relative to the eigenvalue; the subspace is then right to about as much.
+_LANCZOS_TOLERANCE = 1e-12
 _FIRST_GUESS = 8
 
 
@@ -63,7 +65,7 @@ def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
 def _lanczos(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     start = np.random.default_rng(0).standard_normal(matrix.shape[0])  # the same in every call
     try:
-        values, vectors = eigsh(matrix, k=count, which="LA", v0=start)
+        values, vectors = eigsh(matrix, k=count, which="LA", v0=start, tol=_LANCZOS_TOLERANCE)
     except ArpackNoConvergence:
         return _lapack(matrix, count)
     order = np.argsort(values)

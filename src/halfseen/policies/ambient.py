@@ -4,7 +4,7 @@ from typing import Any
 
 from halfseen import checks
 from halfseen.core.confidence import Confidence
-from halfseen.core.ridge import Ridge
+from halfseen.core.span_ridge import SpanRidge
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register
 from halfseen.values import Decision, Slate
@@ -53,7 +53,7 @@ class AmbientOful(Policy):
         self.theta_bound = checks.real("theta_bound", theta_bound, 0.0)
         self.noise_scale = checks.real("noise_scale", noise_scale, 0.0)
         self.radius_scale = checks.real("radius_scale", radius_scale, 0.0)
-        self._model = Ridge(self.dim, ridge=ridge)
+        self._model = SpanRidge(self.dim, ridge=ridge)
         self._confidence = Confidence(
             ridge=self._model.ridge,
             theta_bound=self.theta_bound,

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from halfseen.core.epochs import EpochSchedule
-from halfseen.core.moments import Moments
+from halfseen.core.moments import Moments, Sums
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
@@ -236,8 +236,10 @@ class TofuPov(Policy):
 
     def _choose(self, slate: Slate) -> Decision:
         # All that may fail comes first and changes nothing; `burner.choose` is the last of it.
-        epoch = self._epoch if self._round < self._next_event else self._opened_epoch()
-        sums = self._moments.prepare(slate)
+        epoch, sums = self._epoch, None
+        if self._round >= self._next_event:
+            epoch, sums = self._opened_epoch()
+        sums = self._moments.prepare(slate, sums)
         if epoch is not None and epoch.plays:
             arm, parts = epoch.score(slate)
             inner = None
@@ -251,8 +253,8 @@ class TofuPov(Policy):
             return self._answer(slate, arm, parts, index)
         return self._opened(inner._chosen, inner._arm, inner._parts, index, inner._id)
 
-    def _opened_epoch(self) -> Epoch:
-        """Return the epoch that is due, opened but not entered."""
+    def _opened_epoch(self) -> tuple[Epoch, Sums]:
+        """Return the epoch that is due, opened but not entered, and the sums it came from."""
         settings, round = self._settings, self._round + 1
         if settings.horizon is not None and round > settings.horizon:
             raise HorizonReachedError(
@@ -261,7 +263,8 @@ class TofuPov(Policy):
             )
         index = 0 if self._epoch is None else self._epoch.index + 1
         played = None if settings.replay is Replay.NONE else self._played
-        return Epoch.open(settings, self._moments, played, index, round)
+        sums = self._moments.sums()
+        return Epoch.open(settings, sums, self._moments.n_arms, played, index, round), sums
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:

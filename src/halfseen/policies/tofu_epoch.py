@@ -9,7 +9,7 @@ from numpy import empty
 from halfseen import _kernels
 from halfseen.core.confidence import Confidence
 from halfseen.core.latent import identified_coordinates, unidentifiable
-from halfseen.core.moments import Moments, smallest_prob
+from halfseen.core.moments import Moments, Sums, covariance_of, smallest_prob
 from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
@@ -75,15 +75,21 @@ class Epoch:
 
     @classmethod
     def open(
-        cls, settings: TofuSettings, moments: Moments, played: Played | None, index: int, round: int
+        cls,
+        settings: TofuSettings,
+        sums: Sums,
+        n_arms: int,
+        played: Played | None,
+        index: int,
+        round: int,
     ) -> "Epoch":
-        """Estimate the subspace from arms absorbed so far, freeze it, replay what is given."""
-        observe_prob = smallest_prob(settings.observe_prob, moments)
+        """Estimate the subspace from the sums over `n_arms` arms, freeze it, replay `played`."""
+        observe_prob = smallest_prob(sums, n_arms, settings.observe_prob)
         failure_prob = settings.schedule.failure_prob(
             settings.failure_prob, index, settings.horizon
         )
         known = Known(
-            n_arms=moments.n_arms,
+            n_arms=n_arms,
             round=round - 1,
             horizon=settings.horizon,
             observe_prob=observe_prob,
@@ -92,17 +98,19 @@ class Epoch:
             arm_bound=settings.arm_bound,
             top_eigenvalue=settings.top_eigenvalue,
         )
-        selection = settings.rank.select(moments.covariance(settings.observe_prob), known)
+        selection = settings.rank.select(
+            covariance_of(sums, n_arms, settings.observe_prob), known
+        )
         record = EpochRecord(
             epoch=index,
             round=round,
-            n_arms=moments.n_arms,
+            n_arms=n_arms,
             rank=selection.basis.shape[1],
             eigenvalues=tuple(selection.eigenvalues.tolist()),
             threshold=selection.threshold,
             failure_prob=failure_prob,
             misspecification=settings.misspecification(
-                n_arms=moments.n_arms, round=round - 1, observe_prob=observe_prob
+                n_arms=n_arms, round=round - 1, observe_prob=observe_prob
             ),
         )
         epoch = cls(settings, record, selection.basis)

@@ -1,0 +1,152 @@
+"""Ridge regression in many dimensions that works in few while it has seen few samples."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from halfseen import _kernels
+from halfseen.core.ridge import Ridge
+from halfseen.values import FloatArray
+
+# Below, the plain regression is faster from the start (measured on one core).
+_PLAIN_DIM = 128
+# Beyond this share of all dimensions, projecting on the span costs as much as it saves.
+_DENSE_SHARE = 0.25
+# A sample this close to the span of earlier ones adds no direction to it.
+_TOLERANCE = 1e-12
+
+
+class SpanRidge:
+    """The same regression as `Ridge`, in the span of the samples while that is small.
+
+    With an orthonormal basis Q of the span of all samples, V is λ outside of it, and inside a small
+    regression in the coordinates Qz. So the first samples cost O(dim · n_samples) instead of
+    O(dim²). When the span has grown to a quarter of all dimensions, a plain `Ridge` takes over.
+
+    Parameters
+    ----------
+    dim : int
+    ridge : float
+        λ > 0.
+
+    Examples
+    --------
+    >>> model = SpanRidge(200, ridge=1.0)
+    >>> point = np.zeros(200)
+    >>> point[3] = 1.0
+    >>> model.update(point, 2.0)
+    >>> best, parts = model.score(np.eye(200)[2:5], 1.0)
+    >>> best, (parts[2] ** 2).round(6).tolist()
+    (1, [1.0, 0.5, 1.0])
+    """
+
+    __slots__ = ("_directions", "_inner", "_n_directions", "dim", "ridge")
+
+    def __init__(self, dim: int, *, ridge: float) -> None:
+        self.dim = dim
+        self._n_directions = 0
+        # None once the inner regression is the plain one, in all dimensions.
+        self._directions: FloatArray | None = None
+        if dim >= _PLAIN_DIM:
+            self._directions = np.zeros((int(_DENSE_SHARE * dim), dim))
+        self._inner = Ridge(dim if self._directions is None else 1, ridge=ridge)
+        self.ridge = self._inner.ridge
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self._inner.n_samples
+
+    @property
+    def log_det(self) -> float:
+        """log(det V / λ^dim): directions outside of the span contribute nothing."""
+        return self._inner.log_det
+
+    def update(self, point: FloatArray, reward: float) -> None:
+        """Add one sample; `point` has shape (dim,), NaN counts as zero."""
+        if self._directions is not None and self._n_directions == len(self._directions):
+            self._inner, self._directions = self._plain(self._directions), None
+        if self._directions is None:
+            self._inner.update(point, reward)
+            return
+        inside, rest = self._split(_zero_filled(point[None, :]))
+        size = math.sqrt(float(rest[0] @ rest[0]))
+        if size > _TOLERANCE * (size + float(np.abs(inside).max(initial=0.0))):
+            self._directions[self._n_directions] = rest[0] / size
+            self._n_directions += 1
+            if self._n_directions > 1:
+                self._inner = self._inner.extended()
+            inside = np.append(inside, size)
+        self._inner.update(np.ascontiguousarray(inside.ravel()), reward)
+
+    def score(self, points: FloatArray, radius: float) -> tuple[int, FloatArray]:
+        """Return the optimistic point and all scores with their parts, shape (3, n)."""
+        if self._directions is None:
+            return self._inner.score(points, radius)
+        inside, rest = self._split(_zero_filled(points))
+        if self._n_directions:
+            _, parts = self._inner.score(inside, 1.0)
+        else:
+            parts = np.zeros((3, len(points)))
+        outside = np.einsum("ij,ij->i", rest, rest) / self.ridge
+        parts[2] = radius * np.sqrt(parts[2] ** 2 + outside)
+        parts[0] = parts[1] + parts[2]
+        return int(parts[0].argmax()), parts
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that tells this model from a fresh one."""
+        directions = None
+        if self._directions is not None:
+            directions = self._directions[: self._n_directions]
+        return {"directions": directions, "inner": self._inner.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        directions = state["directions"]
+        if directions is None:
+            self._directions = None
+        elif self._directions is not None:
+            self._n_directions = len(directions)
+            self._directions[: self._n_directions] = directions
+        self._inner = Ridge(len(state["inner"]["response"]), ridge=self.ridge)
+        self._inner.restore(state["inner"])
+
+    def _split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return coordinates in the span and what is left outside, orthogonal to it twice over."""
+        assert self._directions is not None
+        basis = self._directions[: self._n_directions]
+        inside = points @ basis.T
+        rest = points - inside @ basis
+        again = rest @ basis.T
+        rest -= again @ basis
+        return inside + again, rest
+
+    def _plain(self, directions: FloatArray) -> Ridge:
+        """Return the same regression in all dimensions, by one QR factorisation."""
+        inner, basis = self._inner, directions[: self._n_directions]
+        plain = Ridge(self.dim, ridge=self.ridge)
+        outside = math.sqrt(self.ridge) * (np.eye(self.dim) - basis.T @ basis)
+        stacked = np.zeros((len(basis) + self.dim, self.dim + 1))
+        stacked[: len(basis), :-1], stacked[: len(basis), -1] = inner.factor @ basis, inner.white
+        stacked[len(basis) :, :-1] = outside
+        turned = np.linalg.qr(stacked, mode="r")[: self.dim]
+        turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
+        inside = inner.gram - self.ridge * np.eye(len(basis))
+        plain.restore(
+            {
+                "n_samples": inner.n_samples,
+                "log_det": inner.log_det,
+                "gram": self.ridge * np.eye(self.dim) + basis.T @ inside @ basis,
+                "response": basis.T @ inner.response,
+                "factor": np.ascontiguousarray(turned[:, :-1]),
+                "white": np.ascontiguousarray(turned[:, -1]),
+            }
+        )
+        return plain
+
+
+def _zero_filled(points: FloatArray) -> FloatArray:
+    filled = np.empty(points.shape)
+    _kernels.zero_fill(points, filled, 0)
+    return filled
