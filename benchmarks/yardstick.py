@@ -43,7 +43,9 @@ class PlainOful:
 class Yardstick:
     """TOFU-POV with known rank and full replay, one arm at a time."""
 
-    def __init__(self, *, dim, rank, observe_prob, horizon, burn_in, noise_scale, impute_ridge=1e-5):
+    def __init__(
+        self, *, dim, rank, observe_prob, horizon, burn_in, noise_scale, impute_ridge=1e-5
+    ):
         self.dim, self.rank, self.observe_prob, self.burn_in = dim, rank, observe_prob, burn_in
         self.noise_scale, self.impute_ridge = noise_scale, impute_ridge
         self.epoch_failure_prob = 0.05 / (2 * (math.ceil(math.log2(horizon)) + 2))

@@ -33,7 +33,7 @@ _HOME = {
     "play": "simulation.runner",
 }
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "AmbientOful",
     "ArchiveError",
     "ConstantThreshold",

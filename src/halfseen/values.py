@@ -69,7 +69,7 @@ class Slate:
             given = _as_table(np.ma.getdata(values))
             hidden = np.ma.getmaskarray(values) if mask is None else ~_as_mask(mask, given.shape)
             table = np.where(hidden, np.nan, given)
-            sane = (hidden | (np.abs(given) <= LARGEST)).all()
+            sane = bool((hidden | (np.abs(given) <= LARGEST)).all())
         if not sane:
             raise _wild_entry(given, None if mask is None else ~hidden)
         self._table: FloatArray = table
@@ -97,12 +97,14 @@ class Slate:
     @property
     def n_arms(self) -> int:
         """Number of offered arms."""
-        return self._table.shape[0]
+        n_arms: int = self._table.shape[0]
+        return n_arms
 
     @property
     def dim(self) -> int:
         """Number of features, seen or not."""
-        return self._table.shape[1]
+        dim: int = self._table.shape[1]
+        return dim
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Slate):
@@ -123,7 +125,7 @@ def _zero_filled(table: FloatArray) -> FloatArray:
 
 
 def _seen(table: FloatArray) -> BoolArray:
-    mask = table == table  # NaN is the one value that differs from itself
+    mask: BoolArray = table == table  # NaN is the one value that differs from itself
     mask.setflags(write=False)
     return mask
 

@@ -1,0 +1,1 @@
+"""The mathematics: each piece usable and tested by itself."""

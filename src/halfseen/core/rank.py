@@ -132,9 +132,7 @@ class ThresholdRule(RankRule):
     def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
         threshold = self.threshold(covariance.shape[0], known)
-        values, vectors, _ = eigenpairs_above(
-            covariance, threshold, floor=self.floor, cap=self.cap
-        )
+        values, vectors, _ = eigenpairs_above(covariance, threshold, floor=self.floor, cap=self.cap)
         return Selection(vectors, values, threshold)
 
 
@@ -230,7 +228,10 @@ class ConstantThreshold(ThresholdRule):
         return self.value
 
 
-_RULES = {rule.__name__: rule for rule in (FixedRank, PaperThreshold, PracticalThreshold, ConstantThreshold)}
+_RULES = {
+    rule.__name__: rule
+    for rule in (FixedRank, PaperThreshold, PracticalThreshold, ConstantThreshold)
+}
 
 
 def as_rule(rank: Any) -> RankRule:

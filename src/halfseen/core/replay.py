@@ -4,9 +4,9 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen.values import Decision, FloatArray
-
 
 _COLUMNS = ("rounds", "arms", "rewards")
 _FIRST_ROOM = 16
@@ -40,6 +40,11 @@ class Played:
     """
 
     __slots__ = ("_arms", "_rewards", "_rounds", "dim", "n_played")
+
+    n_played: int
+    _rounds: NDArray[np.int64]
+    _arms: FloatArray
+    _rewards: FloatArray
 
     def __init__(self, dim: int) -> None:
         self.dim = dim

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from halfseen import checks
-from halfseen import _kernels
+from halfseen import _kernels, checks
 from halfseen.values import FloatArray
 
 

@@ -130,7 +130,7 @@ class SpanRidge:
         stacked = np.zeros((len(basis) + self.dim, self.dim + 1))
         stacked[: len(basis), :-1], stacked[: len(basis), -1] = inner.factor @ basis, inner.white
         stacked[len(basis) :, :-1] = outside
-        turned = np.linalg.qr(stacked, mode="r")[: self.dim]
+        turned = np.asarray(np.linalg.qr(stacked, mode="r"))[: self.dim]
         turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
         inside = inner.gram - self.ridge * np.eye(len(basis))
         plain.restore(

@@ -124,7 +124,7 @@ class Policy(ABC):
     def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
         """Learn a valid reward of an open decision."""
 
-    def _absorb(self, slate: Slate) -> None:
+    def _absorb(self, slate: Slate) -> None:  # noqa: B027
         """Take note of a valid slate; a policy that learns from rewards alone need not."""
 
     @abstractmethod

@@ -146,9 +146,14 @@ class TofuPov(Policy):
         -----
         Paper: thm:main_regret
         """
-        defaults = {"burn_in": "theory", "bonus_scale": 1.0, "impute_ridge": 0.0, "replay": "none"}
-        ridge = {"ridge": 4.0 * arm_bound**2}
-        return cls(arm_bound=arm_bound, rank=rank, **(defaults | ridge | settings))
+        defaults: dict[str, Any] = {
+            "ridge": 4.0 * arm_bound**2,
+            "burn_in": "theory",
+            "bonus_scale": 1.0,
+            "impute_ridge": 0.0,
+            "replay": "none",
+        }
+        return cls(arm_bound=arm_bound, rank=rank, **(defaults | settings))
 
     @classmethod
     def rank_adaptive_algorithm_1(cls, **settings: Any) -> "TofuPov":
@@ -167,7 +172,7 @@ class TofuPov(Policy):
 
     @classmethod
     def rank_adaptive(cls, *, max_rank: int | None = None, **settings: Any) -> "TofuPov":
-        """RA-TOFU of the paper's figures: `practical` with the published threshold on the spectrum."""
+        """RA-TOFU of the paper's figures: `practical` with the published spectral threshold."""
         return cls.practical(**({"rank": PracticalThreshold(cap=max_rank)} | settings))
 
     @classmethod
@@ -332,8 +337,7 @@ class TofuPov(Policy):
                 max_open=self.max_open,
             )
         raise InvalidSettingError(
-            "burn_in_policy must be 'zero-filled', 'uniform' or a Policy, got "
-            f"{burn_in_policy!r}"
+            f"burn_in_policy must be 'zero-filled', 'uniform' or a Policy, got {burn_in_policy!r}"
         )
 
     def _state(self) -> dict[str, Any]:
@@ -354,4 +358,3 @@ class TofuPov(Policy):
             self._epoch = Epoch.restored(self._settings, state["epoch"])
         self._next_event = int(state["next_event"])
         self._burner = policy_from_tree(state["burn_in_policy"])
-

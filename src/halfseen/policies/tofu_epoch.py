@@ -98,9 +98,7 @@ class Epoch:
             arm_bound=settings.arm_bound,
             top_eigenvalue=settings.top_eigenvalue,
         )
-        selection = settings.rank.select(
-            covariance_of(sums, n_arms, settings.observe_prob), known
-        )
+        selection = settings.rank.select(covariance_of(sums, n_arms, settings.observe_prob), known)
         record = EpochRecord(
             epoch=index,
             round=round,
@@ -136,9 +134,7 @@ class Epoch:
             raise unidentifiable(slate, -1 - arm, self.record.rank)
         return arm, parts
 
-    def play_table(
-        self, table: FloatArray, moments: Moments
-    ) -> tuple[int, FloatArray, FloatArray]:
+    def play_table(self, table: FloatArray, moments: Moments) -> tuple[int, FloatArray, FloatArray]:
         """Score a raw table, NaN where hidden, in one compiled call.
 
         The table is zero-filled into the moments' block, where it waits to be claimed. Returns what
@@ -193,9 +189,7 @@ class Epoch:
         if n_replayed < len(rewards):
             latent, rewards = latent[identified], rewards[identified]
         self.model.insert(latent, rewards)
-        self.record = replace(
-            self.record, n_replayed=n_replayed, n_skipped=len(arms) - n_replayed
-        )
+        self.record = replace(self.record, n_replayed=n_replayed, n_skipped=len(arms) - n_replayed)
 
     def state(self) -> dict[str, Any]:
         """Return basis, record and regression."""
