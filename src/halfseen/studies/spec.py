@@ -11,7 +11,7 @@ from halfseen.policies.uniform import Uniform
 from halfseen.worlds.lowrank import LowRankWorld
 
 # What each kind of method may be told of its world.
-_TOLD = {
+_TOLD: dict[str, tuple[type[Policy], tuple[str, ...]]] = {
     "zero-filled": (AmbientOful, ("dim", "noise_scale")),
     "tofu": (TofuPov, ("dim", "noise_scale", "observe_prob", "horizon")),
     "uniform": (Uniform, ("dim",)),
@@ -36,7 +36,8 @@ class Setting:
         """Return a fresh policy of a method, told of the world what its kind may know."""
         kind, settings = self.methods[method]
         policy, told = _TOLD[kind]
-        return policy(**{name: getattr(self.world, name) for name in told}, **settings)
+        known = {name: getattr(self.world, name) for name in told}
+        return policy(**known, **settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
