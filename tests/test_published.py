@@ -4,13 +4,13 @@ import csv
 from pathlib import Path
 
 import pytest
-from shared import shared_file
 
 from halfseen.simulation.runner import play
 from halfseen.studies.rank_selection import RANK_SELECTION
 from halfseen.studies.spec import Study
 from halfseen.studies.synthetic import FULL_HISTORY, MAIN
 from halfseen.studies.warm_start import WARM_START
+from shared import shared_file
 
 TOLERANCE = 1e-6
 SHIPPED = Path(__file__).parent / "data" / "published_regrets.csv"

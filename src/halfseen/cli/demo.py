@@ -19,14 +19,14 @@ def demo(
     seeds: int = typer.Option(10, min=2, help="How many realizations of the world."),
 ) -> None:
     """Compare TOFU with zero-filled OFUL on the paper's main synthetic world."""
+    started = time.perf_counter()
     # Imported here: `halfseen --help` answers at once.
     from halfseen.report.look import LABELS
     from halfseen.simulation.compare import compare
     from halfseen.studies.synthetic import FULL_HISTORY, MAIN
 
     console = Console()
-    started = time.perf_counter()
-    rows: "dict[float, dict[str, Summary]]" = {}
+    rows: dict[float, dict[str, Summary]] = {}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -52,9 +52,7 @@ def demo(
     )
 
 
-def _table(
-    rows: "dict[float, dict[str, Summary]]", labels: dict[str, str], seeds: int
-) -> Table:
+def _table(rows: "dict[float, dict[str, Summary]]", labels: dict[str, str], seeds: int) -> Table:
     table = Table(
         title=f"Final regret, mean ± standard error over {seeds} seeds\n"
         "(30 features, rank 3, 8 arms, 400 rounds)"

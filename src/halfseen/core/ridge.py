@@ -37,7 +37,7 @@ class Ridge:
     --------
     >>> model = Ridge(2, ridge=1.0)
     >>> model.update(np.array([1.0, 0.0]), 2.0)
-    >>> model.estimate.tolist(), model.gram.tolist()
+    >>> model.estimate.round(6).tolist(), model.gram.tolist()
     ([1.0, 0.0], [[2.0, 0.0], [0.0, 1.0]])
     >>> estimates, widths = model.predict(np.eye(2))
     >>> estimates.round(6).tolist(), (widths**2).round(6).tolist()

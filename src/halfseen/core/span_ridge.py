@@ -72,13 +72,14 @@ class SpanRidge:
             return
         inside, rest = self._split(_zero_filled(point[None, :]))
         size = math.sqrt(float(rest[0] @ rest[0]))
-        if size > _TOLERANCE * (size + float(np.abs(inside).max(initial=0.0))):
-            self._directions[self._n_directions] = rest[0] / size
-            self._n_directions += 1
-            if self._n_directions > 1:
-                self._inner = self._inner.extended()
-            inside = np.append(inside, size)
-        self._inner.update(np.ascontiguousarray(inside.ravel()), reward)
+        if size <= _TOLERANCE * (size + float(np.abs(inside).max(initial=0.0))):
+            self._inner.update(inside[0], reward)
+            return
+        n = self._n_directions
+        wider = self._inner.extended() if n else self._inner
+        wider.update(np.append(inside, size), reward)
+        self._directions[n] = rest[0] / size
+        self._inner, self._n_directions = wider, n + 1
 
     def score(self, points: FloatArray, radius: float) -> tuple[int, FloatArray]:
         """Return the optimistic point and all scores with their parts, shape (3, n)."""

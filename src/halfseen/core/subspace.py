@@ -98,12 +98,13 @@ def eigenpairs_above(
     """
     dim = matrix.shape[0]
     most = dim if cap is None else min(cap, dim)
-    guess = min(max(_FIRST_GUESS, floor + 1), dim)
+    limit = min(most + 1, dim)
+    guess = min(max(_FIRST_GUESS, floor + 1), limit)
     while True:
         values, vectors = top_eigenpairs(matrix, guess)
-        if values[-1] < threshold or guess == dim or guess > most:
+        if values[-1] < threshold or guess == limit:
             break
-        guess = min(2 * guess, dim)
+        guess = min(2 * guess, limit)
     count = int(np.count_nonzero(values >= threshold))
     count = max(min(count, most), min(floor, most))
     return values, np.ascontiguousarray(vectors[:, :count]), count

@@ -51,7 +51,9 @@ RANK_SELECTION = Study(
     },
     seeds=range(10),
 )
-"""Paper: fig:app_adaptive_rank_summary
+"""Rank selection and misspecification.
+
+Paper: fig:app_adaptive_rank_summary
 Paper: fig:app_rank_misspecification
 Paper: fig:app_rank_recovery
 Paper: fig:app_rank_and_warm_start

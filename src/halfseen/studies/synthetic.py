@@ -30,7 +30,9 @@ MAIN = Study(
     },
     seeds=SEEDS,
 )
-"""Paper: fig:synthetic_main_experiments
+"""The paper's main figure.
+
+Paper: fig:synthetic_main_experiments
 Paper: fig:synthetic_regret_over_time
 Paper: fig:synthetic_missingness_sweep
 """
@@ -49,7 +51,9 @@ FULL_HISTORY = Study(
     },
     seeds=SEEDS,
 )
-"""Paper: fig:app_synthetic_fh
+"""The same with full history.
+
+Paper: fig:app_synthetic_fh
 Paper: fig:app_synthetic_fh_regret
 Paper: fig:app_synthetic_fh_missingness
 """

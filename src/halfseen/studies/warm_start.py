@@ -23,6 +23,8 @@ WARM_START = Study(
     },
     seeds=range(20),
 )
-"""Paper: fig:app_warm_start
+"""All ways of replay.
+
+Paper: fig:app_warm_start
 Paper: fig:app_rank_and_warm_start
 """

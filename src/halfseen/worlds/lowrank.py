@@ -118,19 +118,14 @@ class LowRankRealization:
     def problem(self) -> Problem:
         """Return B_X, λ̄, λ_m, μ, S, R of this realization; B_X is infinite for Gaussian latents."""
         world = self.world
-        gaussian = world.latent == "gaussian"
-        squares = self.loadings**2
-        return Problem(
+        return Problem.from_loadings(
             dim=world.dim,
-            rank=world.rank,
+            loadings=self.loadings.tolist(),
+            latent_bound=math.inf if world.latent == "gaussian" else _UNIFORM_BOUND,
+            latent_variance=1.0,
             n_arms=world.n_arms,
             horizon=world.horizon,
             observe_prob=world.observe_prob,
-            arm_bound=math.inf
-            if gaussian
-            else float(self.loadings.max()) * math.sqrt(world.rank) * _UNIFORM_BOUND,
-            top_eigenvalue=float(squares.max()),
-            last_eigenvalue=float(squares.min()),
             incoherence=incoherence(self.basis),
             theta_bound=1.0,
             noise_scale=world.noise_scale,
