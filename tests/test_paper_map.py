@@ -1,15 +1,14 @@
 """The map from the paper to the code is complete, true, and in step with the code's own labels."""
 
 import ast
-import os
 import re
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from shared import ROOT, shared_file
+
 MAP = ROOT / "docs" / "paper-map.md"
 LABEL = r"(?:eq|lemma|lem|thm|cor|def|ass|alg|fig|tab): ?[\w-]+"
 MOST_WITHOUT_CODE = 15
@@ -78,11 +77,6 @@ def labels_in_code():
     }
 
 
-def paper():
-    shared = Path(os.environ.get("HALFSEEN_SHARED", ROOT.parent / "shared"))
-    return sorted((shared / "paper").glob("*.txt"))
-
-
 def test_the_table_is_read():
     assert len(ROWS) > 100
     assert all(re.fullmatch(LABEL, row.label) for row in ROWS)
@@ -117,9 +111,7 @@ def test_few_labels_lack_code_and_each_says_why():
 
 
 def test_the_map_has_exactly_the_labels_of_the_paper():
-    sources = paper()
-    if not sources:
-        pytest.skip("the paper's LaTeX is not here: set HALFSEEN_SHARED to the folder of paper/")
+    sources = sorted(shared_file("paper").glob("*.txt"))
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     labels = {
         label for label in re.findall(r"\\label\{([^}]*)\}", text) if re.fullmatch(LABEL, label)

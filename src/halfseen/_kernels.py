@@ -154,8 +154,9 @@ def coordinates(basis, table, ridge, latent, identified):
     for arm in range(table.shape[0]):
         identified[arm] = _solve_arm(basis, table[arm], ridge, gram, seen, latent[arm])
         if not identified[arm]:
-            latent[arm, :] = 0.0
             missed += 1
+            for a in range(rank):
+                latent[arm, a] = 0.0
     return missed
 
 
@@ -190,7 +191,8 @@ def score(factor, white, points, radius, parts):
     n_points, dim = points.shape
     rest = np.empty((n_points, dim))
     zero_fill(points, rest, 0)
-    parts[:] = 0.0
+    for a in range(n_points):
+        parts[1, a] = parts[2, a] = 0.0
     # Rows of the factor outside, points inside: the factor is read once, however many points.
     for i in range(dim):
         for a in range(n_points):
@@ -243,7 +245,8 @@ def play_table(table, largest, basis, ridge, factor, white, radius, parts, chose
         return -1
     best = score_arms(basis, table, ridge, factor, white, radius, parts)
     if best >= 0:
-        chosen[:] = table[best]
+        for j in range(dim):
+            chosen[j] = table[best, j]
         zero_fill(table, block, start)
     return best
 

@@ -1,0 +1,325 @@
+"""Ridge regression: equal to the batch solution from the first sample to the millionth."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfseen import _kernels
+from halfseen.core.ridge import Ridge
+from halfseen.errors import InvalidSettingError
+from halfseen.values import LARGEST
+
+NAN = math.nan
+RIDGES = [1e-10, 1e-8, 1e-4, 0.1, 1.0, 3.0, 100.0, 1e6]
+FIELDS = ["gram", "response", "factor", "white"]
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def bits(model):
+    state = model.state()
+    return model.n_samples, model.log_det, *(state[name].tobytes() for name in FIELDS)
+
+
+def fitted(points, rewards, ridge=1.0):
+    model = Ridge(points.shape[1], ridge=ridge)
+    model.insert(points, rewards)
+    return model
+
+
+def samples(seed, n_samples, dim):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_samples, dim)), rng.normal(size=n_samples)
+
+
+def batch(points, rewards, ridge):
+    """Return V and the estimate of the whole sample, and the factor of V from a QR of the points.
+
+    Stacking sqrt(λ)I under the points never squares their condition.
+    """
+    dim = points.shape[1]
+    stacked = np.r_[points, math.sqrt(ridge) * np.eye(dim)]
+    factor = np.linalg.qr(stacked, mode="r")
+    estimate = np.linalg.lstsq(stacked, np.r_[rewards, np.zeros(dim)])[0]
+    return stacked.T @ stacked, estimate, factor
+
+
+def widths_of(factor, points):
+    """Return ‖R'⁻¹z‖ of every point."""
+    return np.linalg.norm(np.linalg.solve(factor.T, points.T), axis=0)
+
+
+# -- before the first sample -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("dim", [1, 3, 20])
+def test_invariants_hold_before_the_first_sample(ridge, dim):
+    model = Ridge(dim, ridge=ridge)
+    points = np.random.default_rng(0).normal(size=(5, dim))
+    estimates, widths = model.predict(points)
+    assert (model.n_samples, model.log_det, model.ridge) == (0, 0.0, ridge)
+    np.testing.assert_array_equal(model.gram, ridge * np.eye(dim))
+    np.testing.assert_allclose(model.factor.T @ model.factor, ridge * np.eye(dim), rtol=1e-15)
+    np.testing.assert_array_equal(model.response, np.zeros(dim))
+    np.testing.assert_array_equal(model.estimate, np.zeros(dim))
+    np.testing.assert_array_equal(estimates, np.zeros(5))
+    np.testing.assert_allclose(widths, np.linalg.norm(points, axis=1) / ridge**0.5, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2.0, None, True])
+def test_a_dimension_that_is_no_positive_integer_is_refused(dim):
+    with pytest.raises(InvalidSettingError, match="dim must be an integer"):
+        Ridge(dim, ridge=1.0)
+
+
+@pytest.mark.parametrize("ridge", [0, -1.0, NAN, math.inf, "1", None, True])
+def test_a_penalty_that_is_no_positive_number_is_refused(ridge):
+    with pytest.raises(InvalidSettingError, match=r"ridge must be in \(0, inf\), got"):
+        Ridge(2, ridge=ridge)
+
+
+# -- equal to the batch solution -------------------------------------------------------------------
+
+
+@given(st.integers(1, 12), st.integers(0, 40), st.sampled_from(RIDGES[2:]), seeds)
+def test_incremental_updates_equal_the_batch_solution(dim, n_samples, ridge, seed):
+    points, rewards = samples(seed, n_samples, dim)
+    model = Ridge(dim, ridge=ridge)
+    for point, reward in zip(points, rewards, strict=True):
+        model.update(point, reward)
+    gram, estimate, factor = batch(points, rewards, ridge)
+    assert model.n_samples == n_samples
+    np.testing.assert_allclose(model.gram, gram, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.response, points.T @ rewards, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.factor.T @ model.factor, gram, rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(np.tril(model.factor, -1), np.zeros((dim, dim)))
+    size = np.abs(estimate).max(initial=1.0)
+    np.testing.assert_allclose(model.estimate, estimate, atol=1e-8 * size)
+    others = np.random.default_rng(seed + 1).normal(size=(6, dim))
+    estimates, widths = model.predict(others)
+    np.testing.assert_allclose(estimates, others @ estimate, atol=1e-8 * size)
+    np.testing.assert_allclose(widths, widths_of(factor, others), rtol=1e-8)
+
+
+@given(st.integers(1, 8), st.integers(0, 30), st.sampled_from(RIDGES), seeds)
+def test_log_det_is_that_of_the_gram_matrix(dim, n_samples, ridge, seed):
+    points, rewards = samples(seed, n_samples, dim)
+    sign, log_det = np.linalg.slogdet(np.eye(dim) + points.T @ points / ridge)
+    assert sign == 1.0
+    model = fitted(points, rewards, ridge)
+    assert model.log_det == pytest.approx(log_det, rel=1e-6, abs=1e-9)
+
+
+@given(st.integers(1, 8), st.integers(0, 30), seeds)
+def test_many_samples_at_once_are_the_same_bit_by_bit(dim, n_samples, seed):
+    points, rewards = samples(seed, n_samples, dim)
+    at_once, one_by_one = fitted(points, rewards), Ridge(dim, ridge=1.0)
+    for point, reward in zip(points, rewards, strict=True):
+        one_by_one.update(point, reward)
+    assert bits(at_once)[2:] == bits(one_by_one)[2:]
+    assert at_once.n_samples == one_by_one.n_samples == n_samples
+    assert at_once.log_det == pytest.approx(one_by_one.log_det, rel=1e-14)
+
+
+def test_sums_of_whole_numbers_are_exact():
+    rng = np.random.default_rng(0)
+    points = rng.integers(-9, 10, (5000, 4)).astype(float)
+    rewards = rng.integers(-9, 10, 5000).astype(float)
+    model = fitted(points, rewards, ridge=2.0)
+    np.testing.assert_array_equal(model.gram, 2.0 * np.eye(4) + points.T @ points)
+    np.testing.assert_array_equal(model.response, points.T @ rewards)
+
+
+def test_one_sample_by_hand():
+    # V = [[5, 0], [0, 1]], Σzr = (6, 0), det V = 5.
+    model = Ridge(2, ridge=1.0)
+    model.update(np.array([2.0, 0.0]), 3.0)
+    estimates, widths = model.predict(np.array([[1.0, 0.0], [5.0, 1.0]]))
+    assert model.gram.tolist() == [[5.0, 0.0], [0.0, 1.0]]
+    assert model.response.tolist() == [6.0, 0.0]
+    assert model.log_det == pytest.approx(math.log(5.0), rel=1e-15)
+    assert model.estimate.tolist() == pytest.approx([1.2, 0.0])
+    assert estimates.tolist() == pytest.approx([1.2, 6.0])
+    assert (widths**2).tolist() == pytest.approx([0.2, 6.0])
+
+
+def test_the_order_of_samples_changes_rounding_only():
+    points, rewards = samples(0, 60, 5)
+    order = np.random.default_rng(1).permutation(60)
+    one, other = fitted(points, rewards), fitted(points[order], rewards[order])
+    np.testing.assert_allclose(one.estimate, other.estimate, rtol=1e-12)
+    np.testing.assert_allclose(one.factor, other.factor, rtol=1e-11, atol=1e-13)
+    assert one.log_det == pytest.approx(other.log_det, rel=1e-13)
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.5, 10.0])
+def test_a_score_is_the_estimate_plus_the_radius_times_the_width(radius):
+    model, points = fitted(*samples(0, 20, 4)), samples(1, 7, 4)[0]
+    estimates, widths = model.predict(points)
+    best, parts = model.score(points, radius)
+    np.testing.assert_allclose(parts[1], estimates, rtol=1e-15)
+    np.testing.assert_allclose(parts[2], radius * widths, rtol=1e-15)
+    np.testing.assert_array_equal(parts[0], parts[1] + parts[2])
+    assert best == parts[0].argmax()
+
+
+def test_ties_go_to_the_lowest_index():
+    model = fitted(*samples(0, 20, 3))
+    point = np.array([0.3, -1.0, 2.0])
+    assert model.score(np.array([0.1 * point, point, point, point]), 5.0)[0] == 1
+    assert Ridge(3, ridge=1.0).score(np.zeros((4, 3)), 1.0)[0] == 0
+
+
+def test_predicting_and_scoring_change_nothing():
+    model, points = fitted(*samples(0, 20, 3)), samples(1, 6, 3)[0]
+    before, given_bytes = bits(model), points.tobytes()
+    first = model.predict(points)
+    model.score(points, 2.0)
+    again = model.predict(points)
+    assert bits(model) == before
+    assert points.tobytes() == given_bytes
+    assert [array.tobytes() for array in first] == [array.tobytes() for array in again]
+
+
+def test_the_memory_order_of_points_does_not_matter():
+    points, rewards = samples(0, 20, 4)
+    strided = np.repeat(points, 2, axis=0)[::2], np.repeat(rewards, 2)[::2]
+    assert bits(fitted(*strided)) == bits(fitted(points, rewards))
+    model = fitted(points, rewards)
+    turned = model.predict(np.asfortranarray(points))
+    np.testing.assert_array_equal(turned, model.predict(points))
+
+
+# -- special points --------------------------------------------------------------------------------
+
+
+def test_nan_in_a_point_counts_as_zero_everywhere():
+    points, rewards = samples(0, 20, 4)
+    hidden = np.random.default_rng(1).random((20, 4)) < 0.4
+    holes, zeros = np.where(hidden, NAN, points), np.where(hidden, 0.0, points)
+    model, plain = fitted(holes, rewards), fitted(zeros, rewards)
+    assert bits(model) == bits(plain)
+    model.update(holes[0], 1.0)
+    plain.update(zeros[0], 1.0)
+    assert bits(model) == bits(plain)
+    np.testing.assert_array_equal(model.predict(holes), model.predict(zeros))
+    best, parts = model.score(holes, 2.0)
+    assert best == model.score(zeros, 2.0)[0]
+    np.testing.assert_array_equal(parts, model.score(zeros, 2.0)[1])
+
+
+def test_a_zero_point_counts_as_a_sample_and_changes_nothing_else():
+    model = fitted(*samples(0, 5, 3))
+    before = bits(model)
+    model.update(np.zeros(3), 100.0)
+    assert model.n_samples == 6
+    assert bits(model)[1:] == before[1:]
+
+
+@pytest.mark.parametrize("ridge", [1e-8, 1.0, 1e6])
+def test_entries_of_the_largest_allowed_size_keep_everything_finite(ridge):
+    model = Ridge(3, ridge=ridge)
+    extreme = LARGEST * np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1e-200]])
+    model.insert(extreme, np.array([LARGEST, -LARGEST, 1.0]))
+    assert math.isfinite(model.log_det)
+    for array in (model.gram, model.factor, model.estimate, *model.predict(extreme)):
+        assert np.isfinite(array).all()
+
+
+# -- one more dimension ----------------------------------------------------------------------------
+
+
+def test_an_extended_regression_is_the_one_that_had_a_zero_there_all_along():
+    points, rewards = samples(0, 12, 3)
+    wider = fitted(points, rewards, ridge=0.5).extended()
+    padded = fitted(np.c_[points, np.zeros(12)], rewards, ridge=0.5)
+    later, later_rewards = samples(1, 5, 4)
+    for model in (wider, padded):
+        np.testing.assert_array_equal(model.gram[3], [0.0, 0.0, 0.0, 0.5])
+        model.insert(later, later_rewards)
+    assert wider.dim == 4
+    assert bits(wider) == bits(padded)
+
+
+def test_extending_leaves_the_regression_as_it_was():
+    model = fitted(*samples(0, 12, 3))
+    before = bits(model)
+    model.extended().update(np.ones(4), 1.0)
+    assert bits(model) == before
+    assert model.dim == 3
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_samples", [0, 1, 50])
+def test_a_restored_regression_continues_bit_by_bit(n_samples):
+    model, restored = fitted(*samples(0, n_samples, 4)), Ridge(4, ridge=1.0)
+    restored.restore(copy.deepcopy(model.state()))
+    assert bits(restored) == bits(model)
+    for point, reward in zip(*samples(1, 20, 4), strict=True):
+        model.update(point, reward)
+        restored.update(point, reward)
+    assert bits(restored) == bits(model)
+
+
+def test_a_restored_regression_shares_nothing_with_the_state():
+    model, restored = fitted(*samples(0, 10, 4)), Ridge(4, ridge=1.0)
+    before = bits(model)
+    restored.restore(model.state())
+    restored.insert(*samples(1, 10, 4))
+    assert bits(model) == before
+
+
+# -- a million updates -----------------------------------------------------------------------------
+
+N_POINTS, N_REPEATS, N_TILES = 200, 5000, 50
+
+
+def played_points(dim, n_directions):
+    """Return points of `n_directions` dimensions, as vectors and as coordinates in their span."""
+    rng = np.random.default_rng(dim + n_directions)
+    span = np.linalg.qr(rng.normal(size=(dim, n_directions)))[0]
+    inside = rng.normal(size=(N_POINTS, n_directions))
+    return inside @ span.T, inside
+
+
+# In a 3-dimensional span of 50 only the extreme penalties: these runs take the most time.
+LONG_RUNS = [
+    (dim, n_directions, ridge)
+    for dim, n_directions in ((3, 3), (10, 10), (10, 3), (50, 50), (50, 3))
+    for ridge in (1e-8, 1e-4, 1.0, 1e2)
+    if (dim, n_directions) != (50, 3) or ridge in (1e-8, 1e2)
+]
+
+
+@pytest.mark.parametrize(("dim", "n_directions", "ridge"), LONG_RUNS)
+def test_after_a_million_updates_the_regression_is_a_fresh_factorisation(dim, n_directions, ridge):
+    points, inside = played_points(dim, n_directions)
+    rewards = np.random.default_rng(7).normal(size=N_POINTS)
+    model = Ridge(dim, ridge=ridge)
+    arrays = (model._gram, model.response, model.factor, model.white)
+    tile, tile_rewards = np.tile(points, (N_TILES, 1)), np.tile(rewards, N_TILES)
+    for _ in range(N_REPEATS // N_TILES):
+        model.grown(_kernels.insert(*arrays, tile, tile_rewards), len(tile))
+    assert model.n_samples == 1_000_000
+
+    # In coordinates of the span, every point 5000 times: exact sums, no drift.
+    repeated, targets = math.sqrt(N_REPEATS) * inside, math.sqrt(N_REPEATS) * rewards
+    _, estimate, factor = batch(repeated, targets, ridge)
+    others = np.random.default_rng(8).normal(size=(50, n_directions))
+    asked = np.r_[inside, others]
+    span = np.linalg.lstsq(inside, points)[0]
+    estimates, widths = model.predict(asked @ span)
+    np.testing.assert_allclose(widths, widths_of(factor, asked), rtol=1e-6)
+    np.testing.assert_allclose(estimates, asked @ estimate, rtol=1e-6, atol=1e-9)
+    log_det = 2.0 * np.log(np.abs(factor.diagonal())).sum() - n_directions * math.log(ridge)
+    assert model.log_det == pytest.approx(log_det, rel=1e-9)

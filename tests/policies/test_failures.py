@@ -1,0 +1,229 @@
+"""An exception from inside leaves the state bytes as they were, and nothing is lost.
+
+Each test lets one inner part fail once, at a moment that depends on it, and repeats the call.
+"""
+
+import numpy as np
+import pytest
+from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
+
+from halfseen import (
+    AmbientOful,
+    PaperThreshold,
+    PracticalThreshold,
+    Slate,
+    TofuPov,
+    _kernels,
+)
+from halfseen.core import rank, subspace
+from halfseen.core.moments import Moments
+from halfseen.core.replay import Played
+from halfseen.core.ridge import Ridge
+from halfseen.core.span_ridge import SpanRidge
+from halfseen.policies import tofu_epoch
+
+
+class InjectedError(Exception):
+    """No error that any code could expect."""
+
+
+def tofu(**settings):
+    """Return a policy whose epochs start at rounds 6, 12, 24."""
+    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
+    return TofuPov(**(basics | settings))
+
+
+def fail(*args, **kwargs):
+    raise InjectedError
+
+
+def fail_after(function):
+    """Do all the work, then fail."""
+
+    def failing(*args, **kwargs):
+        function(*args, **kwargs)
+        raise InjectedError
+
+    return failing
+
+
+def choose_fails_once(monkeypatch, policy, options, owner, name, failure=fail):
+    """Check that a failing `choose` changes nothing and can be repeated."""
+    before, untouched = state_bytes(policy), copy_of(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, failure)
+        with pytest.raises(InjectedError):
+            policy.choose(options)
+    assert state_bytes(policy) == before
+    assert looks(policy.choose(options)) == looks(untouched.choose(options))
+    assert state_bytes(policy) == state_bytes(untouched)
+
+
+def learn_fails_once(monkeypatch, policy, decision, owner, name, failure=fail):
+    """Check that a failing `learn` changes nothing and can be repeated."""
+    before, untouched = state_bytes(policy), copy_of(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, failure)
+        with pytest.raises(InjectedError):
+            policy.learn(decision, 0.4)
+    assert state_bytes(policy) == before
+    policy.learn(decision, 0.4)
+    untouched.learn(decision, 0.4)
+    assert state_bytes(policy) == state_bytes(untouched)
+
+
+OPENING = {
+    "eigen-solver of a fixed rank": (2, rank, "top_eigenpairs"),
+    "eigen-solver of a threshold": (PracticalThreshold(), subspace, "top_eigenpairs"),
+    "LAPACK": (2, subspace, "_lapack"),
+    "LAPACK of a threshold": (PracticalThreshold(), subspace, "_lapack"),
+    "covariance": (2, tofu_epoch, "covariance_of"),
+    "product of the moments": (2, Moments, "sums"),
+    "coordinates of the replay": (2, tofu_epoch, "identified_coordinates"),
+    "compiled coordinates": (2, _kernels, "coordinates"),
+    "insertion of the replay": (2, Ridge, "insert"),
+    "compiled insertion": (2, _kernels, "insert"),
+    "compiled scoring": (2, _kernels, "score_arms"),
+    "samples of the replay": (2, Played, "samples"),
+}
+
+
+@pytest.mark.parametrize("n_rounds", [5, 11, 23])
+@pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
+@pytest.mark.parametrize("part", OPENING.values(), ids=list(OPENING))
+def test_a_failure_while_an_epoch_opens_changes_nothing(monkeypatch, part, late, n_rounds):
+    rule, owner, name = part
+    policy = tofu(rank=rule)
+    rounds = few_arms(n_rounds + 1)
+    walk(policy, rounds[:-1])
+    failure = fail_after(getattr(owner, name)) if late else fail
+    choose_fails_once(monkeypatch, policy, rounds[-1].table, owner, name, failure)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
+def test_a_failure_while_a_table_is_played_inside_an_epoch_changes_nothing(monkeypatch, late):
+    policy = tofu()
+    walk(policy, few_arms(8))
+    failure = fail_after(_kernels.play_table) if late else fail
+    table = few_arms(1, seed=1)[0].table
+    choose_fails_once(monkeypatch, policy, table, _kernels, "play_table", failure)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
+def test_a_failure_while_a_slate_is_scored_inside_an_epoch_changes_nothing(monkeypatch, late):
+    policy = tofu()
+    walk(policy, few_arms(8))
+    failure = fail_after(_kernels.score_arms) if late else fail
+    slate = Slate(few_arms(1, seed=1)[0].table)
+    choose_fails_once(monkeypatch, policy, slate, _kernels, "score_arms", failure)
+
+
+@pytest.mark.parametrize("n_arms", [6, 1024, 3000])
+@pytest.mark.parametrize("observe_prob", [0.7, None])
+@pytest.mark.parametrize("call", ["choose", "absorb"])
+def test_a_failing_product_of_a_full_block_changes_nothing(monkeypatch, call, n_arms, observe_prob):
+    policy = tofu(observe_prob=observe_prob)
+    walk(policy, offers(8, sizes=(4, 4, 4, 4, 4, 4, 1012, 8)))
+    assert policy._moments.n_waiting == 1024
+    table = offers(1, sizes=(n_arms,), seed=1)[0].table
+    if call == "choose":
+        choose_fails_once(monkeypatch, policy, table, Moments, "sums")
+        return
+    before, untouched = state_bytes(policy), copy_of(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(Moments, "sums", fail)
+        with pytest.raises(InjectedError):
+            policy.absorb(table)
+    assert state_bytes(policy) == before
+    policy.absorb(table)
+    untouched.absorb(table)
+    assert state_bytes(policy) == state_bytes(untouched)
+
+
+@pytest.mark.parametrize("n_rounds", [0, 3])
+def test_a_burn_in_policy_that_fails_to_choose_changes_nothing(monkeypatch, n_rounds):
+    policy = tofu()
+    walk(policy, few_arms(n_rounds))
+    table = few_arms(1, seed=1)[0].table
+    choose_fails_once(monkeypatch, policy, table, AmbientOful, "choose")
+
+
+def test_a_burn_in_policy_that_fails_in_the_round_that_opens_an_epoch_of_rank_zero_changes_nothing(
+    monkeypatch,
+):
+    policy = tofu(rank=PaperThreshold())
+    rounds = few_arms(12)
+    walk(policy, rounds[:11])
+    choose_fails_once(monkeypatch, policy, rounds[11].table, AmbientOful, "choose")
+    assert [record.rank for record in policy.epoch_log] == [0, 0]
+
+
+# Learning
+
+
+REPLAYS = pytest.mark.parametrize("replay", ["none", "burn-in-once", "burn-in", "full"])
+
+
+@REPLAYS
+@pytest.mark.parametrize("n_rounds", [3, 8], ids=["in burn-in", "in an epoch"])
+def test_a_burn_in_policy_that_fails_to_learn_changes_nothing(monkeypatch, replay, n_rounds):
+    policy = tofu(replay=replay)
+    rounds = few_arms(9)
+    decision = policy.choose(rounds[0].table)
+    walk(policy, rounds[1:n_rounds])
+    learn_fails_once(monkeypatch, policy, decision, AmbientOful, "learn")
+
+
+@REPLAYS
+def test_a_failure_while_a_reward_enters_the_regression_changes_nothing(monkeypatch, replay):
+    policy = tofu(replay=replay)
+    rounds = few_arms(9)
+    walk(policy, rounds[:8])
+    decision = policy.choose(rounds[8].table)
+    learn_fails_once(monkeypatch, policy, decision, _kernels, "learn_arm")
+
+
+@pytest.mark.parametrize("replay", ["burn-in-once", "burn-in", "full"])
+def test_a_failure_while_a_late_burn_in_reward_enters_the_regression_changes_nothing(
+    monkeypatch, replay
+):
+    policy = tofu(replay=replay)
+    rounds = few_arms(9)
+    decision = policy.choose(rounds[0].table)
+    walk(policy, rounds[1:])
+    learn_fails_once(monkeypatch, policy, decision, _kernels, "learn_arm")
+
+
+@pytest.mark.parametrize("burn_in", [5, 40], ids=["in an epoch", "in burn-in"])
+def test_a_failure_while_room_is_made_for_played_arms_changes_nothing(monkeypatch, burn_in):
+    policy = tofu(replay="full", burn_in=burn_in)
+    rounds = few_arms(17)
+    walk(policy, rounds[:16])
+    decision = policy.choose(rounds[16].table)
+    learn_fails_once(monkeypatch, policy, decision, Played, "_grow")
+
+
+# Ambient OFUL, which in many dimensions works in the span of few samples
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "n_rounds"),
+    [
+        (_kernels, "update", 0),
+        (_kernels, "update", 1),
+        (_kernels, "update", 37),
+        (_kernels, "update", 38),
+        (Ridge, "extended", 1),
+        (Ridge, "extended", 36),
+        (SpanRidge, "_split", 9),
+        (SpanRidge, "_plain", 37),
+    ],
+)
+def test_a_failure_while_ambient_oful_learns_changes_nothing(monkeypatch, owner, name, n_rounds):
+    """Each sample is a new direction; 37 of them are a quarter of all and end the small span."""
+    random = np.random.default_rng(0)
+    policy = AmbientOful(dim=150)
+    for _ in range(n_rounds):
+        policy.learn(policy.choose(random.standard_normal((3, 150))), 0.2)
+    decision = policy.choose(random.standard_normal((3, 150)))
+    learn_fails_once(monkeypatch, policy, decision, owner, name)

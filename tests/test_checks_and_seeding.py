@@ -1,0 +1,230 @@
+"""What everybody may use: range errors, the error tree, named random streams."""
+
+import math
+import pickle
+import zlib
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfseen import checks, errors
+from halfseen.errors import InvalidSettingError, UnidentifiableError
+from halfseen.seeding import stream
+
+NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1], np.ones(1), Decimal(1), math.nan]
+
+
+# -- checks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, 1), "[0, 1]"),
+        ((0, 1, True), "(0, 1]"),
+        ((0, 1, False, True), "[0, 1)"),
+        ((0.5, 2.5, True, True), "(0.5, 2.5)"),
+        ((1, math.inf), "[1, inf)"),
+        ((-math.inf, math.inf), "(-inf, inf)"),
+    ],
+)
+def test_intervals_read_as_in_mathematics(arguments, text):
+    assert checks.interval(*arguments) == text
+
+
+@pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.float64(1), np.int64(1), Fraction(1)])
+def test_every_kind_of_real_number_becomes_a_float(value):
+    number = checks.real("x", value, 0, 2)
+    assert type(number) is float
+    assert number == 1.0
+
+
+@pytest.mark.parametrize(
+    "value", [*NOT_NUMBERS, math.inf, -math.inf, pytest.param(10**400, id="10**400")]
+)
+def test_what_is_not_a_finite_real_number_is_refused(value):
+    with pytest.raises(InvalidSettingError, match=r"x must be in \(-inf, inf\), got "):
+        checks.real("x", value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.booleans())
+def test_ends_belong_to_an_interval_unless_it_is_open(value, low_open, high_open):
+    def accepts(number):
+        try:
+            checks.real("x", number, -1.0, 1.0, low_open=low_open, high_open=high_open)
+        except InvalidSettingError:
+            return False
+        return True
+
+    assert accepts(-1.0) is not low_open
+    assert accepts(1.0) is not high_open
+    inside = -1.0 < value < 1.0
+    assert accepts(value) is (inside or (abs(value) == 1.0 and accepts(math.copysign(1.0, value))))
+
+
+def test_a_range_error_says_what_range_and_value():
+    with pytest.raises(InvalidSettingError) as refusal:
+        checks.probability("observe_prob", 1.4)
+    assert str(refusal.value) == "observe_prob must be in (0, 1], got 1.4"
+    with pytest.raises(InvalidSettingError) as refusal:
+        checks.integer("rank", 7, 1, 5)
+    assert str(refusal.value) == "rank must be an integer in [1, 5], got 7"
+    with pytest.raises(InvalidSettingError) as refusal:
+        checks.integer("n", 2.5)
+    assert str(refusal.value) == "n must be an integer in (-inf, inf), got 2.5"
+
+
+def test_an_observation_probability_may_be_one_and_a_failure_probability_may_not():
+    assert checks.probability("p", 1) == 1.0
+    assert checks.failure_prob("p", 0.5) == 0.5
+    for zero_or_less in (0, -0.1):
+        with pytest.raises(InvalidSettingError):
+            checks.probability("p", zero_or_less)
+        with pytest.raises(InvalidSettingError):
+            checks.failure_prob("p", zero_or_less)
+    with pytest.raises(InvalidSettingError, match=r"must be in \(0, 1\), got 1"):
+        checks.failure_prob("p", 1)
+
+
+@pytest.mark.parametrize("value", [3, np.int8(3), np.int64(3), np.uint16(3)])
+def test_every_kind_of_integer_becomes_an_int(value):
+    number = checks.integer("n", value, 3, 3)
+    assert type(number) is int
+    assert number == 3
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, 3.0, np.float64(3), math.inf, Fraction(3)])
+def test_what_is_not_an_integer_is_refused(value):
+    with pytest.raises(InvalidSettingError, match="n must be an integer in"):
+        checks.integer("n", value)
+
+
+@given(st.integers(-50, 50), st.integers(-50, 50), st.integers(0, 50))
+def test_both_ends_belong_to_a_range_of_integers(value, low, span):
+    if low <= value <= low + span:
+        assert checks.integer("n", value, low, low + span) == value
+    else:
+        with pytest.raises(InvalidSettingError):
+            checks.integer("n", value, low, low + span)
+
+
+def test_one_of_accepts_the_listed_words_only():
+    assert checks.one_of("replay", "full", ("none", "full")) == "full"
+    for other in ("all", "", "FULL", None, 1, ["full"]):
+        with pytest.raises(InvalidSettingError, match="must be one of 'none', 'full', got"):
+            checks.one_of("replay", other, ("none", "full"))
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def test_the_error_tree_is_the_one_drawn_in_its_docstring():
+    drawn = {
+        errors.InvalidInputError: (errors.HalfseenError, ValueError),
+        errors.InvalidSettingError: (errors.InvalidInputError,),
+        errors.InvalidSlateError: (errors.InvalidInputError,),
+        errors.InvalidRewardError: (errors.InvalidInputError,),
+        errors.UnknownDecisionError: (errors.HalfseenError, LookupError),
+        errors.UnidentifiableError: (errors.HalfseenError,),
+        errors.HorizonReachedError: (errors.HalfseenError,),
+        errors.ArchiveError: (errors.HalfseenError,),
+    }
+    assert {error: error.__bases__ for error in drawn} == drawn
+    ours = {
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert ours == {errors.HalfseenError, *drawn}
+    assert all(error.__name__ in (errors.__doc__ or "") for error in ours)
+
+
+@pytest.mark.parametrize(("n_seen", "words"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries")])
+def test_an_unidentifiable_arm_is_named_with_the_remedy(n_seen, words):
+    error = UnidentifiableError(arm=2, n_seen=n_seen, rank=3)
+    assert (error.arm, error.n_seen, error.rank) == (2, n_seen, 3)
+    assert str(error).startswith(f"arm 2 shows {words}, which do not determine 3 latent")
+    assert "impute_ridge > 0 or lower the rank" in str(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnidentifiableError(arm=2, n_seen=1, rank=3),
+        InvalidSettingError("p must be in (0, 1], got 2"),
+    ],
+)
+def test_errors_travel_between_processes(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is type(error)
+    assert str(back) == str(error)
+    assert vars(back) == vars(error)
+
+
+# -- seeding ---------------------------------------------------------------------------------------
+
+
+def draws(*arguments):
+    return stream(*arguments).integers(0, 2**63, 8).tolist()
+
+
+@given(st.integers(0, 2**70), st.lists(st.text(), max_size=3))
+def test_the_same_seed_and_names_give_the_same_stream(seed, names):
+    assert draws(seed, *names) == draws(seed, *names)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((7, "policy"), (8, "policy")),
+        ((7, "policy"), (7, "world")),
+        ((7, "policy"), (7, "Policy")),
+        ((7, "policy"), (7,)),
+        ((7, "a", "b"), (7, "b", "a")),
+        ((7, "a", "b"), (7, "ab")),
+        ((7, "a"), (7, "a", "a")),
+        ((0, "a"), (2**32, "a")),
+    ],
+)
+def test_another_seed_or_name_shares_no_draw(one, other):
+    assert not set(draws(*one)) & set(draws(*other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param((7, "plumless"), (7, "buckeroo"), id="names of equal checksum"),
+        pytest.param((7,), (7, ""), id="the empty name"),
+        pytest.param((7 + (zlib.crc32(b"a") << 32), "b"), (7, "a", "b"), id="a large seed"),
+    ],
+)
+def test_two_names_never_share_a_stream_even_if_chosen_on_purpose(one, other):
+    assert draws(*one) != draws(*other)
+
+
+def test_streams_of_one_seed_are_uncorrelated():
+    # The correlation of 10^5 independent pairs has standard error 10^-2.5; 5 sigma.
+    n = 100_000
+    names = ("policy", "world", "noise", "masks")
+    samples = np.array([stream(3, name).standard_normal(n) for name in names])
+    correlation = np.corrcoef(samples) - np.eye(len(names))
+    assert np.abs(correlation).max() < 5 / math.sqrt(n)
+
+
+def test_streams_neither_read_nor_move_the_global_generator():
+    np.random.seed(1)
+    before = np.random.get_state()[1].tolist()
+    first = draws(5, "policy")
+    assert np.random.get_state()[1].tolist() == before
+    np.random.seed(2)
+    assert draws(5, "policy") == first
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, "1", None, True])
+def test_a_seed_must_be_a_whole_number_from_zero_on(seed):
+    with pytest.raises(InvalidSettingError, match=r"seed must be an integer in \[0, inf\), got"):
+        stream(seed, "policy")

@@ -1,0 +1,548 @@
+"""Slate and Decision: what may cross a border, and what is turned away there."""
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from halfseen.errors import HalfseenError, InvalidInputError, InvalidSlateError
+from halfseen.values import LARGEST, Decision, Slate, is_plain_table
+
+NAN, INF = math.nan, math.inf
+POISON = [NAN, INF, -INF, 1e300, -1e300]
+TABLE = np.array([[1.0, -2.0, 3.0], [4.0, 5.5, -0.25]])
+SEEN = np.array([[True, False, True], [False, True, True]])
+PLAIN = np.where(SEEN, TABLE, 0.0)
+
+entries = st.floats(-LARGEST, LARGEST)
+shapes = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)
+tables = shapes.flatmap(lambda shape: hnp.arrays(np.float64, shape, elements=entries))
+
+
+# -- Slate: what is seen ---------------------------------------------------------------------------
+
+
+def test_nan_means_hidden_when_there_is_no_mask():
+    slate = Slate(np.where(SEEN, TABLE, NAN))
+    np.testing.assert_array_equal(slate.values, PLAIN)
+    np.testing.assert_array_equal(slate.mask, SEEN)
+    assert (slate.n_arms, slate.dim) == (2, 3)
+
+
+def test_a_mask_says_what_is_seen():
+    slate = Slate(TABLE, SEEN)
+    np.testing.assert_array_equal(slate.values, PLAIN)
+    np.testing.assert_array_equal(slate.mask, SEEN)
+
+
+@pytest.mark.parametrize("poison", POISON)
+def test_what_stands_at_a_hidden_entry_never_matters(poison):
+    poisoned, clean = Slate(np.where(SEEN, TABLE, poison), SEEN), Slate(TABLE, SEEN)
+    assert poisoned == clean
+    assert hash(poisoned) == hash(clean)
+    assert poisoned.values.tobytes() == PLAIN.tobytes()
+    assert poisoned.mask.tobytes() == SEEN.tobytes()
+
+
+@given(tables, st.data())
+def test_seen_values_are_kept_bit_by_bit_and_hidden_ones_are_zero(values, data):
+    mask = data.draw(hnp.arrays(np.bool_, values.shape))
+    poison = data.draw(hnp.arrays(np.float64, values.shape, elements=st.sampled_from(POISON)))
+    slate = Slate(np.where(mask, values, poison), mask)
+    assert slate.values.tobytes() == np.where(mask, values, 0.0).tobytes()
+    np.testing.assert_array_equal(slate.mask, mask)
+    assert slate == Slate(np.where(mask, values, NAN))
+
+
+def test_an_arm_with_nothing_seen_is_legal():
+    slate = Slate([[1.0, 2.0], [NAN, NAN]])
+    assert slate.mask.tolist() == [[True, True], [False, False]]
+    assert slate.values.tolist() == [[1.0, 2.0], [0.0, 0.0]]
+    assert not Slate(TABLE, np.zeros((2, 3), dtype=bool)).mask.any()
+
+
+def test_none_in_a_list_means_hidden_as_in_json():
+    assert Slate([[None, 1.0]]).mask.tolist() == [[False, True]]
+
+
+# -- Slate: numpy.ma -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("poison", POISON)
+def test_the_mask_of_a_masked_array_hides(poison):
+    masked = np.ma.array(np.where(SEEN, TABLE, poison), mask=~SEEN)
+    assert Slate(masked) == Slate(TABLE, SEEN)
+
+
+def test_a_masked_array_without_a_mask_shows_everything():
+    assert Slate(np.ma.array(TABLE)) == Slate(TABLE)
+
+
+def test_nan_in_a_masked_array_means_hidden_too():
+    masked = np.ma.array([[1.0, NAN, 3.0]], mask=[[False, False, True]])
+    assert Slate(masked).mask.tolist() == [[True, False, False]]
+
+
+def test_the_refusal_of_a_masked_array_names_a_seen_entry():
+    masked = np.ma.array([[INF, 1.0, -INF]], mask=[[True, False, False]])
+    with pytest.raises(InvalidSlateError, match=r"got -inf at arm 0, feature 2"):
+        Slate(masked)
+
+
+# -- Slate: what is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wild", [INF, -INF, 1e300, -1e300, math.nextafter(LARGEST, INF)])
+@pytest.mark.parametrize("with_mask", [False, True])
+def test_a_wild_seen_entry_is_refused_with_arm_feature_and_value(wild, with_mask):
+    values = np.zeros((4, 3))
+    values[2, 1] = wild
+    mask = np.ones((4, 3), dtype=bool) if with_mask else None
+    with pytest.raises(InvalidSlateError) as refusal:
+        Slate(values, mask)
+    assert f"got {wild} at arm 2, feature 1" in str(refusal.value)
+
+
+def test_nan_that_a_mask_calls_seen_is_refused():
+    with pytest.raises(InvalidSlateError, match="got nan at arm 1, feature 0"):
+        Slate([[NAN, 1.0], [NAN, 1.0]], np.array([[False, True], [True, True]]))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_entries_of_the_largest_allowed_size_are_accepted(sign):
+    assert Slate([[sign * LARGEST]]).values.item() == sign * LARGEST
+
+
+@pytest.mark.parametrize("values", [1.0, None, [1.0, 2.0], np.zeros((2, 2, 2)), {"arm": [1.0]}])
+def test_anything_but_two_dimensions_is_refused(values):
+    with pytest.raises(InvalidSlateError):
+        Slate(values)
+
+
+def test_the_refusal_of_one_row_says_how_to_write_one_arm():
+    with pytest.raises(InvalidSlateError, match=r"got 1 with shape \(3,\).*shape \(1, dim\)"):
+        Slate(np.zeros(3))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_no_arms_or_no_features_are_refused(shape):
+    with pytest.raises(InvalidSlateError, match="at least one arm and one feature"):
+        Slate(np.zeros(shape))
+    with pytest.raises(InvalidSlateError, match="at least one arm and one feature"):
+        Slate(np.zeros(shape), np.zeros(shape, dtype=bool))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([[1.0, 2.0], [3.0]], id="ragged"),
+        pytest.param([["red", "blue"]], id="words"),
+        pytest.param([[object()]], id="objects"),
+        pytest.param([[10**400]], id="an integer beyond all floats"),
+        pytest.param(np.array([[1.0 + 2.0j]]), id="complex"),
+    ],
+)
+def test_what_is_not_a_table_of_real_numbers_is_refused(values):
+    with pytest.raises(InvalidSlateError):
+        Slate(values)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        pytest.param(SEEN[:, :2], id="narrower"),
+        pytest.param(SEEN[:1], id="one row, which would broadcast"),
+        pytest.param(SEEN[0], id="one dimension"),
+        pytest.param(SEEN.T, id="transposed"),
+        pytest.param(True, id="a single flag"),
+        pytest.param(SEEN[None], id="three dimensions"),
+    ],
+)
+def test_a_mask_of_another_shape_is_refused(mask):
+    with pytest.raises(InvalidSlateError, match=r"must have the shape of the values \(2, 3\)"):
+        Slate(TABLE, mask)
+
+
+@pytest.mark.parametrize("dtype", [float, int, np.uint8, object, str])
+def test_a_mask_that_is_not_boolean_is_refused_and_never_cast(dtype):
+    with pytest.raises(InvalidSlateError, match=r"must be of type bool \(True = seen\), got"):
+        Slate(TABLE, SEEN.astype(dtype))
+
+
+def test_a_refused_slate_is_a_value_error_and_one_of_ours():
+    with pytest.raises(ValueError) as refusal:
+        Slate([[INF]])
+    assert isinstance(refusal.value, HalfseenError)
+
+
+# -- Slate: forms of the same numbers --------------------------------------------------------------
+
+
+def unaligned(values):
+    """Return the same numbers at an odd address."""
+    room = np.zeros(values.nbytes + 1, dtype=np.uint8)
+    moved = room[1:].view(np.float64).reshape(values.shape)
+    moved[:] = values
+    assert not moved.flags.aligned
+    return moved
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(np.ndarray.tolist, id="list"),
+        pytest.param(lambda values: tuple(map(tuple, values)), id="tuple"),
+        pytest.param(list, id="list of rows"),
+        pytest.param(np.asfortranarray, id="Fortran order"),
+        pytest.param(lambda values: np.repeat(values, 2, axis=1)[:, ::2], id="strided"),
+        pytest.param(lambda values: values[::-1, ::-1].copy()[::-1, ::-1], id="reversed"),
+        pytest.param(lambda values: values.astype(">f8"), id="big-endian"),
+        pytest.param(lambda values: values.astype(np.float32), id="single precision"),
+        pytest.param(lambda values: values.astype(object), id="objects"),
+        pytest.param(unaligned, id="unaligned"),
+    ],
+)
+@pytest.mark.parametrize("mask", [None, SEEN, SEEN.tolist(), np.asfortranarray(SEEN)])
+def test_the_form_of_the_numbers_never_matters(form, mask):
+    assert Slate(form(TABLE), mask) == Slate(TABLE, mask)
+    hidden = np.where(SEEN, TABLE, NAN)
+    assert Slate(form(hidden)) == Slate(hidden)
+
+
+def test_integers_and_flags_are_numbers():
+    assert Slate(np.array([[1, 0], [2, 3]])).values.tolist() == [[1.0, 0.0], [2.0, 3.0]]
+    assert Slate([[1, 0], [2, 3]]) == Slate([[1.0, 0.0], [2.0, 3.0]])
+    assert Slate(np.array([[True, False]])) == Slate([[1.0, 0.0]])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("mask", [None, SEEN])
+def test_the_callers_arrays_are_neither_changed_nor_shared(order, mask):
+    values = np.array(np.where(SEEN, TABLE, NAN), order=order)
+    mask = None if mask is None else mask.copy()
+    before = values.tobytes(), None if mask is None else mask.tobytes()
+    slate = Slate(values, mask)
+    assert before == (values.tobytes(), None if mask is None else mask.tobytes())
+    values[:] = 7.0
+    if mask is not None:
+        mask[:] = True
+    assert slate == Slate(TABLE, SEEN)
+
+
+def test_read_only_arrays_are_accepted():
+    values, mask = TABLE.copy(), SEEN.copy()
+    values.setflags(write=False)
+    mask.setflags(write=False)
+    assert Slate(values) == Slate(TABLE)
+    assert Slate(values, mask) == Slate(TABLE, SEEN)
+
+
+# -- Slate: immutable, comparable ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["values", "mask", "n_arms", "dim", "something_new"])
+def test_attributes_of_a_slate_cannot_be_set(name):
+    slate = Slate(TABLE)
+    with pytest.raises(AttributeError):
+        setattr(slate, name, 1)
+    assert slate == Slate(TABLE)
+
+
+@pytest.mark.parametrize("mask", [None, SEEN])
+def test_arrays_of_a_slate_are_read_only(mask):
+    slate = Slate(TABLE, mask)
+    with pytest.raises(ValueError, match="read-only"):
+        slate.values[0, 0] = 7.0
+    with pytest.raises(ValueError, match="read-only"):
+        slate.mask[0, 0] = False
+
+
+def test_slates_are_equal_when_the_same_is_seen():
+    assert Slate(TABLE, SEEN) == Slate(TABLE.copy(), SEEN.copy())
+    assert Slate(TABLE, SEEN) != Slate(TABLE)
+    assert Slate(TABLE) != Slate(TABLE + 1.0)
+    assert Slate(TABLE) != Slate(TABLE[:1])
+    assert Slate([[0.0, 1.0]]) != Slate([[NAN, 1.0]])
+    assert Slate(TABLE) != "a slate"
+    assert len({Slate(TABLE, SEEN), Slate(np.where(SEEN, TABLE, NAN)), Slate(TABLE)}) == 2
+
+
+def test_equal_slates_have_equal_hashes_also_with_signed_zeros():
+    plus, minus = Slate([[0.0, 1.0]]), Slate([[-0.0, 1.0]])
+    assert (plus == minus) <= (hash(plus) == hash(minus))
+
+
+def test_a_slate_survives_copy_and_pickle():
+    slate = Slate(TABLE, SEEN)
+    assert copy.deepcopy(slate) == slate
+    assert pickle.loads(pickle.dumps(slate)) == slate
+
+
+def test_of_returns_a_slate_as_it_is_and_makes_one_of_anything_else():
+    slate = Slate(TABLE, SEEN)
+    assert Slate.of(slate) is slate
+    assert Slate.of(slate, dim=3) is slate
+    assert Slate.of(TABLE.tolist(), dim=3) == Slate(TABLE)
+
+
+@pytest.mark.parametrize("options", [TABLE, Slate(TABLE), TABLE.tolist()])
+def test_of_refuses_another_number_of_features(options):
+    with pytest.raises(InvalidSlateError, match="must have 4 features per arm, got 3"):
+        Slate.of(options, dim=4)
+
+
+def test_the_repr_of_a_slate_says_how_much_is_seen():
+    assert repr(Slate([[1.0, NAN], [NAN, NAN]])) == "Slate(n_arms=2, dim=2, seen=25%)"
+
+
+def test_a_plain_table_is_an_array_of_doubles_in_c_order():
+    assert is_plain_table(TABLE)
+    assert is_plain_table(TABLE, 3)
+    others = [
+        TABLE.tolist(),
+        TABLE[0],
+        TABLE[:0],
+        TABLE.T,
+        TABLE[:, ::2],
+        TABLE.astype(np.float32),
+        TABLE.astype(">f8"),
+        np.ma.array(TABLE),
+        Slate(TABLE),
+    ]
+    assert not any(is_plain_table(other) for other in others)
+    assert not is_plain_table(TABLE, 2)
+
+
+# -- Decision --------------------------------------------------------------------------------------
+
+
+def decide(**changes):
+    fields = {
+        "id": "run/7",
+        "arm": 1,
+        "round": 7,
+        "epoch": 2,
+        "chosen": np.array([0.1, NAN, -0.0]),
+        "parts": np.array([[0.5, 0.75], [0.25, 0.5], [0.25, 0.25]]),
+    }
+    return Decision(**(fields | changes))
+
+
+def plain(**changes):
+    return decide().to_dict() | changes
+
+
+def bits(decision):
+    arrays = (decision.values, decision.mask, decision.scores, decision.estimates, decision.widths)
+    header = (decision.id, decision.arm, decision.round, decision.epoch)
+    return header, *(array.tobytes() for array in arrays)
+
+
+def test_a_decision_shows_the_chosen_arm_as_seen():
+    decision = decide()
+    assert decision.values.tolist() == [0.1, 0.0, 0.0]
+    assert decision.mask.tolist() == [True, False, True]
+    assert (decision.id, decision.arm, decision.round, decision.epoch) == ("run/7", 1, 7, 2)
+    assert decision.scores.tolist() == [0.5, 0.75]
+    assert decision.estimates.tolist() == [0.25, 0.5]
+    assert decision.widths.tolist() == [0.25, 0.25]
+
+
+ARRAYS = ["values", "mask", "scores", "estimates", "widths"]
+
+
+@pytest.mark.parametrize("name", ["id", "arm", "round", "epoch", *ARRAYS, "something_new"])
+def test_attributes_of_a_decision_cannot_be_set(name):
+    decision = decide()
+    with pytest.raises(AttributeError):
+        setattr(decision, name, 1)
+    assert bits(decision) == bits(decide())
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_a_decision_are_read_only(name):
+    decision = decide()
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(decision, name)[0] = 1
+    assert bits(decision) == bits(decide())
+
+
+def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    text = decide().to_json()
+    assert "\n" not in text
+    assert json.loads(text, parse_constant=refuse) == {
+        "id": "run/7",
+        "arm": 1,
+        "round": 7,
+        "epoch": 2,
+        "values": [0.1, None, 0.0],
+        "scores": [0.5, 0.75],
+        "estimates": [0.25, 0.5],
+        "widths": [0.25, 0.25],
+    }
+
+
+decisions = st.builds(
+    Decision,
+    id=st.text(max_size=8),
+    arm=st.just(0),
+    round=st.integers(1, 2**62),
+    epoch=st.integers(-1, 60),
+    chosen=hnp.arrays(np.float64, st.integers(1, 6), elements=entries | st.just(NAN)),
+    parts=hnp.arrays(
+        np.float64,
+        st.tuples(st.just(3), st.integers(1, 5)),
+        elements=st.floats(allow_nan=False, allow_infinity=False),
+    ),
+)
+
+
+@given(decisions, st.data())
+def test_a_decision_comes_back_from_json_bit_by_bit(decision, data):
+    arm = data.draw(st.integers(0, len(decision.scores) - 1))
+    decision = Decision.from_dict(decision.to_dict() | {"arm": arm})
+    back = Decision.from_json(decision.to_json())
+    assert bits(back) == bits(decision)
+    assert back == decision
+    assert hash(back) == hash(decision)
+    assert back.to_json() == decision.to_json()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_a_decision_from_json_are_read_only(name):
+    decision = Decision.from_json(decide().to_json())
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(decision, name)[0] = 1
+
+
+def test_a_decision_does_not_share_the_lists_it_came_from():
+    given = plain()
+    decision = Decision.from_dict(given)
+    given["values"][0] = given["scores"][0] = given["widths"][0] = 9.0
+    assert bits(decision) == bits(decide())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "decision", "null", "7", "[]", "{}", '"id"', "[1, 2]", b"\xff\xfe\xfa", None, 7],
+)
+def test_text_that_is_no_decision_is_refused(text):
+    with pytest.raises(InvalidInputError, match="not a decision"):
+        Decision.from_json(text)
+
+
+def test_absurdly_nested_text_is_refused():
+    with pytest.raises(InvalidInputError, match="not a decision"):
+        Decision.from_json("[" * 100_000)
+
+
+@pytest.mark.parametrize("name", list(plain()))
+def test_a_decision_with_a_missing_field_is_refused(name):
+    fields = plain()
+    del fields[name]
+    with pytest.raises(InvalidInputError, match=f"not a decision.*{name}"):
+        Decision.from_json(json.dumps(fields))
+
+
+NONSENSE = {
+    "id": [7, None, ["run"], True],
+    "arm": [-1, 2, 0.0, "0", None, True, [0]],
+    "round": [0, -3, 1.0, "1", None, True, [1]],
+    "epoch": [-2, 0.0, "0", None, False, [0]],
+    "values": [
+        None,
+        1.0,
+        "12",
+        [],
+        {},
+        {"1": 2.0},
+        [[1.0]],
+        [INF],
+        [-INF],
+        [1e101],
+        [10**400],
+        ["1.0"],
+        ["x"],
+        [True],
+    ],
+    "scores": [
+        None,
+        1.0,
+        "12",
+        [],
+        {},
+        [1.0],
+        [1.0, 2.0, 3.0],
+        [[1.0, 2.0]],
+        [[1.0], [2.0]],
+        [1.0, INF],
+        [NAN, 1.0],
+        [1.0, None],
+        [1.0, 10**400],
+        ["1.0", "2.0"],
+        [True, False],
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(name, value, id=f"{name}={value!r:.20}")
+        for name, values in NONSENSE.items()
+        for value in values
+    ]
+    + [("estimates", [0.5]), ("widths", [0.5]), ("estimates", [NAN, 0.5]), ("widths", [INF, 0.5])],
+)
+def test_a_field_that_makes_no_sense_is_refused(name, value):
+    with pytest.raises(InvalidInputError, match="not a decision"):
+        Decision.from_json(json.dumps(plain(**{name: value})))
+
+
+def test_a_slate_without_arms_has_no_decision():
+    with pytest.raises(InvalidInputError, match="not a decision"):
+        Decision.from_dict(plain(arm=0, scores=[], estimates=[], widths=[]))
+
+
+def test_renamed_changes_the_name_only():
+    renamed = decide().renamed("other")
+    assert renamed.id == "other"
+    assert bits(renamed.renamed("run/7")) == bits(decide())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "run/8"},
+        {"arm": 0},
+        {"round": 8},
+        {"epoch": 3},
+        {"chosen": np.array([0.1, 0.0, 0.0])},
+        {"chosen": np.array([0.2, NAN, 0.0])},
+        {"parts": np.array([[0.5, 0.8], [0.25, 0.5], [0.25, 0.25]])},
+        {"parts": np.array([[0.5, 0.75], [0.25, 0.6], [0.25, 0.25]])},
+        {"parts": np.array([[0.5, 0.75], [0.25, 0.5], [0.25, 0.3]])},
+    ],
+)
+def test_decisions_are_equal_only_if_every_field_is(change):
+    assert decide() == decide()
+    assert decide(**change) != decide()
+    assert decide() != "a decision"
+
+
+def test_a_decision_survives_copy_and_pickle():
+    assert bits(copy.deepcopy(decide())) == bits(decide())
+    assert bits(pickle.loads(pickle.dumps(decide()))) == bits(decide())
+
+
+def test_the_repr_of_a_decision_says_what_was_chosen_and_when():
+    assert repr(decide()) == "Decision(arm=1, round=7, epoch=2)"
