@@ -21,7 +21,8 @@ _out_1 = float64[::1]
 _out_2 = float64[:, ::1]
 _flags_1 = boolean[::1]
 
-# A pivot this small against the largest diagonal entry is rounding: the arm is not identified.
+# Without a ridge, a pivot this small against the largest diagonal entry is rounding: the arm is not
+# identified.
 _PIVOT_TOLERANCE = 1e-12
 # From this rank on, adding eight rows at a time is faster (measured).
 _WIDE_RANK = 16
@@ -121,8 +122,8 @@ def _solve_arm(basis, arm, ridge, gram, seen, latent):
         gram[a, a] += ridge
         largest = max(largest, gram[a, a])
     for a in range(rank):
-        pivot = gram[a, a]
-        if pivot <= _PIVOT_TOLERANCE * largest:
+        pivot = max(gram[a, a], ridge)  # with a ridge that is a bound, which rounding may miss
+        if ridge == 0.0 and pivot <= _PIVOT_TOLERANCE * largest:
             return False
         reciprocal = 1.0 / np.sqrt(pivot)
         gram[a, a] = reciprocal

@@ -10,7 +10,6 @@ import json
 import os
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -77,17 +76,9 @@ def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
                     f"{name} has format {version}, newer than {FORMAT}: upgrade halfseen to read it"
                 )
             tree = _unpack(head["state"], archive)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        KeyError,
-        IndexError,
-        ValueError,
-        TypeError,
-        EOFError,
-        NotImplementedError,
-        OSError,
-    ) as error:
+    except ArchiveError:
+        raise
+    except Exception as error:  # whatever a damaged file makes the libraries raise
         raise ArchiveError(
             f"{name} is not a complete halfseen archive ({type(error).__name__}: {error}): "
             "restore it from a copy or save again"
@@ -95,6 +86,25 @@ def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise ArchiveError(f"{name} is not a halfseen archive: its state is not a mapping")
     return tree
+
+
+def array(
+    state: dict[str, Any], name: str, shape: tuple[int | None, ...], dtype: type = np.float64
+) -> np.ndarray[Any, Any]:
+    """Return a copy of an array of a state, whose shape (None: any) and type must fit.
+
+    Compiled loops do not check bounds, so that what does not fit must not come in.
+    """
+    value = state[name]
+    fits = (
+        isinstance(value, np.ndarray)
+        and value.dtype == dtype
+        and value.ndim == len(shape)
+        and all(want in (None, got) for want, got in zip(shape, value.shape, strict=True))
+    )
+    if not fits:
+        raise ArchiveError(f"array {name!r} must have shape {shape} and type {dtype.__name__}")
+    return np.array(value, order="C")
 
 
 def _pack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:

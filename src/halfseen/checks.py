@@ -18,6 +18,18 @@ def interval(low: float, high: float, low_open: bool = False, high_open: bool = 
     return f"{left}{low:g}, {high:g}{right}"
 
 
+def as_float(value: Real | float) -> float:
+    """Return `value` as a float, infinite where it is too large for one.
+
+    >>> as_float(10**400)
+    inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def real(
     name: str,
     value: Any,
@@ -36,7 +48,7 @@ def real(
     halfseen.errors.InvalidSettingError: growth must be in (1, inf), got 1
     """
     if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
+        number = as_float(value)
         above = number > low if low_open else number >= low
         below = number < high if high_open else number <= high
         if math.isfinite(number) and above and below:

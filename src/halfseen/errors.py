@@ -61,6 +61,14 @@ class UnidentifiableError(HalfseenError):
             f"coordinates: set impute_ridge > 0 or lower the rank"
         )
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes."""
+        return _unidentifiable, (self.arm, self.n_seen, self.rank)
+
+
+def _unidentifiable(arm: int, n_seen: int, rank: int) -> UnidentifiableError:
+    return UnidentifiableError(arm=arm, n_seen=n_seen, rank=rank)
+
 
 class HorizonReachedError(HalfseenError):
     """The policy was built for a number of rounds and they have all been played."""

@@ -9,6 +9,7 @@ from numpy import empty, ndarray
 from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 
+from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidSlateError
 
 FloatArray = NDArray[np.float64]
@@ -67,11 +68,14 @@ class Slate:
             sane = _copy_seen(given, table, LARGEST)
         else:
             given = _as_table(np.ma.getdata(values))
-            hidden = np.ma.getmaskarray(values) if mask is None else ~_as_mask(mask, given.shape)
-            table = np.where(hidden, np.nan, given)
+            if mask is None:
+                hidden = np.ma.getmaskarray(values) | np.isnan(given)
+            else:
+                hidden = ~_as_mask(mask, given.shape)
+            table = np.ascontiguousarray(np.where(hidden, np.nan, given))
             sane = bool((hidden | (np.abs(given) <= LARGEST)).all())
         if not sane:
-            raise _wild_entry(given, None if mask is None else ~hidden)
+            raise _wild_entry(given, np.isnan(table))
         self._table: FloatArray = table
 
     @classmethod
@@ -112,7 +116,8 @@ class Slate:
         return np.array_equal(self._table, other._table, equal_nan=True)
 
     def __hash__(self) -> int:
-        return hash((self.values.tobytes(), self.mask.tobytes()))
+        # Adding zero makes −0.0 into 0.0, which it equals.
+        return hash(((self.values + 0.0).tobytes(), self.mask.tobytes()))
 
     def __repr__(self) -> str:
         return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%})"
@@ -153,8 +158,11 @@ def _as_table(values: Any) -> FloatArray:
         plain: FloatArray = values
         return plain
     try:
-        table = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(f"entries are of type {raw.dtype}")
+        table = raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidSlateError(
             f"a slate must be a table of numbers with shape (n_arms, dim): {error}"
         ) from None
@@ -182,9 +190,8 @@ def _as_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
     return seen
 
 
-def _wild_entry(given: FloatArray, seen: BoolArray | None) -> InvalidSlateError:
-    wild = ~(np.abs(given) <= LARGEST)
-    wild &= ~np.isnan(given) if seen is None else seen
+def _wild_entry(given: FloatArray, hidden: BoolArray) -> InvalidSlateError:
+    wild = ~(np.abs(given) <= LARGEST) & ~hidden
     arm, feature = (int(index) for index in np.argwhere(wild)[0])
     return InvalidSlateError(
         f"seen entries must be finite and at most {LARGEST:g} in size, got {given[arm, feature]} "
@@ -312,32 +319,35 @@ class Decision:
             A field is missing, of the wrong type, or not finite.
         """
         try:
-            values = [math.nan if value is None else float(value) for value in plain["values"]]
-            slate = Slate([values])
-            parts = np.array(
-                [plain["scores"], plain["estimates"], plain["widths"]], dtype=np.float64
-            )
-            arm, round_, epoch = (plain[name] for name in ("arm", "round", "epoch"))
-            whole = all(type(number) is int for number in (arm, round_, epoch))
-            fits = parts.ndim == 2 and np.isfinite(parts).all()
-            if not (isinstance(plain["id"], str) and whole and fits and 0 <= arm < parts.shape[1]):
-                raise ValueError("a field is of the wrong type or out of range")
-        except (KeyError, TypeError, ValueError) as error:
+            id, arm, round, epoch = (plain[name] for name in ("id", "arm", "round", "epoch"))
+            for name, value, low in (("arm", arm, 0), ("round", round, 1), ("epoch", epoch, -1)):
+                checks.integer(name, value, low)
+            values = [math.nan if value is None else _number(value) for value in plain["values"]]
+            parts = [
+                [_number(value) for value in plain[name]]
+                for name in ("scores", "estimates", "widths")
+            ]
+            if not isinstance(id, str):
+                raise TypeError(f"id must be a text, got {id!r}")
+            if not arm < len(parts[0]) == len(parts[1]) == len(parts[2]):
+                raise ValueError("scores, estimates and widths must have an entry for each arm")
+            table = Slate([values])._table
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InvalidInputError(f"not a decision: {type(error).__name__}: {error}") from None
-        return cls(plain["id"], arm, round_, epoch, slate._table[0], parts)
+        return cls(id, arm, round, epoch, table[0], np.array(parts))
 
     @classmethod
     def from_json(cls, text: str) -> "Decision":
         """Build a decision from what `to_json` returned."""
         try:
             plain = json.loads(text)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(f"not a decision: {error}") from None
         return cls.from_dict(plain)
 
-    def renamed(self, id: str) -> "Decision":
-        """Return the same decision under another name."""
-        return Decision(id, self._arm, self._round, self._epoch, self._chosen, self._parts)
+    def retold(self, id: str, round: int, epoch: int) -> "Decision":
+        """Return the same choice as another policy knows it."""
+        return Decision(id, self._arm, round, epoch, self._chosen, self._parts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -349,3 +359,12 @@ class Decision:
 
     def __repr__(self) -> str:
         return f"Decision(arm={self._arm}, round={self._round}, epoch={self._epoch})"
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"expected a finite number, got {value!r}")
+    return number

@@ -220,7 +220,7 @@ def test_with_a_ridge_every_arm_has_coordinates(dim, seed, ridge, show, data):
     assert np.isfinite(coordinates(orthonormal(rng, dim, rank), slate, ridge)).all()
 
 
-@pytest.mark.parametrize("ridge", [1e-8, 1e-11, 1e-13, 1e-15, 1e-30])
+@pytest.mark.parametrize("ridge", [1e-8, 1e-11, 1e-13])
 @pytest.mark.parametrize("rank", [2, 16])
 def test_a_tiny_ridge_is_a_ridge(ridge, rank):
     # Each coordinate is one entry of the arm; the ridge says zero where that is hidden.

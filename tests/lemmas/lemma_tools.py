@@ -10,9 +10,10 @@ from halfseen.values import Slate
 
 
 def at_most(n_trials, prob):
-    """Return the largest count that 5 sigma allow for n trials that fail with `prob` at most.
+    """Return np + 5 sqrt(np(1-p)): the count that n trials, failing with p at most, may reach.
 
-    Normal approximation; a true rate equal to `prob` is rejected about 3 times in 10⁷.
+    The false-alarm rate is 3e-7 in the normal limit and more for few trials; each test states the
+    exact binomial tail beyond this count.
     """
     return n_trials * prob + 5 * math.sqrt(n_trials * prob * (1 - prob))
 

@@ -82,14 +82,14 @@ def error_bound_of_one_slate(realization):
 @pytest.mark.parametrize("observe_prob", [1.0, 0.8, 0.5, 0.3])
 def test_the_covariance_error_exceeds_its_bound_no_more_often_than_stated(observe_prob):
     # Estimator: how many of 400 independent slates exceed the bound for δ = .1. At most 40 are
-    # promised, standard error 6, rejected above 70: false alarm 3e-7.
+    # promised, standard error 6, rejected above 70: false alarm 2e-6.
     realization = replace(WORLD, observe_prob=observe_prob).realize(seed=2)
     deviations = slate_covariances(realization) - population_covariance(realization)
     errors = norm(deviations, 2, axis=(1, 2))
     bound = error_bound_of_one_slate(realization)
     assert np.count_nonzero(errors > bound) <= at_most(len(errors), FAILURE_PROB)
-    # Loose by a factor of 4 to 10 at the quantile that it speaks of, not more.
-    assert bound / 10 < np.quantile(errors, 1 - FAILURE_PROB) < bound / 4
+    # Loose by a factor of 5 to 9 at the quantile that it speaks of, not more.
+    assert bound / 9 < np.quantile(errors, 1 - FAILURE_PROB) < bound / 5
 
 
 @pytest.mark.parametrize("observe_prob", [0.5, 0.3])
@@ -113,13 +113,13 @@ def fitted_slope(sizes, logs):
 
 @pytest.mark.parametrize("observe_prob", [0.9, 0.5])
 def test_covariance_and_subspace_errors_fall_like_one_over_root_n(observe_prob):
-    # Estimator: slope of log error on log n, 40 independent replicates at each of 6 sizes; its
+    # Estimator: slope of log error on log n, 60 independent replicates at each of 6 sizes; its
     # standard error is about .02. At 5 sigma the false alarm is 6e-7 for each of the two, and a
     # slope of -.35 or -.65 could not hide.
     rng = np.random.default_rng(3)
     basis = np.linalg.qr(rng.standard_normal((6, 2)))[0]
     sizes = 2000 * 2 ** np.arange(6)
-    logs = np.empty((2, len(sizes), 40))
+    logs = np.empty((2, len(sizes), 60))
     for row, column in np.ndindex(logs.shape[1:]):
         moments = Moments(6)
         arms = round_latents(rng, sizes[row], 2) @ basis.T
@@ -130,7 +130,7 @@ def test_covariance_and_subspace_errors_fall_like_one_over_root_n(observe_prob):
     for errors in logs:
         slope, standard_error = fitted_slope(sizes, errors)
         assert abs(slope + 0.5) <= 5 * standard_error
-        assert 5 * standard_error < 0.15
+        assert standard_error < 0.022
 
 
 # The subspace
@@ -159,18 +159,16 @@ class Walk:
 @pytest.mark.parametrize(("observe_prob", "n_arms"), [(0.9, 4000), (0.6, 8000)])
 def test_subspace_and_aligned_basis_stay_within_epsilon_in_all_rounds_at_once(observe_prob, n_arms):
     # Estimator: how many of 40 worlds exceed ε_t in any of 20 rounds, for δ = .1. At most 4 are
-    # promised, standard error 1.9, rejected above 13: false alarm 3e-5 (exact binomial tail).
+    # promised, standard error 1.9, rejected above 13: false alarm 2e-5.
     world = replace(WORLD, observe_prob=observe_prob, n_arms=n_arms, horizon=20)
     walks = [Walk(replace(world, loadings=(0.95, 1.05)).realize(seed)) for seed in range(40)]
     assert all(np.all(walk.bounds[10:] < 1) for walk in walks)  # there the bound says something
     for errors in ([walk.distances for walk in walks], [walk.aligned for walk in walks]):
-        broken = sum(
-            np.any(made > walk.bounds) for made, walk in zip(errors, walks, strict=True)
-        )
+        broken = sum(np.any(made > walk.bounds) for made, walk in zip(errors, walks, strict=True))
         assert broken <= at_most(len(walks), FAILURE_PROB)
-    # The bound is 100 to 400 times the error: Davis-Kahan and the union over rounds are not tight.
-    shares = np.median([walk.distances / walk.bounds for walk in walks])
-    assert 1 / 400 < shares < 1 / 100
+    # The bound is 150 to 280 times the error: Bernstein, Davis-Kahan and C_sub = 12 multiply.
+    share = np.median([walk.distances / walk.bounds for walk in walks])
+    assert 1 / 300 < share < 1 / 130
 
 
 def test_a_wrong_diagonal_leaves_the_subspace_bound():
@@ -224,7 +222,7 @@ def selected_ranks(realization, rounds):
 @pytest.mark.parametrize(("observe_prob", "n_arms"), [(0.9, 300), (0.5, 1500)])
 def test_the_paper_threshold_finds_the_rank_in_time_and_nothing_too_early(observe_prob, n_arms):
     # Estimator: how many of 25 worlds break any of three claims, for δ_rank = .1. At most 2.5 are
-    # promised, standard error 1.5, rejected above 10: false alarm 3e-5 (exact binomial tail).
+    # promised, standard error 1.5, rejected above 10: false alarm 1.2e-5.
     #   ρ_t > λ_1: rank 0;  always: at most m;  ρ_t ≤ λ_m/4, and so at t_rank: exactly m.
     world = replace(WORLD, observe_prob=observe_prob, n_arms=n_arms, horizon=1000)
     broken, seen, first_found = 0, set(), []
@@ -233,8 +231,8 @@ def test_the_paper_threshold_finds_the_rank_in_time_and_nothing_too_early(observ
         problem = realization.problem()
         length = theory.rank_identification_length(problem, failure_prob=FAILURE_PROB)
         ranks = selected_ranks(realization, {*range(1, 30), *range(30, length, 10), length})
-        broken += not all(rank_is_as_claimed(problem, t, rank) for t, rank in ranks.items())
-        broken += ranks[length] != 2
+        claims = [rank_is_as_claimed(problem, t, rank) for t, rank in ranks.items()]
+        broken += not all([*claims, ranks[length] == 2])
         seen |= set(ranks.values())
         first_found.append(min(t for t, rank in ranks.items() if rank == 2) / length)
     assert broken <= at_most(25, FAILURE_PROB)
@@ -260,8 +258,8 @@ def rank_is_as_claimed(problem, round, rank):
 @pytest.mark.parametrize("level", [0.3, 0.1])
 def test_masks_see_the_true_basis_as_badly_as_allowed_no_more_often(dim, rank, level):
     # p is where the Chernoff step promises one mask a Gram matrix below 3p/4 with probability
-    # `level` at most. Estimator: share of 2000 masks, standard error .01 or .007, 5 sigma, false
-    # alarm 3e-7. For a floor of p in place of 3p/4 the same test rejects.
+    # `level` at most. Estimator: share of 2000 masks, standard error .010 or .007, 5 sigma, false
+    # alarm 4e-7 or 7e-7. For a floor of p in place of 3p/4 the same test rejects.
     observe_prob = theory.incoherence_constant() * rank / dim * math.log(rank / level)
     masks = np.random.default_rng(5).random((2000, dim)) < observe_prob
     smallest = smallest_eigenvalues(spread_basis(dim, rank), masks)
@@ -273,7 +271,7 @@ def test_masks_see_the_true_basis_as_badly_as_allowed_no_more_often(dim, rank, l
 @pytest.mark.parametrize("rank", [1, 2])
 def test_all_masks_of_a_run_see_the_true_basis_well_if_p_meets_its_condition(rank):
     # Estimator: how many of 200 runs of 5 rounds with 4 arms have any Gram matrix below 3p/4, for
-    # δ = .2. At most 40 are promised, standard error 5.7, rejected above 68: false alarm 3e-7.
+    # δ = .2. At most 40 are promised, standard error 5.7, rejected above 68: false alarm 1.2e-6.
     sizes = {"dim": 4096, "rank": rank, "n_arms": 4, "horizon": 5}
     observe_prob = theory.observe_prob_condition(**sizes, incoherence=1.0, failure_prob=0.2)
     assert observe_prob < 0.1
@@ -335,7 +333,7 @@ def representation_bounds(error, observe_prob, arm_bound, theta_bound):
 @pytest.mark.parametrize("observe_prob", [0.3, 0.5, 0.8])
 def test_filled_arms_and_surrogate_means_of_a_basis_tilted_in_the_worst_way(observe_prob):
     # Deterministic, with the basis's actual error. The bounds are within a factor of 5 (imputation)
-    # and 12 (surrogate) of what an adversary achieves who knows the mask.
+    # and 10 (surrogate) of what an adversary achieves who knows the mask.
     rng, true = np.random.default_rng(8), spread_basis(512, 2)
     for mask in rng.random((40, 512)) < observe_prob:
         estimated, inside = worst_tilt(true, mask, observe_prob / 32)
@@ -345,7 +343,7 @@ def test_filled_arms_and_surrogate_means_of_a_basis_tilted_in_the_worst_way(obse
         bounds = representation_bounds(actual_error(estimated, true), observe_prob, 2.0, 3.0)
         shares = np.array(made) / bounds
         assert np.all(shares <= 1)
-        assert np.all(shares >= [1 / 5, 1 / 12, 0.9])
+        assert np.all(shares >= [1 / 5, 1 / 10, 0.9])
 
 
 @pytest.mark.parametrize("observe_prob", [0.3, 0.5, 0.8])
@@ -386,4 +384,3 @@ def test_after_the_burn_in_of_the_theory_every_bound_of_the_representation_holds
     bounds = representation_bounds(error, 0.9, problem.arm_bound, problem.theta_bound)
     assert np.all(np.array(made) <= bounds)
     assert bounds[2] <= 2 * problem.arm_bound
-    print(burn_in, error, actual_error(estimated, world.basis)/error, np.array(made)/bounds, made, bounds)

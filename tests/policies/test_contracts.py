@@ -571,12 +571,19 @@ def test_settings_build_the_same_policy_again(case):
 
 @over({name: case for name, case in CASES.items() if not case.keeps_played})
 def test_memory_does_not_grow_with_the_rounds(case):
+    """Four slates of 256 arms fill the block in which arms wait, so eight rounds show the most."""
     policy = case.make(**({"horizon": None} if isinstance(case.make(), TofuPov) else {}))
-    sizes = []
-    for table, rewards in offers(500, dim=case.dim, sizes=(16,)):
-        decision = policy.choose(table)
-        policy.learn(decision, rewards[decision.arm])
-        if decision.round % 9 == 0:
+    rounds = offers(8, dim=case.dim, sizes=(256,))
+
+    def largest():
+        sizes = []
+        for offer in rounds:
+            walk(policy, [offer])
             sizes.append(len(state_bytes(policy)))
-    half = len(sizes) // 2
-    assert max(sizes[half:]) < 1.05 * max(sizes[:half])
+        return max(sizes)
+
+    walk(policy, offers(60, dim=case.dim, sizes=(256,), seed=1))
+    early = largest()
+    for _ in range(20):
+        walk(policy, rounds)
+    assert largest() < 1.05 * early

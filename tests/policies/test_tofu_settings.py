@@ -266,9 +266,9 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
         ({"rank": 2.0}, r"rank .* got 2\.0"),
         ({"rank": "paper"}, "rank .* got 'paper'"),
         ({"rank": None}, "rank .* got None"),
-        ({"rank": PracticalThreshold(cap=0)}, "cap .* got 0"),
+        ({"rank": {"rule": "PracticalThreshold", "cap": 0}}, "cap .* got 0"),
         ({"rank": PracticalThreshold(floor=7)}, "floor .* got 7"),
-        ({"rank": PaperThreshold(floor=3, cap=2)}, "cap .* got 2"),
+        ({"rank": {"rule": "PaperThreshold", "floor": 3, "cap": 2}}, "cap .* got 2"),
         ({"observe_prob": 0.0}, r"observe_prob .*\(0, 1\], got 0\.0"),
         ({"observe_prob": 1.4}, r"observe_prob .* got 1\.4"),
         ({"observe_prob": np.nan}, "observe_prob .* got nan"),
@@ -318,7 +318,7 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
         ({"n_arms": 0}, "n_arms .* got 0"),
         ({"max_open": 0}, "max_open .* got 0"),
     ],
-    ids=str,
+    ids=lambda part: str(part)[:50] if isinstance(part, dict) else "",
 )
 def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
     with pytest.raises(InvalidSettingError) as caught:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from halfseen import checks
 
+LARGEST_GROWTH = 1e6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochSchedule:
@@ -19,7 +21,7 @@ class EpochSchedule:
     burn_in : int
         At least 1.
     growth : float
-        g > 1.
+        g > 1, at most a million.
 
     Examples
     --------
@@ -38,8 +40,10 @@ class EpochSchedule:
     growth: float = 2.0
 
     def __post_init__(self) -> None:
-        checks.integer("burn_in", self.burn_in, 1)
-        checks.real("growth", self.growth, 1.0, low_open=True)
+        # Stored as plain numbers, so that settings can be written as JSON.
+        object.__setattr__(self, "burn_in", checks.integer("burn_in", self.burn_in, 1))
+        growth = checks.real("growth", self.growth, 1.0, LARGEST_GROWTH, low_open=True)
+        object.__setattr__(self, "growth", growth)
 
     def next_start(self, start: int) -> int:
         """Return the start of the epoch after the one that starts at `start`."""

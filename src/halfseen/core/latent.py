@@ -36,6 +36,7 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
     >>> coordinates(basis, Slate([[3.0, float("nan")]])).tolist()
     [[5.0]]
     """
+    slate = Slate.of(slate, basis.shape[0])
     latent, identified = identified_coordinates(basis, slate._table, ridge)
     if not identified.all():
         raise unidentifiable(slate, int(identified.argmin()), basis.shape[1])

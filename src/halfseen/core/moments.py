@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from halfseen import _kernels, checks
-from halfseen.errors import InvalidSettingError
+from halfseen import _kernels, archive, checks
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.values import BoolArray, FloatArray, Slate
 
 ObserveProb = float | FloatArray | None
@@ -65,6 +65,7 @@ class Moments:
 
     def absorb(self, slate: Slate) -> None:
         """Add all arms of a slate."""
+        slate = Slate.of(slate, self.dim)
         self.commit(slate, self.prepare(slate))
 
     def prepare(self, slate: Slate, sums: Sums | None = None) -> Sums | None:
@@ -152,13 +153,19 @@ class Moments:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self.n_arms = int(state["n_arms"])
-        self._products = np.array(state["products"])
-        self._pairs = None if state["pairs"] is None else np.array(state["pairs"])
-        self.n_waiting = len(state["waiting"])
-        self.block[: self.n_waiting] = state["waiting"]
+        square = (self.dim, self.dim)
+        waiting = archive.array(state, "waiting", (None, self.dim))
+        if len(waiting) > _BLOCK:
+            raise ArchiveError(f"at most {_BLOCK} arms can wait, got {len(waiting)}")
+        self.n_arms = checks.integer("n_arms", state["n_arms"], 0)
+        self._products = archive.array(state, "products", square)
+        self.n_waiting = len(waiting)
+        self.block[: self.n_waiting] = waiting
         if self._block_mask is not None:
-            self._block_mask[: self.n_waiting] = state["waiting_mask"]
+            self._pairs = archive.array(state, "pairs", square)
+            self._block_mask[: self.n_waiting] = archive.array(
+                state, "waiting_mask", waiting.shape, np.bool_
+            )
 
     def sums(self) -> Sums:
         """Return the sum of ẋẋ' and, where counted, of pairs seen together, in new arrays."""
@@ -207,7 +214,7 @@ def corrected_covariance(
     if n_arms == 0:
         return np.zeros((dim, dim))
     both = np.multiply.outer(observe_prob, observe_prob)
-    covariance: FloatArray = second_moment / (n_arms * both)
+    covariance: FloatArray = np.ascontiguousarray(second_moment / (n_arms * both))
     covariance.ravel()[:: dim + 1] *= observe_prob
     return covariance
 

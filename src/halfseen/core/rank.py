@@ -83,6 +83,17 @@ class RankRule(ABC):
         return {"rule": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
 
 
+def _store(rule: RankRule, **plain: float) -> None:
+    """Keep checked values as plain numbers, so that every rule can be written as JSON."""
+    for name, value in plain.items():
+        object.__setattr__(rule, name, value)
+
+
+def _store_failure_prob(rule: RankRule, value: float | None) -> None:
+    if value is not None:
+        _store(rule, failure_prob=checks.failure_prob("failure_prob", value))
+
+
 @dataclass(frozen=True, slots=True)
 class FixedRank(RankRule):
     """Keep the same number of directions in every epoch, the paper's known m.
@@ -94,7 +105,7 @@ class FixedRank(RankRule):
     rank: int
 
     def __post_init__(self) -> None:
-        checks.integer("rank", self.rank, 1)
+        _store(self, rank=checks.integer("rank", self.rank, 1))
 
     def check(self, dim: int) -> None:
         """Raise InvalidSettingError if the rank exceeds `dim`."""
@@ -124,10 +135,13 @@ class ThresholdRule(RankRule):
         """Return what an eigenvalue must reach to be kept."""
 
     def check(self, dim: int) -> None:
-        """Raise InvalidSettingError if cap or floor do not fit `dim`."""
+        """Raise InvalidSettingError if the floor exceeds `dim`."""
         checks.integer("floor", self.floor, 0, dim)
+
+    def _store_limits(self) -> None:
+        _store(self, floor=checks.integer("floor", self.floor, 0))
         if self.cap is not None:
-            checks.integer("cap", self.cap, max(1, self.floor))
+            _store(self, cap=checks.integer("cap", self.cap, max(1, self.floor)))
 
     def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
@@ -157,8 +171,8 @@ class PaperThreshold(ThresholdRule):
     cap: int | None = None
 
     def __post_init__(self) -> None:
-        if self.failure_prob is not None:
-            checks.failure_prob("failure_prob", self.failure_prob)
+        _store_failure_prob(self, self.failure_prob)
+        self._store_limits()
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return 2ρ."""
@@ -199,9 +213,9 @@ class PracticalThreshold(ThresholdRule):
 
     def __post_init__(self) -> None:
         for name in ("constant", "scale", "multiplier"):
-            checks.real(name, getattr(self, name), 0.0, low_open=True)
-        if self.failure_prob is not None:
-            checks.failure_prob("failure_prob", self.failure_prob)
+            _store(self, **{name: checks.real(name, getattr(self, name), 0.0, low_open=True)})
+        _store_failure_prob(self, self.failure_prob)
+        self._store_limits()
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return the threshold, infinite before anything was absorbed."""
@@ -221,7 +235,8 @@ class ConstantThreshold(ThresholdRule):
     cap: int | None = None
 
     def __post_init__(self) -> None:
-        checks.real("value", self.value, 0.0, low_open=True)
+        _store(self, value=checks.real("value", self.value, 0.0, low_open=True))
+        self._store_limits()
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return the constant."""
@@ -247,7 +262,10 @@ def as_rule(rank: Any) -> RankRule:
     if isinstance(rank, dict):
         fields = dict(rank)
         name = fields.pop("rule", None)
-        if name not in _RULES:
+        if not isinstance(name, str) or name not in _RULES:
             raise InvalidSettingError(f"rank rule must be one of {sorted(_RULES)}, got {name!r}")
-        return _RULES[name](**fields)
+        try:
+            return _RULES[name](**fields)
+        except TypeError as error:
+            raise InvalidSettingError(f"rank rule {name} cannot be made: {error}") from None
     return FixedRank(rank)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfseen import archive
 from halfseen.values import Decision, FloatArray
 
 _COLUMNS = ("rounds", "arms", "rewards")
@@ -53,11 +54,15 @@ class Played:
     def __len__(self) -> int:
         return self.n_played
 
+    def make_room(self) -> None:
+        """Make sure that one more fits, so that `append` cannot fail."""
+        if self.n_played == len(self._rounds):
+            self._grow(2 * self.n_played)
+
     def append(self, decision: Decision, reward: float) -> None:
         """Keep one played arm."""
+        self.make_room()
         n = self.n_played
-        if n == len(self._rounds):
-            self._grow(2 * n)
         self._rounds[n] = decision._round
         self._arms[n] = decision._chosen
         self._rewards[n] = reward
@@ -86,10 +91,12 @@ class Played:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         self.clear()
-        n = len(state["rounds"])
+        rounds = archive.array(state, "rounds", (None,), np.int64)
+        n = len(rounds)
+        arms = archive.array(state, "arms", (n, self.dim))
+        rewards = archive.array(state, "rewards", (n,))
         self._grow(max(_FIRST_ROOM, n))
-        for name in _COLUMNS:
-            getattr(self, f"_{name}")[:n] = state[name]
+        self._rounds[:n], self._arms[:n], self._rewards[:n] = rounds, arms, rewards
         self.n_played = n
 
     def _grow(self, room: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from halfseen import _kernels, checks
+from halfseen import _kernels, archive, checks
 from halfseen.values import FloatArray
 
 
@@ -79,6 +79,12 @@ class Ridge:
         self.log_det += log_det_growth
         self.n_samples += n_samples
 
+    def copied(self) -> "Ridge":
+        """Return an independent copy."""
+        copy = Ridge(self.dim, ridge=self.ridge)
+        copy.restore(self.state())
+        return copy
+
     def extended(self) -> "Ridge":
         """Return the same regression with one more dimension, in which nothing was seen yet."""
         wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
@@ -126,9 +132,13 @@ class Ridge:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self.n_samples, self.log_det = int(state["n_samples"]), float(state["log_det"])
-        self._gram, self.response = np.array(state["gram"]), np.array(state["response"])
-        self.factor, self.white = np.array(state["factor"]), np.array(state["white"])
+        vector, square = (self.dim,), (self.dim, self.dim)
+        self.n_samples = checks.integer("n_samples", state["n_samples"], 0)
+        self.log_det = checks.real("log_det", state["log_det"])
+        self._gram = archive.array(state, "gram", square)
+        self.response = archive.array(state, "response", vector)
+        self.factor = archive.array(state, "factor", square)
+        self.white = archive.array(state, "white", vector)
 
 
 def _scaled_identity(dim: int, scale: float) -> FloatArray:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from halfseen import _kernels
+from halfseen import _kernels, archive
 from halfseen.core.ridge import Ridge
+from halfseen.errors import ArchiveError
 from halfseen.values import FloatArray
 
 # Below, the plain regression is faster from the start (measured on one core).
@@ -65,10 +66,13 @@ class SpanRidge:
 
     def update(self, point: FloatArray, reward: float) -> None:
         """Add one sample; `point` has shape (dim,), NaN counts as zero."""
-        if self._directions is not None and self._n_directions == len(self._directions):
-            self._inner, self._directions = self._plain(self._directions), None
         if self._directions is None:
             self._inner.update(point, reward)
+            return
+        if self._n_directions == len(self._directions):
+            plain = self._plain(self._directions)
+            plain.update(point, reward)
+            self._inner, self._directions = plain, None
             return
         inside, rest = self._split(_zero_filled(point[None, :]))
         size = math.sqrt(float(rest[0] @ rest[0]))
@@ -104,13 +108,19 @@ class SpanRidge:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        directions = state["directions"]
-        if directions is None:
-            self._directions = None
-        elif self._directions is not None:
+        if state["directions"] is None:
+            self._directions, self._n_directions = None, 0
+            width = self.dim
+        elif self._directions is None:
+            raise ArchiveError(f"a regression in {self.dim} dimensions has no directions")
+        else:
+            directions = archive.array(state, "directions", (None, self.dim))
             self._n_directions = len(directions)
+            if self._n_directions > len(self._directions):
+                raise ArchiveError(f"{self._n_directions} directions are too many")
             self._directions[: self._n_directions] = directions
-        self._inner = Ridge(len(state["inner"]["response"]), ridge=self.ridge)
+            width = max(1, self._n_directions)
+        self._inner = Ridge(width, ridge=self.ridge)
         self._inner.restore(state["inner"])
 
     def _split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dsyevr
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from halfseen import _kernels, checks
 from halfseen.values import FloatArray
@@ -64,14 +64,17 @@ def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _lanczos(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-    start = np.random.default_rng(0).standard_normal(matrix.shape[0])  # the same in every call
+    random = np.random.default_rng(0)  # the same in every call
+    start = random.standard_normal(matrix.shape[0])
     # The symmetric product reads half of the matrix; transposed, because BLAS wants columns.
     product = LinearOperator(
         matrix.shape, matvec=lambda vector: dsymv(1.0, matrix.T, vector), dtype=np.float64
     )
     try:
-        values, vectors = eigsh(product, k=count, which="LA", v0=start, tol=_LANCZOS_TOLERANCE)
-    except ArpackNoConvergence:
+        values, vectors = eigsh(
+            product, k=count, which="LA", v0=start, tol=_LANCZOS_TOLERANCE, rng=random
+        )
+    except ArpackError:  # no convergence, or a start orthogonal to everything
         return _lapack(matrix, count)
     order = np.argsort(values)
     return values[order], vectors[:, order]

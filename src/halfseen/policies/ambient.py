@@ -5,7 +5,7 @@ from typing import Any
 from halfseen import checks
 from halfseen.core.confidence import Confidence
 from halfseen.core.span_ridge import SpanRidge
-from halfseen.policies.base import Policy
+from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import register
 from halfseen.values import Decision, Slate
 
@@ -79,7 +79,7 @@ class AmbientOful(Policy):
         arm, parts = self._model.score(slate._table, size)
         return self._answer(slate, arm, parts)
 
-    def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
+    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
         self._model.update(decision._chosen, reward)
 
     def _state(self) -> dict[str, Any]:

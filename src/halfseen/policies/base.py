@@ -7,8 +7,11 @@ from numbers import Real
 from typing import Any, Self
 
 from halfseen import archive, checks
-from halfseen.errors import InvalidRewardError, UnknownDecisionError
+from halfseen.errors import InvalidInputError, InvalidRewardError, UnknownDecisionError
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
+
+Note = tuple[str, int, int]
+"""How another policy knows a decision: id, round and epoch."""
 
 
 class Policy(ABC):
@@ -33,7 +36,7 @@ class Policy(ABC):
         # Which decisions wait for a reward, oldest first, each with a note of the subclass. The
         # token tells this policy's decisions from those of any other, also one with equal settings.
         self._token = secrets.token_hex(8)
-        self._open: dict[str, str | None] = {}
+        self._open: dict[str, Note | None] = {}
 
     @property
     def round(self) -> int:
@@ -73,6 +76,10 @@ class Policy(ABC):
         value = _checked_reward(reward)
         if not isinstance(decision, Decision) or decision._id not in self._open:
             raise self._unknown(decision)
+        if decision._chosen.shape[0] != self.dim:
+            raise InvalidInputError(
+                f"the decision's arm must have {self.dim} features, got {len(decision._chosen)}"
+            )
         id = decision._id
         self._learn(decision, value, self._open[id])
         del self._open[id]
@@ -112,7 +119,7 @@ class Policy(ABC):
         policy = cls(**tree["settings"])
         policy._round = checks.integer("round", tree["round"], 0)
         policy._token = str(tree["token"])
-        policy._open = {str(id): note for id, note in tree["open"]}
+        policy._open = {str(id): note and (note[0], note[1], note[2]) for id, note in tree["open"]}
         policy._restore(tree["state"])
         return policy
 
@@ -121,7 +128,7 @@ class Policy(ABC):
         """Choose from a valid slate and return what `_answer` returns."""
 
     @abstractmethod
-    def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
+    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
         """Learn a valid reward of an open decision."""
 
     def _absorb(self, slate: Slate) -> None:  # noqa: B027
@@ -136,14 +143,14 @@ class Policy(ABC):
         """Continue from what `_state` returned."""
 
     def _answer(
-        self, slate: Slate, arm: int, parts: FloatArray, epoch: int = -1, note: str | None = None
+        self, slate: Slate, arm: int, parts: FloatArray, epoch: int = -1, note: Note | None = None
     ) -> Decision:
         """Turn a choice into an open decision; nothing can fail from here on."""
         # A copy: an open decision does not keep its whole slate alive.
         return self._opened(slate._table[arm].copy(), arm, parts, epoch, note)
 
     def _opened(
-        self, chosen: FloatArray, arm: int, parts: FloatArray, epoch: int, note: str | None
+        self, chosen: FloatArray, arm: int, parts: FloatArray, epoch: int, note: Note | None
     ) -> Decision:
         """Return a new open decision, which takes over the arrays."""
         round = self._round + 1
@@ -167,7 +174,7 @@ class Policy(ABC):
 
 def _checked_reward(reward: Any) -> float:
     if isinstance(reward, float) or isinstance(reward, Real):  # noqa: SIM101 (the first is fast)
-        value = float(reward)
+        value = checks.as_float(reward)
         if -LARGEST <= value <= LARGEST:
             return value
     raise InvalidRewardError(

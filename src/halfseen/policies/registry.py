@@ -4,7 +4,7 @@ import os
 from typing import Any, TypeVar
 
 from halfseen import archive
-from halfseen.errors import ArchiveError, HalfseenError
+from halfseen.errors import ArchiveError
 from halfseen.policies.base import Policy
 
 P = TypeVar("P", bound=Policy)
@@ -46,5 +46,5 @@ def load(path: str | os.PathLike[str]) -> Policy:
         return policy_from_tree(tree)
     except ArchiveError:
         raise
-    except (HalfseenError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except Exception as error:  # whatever a state that is not one leads to
         raise ArchiveError(f"{path} does not describe a policy: {error}") from None

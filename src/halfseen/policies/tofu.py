@@ -3,13 +3,14 @@
 from dataclasses import asdict
 from typing import Any
 
+from halfseen import checks
 from halfseen.core.epochs import EpochSchedule
 from halfseen.core.moments import Moments, Sums
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.policies.ambient import AmbientOful
-from halfseen.policies.base import Policy
+from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import policy_from_tree, register, registered
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_settings import TofuSettings
@@ -131,7 +132,7 @@ class TofuPov(Policy):
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self._settings.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
-        self._burner = self._make_burner(burn_in_policy, seed)
+        self._burner = self._make_burner(burn_in_policy, checks.integer("seed", seed, 0))
 
     @classmethod
     def algorithm_1(cls, *, arm_bound: float, rank: int | RankRule, **settings: Any) -> "TofuPov":
@@ -256,7 +257,8 @@ class TofuPov(Policy):
         index = -1 if epoch is None else epoch.index
         if inner is None:
             return self._answer(slate, arm, parts, index)
-        return self._opened(inner._chosen, inner._arm, inner._parts, index, inner._id)
+        note = inner._id, inner._round, inner._epoch
+        return self._opened(inner._chosen, inner._arm, inner._parts, index, note)
 
     def _opened_epoch(self) -> tuple[Epoch, Sums]:
         """Return the epoch that is due, opened but not entered, and the sums it came from."""
@@ -284,17 +286,24 @@ class TofuPov(Policy):
         horizon = self._settings.horizon
         return start - 1 if horizon is None else min(start - 1, horizon)
 
-    def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
+    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
         from_burn_in = note is not None
-        if note is not None:
-            self._burner.learn(decision.renamed(note), reward)
-        if self._replays_all or self._keeps(from_burn_in):
-            self._played.append(decision, reward)
+        keep = self._replays_all or self._keeps(from_burn_in)
+        if keep:
+            self._played.make_room()
         epoch = self._epoch
         if epoch is not None and epoch.plays:
             earned_here = decision._epoch == epoch.index and not from_burn_in
             if earned_here or self._replays_late(from_burn_in):
+                before = epoch.copied() if from_burn_in else None
                 epoch.learn(decision, reward, replayed=not earned_here)
+                if before is not None:
+                    self._epoch = before  # until the burn-in policy has learned, too
+        if note is not None:
+            self._burner.learn(decision.retold(*note), reward)
+            self._epoch = epoch
+        if keep:
+            self._played.append(decision, reward)
 
     def _first_playing_epoch(self) -> int | None:
         return next((record.epoch for record in self.epoch_log if record.rank > 0), None)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy import empty
 
-from halfseen import _kernels
+from halfseen import _kernels, archive
 from halfseen.core.confidence import Confidence
 from halfseen.core.latent import identified_coordinates, unidentifiable
 from halfseen.core.moments import Moments, Sums, covariance_of, smallest_prob
@@ -191,6 +191,12 @@ class Epoch:
         self.model.insert(latent, rewards)
         self.record = replace(self.record, n_replayed=n_replayed, n_skipped=len(arms) - n_replayed)
 
+    def copied(self) -> "Epoch":
+        """Return an independent copy."""
+        copy = Epoch(self.settings, self.record, self.basis)
+        copy.model = self.model.copied()
+        return copy
+
     def state(self) -> dict[str, Any]:
         """Return basis, record and regression."""
         return {"basis": self.basis, "record": asdict(self.record), "model": self.model.state()}
@@ -198,7 +204,8 @@ class Epoch:
     @classmethod
     def restored(cls, settings: TofuSettings, state: dict[str, Any]) -> "Epoch":
         """Return the epoch that `state` described."""
-        epoch = cls(settings, record_from(state["record"]), state["basis"])
+        record = record_from(state["record"])
+        epoch = cls(settings, record, archive.array(state, "basis", (settings.dim, record.rank)))
         epoch.model.restore(state["model"])
         return epoch
 

@@ -12,6 +12,7 @@ from halfseen.core.moments import ObserveProb
 from halfseen.core.rank import FixedRank, RankRule, as_rule
 from halfseen.core.replay import Replay
 from halfseen.errors import InvalidSettingError
+from halfseen.values import LARGEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,33 +40,61 @@ class TofuSettings:
     def checked(
         cls,
         *,
+        dim: int,
         rank: Any,
         observe_prob: Any,
+        horizon: int | None,
         burn_in: Any,
-        n_arms: int | None,
+        ridge: float,
+        failure_prob: float,
+        theta_bound: float,
+        noise_scale: float,
+        arm_bound: float,
         top_eigenvalue: float | None,
+        last_eigenvalue: float | None,
+        n_arms: int | None,
+        bonus_scale: float,
+        impute_ridge: float,
         replay: Any,
         growth: float,
-        **others: Any,
+        radius_scale: float,
     ) -> "TofuSettings":
         """Return validated settings from the constructor's arguments."""
-        dim = checks.integer("dim", others.pop("dim"), 1)
-        arm_bound = checks.real("arm_bound", others.pop("arm_bound"), 0.0, low_open=True)
+        dim = checks.integer("dim", dim, 1)
+        arm_bound = checks.real("arm_bound", arm_bound, 0.0, LARGEST, low_open=True)
         if top_eigenvalue is None:
             top_eigenvalue = arm_bound**2  # always true: λ₁ ≤ E‖x‖² ≤ B_X²
+        top_eigenvalue = checks.real("top_eigenvalue", top_eigenvalue, 0.0, low_open=True)
+        if last_eigenvalue is not None:
+            last_eigenvalue = checks.real(
+                "last_eigenvalue", last_eigenvalue, 0.0, top_eigenvalue, low_open=True
+            )
+        elif bonus_scale and checks.real("bonus_scale", bonus_scale, 0.0):
+            raise InvalidSettingError(
+                "bonus_scale > 0 needs last_eigenvalue (λ_m of the arms' covariance), got None"
+            )
         rule = as_rule(rank)
         rule.check(dim)
+        if n_arms is not None:
+            n_arms = checks.integer("n_arms", n_arms, 1)
         settings = cls(
             dim=dim,
             rank=rule,
             observe_prob=_checked_observe_prob(observe_prob, dim),
+            horizon=None if horizon is None else checks.integer("horizon", horizon, 1),
             schedule=EpochSchedule(burn_in=1 if burn_in == "theory" else burn_in, growth=growth),
+            ridge=checks.real("ridge", ridge, 0.0, low_open=True),
+            failure_prob=checks.failure_prob("failure_prob", failure_prob),
+            theta_bound=checks.real("theta_bound", theta_bound, 0.0),
+            noise_scale=checks.real("noise_scale", noise_scale, 0.0),
             arm_bound=arm_bound,
-            top_eigenvalue=checks.real("top_eigenvalue", top_eigenvalue, 0.0, low_open=True),
-            replay=Replay(checks.one_of("replay", replay, tuple(Replay))),
-            **others,
+            top_eigenvalue=top_eigenvalue,
+            last_eigenvalue=last_eigenvalue,
+            bonus_scale=checks.real("bonus_scale", bonus_scale, 0.0),
+            impute_ridge=checks.real("impute_ridge", impute_ridge, 0.0),
+            replay=Replay(checks.one_of("replay", replay, tuple(mode.value for mode in Replay))),
+            radius_scale=checks.real("radius_scale", radius_scale, 0.0),
         )
-        settings._check_rest()
         return settings._with_theory_burn_in(n_arms) if burn_in == "theory" else settings
 
     @property
@@ -112,22 +141,6 @@ class TofuSettings:
             plain["observe_prob"] = self.observe_prob.tolist()
         return plain
 
-    def _check_rest(self) -> None:
-        if self.horizon is not None:
-            checks.integer("horizon", self.horizon, 1)
-        checks.real("ridge", self.ridge, 0.0, low_open=True)
-        checks.failure_prob("failure_prob", self.failure_prob)
-        for name in ("theta_bound", "noise_scale", "bonus_scale", "impute_ridge", "radius_scale"):
-            checks.real(name, getattr(self, name), 0.0)
-        if self.last_eigenvalue is not None:
-            checks.real(
-                "last_eigenvalue", self.last_eigenvalue, 0.0, self.top_eigenvalue, low_open=True
-            )
-        elif self.bonus_scale > 0.0:
-            raise InvalidSettingError(
-                "bonus_scale > 0 needs last_eigenvalue (λ_m of the arms' covariance), got None"
-            )
-
     def _with_theory_burn_in(self, n_arms: int | None) -> "TofuSettings":
         if self.last_eigenvalue is None or n_arms is None or self.observe_prob is None:
             raise InvalidSettingError(
@@ -136,7 +149,7 @@ class TofuSettings:
             )
         length = theory.burn_in_length(
             dim=self.dim,
-            n_arms=checks.integer("n_arms", n_arms, 1),
+            n_arms=n_arms,
             arm_bound=self.arm_bound,
             top_eigenvalue=self.top_eigenvalue,
             last_eigenvalue=self.last_eigenvalue,
@@ -150,9 +163,14 @@ class TofuSettings:
 def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
     if observe_prob is None:
         return None
-    if np.ndim(observe_prob) == 0:
-        return checks.probability("observe_prob", observe_prob)
-    probs = np.array(observe_prob, dtype=np.float64)
+    try:
+        if np.ndim(observe_prob) == 0:
+            return checks.probability("observe_prob", observe_prob)
+        probs = np.array(observe_prob, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSettingError(
+            f"observe_prob must be one number in (0, 1] or one per feature, got {observe_prob!r}"
+        ) from None
     if probs.shape != (dim,):
         raise InvalidSettingError(
             f"observe_prob must be one number or one per feature, shape ({dim},), got shape "

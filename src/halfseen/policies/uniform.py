@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from halfseen import checks
-from halfseen.policies.base import Policy
+from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import register
 from halfseen.seeding import stream
 from halfseen.values import Decision, Slate
@@ -35,7 +35,7 @@ class Uniform(Policy):
         arm = int(self._random.integers(slate.n_arms))
         return self._answer(slate, arm, np.zeros((3, slate.n_arms)))
 
-    def _learn(self, decision: Decision, reward: float, note: str | None) -> None:
+    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
         pass
 
     def _state(self) -> dict[str, Any]:

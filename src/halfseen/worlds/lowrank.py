@@ -9,6 +9,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.core.subspace import incoherence
 from halfseen.core.theory import Problem
+from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Round
 from halfseen.worlds.masking import bernoulli_mask
@@ -64,6 +65,8 @@ class LowRankWorld:
         checks.integer("horizon", self.horizon, 1)
         checks.probability("observe_prob", self.observe_prob)
         checks.real("noise_scale", self.noise_scale, 0.0)
+        if not isinstance(self.loadings, tuple | list) or len(self.loadings) != 2:
+            raise InvalidSettingError(f"loadings must be two numbers, got {self.loadings!r}")
         low, high = self.loadings
         checks.real("loadings[0]", low, 0.0, low_open=True)
         checks.real("loadings[1]", high, low)

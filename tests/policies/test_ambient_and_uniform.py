@@ -1,0 +1,88 @@
+"""The two policies without epochs: OFUL by hand, and a die that is fair."""
+
+import math
+
+import numpy as np
+import pytest
+
+from halfseen import AmbientOful, InvalidSettingError, Uniform
+
+
+def test_oful_by_hand():
+    """λ = 4, S = 1/2, R = 1, δ = e⁻²: at the start β = 2·½ + √4 = 3 and a unit arm has width ½."""
+    policy = AmbientOful(
+        dim=2, ridge=4.0, theta_bound=0.5, noise_scale=1.0, failure_prob=math.exp(-2)
+    )
+    first = policy.choose([[1.0, 0.0], [0.0, 2.0], [math.nan, 1.0]])
+    assert first.arm == 1
+    assert first.estimates.tolist() == [0.0, 0.0, 0.0]
+    assert first.widths == pytest.approx([1.5, 3.0, 1.5], rel=1e-14)
+    policy.learn(first, 4.0)
+    # V = diag(4, 8), Σzr = (0, 8): the estimate is (0, 1), det V / λ² = 2.
+    radius = 1.0 + math.sqrt(2 * (0.5 * math.log(2.0) + 2))
+    second = policy.choose([[1.0, 0.0], [0.0, 2.0], [math.nan, 1.0]])
+    assert second.estimates == pytest.approx([0.0, 2.0, 1.0], rel=1e-14)
+    assert second.widths == pytest.approx(
+        [radius / 2, 2 * radius / math.sqrt(8), radius / math.sqrt(8)], rel=1e-14
+    )
+
+
+def test_in_ambient_oful_a_hidden_entry_counts_as_zero():
+    seen, hidden = (AmbientOful(dim=3) for _ in range(2))
+    for policy, nothing in ((seen, 0.0), (hidden, math.nan)):
+        policy.learn(policy.choose([[1.0, nothing, 2.0], [0.5, nothing, nothing]]), 0.7)
+    options = [[0.3, 0.1, 0.2], [0.1, 0.4, 0.6]]
+    assert np.array_equal(seen.choose(options).scores, hidden.choose(options).scores)
+
+
+def test_ambient_oful_in_few_and_in_many_dimensions_is_the_same_policy():
+    """From 128 dimensions on another regression is inside; features that are never seen decide."""
+    random = np.random.default_rng(0)
+    few, many = AmbientOful(dim=40), AmbientOful(dim=160)
+    for _ in range(80):
+        arms = random.standard_normal((5, 40))
+        padded = np.hstack([arms, np.full((5, 120), np.nan)])
+        one, other = few.choose(arms), many.choose(padded)
+        assert one.arm == other.arm
+        assert other.scores == pytest.approx(one.scores, rel=1e-9)
+        for policy, decision in ((few, one), (many, other)):
+            policy.learn(decision, arms[one.arm, 0])
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"dim": 0}, "dim .* got 0"),
+        ({"ridge": 0.0}, r"ridge .* got 0\.0"),
+        ({"ridge": "1"}, "ridge .* got '1'"),
+        ({"failure_prob": 1.0}, r"failure_prob .* got 1\.0"),
+        ({"theta_bound": -1}, "theta_bound .* got -1"),
+        ({"noise_scale": math.inf}, "noise_scale .* got inf"),
+        ({"radius_scale": math.nan}, "radius_scale .* got nan"),
+        ({"max_open": 0}, "max_open .* got 0"),
+    ],
+    ids=str,
+)
+def test_a_bad_setting_of_ambient_oful_is_refused_by_name_and_value(setting, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        AmbientOful(**{"dim": 3} | setting)
+
+
+@pytest.mark.parametrize("setting", [{"dim": 0}, {"seed": -1}, {"seed": 0.5}, {"max_open": 0}])
+def test_a_bad_setting_of_uniform_is_refused_by_name_and_value(setting):
+    ((name, value),) = setting.items()
+    with pytest.raises(InvalidSettingError, match=f"{name} .* got {value}"):
+        Uniform(**{"dim": 3} | setting)
+
+
+def test_uniform_chooses_every_arm_equally_often():
+    """Counts of 6000 throws: beyond 5 standard deviations with probability 2e-6 over 4 arms."""
+    policy = Uniform(dim=1, seed=0)
+    arms = [policy.choose(np.ones((4, 1))).arm for _ in range(6000)]
+    counts = np.bincount(arms, minlength=4)
+    assert np.abs(counts - 1500).max() < 5 * math.sqrt(6000 * 0.25 * 0.75)
+
+
+def test_uniform_sees_no_difference_between_arms():
+    decision = Uniform(dim=1).choose([[1.0], [2.0]])
+    assert decision.scores.tolist() == decision.widths.tolist() == [0.0, 0.0]

@@ -1,0 +1,94 @@
+"""The runner: regret by hand, and what a policy gets to see."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from halfseen import Decision, LowRankWorld, Slate, Uniform, play
+from halfseen.worlds.base import Round
+
+
+class FakeRealization(NamedTuple):
+    """Three rounds with two arms of one feature each."""
+
+    means: tuple = ((1.0, 4.0), (2.0, 2.5), (-1.0, -3.0))
+    noise: tuple = (0.5, -10.0, 100.0)
+
+    @property
+    def horizon(self):
+        return len(self.means)
+
+    def rounds(self):
+        for index, (means, noise) in enumerate(zip(self.means, self.noise, strict=True)):
+            values = np.array([[index + 10.0], [index + 20.0]])
+            mask = np.array([[True], [index != 1]])
+            yield Round(Slate(values, mask), np.array(means), noise)
+
+
+class Scripted:
+    """Plays what it was told and writes down all that it gets."""
+
+    def __init__(self, *arms):
+        self.arms = iter(arms)
+        self.seen, self.learned = [], []
+
+    def choose(self, options):
+        self.seen.append(options)
+        arm = next(self.arms)
+        n_arms = options.n_arms
+        return Decision(f"id-{len(self.seen)}", arm, 1, -1, np.zeros(1), np.zeros((3, n_arms)))
+
+    def learn(self, decision, reward):
+        self.learned.append((decision.id, reward))
+
+
+def test_regret_is_the_sum_of_what_the_best_arms_would_have_paid_more():
+    trace = play(Scripted(0, 1, 1), FakeRealization())
+    assert trace.regret.tolist() == [3.0, 3.0, 5.0]
+    assert trace.final_regret == 5.0
+
+
+def test_the_best_arms_cost_nothing_whatever_the_noise():
+    assert play(Scripted(1, 1, 0), FakeRealization()).regret.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_policy_learns_the_noisy_reward_of_each_of_its_decisions_once():
+    policy = Scripted(0, 1, 1)
+    play(policy, FakeRealization())
+    assert policy.learned == [("id-1", 1.5), ("id-2", -7.5), ("id-3", 97.0)]
+
+
+def test_the_truth_never_reaches_the_policy():
+    policy = Scripted(0, 0, 0)
+    play(policy, FakeRealization())
+    assert [type(options) for options in policy.seen] == [Slate] * 3
+    assert [slate.values.tolist() for slate in policy.seen] == [
+        [[10.0], [20.0]],
+        [[11.0], [0.0]],
+        [[12.0], [22.0]],
+    ]
+    assert not policy.seen[1].mask[1, 0]
+    assert all(isinstance(reward, float) for _, reward in policy.learned)
+
+
+def test_a_slate_holds_nothing_of_a_hidden_entry_not_even_inside():
+    for slate, _, _ in LowRankWorld(dim=5, rank=2, n_arms=3, horizon=5).realize(0).rounds():
+        assert not slate.mask.all()
+        assert np.isnan(slate._table[~slate.mask]).all()
+
+
+def test_a_policy_plays_all_rounds_of_a_realization():
+    policy = Uniform(dim=5)
+    realization = LowRankWorld(dim=5, rank=2, n_arms=3, horizon=25).realize(0)
+    trace = play(policy, realization)
+    assert trace.regret.shape == (25,)
+    assert (np.diff(trace.regret, prepend=0.0) >= 0.0).all()
+    assert (policy.round, policy.n_open) == (25, 0)
+
+
+def test_playing_the_same_realization_again_gives_the_same_regret():
+    realization = LowRankWorld(dim=5, rank=2, n_arms=3, horizon=25).realize(0)
+    first, second = (play(Uniform(dim=5, seed=1), realization) for _ in range(2))
+    assert np.array_equal(first.regret, second.regret)
+    assert first.final_regret == pytest.approx(first.regret[-1])
