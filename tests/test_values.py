@@ -117,6 +117,7 @@ def test_nan_that_a_mask_calls_seen_is_refused():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_entries_of_the_largest_allowed_size_are_accepted(sign):
     assert Slate([[sign * LARGEST]]).values.item() == sign * LARGEST
+    assert Slate([[sign * LARGEST]], [[True]]).values.item() == sign * LARGEST
 
 
 @pytest.mark.parametrize("values", [1.0, None, [1.0, 2.0], np.zeros((2, 2, 2)), {"arm": [1.0]}])
@@ -389,6 +390,12 @@ def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
         "estimates": [0.25, 0.5],
         "widths": [0.25, 0.25],
     }
+
+
+@pytest.mark.parametrize("wild", [NAN, INF])
+def test_numbers_that_json_does_not_know_are_never_written(wild):
+    with pytest.raises(ValueError, match="JSON"):
+        decide(parts=np.full((3, 2), wild)).to_json()
 
 
 decisions = st.builds(

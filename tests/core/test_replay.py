@@ -40,16 +40,6 @@ def assert_holds(kept, rounds):
         np.testing.assert_array_equal(arm, arm_of(round, kept.dim))
 
 
-def test_what_each_replay_keeps():
-    keeps = {replay: (replay.keeps(True), replay.keeps(False)) for replay in Replay}
-    assert keeps == {
-        Replay.NONE: (False, False),
-        Replay.BURN_IN_ONCE: (True, False),
-        Replay.BURN_IN: (True, False),
-        Replay.FULL: (True, True),
-    }
-
-
 def test_a_replay_is_known_by_its_word():
     assert [Replay(word) for word in ("none", "burn-in-once", "burn-in", "full")] == list(Replay)
     with pytest.raises(ValueError):

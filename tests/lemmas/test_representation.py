@@ -331,12 +331,14 @@ def representation_bounds(error, observe_prob, arm_bound, theta_bound):
 
 
 @pytest.mark.parametrize("observe_prob", [0.3, 0.5, 0.8])
-def test_filled_arms_and_surrogate_means_of_a_basis_tilted_in_the_worst_way(observe_prob):
-    # Deterministic, with the basis's actual error. The bounds are within a factor of 5 (imputation)
-    # and 10 (surrogate) of what an adversary achieves who knows the mask.
+@pytest.mark.parametrize("share", [1.0, 1e-5])
+def test_filled_arms_and_surrogate_means_of_a_basis_tilted_in_the_worst_way(observe_prob, share):
+    # Deterministic, with the basis's actual error, from the largest that is allowed down to almost
+    # none. The bounds are within a factor of 5 (imputation) and 10 (surrogate) of what an adversary
+    # achieves who knows the mask.
     rng, true = np.random.default_rng(8), spread_basis(512, 2)
     for mask in rng.random((40, 512)) < observe_prob:
-        estimated, inside = worst_tilt(true, mask, observe_prob / 32)
+        estimated, inside = worst_tilt(true, mask, share * observe_prob / 32)
         assert smallest_eigenvalues(estimated, mask[None])[0] >= observe_prob / 2
         arms, theta = 2.0 * (true @ inside)[None], 3.0 * true @ inside
         made = representation_errors(estimated, theta, arms, Slate(arms, mask[None]))
@@ -347,10 +349,11 @@ def test_filled_arms_and_surrogate_means_of_a_basis_tilted_in_the_worst_way(obse
 
 
 @pytest.mark.parametrize("observe_prob", [0.3, 0.5, 0.8])
-def test_filled_arms_and_surrogate_means_of_a_basis_tilted_at_random(observe_prob):
+@pytest.mark.parametrize("share", [1.0, 1e-5])
+def test_filled_arms_and_surrogate_means_of_a_basis_tilted_at_random(observe_prob, share):
     rng, true = np.random.default_rng(9), spread_basis(512, 2)
     for _ in range(20):
-        estimated = random_tilt(rng, true, observe_prob / 32)
+        estimated = random_tilt(rng, true, share * observe_prob / 32)
         arms = round_latents(rng, 100, 2) @ true.T
         slate = hidden_at_random(rng, arms, observe_prob)
         assert np.all(smallest_eigenvalues(estimated, slate.mask) >= observe_prob / 2)

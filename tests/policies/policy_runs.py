@@ -54,6 +54,17 @@ def state_bytes(policy):
     return archive.to_bytes(policy.to_tree())
 
 
+def state_size(node):
+    """Return the memory that a state takes, in bytes: arrays and everything else as text."""
+    if isinstance(node, np.ndarray):
+        return node.nbytes
+    if isinstance(node, dict):
+        return sum(len(name) + state_size(child) for name, child in node.items())
+    if isinstance(node, list | tuple):
+        return sum(state_size(child) for child in node)
+    return len(str(node))
+
+
 def copy_of(policy):
     """Return the policy that a saved copy gives; its decisions carry the same names."""
     return policy_from_tree(archive.from_bytes(state_bytes(policy)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from policy_runs import SIZES, copy_of, few_arms, looks, offers, state_bytes, walk
+from policy_runs import SIZES, copy_of, few_arms, looks, offers, state_bytes, state_size, walk
 
 from halfseen import (
     AmbientOful,
@@ -579,7 +579,7 @@ def test_memory_does_not_grow_with_the_rounds(case):
         sizes = []
         for offer in rounds:
             walk(policy, [offer])
-            sizes.append(len(state_bytes(policy)))
+            sizes.append(state_size(policy.to_tree()))
         return max(sizes)
 
     walk(policy, offers(60, dim=case.dim, sizes=(256,), seed=1))

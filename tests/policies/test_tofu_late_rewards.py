@@ -127,6 +127,7 @@ def test_a_late_reward_enters_the_regression_that_it_belongs_to(replay, late):
     before = model.state()
     before = {name: np.array(value) for name, value in before.items()}
     policy.learn(decision, reward)
+    model = policy._epoch.model
 
     if replay not in USED[late]:
         for name, value in model.state().items():

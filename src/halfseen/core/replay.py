@@ -29,10 +29,6 @@ class Replay(StrEnum):
     FULL = "full"
     """All rewards so far, in every epoch."""
 
-    def keeps(self, from_burn_in: bool) -> bool:
-        """Return whether a sample is kept for later epochs."""
-        return self is Replay.FULL or (from_burn_in and self is not Replay.NONE)
-
 
 class Played:
     """Played arms with their rewards, in the order of their rounds however late they came.
@@ -61,8 +57,9 @@ class Played:
 
     def append(self, decision: Decision, reward: float) -> None:
         """Keep one played arm."""
-        self.make_room()
         n = self.n_played
+        if n == len(self._rounds):
+            self.make_room()
         self._rounds[n] = decision._round
         self._arms[n] = decision._chosen
         self._rewards[n] = reward

@@ -287,40 +287,50 @@ class TofuPov(Policy):
         return start - 1 if horizon is None else min(start - 1, horizon)
 
     def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        from_burn_in = note is not None
-        keep = self._replays_all or self._keeps(from_burn_in)
+        if note is not None:
+            self._learn_burn_in(decision, reward, note)
+            return
+        keep = self._replays_all
         if keep:
             self._played.make_room()
         epoch = self._epoch
-        if epoch is not None and epoch.plays:
-            earned_here = decision._epoch == epoch.index and not from_burn_in
-            if earned_here or self._replays_late(from_burn_in):
-                before = epoch.copied() if from_burn_in else None
-                epoch.learn(decision, reward, replayed=not earned_here)
-                if before is not None:
-                    self._epoch = before  # until the burn-in policy has learned, too
-        if note is not None:
-            self._burner.learn(decision.retold(*note), reward)
-            self._epoch = epoch
+        earned_here = epoch is not None and decision._epoch == epoch.index
+        if epoch is not None and epoch.plays and (earned_here or keep):
+            epoch.learn(decision, reward, replayed=not earned_here)
+        if keep:
+            self._played.append(decision, reward)
+
+    def _learn_burn_in(self, decision: Decision, reward: float, note: Note) -> None:
+        """Learn a reward that the burn-in policy earned, perhaps late."""
+        keep = self._keeps_burn_in()
+        if keep:
+            self._played.make_room()
+        epoch = self._epoch
+        if epoch is not None and epoch.plays and self._replays_late_burn_in():
+            # In a copy, until the burn-in policy has learned, too.
+            epoch = epoch.copied()
+            epoch.learn(decision, reward, replayed=True)
+        self._burner.learn(decision.retold(*note), reward)
+        self._epoch = epoch
         if keep:
             self._played.append(decision, reward)
 
     def _first_playing_epoch(self) -> int | None:
         return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
 
-    def _keeps(self, from_burn_in: bool) -> bool:
-        """Return whether a later epoch will replay a sample."""
+    def _keeps_burn_in(self) -> bool:
+        """Return whether a later epoch will replay burn-in rewards."""
         replay = self._settings.replay
         if replay is Replay.BURN_IN_ONCE:
-            return from_burn_in and self._first_playing_epoch() is None
-        return replay.keeps(from_burn_in)
+            return self._first_playing_epoch() is None
+        return replay is not Replay.NONE
 
-    def _replays_late(self, from_burn_in: bool) -> bool:
-        """Return whether the current epoch would have replayed a sample that comes late."""
+    def _replays_late_burn_in(self) -> bool:
+        """Return whether the current epoch would have replayed a burn-in reward that comes late."""
         replay = self._settings.replay
         if replay is Replay.BURN_IN_ONCE and self._epoch is not None:
-            return from_burn_in and self._first_playing_epoch() == self._epoch.index
-        return replay.keeps(from_burn_in)
+            return self._first_playing_epoch() == self._epoch.index
+        return replay is not Replay.NONE
 
     def _absorb(self, slate: Slate) -> None:
         self._moments.absorb(slate)

@@ -1,6 +1,7 @@
 """Everything that can be set on TOFU-POV, validated once."""
 
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -163,9 +164,9 @@ class TofuSettings:
 def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
     if observe_prob is None:
         return None
+    if isinstance(observe_prob, Real | str) or not hasattr(observe_prob, "__len__"):
+        return checks.probability("observe_prob", observe_prob)
     try:
-        if np.ndim(observe_prob) == 0:
-            return checks.probability("observe_prob", observe_prob)
         probs = np.array(observe_prob, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidSettingError(
