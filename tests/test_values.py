@@ -144,6 +144,8 @@ def test_no_arms_or_no_features_are_refused(shape):
     [
         pytest.param([[1.0, 2.0], [3.0]], id="ragged"),
         pytest.param([["red", "blue"]], id="words"),
+        pytest.param([["1.0", "2.0"]], id="numbers as words"),
+        pytest.param(np.array([["2020"]], dtype="M8[Y]"), id="dates"),
         pytest.param([[object()]], id="objects"),
         pytest.param([[10**400]], id="an integer beyond all floats"),
         pytest.param(np.array([[1.0 + 2.0j]]), id="complex"),
@@ -520,10 +522,10 @@ def test_a_slate_without_arms_has_no_decision():
         Decision.from_dict(plain(arm=0, scores=[], estimates=[], widths=[]))
 
 
-def test_renamed_changes_the_name_only():
-    renamed = decide().renamed("other")
-    assert renamed.id == "other"
-    assert bits(renamed.renamed("run/7")) == bits(decide())
+def test_retold_changes_name_round_and_epoch_only():
+    retold = decide().retold("other", 9, -1)
+    assert (retold.id, retold.round, retold.epoch) == ("other", 9, -1)
+    assert bits(retold.retold("run/7", 7, 2)) == bits(decide())
 
 
 @pytest.mark.parametrize(

@@ -108,12 +108,22 @@ def _solve_arm(basis, arm, ridge, gram, seen, latent):
     if rank >= _WIDE_RANK:
         _add_rows(basis, arm, seen[:n_seen], gram, latent)
     else:
-        for n in range(n_seen):
+        # Four rows at a time, upper triangle.
+        for n in range(0, n_seen - 3, 4):
+            i, j, k, l = seen[n], seen[n + 1], seen[n + 2], seen[n + 3]
+            for a in range(rank):
+                p, q, r, s = basis[i, a], basis[j, a], basis[k, a], basis[l, a]
+                latent[a] += p * arm[i] + q * arm[j] + r * arm[k] + s * arm[l]
+                for b in range(a, rank):
+                    gram[a, b] += (
+                        p * basis[i, b] + q * basis[j, b] + r * basis[k, b] + s * basis[l, b]
+                    )
+        for n in range(n_seen - n_seen % 4, n_seen):
             j = seen[n]
             for a in range(rank):
                 u = basis[j, a]
                 latent[a] += u * arm[j]
-                for b in range(rank):
+                for b in range(a, rank):
                     gram[a, b] += u * basis[j, b]
     # Cholesky R'R in the upper triangle, row by row (rows are contiguous), with reciprocal pivots
     # on the diagonal; forward substitution goes along, back substitution follows.

@@ -65,7 +65,8 @@ class Slate:
         if mask is None and not isinstance(values, MaskedArray):
             given = _as_table(values)
             table = empty(given.shape)
-            sane = _copy_seen(given, table, LARGEST)
+            if not _copy_seen(given, table, LARGEST):
+                raise _wild_entry(given, np.isnan(given))
         else:
             given = _as_table(np.ma.getdata(values))
             if mask is None:
@@ -73,9 +74,8 @@ class Slate:
             else:
                 hidden = ~_as_mask(mask, given.shape)
             table = np.ascontiguousarray(np.where(hidden, np.nan, given))
-            sane = bool((hidden | (np.abs(given) <= LARGEST)).all())
-        if not sane:
-            raise _wild_entry(given, np.isnan(table))
+            if not (hidden | (np.abs(given) <= LARGEST)).all():
+                raise _wild_entry(given, hidden)
         self._table: FloatArray = table
 
     @classmethod

@@ -3,6 +3,7 @@
 import math
 from dataclasses import FrozenInstanceError
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,10 +153,16 @@ def test_burn_in_must_be_a_whole_number_from_one_on(burn_in):
         EpochSchedule(burn_in=burn_in)
 
 
-@pytest.mark.parametrize("growth", [1, 0.5, -2.0, math.nan, math.inf, "2", None, True])
+@pytest.mark.parametrize("growth", [1, 0.5, -2.0, 1e7, math.nan, math.inf, "2", None, True])
 def test_growth_must_be_a_number_above_one(growth):
-    with pytest.raises(InvalidSettingError, match=r"growth must be in \(1, inf\), got"):
+    with pytest.raises(InvalidSettingError, match=r"growth must be in \(1, 1e\+06\], got"):
         EpochSchedule(burn_in=30, growth=growth)
+
+
+def test_numpy_numbers_become_plain_ones():
+    schedule = EpochSchedule(burn_in=np.int64(30), growth=np.float32(1.5))
+    assert (type(schedule.burn_in), type(schedule.growth)) == (int, float)
+    assert schedule == EpochSchedule(burn_in=30, growth=1.5)
 
 
 def test_a_schedule_cannot_be_changed():

@@ -17,7 +17,7 @@ from halfseen.core.moments import (
     pairwise_covariance,
     smallest_prob,
 )
-from halfseen.errors import InvalidInputError, InvalidSettingError
+from halfseen.errors import HalfseenError, InvalidInputError, InvalidSettingError
 from halfseen.values import Slate
 
 NAN = math.nan
@@ -398,6 +398,28 @@ def test_restored_moments_share_nothing_with_the_state():
     restored.absorb(Slate(whole_arms(2000, 3)))
     restored.absorb(Slate(whole_arms(3, 3)))
     assert frozen_state(moments) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("products", np.zeros((3, 2))),
+        ("products", np.zeros((3, 3), dtype=np.float32)),
+        ("products", None),
+        ("pairs", np.zeros((2, 2))),
+        ("pairs", None),
+        ("waiting", np.zeros((5, 4))),
+        ("waiting", np.zeros((1025, 3))),
+        ("waiting_mask", np.zeros((5, 3))),
+        ("waiting_mask", np.zeros((4, 3), dtype=bool)),
+        ("n_arms", -1),
+        ("n_arms", 2.5),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(name, value):
+    state = absorbed(Slate(whole_arms(5, 3)), count_pairs=True).state() | {name: value}
+    with pytest.raises(HalfseenError):
+        Moments(3, count_pairs=True).restore(state)
 
 
 def test_a_state_is_arrays_numbers_and_none():

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfseen.core.replay import Played, Replay
+from halfseen.errors import ArchiveError
 from halfseen.values import Decision
 
 
@@ -118,6 +119,34 @@ def test_the_state_holds_what_was_played_and_no_spare_room():
         "arms": (19, 3),
         "rewards": (19,),
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("rounds", np.zeros(4)),
+        ("rounds", np.zeros((3, 1), dtype=np.int64)),
+        ("rounds", [1, 2, 3]),
+        ("arms", np.zeros((3, 2))),
+        ("arms", np.zeros((2, 3))),
+        ("arms", np.zeros((3, 3), dtype=np.float32)),
+        ("rewards", np.zeros(4)),
+        ("rewards", None),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(name, column):
+    with pytest.raises(ArchiveError, match="must have shape"):
+        Played(3).restore(played([1, 2, 3]).state() | {name: column})
+
+
+def test_with_room_made_nothing_moves_when_the_next_one_comes():
+    for n_played in (0, 5, 16, 32):
+        kept = played(range(1, n_played + 1))
+        kept.make_room()
+        arms = kept._arms
+        kept.append(decision(n_played + 1), -float(n_played + 1))
+        assert kept._arms is arms
+        assert_holds(kept, range(1, n_played + 2))
 
 
 def test_clear_forgets_all_and_gives_the_memory_back():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halfseen import _kernels
 from halfseen.core.ridge import Ridge
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.values import LARGEST
 
 NAN = math.nan
@@ -277,6 +277,27 @@ def test_a_restored_regression_shares_nothing_with_the_state():
     restored.restore(model.state())
     restored.insert(*samples(1, 10, 4))
     assert bits(model) == before
+
+
+def test_a_copy_goes_its_own_way():
+    model = fitted(*samples(0, 10, 4), ridge=0.5)
+    before, copied = bits(model), model.copied()
+    assert bits(copied) == before
+    assert copied.ridge == 0.5
+    copied.insert(*samples(1, 10, 4))
+    assert bits(model) == before
+    model.insert(*samples(1, 10, 4))
+    assert bits(copied) == bits(model)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize(
+    "value", [np.zeros(3), np.zeros((3, 3)), np.zeros((4, 4), dtype=int), [0.0], None]
+)
+def test_a_state_that_does_not_fit_is_refused(name, value):
+    state = fitted(*samples(0, 10, 4)).state() | {name: value}
+    with pytest.raises(ArchiveError, match="must have shape"):
+        Ridge(4, ridge=1.0).restore(state)
 
 
 # -- a million updates -----------------------------------------------------------------------------

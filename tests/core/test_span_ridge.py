@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halfseen.core.ridge import Ridge
 from halfseen.core.span_ridge import SpanRidge
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.values import LARGEST
 
 NAN = math.nan
@@ -235,3 +235,20 @@ def test_a_restored_regression_shares_nothing_with_the_state(n_samples):
     restored.restore(span.state())
     teach((restored,), points, rewards)
     assert (span.score(points, 1.0)[1].tobytes(), span.log_det) == before
+
+
+@pytest.mark.parametrize(
+    ("dim", "directions"),
+    [
+        pytest.param(128, np.zeros((2, 128)), id="fewer than the inner regression has"),
+        pytest.param(128, np.zeros((33, 128)), id="more than there is room for"),
+        pytest.param(128, np.zeros((3, 127)), id="of another dimension"),
+        pytest.param(128, None, id="none for an inner regression in the span"),
+        pytest.param(100, np.zeros((3, 100)), id="some where there is only the plain form"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(dim, directions):
+    span = SpanRidge(128, ridge=1.0)
+    teach((span,), *random_points(0, 3, 128))
+    with pytest.raises(ArchiveError):
+        SpanRidge(dim, ridge=1.0).restore(span.state() | {"directions": directions})

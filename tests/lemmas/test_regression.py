@@ -472,7 +472,7 @@ def test_the_worst_signs_for_the_features_of_the_run_stay_within_the_contraction
 
 
 def test_no_round_of_the_run_loses_more_than_the_instant_bounds(run):
-    trivial = 2 * run.problem.theta_bound * run.problem.arm_bound
+    trivial, largest_share = 2 * run.problem.theta_bound * run.problem.arm_bound, 0.0
     for epoch in run.epochs:
         widths = epoch.of_chosen(epoch.widths)
         surrogate_losses = epoch.surrogate.max(axis=1) - epoch.of_chosen(epoch.surrogate)
@@ -492,6 +492,8 @@ def test_no_round_of_the_run_loses_more_than_the_instant_bounds(run):
         all_losses = epoch.means.max(axis=1, keepdims=True) - epoch.means
         all_bounds = 2 * epoch.radii[:, None] * epoch.widths + 2 * epoch.bias
         assert np.mean(all_losses > all_bounds) > 0.1
+        largest_share = max(largest_share, (epoch.losses / bounds).max())
+    assert largest_share > 0.5  # the worst round comes within a factor of 2
 
 
 def expanded_bound(epoch):

@@ -264,7 +264,8 @@ def test_masks_see_the_true_basis_as_badly_as_allowed_no_more_often(dim, rank, l
     masks = np.random.default_rng(5).random((2000, dim)) < observe_prob
     smallest = smallest_eigenvalues(spread_basis(dim, rank), masks)
     below = np.count_nonzero(smallest < theory.gram_floor_true(observe_prob))
-    assert 0 < below <= at_most(2000, level)
+    assert below <= at_most(2000, level)
+    assert level / 100 < below / 2000 < level / 4  # Chernoff's bound is loose by that much
     assert np.count_nonzero(smallest < observe_prob) > at_most(2000, level)
 
 
@@ -385,5 +386,9 @@ def test_after_the_burn_in_of_the_theory_every_bound_of_the_representation_holds
     assert np.all(smallest_eigenvalues(estimated, slate.mask) >= theory.gram_floor_estimated(0.9))
     made = representation_errors(estimated, world.theta, arms, slate)
     bounds = representation_bounds(error, 0.9, problem.arm_bound, problem.theta_bound)
-    assert np.all(np.array(made) <= bounds)
+    shares = np.array(made) / bounds
+    assert np.all(shares <= 1)
     assert bounds[2] <= 2 * problem.arm_bound
+    # With ε loose by 170, imputation and surrogate errors are hundreds of times below their bounds.
+    assert 1 / 1000 < shares[0] < 1 / 500
+    assert 1 / 4000 < shares[1] < 1 / 1500

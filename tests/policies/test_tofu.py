@@ -88,18 +88,21 @@ def corrected_covariance_by_hand(tables, observe_prob):
     )
 
 
-def test_the_epoch_log_says_what_an_epoch_knew_and_chose():
+@pytest.mark.parametrize("horizon", [64, None])
+def test_the_epoch_log_says_what_an_epoch_knew_and_chose(horizon):
+    """Without a horizon log(2dT/δ) becomes log(2d·t(t+1)/δ), t the rounds before the epoch."""
     rounds = offers(60)
     rule = PracticalThreshold(constant=0.3, scale=1.0, cap=4)
-    policy = after(60, rounds, rank=rule, horizon=64, replay="full")
+    policy = after(60, rounds, rank=rule, horizon=horizon, replay="full")
     assert [record.epoch for record in policy.epoch_log] == [0, 1, 2, 3]
     for record in policy.epoch_log:
         before = [table for table, _ in rounds[: record.round - 1]]
-        covariance = corrected_covariance_by_hand(before, 0.7)
-        spectrum = np.linalg.eigvalsh(covariance)[::-1]
-        failure_prob = 0.05 / (2 * (6 + 2))
-        threshold = 0.3 / 0.7 * math.sqrt(math.log(2 * 6 * 64 / failure_prob) / record.n_arms)
-        assert record.failure_prob == failure_prob
+        spectrum = np.linalg.eigvalsh(corrected_covariance_by_hand(before, 0.7))[::-1]
+        n_epochs = (record.epoch + 1) * (record.epoch + 2) if horizon is None else 6 + 2
+        n_events = (record.round - 1) * record.round if horizon is None else 64
+        log_term = math.log(2 * 6 * n_events / (0.05 / (2 * n_epochs)))
+        threshold = 0.3 / 0.7 * math.sqrt(log_term / record.n_arms)
+        assert record.failure_prob == pytest.approx(0.05 / (2 * n_epochs), rel=1e-14)
         assert record.threshold == pytest.approx(threshold, rel=1e-12)
         assert record.eigenvalues == pytest.approx(spectrum[: len(record.eigenvalues)], abs=1e-12)
         assert record.rank == min(4, max(1, np.count_nonzero(spectrum >= threshold)))
