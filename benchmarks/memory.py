@@ -12,9 +12,9 @@ class Case(NamedTuple):
 
 
 MEMORY_CASES = {
-    "T = 4000, K = 8": Case(4000, 8),
-    "10 T": Case(40000, 8),
-    "10 K": Case(4000, 80),
+    "T = 400, K = 8": Case(400, 8),
+    "10 T": Case(4000, 8),
+    "10 K": Case(400, 80),
 }
 
 _CHILD = """

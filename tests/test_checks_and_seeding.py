@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfseen import checks, errors
-from halfseen.errors import InvalidSettingError, UnidentifiableError
+from halfseen.errors import InvalidSettingError, Unidentifiable
 from halfseen.seeding import stream
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1], np.ones(1), Decimal(1), math.nan]
@@ -129,7 +129,7 @@ def test_the_error_tree_is_the_one_drawn_in_its_docstring():
         errors.InvalidSlateError: (errors.InvalidInputError,),
         errors.InvalidRewardError: (errors.InvalidInputError,),
         errors.UnknownDecisionError: (errors.HalfseenError, LookupError),
-        errors.UnidentifiableError: (errors.HalfseenError,),
+        errors.Unidentifiable: (errors.HalfseenError,),
         errors.HorizonReachedError: (errors.HalfseenError,),
         errors.ArchiveError: (errors.HalfseenError,),
     }
@@ -145,7 +145,7 @@ def test_the_error_tree_is_the_one_drawn_in_its_docstring():
 
 @pytest.mark.parametrize(("n_seen", "words"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries")])
 def test_an_unidentifiable_arm_is_named_with_the_remedy(n_seen, words):
-    error = UnidentifiableError(arm=2, n_seen=n_seen, rank=3)
+    error = Unidentifiable(arm=2, n_seen=n_seen, rank=3)
     assert (error.arm, error.n_seen, error.rank) == (2, n_seen, 3)
     assert str(error).startswith(f"arm 2 shows {words}, which do not determine 3 latent")
     assert "impute_ridge > 0 or lower the rank" in str(error)
@@ -154,7 +154,7 @@ def test_an_unidentifiable_arm_is_named_with_the_remedy(n_seen, words):
 @pytest.mark.parametrize(
     "error",
     [
-        UnidentifiableError(arm=2, n_seen=1, rank=3),
+        Unidentifiable(arm=2, n_seen=1, rank=3),
         InvalidSettingError("p must be in (0, 1], got 2"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The yardstick of the benchmarks is the same algorithm, so that comparing times means something."""
+"""The yardstick of the benchmarks is the same algorithm, so that comparing times makes sense."""
 
 import pytest
 from benchmarks.speed import SIZES, rounds_of, time_ours, time_yardstick

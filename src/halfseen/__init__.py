@@ -15,7 +15,7 @@ _HOME = {
     "InvalidRewardError": "errors",
     "InvalidSettingError": "errors",
     "InvalidSlateError": "errors",
-    "UnidentifiableError": "errors",
+    "Unidentifiable": "errors",
     "UnknownDecisionError": "errors",
     "Decision": "values",
     "Slate": "values",
@@ -52,7 +52,7 @@ __all__ = [
     "Replay",
     "Slate",
     "TofuPov",
-    "UnidentifiableError",
+    "Unidentifiable",
     "Uniform",
     "UnknownDecisionError",
     "load",
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         InvalidRewardError,
         InvalidSettingError,
         InvalidSlateError,
-        UnidentifiableError,
+        Unidentifiable,
         UnknownDecisionError,
     )
     from halfseen.policies.ambient import AmbientOful

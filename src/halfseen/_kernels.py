@@ -110,13 +110,13 @@ def _solve_arm(basis, arm, ridge, gram, seen, latent):
     else:
         # Four rows at a time, upper triangle.
         for n in range(0, n_seen - 3, 4):
-            i, j, k, l = seen[n], seen[n + 1], seen[n + 2], seen[n + 3]
+            h, i, j, k = seen[n], seen[n + 1], seen[n + 2], seen[n + 3]
             for a in range(rank):
-                p, q, r, s = basis[i, a], basis[j, a], basis[k, a], basis[l, a]
-                latent[a] += p * arm[i] + q * arm[j] + r * arm[k] + s * arm[l]
+                p, q, r, s = basis[h, a], basis[i, a], basis[j, a], basis[k, a]
+                latent[a] += p * arm[h] + q * arm[i] + r * arm[j] + s * arm[k]
                 for b in range(a, rank):
                     gram[a, b] += (
-                        p * basis[i, b] + q * basis[j, b] + r * basis[k, b] + s * basis[l, b]
+                        p * basis[h, b] + q * basis[i, b] + r * basis[j, b] + s * basis[k, b]
                     )
         for n in range(n_seen - n_seen % 4, n_seen):
             j = seen[n]

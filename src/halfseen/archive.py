@@ -32,10 +32,20 @@ def write(path: str | os.PathLike[str], tree: dict[str, Any]) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+            os.chmod(file.name, _mode_of(target))
             os.replace(file.name, target)
         except BaseException:
             os.unlink(file.name)
             raise
+
+
+def _mode_of(target: Path) -> int:
+    """Return the mode of the file that is replaced, or what a new file would have."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@
     │   ├── InvalidSlateError                  offered options
     │   └── InvalidRewardError                 a reward
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
-    ├── UnidentifiableError                    seen entries do not determine an arm
+    ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    more rounds than the horizon promised
     └── ArchiveError                           a saved policy that cannot be read
 
@@ -40,7 +40,7 @@ class UnknownDecisionError(HalfseenError, LookupError):
     """A decision that this policy did not make, has already learned, or no longer keeps open."""
 
 
-class UnidentifiableError(HalfseenError):
+class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of the program)
     """The seen entries of an arm do not determine its latent coordinates.
 
     Attributes
@@ -66,8 +66,8 @@ class UnidentifiableError(HalfseenError):
         return _unidentifiable, (self.arm, self.n_seen, self.rank)
 
 
-def _unidentifiable(arm: int, n_seen: int, rank: int) -> UnidentifiableError:
-    return UnidentifiableError(arm=arm, n_seen=n_seen, rank=rank)
+def _unidentifiable(arm: int, n_seen: int, rank: int) -> Unidentifiable:
+    return Unidentifiable(arm=arm, n_seen=n_seen, rank=rank)
 
 
 class HorizonReachedError(HalfseenError):

@@ -161,6 +161,8 @@ def _as_table(values: Any) -> FloatArray:
         raw = np.asarray(values)
         if raw.dtype.kind not in "biufO":
             raise TypeError(f"entries are of type {raw.dtype}")
+        if raw.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in raw.flat):
+            raise TypeError("some entries are texts")
         table = raw.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidSlateError(

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from halfseen.core.latent import coordinates, fill, identified_coordinates
-from halfseen.errors import InvalidInputError, UnidentifiableError
+from halfseen.errors import InvalidInputError, Unidentifiable
 from halfseen.values import LARGEST, Slate
 
 NAN = math.nan
@@ -173,7 +173,7 @@ def test_too_few_seen_entries_do_not_identify_an_arm(rank):
         values = rng.normal(size=(4, 40))
         values[2, rng.permutation(40)[n_seen:]] = NAN
         for function in (coordinates, fill):
-            with pytest.raises(UnidentifiableError) as refusal:
+            with pytest.raises(Unidentifiable) as refusal:
                 function(basis, Slate(values))
             error = refusal.value
             assert (error.arm, error.n_seen, error.rank) == (2, n_seen, rank)
@@ -185,18 +185,18 @@ def test_enough_seen_entries_with_dependent_rows_do_not_identify_an_arm(rank):
     basis = with_dependent_rows(rng, 40, rank)
     values = rng.normal(size=(3, 40))
     values[1, rank:] = NAN
-    with pytest.raises(UnidentifiableError) as refusal:
+    with pytest.raises(Unidentifiable) as refusal:
         coordinates(basis, Slate(values))
     assert (refusal.value.arm, refusal.value.n_seen, refusal.value.rank) == (1, rank, rank)
 
 
 def test_a_zero_row_of_the_basis_identifies_nothing():
-    with pytest.raises(UnidentifiableError, match="arm 0 shows 1 entry"):
+    with pytest.raises(Unidentifiable, match="arm 0 shows 1 entry"):
         coordinates(np.array([[0.0], [1.0]]), Slate([[1.0, NAN]]))
 
 
 def test_the_first_arm_that_is_not_identified_is_named():
-    with pytest.raises(UnidentifiableError) as refusal:
+    with pytest.raises(Unidentifiable) as refusal:
         coordinates(np.eye(3)[:, :2], Slate([[1.0, 2.0, 3.0], [NAN, 1.0, 1.0], [NAN, NAN, NAN]]))
     assert (refusal.value.arm, refusal.value.n_seen) == (1, 2)
 

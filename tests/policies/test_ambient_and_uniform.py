@@ -35,6 +35,13 @@ def test_in_ambient_oful_a_hidden_entry_counts_as_zero():
     assert np.array_equal(seen.choose(options).scores, hidden.choose(options).scores)
 
 
+@pytest.mark.parametrize("dim", [6, 150])
+def test_the_radius_scale_of_ambient_oful_scales_its_widths(dim):
+    options = np.random.default_rng(0).standard_normal((4, dim))
+    plain, scaled = (AmbientOful(dim=dim, radius_scale=s).choose(options) for s in (1.0, 0.25))
+    assert scaled.widths == pytest.approx(0.25 * plain.widths, rel=1e-14)
+
+
 def test_ambient_oful_in_few_and_in_many_dimensions_is_the_same_policy():
     """From 128 dimensions on another regression is inside; features that are never seen decide."""
     random = np.random.default_rng(0)

@@ -86,6 +86,7 @@ CASES = {
             **WITHOUT_RANK,
             arm_bound=4.0,
             last_eigenvalue=0.5,
+            impute_ridge=1e-3,
         ),
         keeps_played=False,
     ),
@@ -317,6 +318,20 @@ def test_another_seed_is_another_trace(name):
     case = CASES[name]
     first, second = (walk(case.make(seed=seed), case.offers(60)) for seed in (1, 2))
     assert [decision.arm for decision in first] != [decision.arm for decision in second]
+
+
+@over(CASES)
+@pytest.mark.parametrize("scale", [1e-100, 1e99], ids=["tiny", "huge"])
+def test_scores_stay_finite_at_the_limits_of_what_is_allowed(case, scale):
+    """Entries and rewards of up to 1e100, now and then, among ordinary ones."""
+    policy = case.make()
+    for table, rewards in few_arms(40, dim=case.dim):
+        factor = scale if policy.round % 3 == 1 else 1.0
+        decision = policy.choose(np.clip(factor * table, -1e100, 1e100))
+        assert np.isfinite([decision.scores, decision.estimates, decision.widths]).all()
+        policy.learn(decision, np.clip(factor * rewards[decision.arm], -1e100, 1e100))
+    assert Decision.from_json(decision.to_json()) == decision
+    assert state_bytes(copy_of(policy)) == state_bytes(policy)
 
 
 # Rewards

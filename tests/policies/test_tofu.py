@@ -17,7 +17,7 @@ from halfseen import (
     PracticalThreshold,
     Slate,
     TofuPov,
-    UnidentifiableError,
+    Unidentifiable,
     load,
 )
 from halfseen.core.ridge import Ridge
@@ -371,7 +371,7 @@ def one_entry_seen(n_arms=3):
 def test_without_ridge_an_unidentified_arm_is_refused_and_changes_nothing(n_rounds, form):
     policy = after(n_rounds, impute_ridge=0.0)
     before = state_bytes(policy)
-    with pytest.raises(UnidentifiableError, match="arm 1 shows 1 entry") as caught:
+    with pytest.raises(Unidentifiable, match="arm 1 shows 1 entry") as caught:
         policy.choose(form(one_entry_seen()))
     assert (caught.value.arm, caught.value.n_seen, caught.value.rank) == (1, 1, 2)
     assert state_bytes(policy) == before

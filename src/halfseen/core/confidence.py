@@ -4,6 +4,11 @@ import math
 from math import sqrt
 from typing import NamedTuple
 
+from halfseen import checks
+
+LARGEST_SCALE = 1e30
+"""Largest S, R and radius scale: products with values up to 1e100 stay finite."""
+
 
 class Radius(NamedTuple):
     """β of the paper as a sum of three.
@@ -69,7 +74,7 @@ class Confidence:
         self._regularization = radius_scale * math.sqrt(ridge) * theta_bound
         self._noise = radius_scale * noise_scale
         self._bias = radius_scale * misspecification
-        self._log_failure = math.log(failure_prob)
+        self._log_failure = math.log(checks.failure_prob("failure_prob", failure_prob))
 
     def total(self, log_det: float, n_samples: int) -> float:
         """Return β; `radius` explains it."""

@@ -1,10 +1,12 @@
 """When epochs start, and how the failure probability is shared among them."""
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from halfseen import checks
+from halfseen.core.theory import n_epochs_bound
 
 LARGEST_GROWTH = 1e6
 
@@ -79,9 +81,7 @@ class EpochSchedule:
         """
         if horizon is None:
             return total / (2.0 * (epoch + 1) * (epoch + 2))
-        if self.growth == 2.0:
-            return total / (2.0 * (math.ceil(math.log2(horizon)) + 2))
-        return total / (2.0 * max(1, len(self.starts(horizon))))
+        return total / (2.0 * _n_epochs(self, checks.integer("horizon", horizon, 1)))
 
     def _until(self, horizon: int) -> Iterator[tuple[int, int]]:
         start = self.burn_in + 1
@@ -89,3 +89,10 @@ class EpochSchedule:
             stop = self.next_start(start)
             yield start, stop
             start = stop
+
+
+@functools.lru_cache(maxsize=64)  # a growth close to 1 has many epochs, each of which asks
+def _n_epochs(schedule: EpochSchedule, horizon: int) -> int:
+    if schedule.growth == 2.0:
+        return n_epochs_bound(horizon)
+    return max(1, len(schedule.starts(horizon)))

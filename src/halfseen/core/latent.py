@@ -1,10 +1,30 @@
 """Latent coordinates of half-seen arms in a frozen basis."""
 
+from typing import Any
+
 import numpy as np
 
-from halfseen import _kernels
-from halfseen.errors import UnidentifiableError
-from halfseen.values import BoolArray, FloatArray, Slate
+from halfseen import _kernels, checks
+from halfseen.errors import InvalidSettingError, Unidentifiable
+from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
+
+SMALLEST_IMPUTE_RIDGE = 1e-10
+"""Below, rounding would decide where seen entries do not."""
+
+
+def checked_impute_ridge(value: Any) -> float:
+    """Return ρ if it is 0 or large enough to mean something.
+
+    >>> checked_impute_ridge(1e-20)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: impute_ridge must be 0 or at least 1e-10, got 1e-20
+    """
+    ridge = checks.real("impute_ridge", value, 0.0, LARGEST)
+    if 0.0 < ridge < SMALLEST_IMPUTE_RIDGE:
+        raise InvalidSettingError(
+            f"impute_ridge must be 0 or at least {SMALLEST_IMPUTE_RIDGE:g}, got {value!r}"
+        )
+    return ridge
 
 
 def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
@@ -19,7 +39,7 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
         Orthonormal columns.
     slate : Slate
     ridge : float
-        ρ ≥ 0. The paper has 0.
+        ρ: 0, as in the paper, or at least 1e-10.
 
     Returns
     -------
@@ -27,7 +47,7 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
 
     Raises
     ------
-    UnidentifiableError
+    Unidentifiable
         The seen entries of an arm do not determine its coordinates (ρ = 0 only).
 
     Examples
@@ -36,7 +56,7 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
     >>> coordinates(basis, Slate([[3.0, float("nan")]])).tolist()
     [[5.0]]
     """
-    slate = Slate.of(slate, basis.shape[0])
+    slate, ridge = Slate.of(slate, basis.shape[0]), checked_impute_ridge(ridge)
     latent, identified = identified_coordinates(basis, slate._table, ridge)
     if not identified.all():
         raise unidentifiable(slate, int(identified.argmin()), basis.shape[1])
@@ -63,13 +83,14 @@ def identified_coordinates(
     """
     latent = np.empty((len(table), basis.shape[1]))
     identified = np.empty(len(table), dtype=np.bool_)
-    _kernels.coordinates(np.ascontiguousarray(basis), table, ridge, latent, identified)
+    basis = np.ascontiguousarray(basis, dtype=np.float64)
+    _kernels.coordinates(basis, table, ridge, latent, identified)
     return latent, identified
 
 
-def unidentifiable(slate: Slate, arm: int, rank: int) -> UnidentifiableError:
+def unidentifiable(slate: Slate, arm: int, rank: int) -> Unidentifiable:
     """Return the error that says why `arm` has no coordinates."""
-    return UnidentifiableError(arm=arm, n_seen=int(np.count_nonzero(slate.mask[arm])), rank=rank)
+    return Unidentifiable(arm=arm, n_seen=int(np.count_nonzero(slate.mask[arm])), rank=rank)
 
 
 def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
@@ -88,7 +109,7 @@ def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
 
     Raises
     ------
-    UnidentifiableError
+    Unidentifiable
         As `coordinates`.
 
     Examples
@@ -101,5 +122,6 @@ def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
     -----
     Paper: eq:imputation_operator
     """
+    slate = Slate.of(slate, basis.shape[0])
     latent = coordinates(basis, slate, ridge) / (1.0 + ridge)
     return np.where(slate.mask, slate.values, latent @ basis.T)

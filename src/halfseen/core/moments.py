@@ -137,7 +137,7 @@ class Moments:
 
     def covariance(self, observe_prob: ObserveProb) -> FloatArray:
         """Return the corrected covariance, shape (dim, dim); symmetric, not always positive."""
-        return covariance_of(self.sums(), self.n_arms, observe_prob)
+        return covariance_of(self.sums(), self.n_arms, observe_prob)[0]
 
     def state(self) -> dict[str, Any]:
         """Return everything that tells these moments from fresh ones, as arrays and numbers."""
@@ -246,21 +246,26 @@ def pairwise_covariance(
     return covariance, int(np.count_nonzero(np.triu(~seen)))
 
 
-def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> FloatArray:
-    """Return the corrected covariance of the sums of some arms, whatever is known of p."""
+def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> tuple[FloatArray, int]:
+    """Return the corrected covariance of the sums of some arms, whatever is known of p.
+
+    The second value counts the entries (j ≤ k) that are 0 because they were never seen together,
+    where p is unknown.
+    """
     products, pairs = sums
     if observe_prob is not None:
-        return corrected_covariance(products, n_arms, observe_prob)
+        return corrected_covariance(products, n_arms, observe_prob), 0
     if pairs is None:
         raise InvalidSettingError("observe_prob=None needs Moments(count_pairs=True)")
-    return pairwise_covariance(products, pairs)[0]
+    return pairwise_covariance(products, pairs)
 
 
 def smallest_prob(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> float:
     """Return the one p of a formula that knows only one: the smallest of all features.
 
     Where it is unknown, it is the smallest share of arms that showed a feature, features never
-    seen aside; 1 before anything was seen.
+    seen aside; 1 before anything was seen. Formulas that go on to p² for a pair are then right for
+    features that are hidden independently, and too optimistic where they are hidden in blocks.
     """
     if isinstance(observe_prob, float):
         return observe_prob

@@ -7,7 +7,7 @@ basis to freeze. Rank 0 is legal: then the burn-in policy plays that epoch.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from halfseen import checks
 from halfseen.core import theory
@@ -83,6 +83,17 @@ class RankRule(ABC):
         return {"rule": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
 
 
+Rule = TypeVar("Rule", bound=type[RankRule])
+
+_RULES: dict[str, type[RankRule]] = {}
+
+
+def register_rule(rule: Rule) -> Rule:
+    """Make a rule, a frozen dataclass, known by the name of its class (a decorator)."""
+    _RULES[rule.__name__] = rule
+    return rule
+
+
 def _store(rule: RankRule, **plain: float) -> None:
     """Keep checked values as plain numbers, so that every rule can be written as JSON."""
     for name, value in plain.items():
@@ -94,6 +105,7 @@ def _store_failure_prob(rule: RankRule, value: float | None) -> None:
         _store(rule, failure_prob=checks.failure_prob("failure_prob", value))
 
 
+@register_rule
 @dataclass(frozen=True, slots=True)
 class FixedRank(RankRule):
     """Keep the same number of directions in every epoch, the paper's known m.
@@ -150,6 +162,7 @@ class ThresholdRule(RankRule):
         return Selection(vectors, values, threshold)
 
 
+@register_rule
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperThreshold(ThresholdRule):
     """The paper's rule: keep what clears 2ρ, twice the bound on the covariance error.
@@ -186,6 +199,7 @@ class PaperThreshold(ThresholdRule):
         )
 
 
+@register_rule
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PracticalThreshold(ThresholdRule):
     """The published practical rule: (constant · scale / p) · sqrt(log(2dT/δ) / n).
@@ -226,6 +240,7 @@ class PracticalThreshold(ThresholdRule):
         return self.multiplier * self.constant * self.scale / known.observe_prob * root
 
 
+@register_rule
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantThreshold(ThresholdRule):
     """A threshold set by hand that does not shrink (published rank study)."""
@@ -243,12 +258,6 @@ class ConstantThreshold(ThresholdRule):
         return self.value
 
 
-_RULES = {
-    rule.__name__: rule
-    for rule in (FixedRank, PaperThreshold, PracticalThreshold, ConstantThreshold)
-}
-
-
 def as_rule(rank: Any) -> RankRule:
     """Return a rule: itself, a number as a fixed rank, or what `to_dict` returned.
 
@@ -258,6 +267,11 @@ def as_rule(rank: Any) -> RankRule:
     ConstantThreshold(value=0.1, floor=1, cap=8)
     """
     if isinstance(rank, RankRule):
+        if _RULES.get(type(rank).__name__) is not type(rank):
+            raise InvalidSettingError(
+                f"rank rule {type(rank).__name__} must be a dataclass with @register_rule, so that "
+                "a policy that uses it can be saved"
+            )
         return rank
     if isinstance(rank, dict):
         fields = dict(rank)

@@ -7,7 +7,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from halfseen import _kernels, archive, checks
-from halfseen.values import FloatArray
+from halfseen.errors import InvalidInputError
+from halfseen.values import LARGEST, FloatArray
+
+SMALLEST_RIDGE = 1e-50
+"""Widths of points up to `LARGEST` stay finite."""
 
 
 class Ridge:
@@ -17,7 +21,7 @@ class Ridge:
     them, the triangular factor R with R'R = V and the whitened response R'⁻¹Σzr, follows each
     sample by Givens rotations. Unlike an inverse kept by rank-one updates, which for λ = 1e-8 has
     entries of 1e8 whose rounding drowns widths of 1e-3, rotations do not cancel: after a million
-    updates widths agree with a fresh factorisation to 1e-9.
+    updates widths agree with a fresh factorisation to 2e-12.
 
     An entry of a point that is NaN counts as zero: zero-filling is done where points are read.
 
@@ -25,7 +29,7 @@ class Ridge:
     ----------
     dim : int
     ridge : float
-        λ > 0.
+        λ, at least 1e-50.
 
     Attributes
     ----------
@@ -48,7 +52,7 @@ class Ridge:
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
-        self.ridge = checks.real("ridge", ridge, 0.0, low_open=True)
+        self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
         self.n_samples = 0
         self.log_det = 0.0
         self._gram = _scaled_identity(dim, self.ridge)
@@ -70,14 +74,43 @@ class Ridge:
 
     def update(self, point: FloatArray, reward: float) -> None:
         """Add one sample; `point` has shape (dim,)."""
-        self.grown(
-            _kernels.update(self._gram, self.response, self.factor, self.white, point, reward)
+        point = _fitting(point, (self.dim,))
+        self.log_det += _kernels.update(
+            self._gram, self.response, self.factor, self.white, point, reward
         )
+        self.n_samples += 1
 
-    def grown(self, log_det_growth: float, n_samples: int = 1) -> None:
-        """Take note that a compiled loop has added samples to the arrays."""
-        self.log_det += log_det_growth
-        self.n_samples += n_samples
+    def learn_arm(
+        self, basis: FloatArray, arm: FloatArray, impute_ridge: float, reward: float
+    ) -> bool:
+        """Add a half-seen arm in the coordinates of `basis`, in one compiled call.
+
+        Parameters
+        ----------
+        basis : ndarray, shape (n_features, dim)
+        arm : ndarray, shape (n_features,)
+            NaN where hidden. Not checked: it comes from a decision.
+
+        Returns
+        -------
+        learned : bool
+            False, and nothing changed, if its seen entries do not identify it.
+        """
+        growth = _kernels.learn_arm(
+            basis,
+            arm,
+            impute_ridge,
+            self._gram,
+            self.response,
+            self.factor,
+            self.white,
+            reward,
+        )
+        if growth < 0.0:
+            return False
+        self.log_det += growth
+        self.n_samples += 1
+        return True
 
     def copied(self) -> "Ridge":
         """Return an independent copy."""
@@ -90,7 +123,7 @@ class Ridge:
         wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
         wider._gram[:n, :n], wider.response[:n] = self._gram, self.response
         wider.factor[:n, :n], wider.white[:n] = self.factor, self.white
-        wider.grown(self.log_det, self.n_samples)
+        wider.log_det, wider.n_samples = self.log_det, self.n_samples
         return wider
 
     def insert(self, points: FloatArray, rewards: FloatArray) -> None:
@@ -98,24 +131,21 @@ class Ridge:
 
         The same arithmetic as one `update` per sample, so the result is the same bit by bit.
         """
-        growth = _kernels.insert(
-            self._gram,
-            self.response,
-            self.factor,
-            self.white,
-            np.ascontiguousarray(points),
-            np.ascontiguousarray(rewards),
+        points = _fitting(points, (len(points), self.dim))
+        rewards = _fitting(rewards, (len(points),))
+        self.log_det += _kernels.insert(
+            self._gram, self.response, self.factor, self.white, points, rewards
         )
-        self.grown(growth, len(points))
+        self.n_samples += len(points)
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
-        parts = np.empty((3, len(points)))
-        _kernels.score(self.factor, self.white, np.ascontiguousarray(points), 1.0, parts)
+        _, parts = self.score(points, 1.0)
         return parts[1], parts[2]
 
     def score(self, points: FloatArray, radius: float) -> tuple[int, FloatArray]:
         """Return the optimistic point and all scores with their parts, shape (3, n)."""
+        points = _fitting(points, (len(points), self.dim))
         parts = np.empty((3, len(points)))
         return _kernels.score(self.factor, self.white, points, radius, parts), parts
 
@@ -139,6 +169,14 @@ class Ridge:
         self.response = archive.array(state, "response", vector)
         self.factor = archive.array(state, "factor", square)
         self.white = archive.array(state, "white", vector)
+
+
+def _fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return values as compiled loops need them, which do not look at shapes."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise InvalidInputError(f"expected an array of shape {shape}, got {array.shape}")
+    return array
 
 
 def _scaled_identity(dim: int, scale: float) -> FloatArray:

@@ -165,4 +165,5 @@ def incoherence(basis: FloatArray) -> float:
     Paper: def:incoherence
     """
     dim, rank = basis.shape
+    checks.integer("rank", rank, 1, dim)
     return float(np.sqrt(dim / rank) * np.linalg.norm(basis, axis=1).max())

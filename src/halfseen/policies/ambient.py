@@ -3,7 +3,7 @@
 from typing import Any
 
 from halfseen import checks
-from halfseen.core.confidence import Confidence
+from halfseen.core.confidence import LARGEST_SCALE, Confidence
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import register
@@ -50,9 +50,9 @@ class AmbientOful(Policy):
     ) -> None:
         super().__init__(dim=dim, max_open=max_open)
         self.failure_prob = checks.failure_prob("failure_prob", failure_prob)
-        self.theta_bound = checks.real("theta_bound", theta_bound, 0.0)
-        self.noise_scale = checks.real("noise_scale", noise_scale, 0.0)
-        self.radius_scale = checks.real("radius_scale", radius_scale, 0.0)
+        self.theta_bound = checks.real("theta_bound", theta_bound, 0.0, LARGEST_SCALE)
+        self.noise_scale = checks.real("noise_scale", noise_scale, 0.0, LARGEST_SCALE)
+        self.radius_scale = checks.real("radius_scale", radius_scale, 0.0, LARGEST_SCALE)
         self._model = SpanRidge(self.dim, ridge=ridge)
         self._confidence = Confidence(
             ridge=self._model.ridge,

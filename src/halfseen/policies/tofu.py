@@ -40,7 +40,8 @@ class TofuPov(Policy):
     burn_in : int or "theory"
         Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.
     burn_in_policy : "zero-filled", "uniform" or Policy
-        Who plays the burn-in, and epochs of rank 0. It learns from its own decisions.
+        Who plays the burn-in, and epochs of rank 0. It learns from its own decisions, and must not
+        have a horizon that ends before this policy's.
     ridge, failure_prob, theta_bound, noise_scale : float
         λ, δ, S, R. A reward in [0, 1] has R = 0.5.
     arm_bound, top_eigenvalue, last_eigenvalue : float
@@ -51,7 +52,7 @@ class TofuPov(Policy):
         Misspecification bonus in the radius: 0 is off, 1 is the paper's. Needs `last_eigenvalue`.
     impute_ridge : float
         ρ ≥ 0 of the imputation. With 0, as in the paper, a slate with an arm that its seen entries
-        do not identify raises `UnidentifiableError`.
+        do not identify raises `Unidentifiable`.
     replay : "none", "burn-in-once", "burn-in" or "full"
         Which earlier rewards an epoch starts from (`Replay`).
     growth : float
@@ -174,6 +175,8 @@ class TofuPov(Policy):
     @classmethod
     def rank_adaptive(cls, *, max_rank: int | None = None, **settings: Any) -> "TofuPov":
         """RA-TOFU of the paper's figures: `practical` with the published spectral threshold."""
+        if max_rank is not None and "rank" in settings:
+            raise InvalidSettingError("give a rank rule or max_rank, not both")
         return cls.practical(**({"rank": PracticalThreshold(cap=max_rank)} | settings))
 
     @classmethod
@@ -200,7 +203,7 @@ class TofuPov(Policy):
         return self._settings.schedule
 
     def settings(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain JSON types."""
+        """Return arguments that rebuild the policy, as plain JSON types."""
         burner = self._burner
         return self._settings.to_dict() | {
             "burn_in_policy": {"policy": type(burner).__name__, "settings": burner.settings()},
@@ -219,7 +222,7 @@ class TofuPov(Policy):
         ------
         InvalidSlateError
             The options are not a slate with `dim` features.
-        UnidentifiableError
+        Unidentifiable
             `impute_ridge` is 0 and an arm's seen entries do not determine its coordinates.
         HorizonReachedError
             All rounds of the horizon are played.
@@ -333,15 +336,22 @@ class TofuPov(Policy):
         return replay is not Replay.NONE
 
     def _absorb(self, slate: Slate) -> None:
-        self._moments.absorb(slate)
+        sums = self._moments.prepare(slate)
+        self._burner.absorb(slate)
+        self._moments.commit(slate, sums)
 
     def _make_burner(self, burn_in_policy: Any, seed: int) -> Policy:
-        if isinstance(burn_in_policy, dict):
+        if isinstance(burn_in_policy, dict) and {"policy", "settings"} <= burn_in_policy.keys():
             return registered(burn_in_policy["policy"])(**burn_in_policy["settings"])
         if isinstance(burn_in_policy, Policy):
             if burn_in_policy.dim != self.dim:
                 raise InvalidSettingError(
                     f"burn_in_policy must have dim {self.dim}, got {burn_in_policy.dim}"
+                )
+            if burn_in_policy.max_open < self.max_open:
+                raise InvalidSettingError(
+                    f"burn_in_policy must keep at least max_open = {self.max_open} decisions open, "
+                    f"got {burn_in_policy.max_open}"
                 )
             return burn_in_policy
         if burn_in_policy == "uniform":

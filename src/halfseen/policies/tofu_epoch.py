@@ -33,6 +33,9 @@ class EpochRecord:
         Top of the spectrum of the corrected covariance, descending.
     threshold : float or None
         What an eigenvalue had to reach; None for a fixed rank.
+    n_never_paired : int
+        Entries of the covariance that are 0 because no arm showed both features, where the
+        observation probability is unknown.
     failure_prob, misspecification : float
         δ_e, and b_e times the bonus scale.
     n_replayed, n_skipped : int
@@ -46,6 +49,7 @@ class EpochRecord:
     rank: int
     eigenvalues: tuple[float, ...]
     threshold: float | None
+    n_never_paired: int
     failure_prob: float
     misspecification: float
     n_replayed: int = 0
@@ -98,7 +102,8 @@ class Epoch:
             arm_bound=settings.arm_bound,
             top_eigenvalue=settings.top_eigenvalue,
         )
-        selection = settings.rank.select(covariance_of(sums, n_arms, settings.observe_prob), known)
+        covariance, n_never_paired = covariance_of(sums, n_arms, settings.observe_prob)
+        selection = settings.rank.select(covariance, known)
         record = EpochRecord(
             epoch=index,
             round=round,
@@ -106,6 +111,7 @@ class Epoch:
             rank=selection.basis.shape[1],
             eigenvalues=tuple(selection.eigenvalues.tolist()),
             threshold=selection.threshold,
+            n_never_paired=n_never_paired,
             failure_prob=failure_prob,
             misspecification=settings.misspecification(
                 n_arms=n_arms, round=round - 1, observe_prob=observe_prob
@@ -161,20 +167,9 @@ class Epoch:
 
     def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
         """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
-        model = self.model
-        growth = _kernels.learn_arm(
-            self.basis,
-            decision._chosen,
-            self.settings.impute_ridge,
-            model._gram,
-            model.response,
-            model.factor,
-            model.white,
-            reward,
+        learned = self.model.learn_arm(
+            self.basis, decision._chosen, self.settings.impute_ridge, reward
         )
-        learned = growth >= 0.0
-        if learned:
-            model.grown(growth)
         if replayed or not learned:
             self.record = replace(
                 self.record,

@@ -8,12 +8,18 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core import theory
+from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.epochs import EpochSchedule
+from halfseen.core.latent import checked_impute_ridge
 from halfseen.core.moments import ObserveProb
 from halfseen.core.rank import FixedRank, RankRule, as_rule
 from halfseen.core.replay import Replay
+from halfseen.core.ridge import SMALLEST_RIDGE
 from halfseen.errors import InvalidSettingError
 from halfseen.values import LARGEST
+
+# Below, divisions by p² could leave the range of numbers.
+SMALLEST_PROB = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,7 @@ class TofuSettings:
     ) -> "TofuSettings":
         """Return validated settings from the constructor's arguments."""
         dim = checks.integer("dim", dim, 1)
-        arm_bound = checks.real("arm_bound", arm_bound, 0.0, LARGEST, low_open=True)
+        arm_bound = checks.real("arm_bound", arm_bound, 1 / LARGEST, LARGEST)
         if top_eigenvalue is None:
             top_eigenvalue = arm_bound**2  # always true: λ₁ ≤ E‖x‖² ≤ B_X²
         top_eigenvalue = checks.real("top_eigenvalue", top_eigenvalue, 0.0, low_open=True)
@@ -83,18 +89,18 @@ class TofuSettings:
             rank=rule,
             observe_prob=_checked_observe_prob(observe_prob, dim),
             horizon=None if horizon is None else checks.integer("horizon", horizon, 1),
-            schedule=EpochSchedule(burn_in=1 if burn_in == "theory" else burn_in, growth=growth),
-            ridge=checks.real("ridge", ridge, 0.0, low_open=True),
+            schedule=EpochSchedule(burn_in=_checked_burn_in(burn_in), growth=growth),
+            ridge=checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST),
             failure_prob=checks.failure_prob("failure_prob", failure_prob),
-            theta_bound=checks.real("theta_bound", theta_bound, 0.0),
-            noise_scale=checks.real("noise_scale", noise_scale, 0.0),
+            theta_bound=checks.real("theta_bound", theta_bound, 0.0, LARGEST_SCALE),
+            noise_scale=checks.real("noise_scale", noise_scale, 0.0, LARGEST_SCALE),
             arm_bound=arm_bound,
             top_eigenvalue=top_eigenvalue,
             last_eigenvalue=last_eigenvalue,
-            bonus_scale=checks.real("bonus_scale", bonus_scale, 0.0),
-            impute_ridge=checks.real("impute_ridge", impute_ridge, 0.0),
+            bonus_scale=checks.real("bonus_scale", bonus_scale, 0.0, LARGEST_SCALE),
+            impute_ridge=checked_impute_ridge(impute_ridge),
             replay=Replay(checks.one_of("replay", replay, tuple(mode.value for mode in Replay))),
-            radius_scale=checks.real("radius_scale", radius_scale, 0.0),
+            radius_scale=checks.real("radius_scale", radius_scale, 0.0, LARGEST_SCALE),
         )
         return settings._with_theory_burn_in(n_arms) if burn_in == "theory" else settings
 
@@ -161,11 +167,20 @@ class TofuSettings:
         return replace(self, schedule=replace(self.schedule, burn_in=length))
 
 
+def _checked_burn_in(burn_in: Any) -> int:
+    if isinstance(burn_in, str):
+        checks.one_of("burn_in (a number of rounds or a word)", burn_in, ("theory",))
+        return 1  # until it is worked out
+    return checks.integer("burn_in", burn_in, 1)
+
+
 def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
     if observe_prob is None:
         return None
+    if isinstance(observe_prob, np.ndarray) and observe_prob.ndim == 0:
+        observe_prob = observe_prob.item()
     if isinstance(observe_prob, Real | str) or not hasattr(observe_prob, "__len__"):
-        return checks.probability("observe_prob", observe_prob)
+        return checks.real("observe_prob", observe_prob, SMALLEST_PROB, 1.0)
     try:
         probs = np.array(observe_prob, dtype=np.float64)
     except (TypeError, ValueError):
@@ -178,6 +193,6 @@ def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
             f"{probs.shape}"
         )
     for feature, prob in enumerate(probs):
-        checks.probability(f"observe_prob[{feature}]", float(prob))
+        checks.real(f"observe_prob[{feature}]", float(prob), SMALLEST_PROB, 1.0)
     probs.setflags(write=False)
     return probs

@@ -7,10 +7,12 @@ from halfseen.core.theory.problem import Problem
 from halfseen.core.theory.regret import (
     RegretBound,
     confidence_term,
-    n_epochs,
     potential_envelope,
     representation_cost,
     theorem_ridge,
+)
+from halfseen.core.theory.regret import (
+    n_epochs as count_epochs,
 )
 from halfseen.core.theory.rounds import representation_level, theorem_burn_in
 
@@ -90,10 +92,11 @@ def main_regret_bound(
     representation_failure_prob = failure_prob / 2
     level = representation_level(representation_failure_prob)
     burn_in = theorem_burn_in(problem, failure_prob=level)
-    epochs = n_epochs or max(1, _epochs_after(burn_in, problem.horizon))
+    if n_epochs is None:
+        n_epochs = max(1, count_epochs(burn_in=burn_in, horizon=problem.horizon))
     learning = post_burn_in_regret_bound(
         problem,
-        confidence=known_rank_confidence_term(n_epochs=epochs, failure_prob=failure_prob),
+        confidence=known_rank_confidence_term(n_epochs=n_epochs, failure_prob=failure_prob),
         representation_failure_prob=representation_failure_prob,
     )
     return replace(learning, startup=2 * problem.arm_bound * problem.theta_bound * burn_in)
@@ -107,8 +110,3 @@ def trivial_regret_bound(problem: Problem) -> float:
 def is_vacuous(bound: RegretBound, problem: Problem) -> bool:
     """Tell whether a bound says no more than that T rounds were played."""
     return bound.total >= trivial_regret_bound(problem)
-
-
-def _epochs_after(burn_in: int, horizon: int) -> int:
-    # `n_epochs` is a parameter's name above.
-    return n_epochs(burn_in=burn_in, horizon=horizon)

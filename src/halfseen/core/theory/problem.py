@@ -77,10 +77,10 @@ class Problem:
         checks.integer("n_arms", self.n_arms, 1)
         checks.integer("horizon", self.horizon, 1)
         checks.probability("observe_prob", self.observe_prob)
+        _positive_or_infinite("arm_bound", self.arm_bound)
         if self.top_eigenvalue is None:
             object.__setattr__(self, "top_eigenvalue", self.arm_bound**2)
-        for name in ("arm_bound", "top_eigenvalue"):
-            _positive_or_infinite(name, getattr(self, name))
+        _positive_or_infinite("top_eigenvalue", self.top_eigenvalue)
         checks.real("last_eigenvalue", self.last_eigenvalue, 0, low_open=True)
         checks.real("theta_bound", self.theta_bound, 0, low_open=True)
         checks.real("noise_scale", self.noise_scale, 0)

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from enum import Enum
 
-from halfseen.core.theory.main_theorem import post_burn_in_regret_bound
+from halfseen.core.theory.main_theorem import n_epochs_bound, post_burn_in_regret_bound
 from halfseen.core.theory.problem import Problem
 from halfseen.core.theory.regret import RegretBound, confidence_term
 from halfseen.core.theory.representation import log_term
@@ -112,7 +112,7 @@ def rank_adaptive_confidence_term(*, horizon: int, failure_prob: float) -> float
     >>> round(rank_adaptive_confidence_term(horizon=512, failure_prob=0.1), 4)  # 2 log(100)
     9.2103
     """
-    count = (horizon - 1).bit_length() + 1
+    count = n_epochs_bound(horizon) - 1
     return confidence_term(failure_prob / count)
 
 

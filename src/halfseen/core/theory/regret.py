@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfseen import checks
 from halfseen.core.theory.problem import Problem
 from halfseen.core.theory.representation import C_SUB
 
@@ -158,7 +159,7 @@ def confidence_term(failure_prob: float) -> float:
 
     Paper: lemma:uniform_epoch_envelopes
     """
-    return -2 * math.log(failure_prob)
+    return -2 * math.log(checks.failure_prob("failure_prob", failure_prob))
 
 
 def steady_radius_sum_bound(

@@ -7,6 +7,7 @@ which is the same thing for slates of equal size.
 
 import math
 
+from halfseen import checks
 from halfseen.errors import InvalidSettingError
 
 C_SUB = 12.0
@@ -26,6 +27,7 @@ def log_term(*, dim: int, failure_prob: float, horizon: int | None, round: int) 
     >>> round(log_term(dim=5, failure_prob=0.1, horizon=10, round=3), 4) == round(math.log(1000), 4)
     True
     """
+    checks.failure_prob("failure_prob", failure_prob)
     n_events = round * (round + 1) if horizon is None else horizon
     return math.log(2 * dim * n_events / failure_prob)
 

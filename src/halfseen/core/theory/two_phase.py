@@ -1,4 +1,4 @@
-"""The simpler strategy that estimates the subspace once and then never again.
+"""Learn the subspace in a first phase and keep it for the rest of the horizon.
 
 Its regret bound is that of a single frozen epoch after τ rounds, and its best τ grows like T^(2/3),
 and so does its regret: repeating the estimate in epochs is what buys sqrt(T).
