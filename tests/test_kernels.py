@@ -61,10 +61,7 @@ def test_learning_an_arm_is_an_update_with_its_coordinates(rank):
     (basis, model), table = frozen(rank), half_seen(0, 1, 50)
     (_, expected) = frozen(rank)
     expected.update(coordinates(basis, Slate(table), 1e-5)[0], 2.5)
-    growth = _kernels.learn_arm(
-        basis, table[0], 1e-5, model._gram, model.response, model.factor, model.white, 2.5
-    )
-    model.grown(growth)
+    assert model.learn_arm(basis, table[0], 1e-5, 2.5)
     assert model.log_det == expected.log_det
     for name, array in expected.state().items():
         np.testing.assert_array_equal(model.state()[name], array)

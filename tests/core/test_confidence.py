@@ -64,7 +64,7 @@ def test_without_noise_that_part_is_zero():
 
 
 def test_rounding_below_zero_is_no_noise():
-    nearly_sure = confidence(failure_prob=1.0)
+    nearly_sure = confidence(failure_prob=1.0 - 1e-16 * 2)
     assert nearly_sure.radius(-1e-12, 0).noise == 0.0
     assert nearly_sure.total(-1e-12, 0) == 6.0
 

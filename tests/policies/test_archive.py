@@ -267,7 +267,7 @@ def test_a_state_of_another_kind_is_refused(tmp_path, value):
 
 def test_settings_out_of_range_are_refused(tmp_path):
     other = rewritten(lambda head: head["state"]["settings"].update(ridge=-1.0))
-    with pytest.raises(ArchiveError, match=r"ridge must be in \(0, inf\), got -1"):
+    with pytest.raises(ArchiveError, match=r"ridge must be in .*, got -1"):
         load_bytes(tmp_path, other)
 
 

@@ -140,6 +140,18 @@ def test_a_failing_product_of_a_full_block_changes_nothing(monkeypatch, call, n_
     assert state_bytes(policy) == state_bytes(untouched)
 
 
+def test_a_burn_in_policy_that_fails_to_absorb_changes_nothing(monkeypatch):
+    policy = tofu()
+    walk(policy, offers(8, sizes=(4, 4, 4, 4, 4, 4, 1012, 8)))
+    before = state_bytes(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(AmbientOful, "absorb", fail)
+        for n_arms in (6, 3000):
+            with pytest.raises(InjectedError):
+                policy.absorb(offers(1, sizes=(n_arms,))[0].table)
+    assert state_bytes(policy) == before
+
+
 @pytest.mark.parametrize("n_rounds", [0, 3])
 def test_a_burn_in_policy_that_fails_to_choose_changes_nothing(monkeypatch, n_rounds):
     policy = tofu()

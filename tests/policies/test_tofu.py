@@ -413,6 +413,7 @@ def test_a_feature_that_was_never_seen_gets_no_weight_where_the_probability_is_u
         table[:, 4] = np.nan
     policy = after(30, rounds, observe_prob=None)
     assert len(policy.epoch_log) == 3
+    assert policy.epoch_log[-1].n_never_paired == 6
     assert np.abs(policy._epoch.basis[4]).max() < 1e-12
     seen_at_last = few_arms(1, seed=1)[0].table
     assert np.isfinite(policy.choose(seen_at_last).scores).all()
@@ -424,6 +425,7 @@ def test_features_that_were_never_seen_together_are_no_obstacle():
         table[:, :3] = np.nan if index % 2 else 0.5
         table[:, 3:] = 0.5 if index % 2 else np.nan
     policy = after(30, rounds, observe_prob=None)
+    assert [record.n_never_paired for record in policy.epoch_log] == [9, 9, 9]
     covariance = policy._moments.covariance(None)
     assert np.array_equal(covariance[:3, 3:], np.zeros((3, 3)))
     assert np.isfinite(policy.choose(few_arms(1)[0].table).scores).all()
@@ -443,9 +445,9 @@ def test_one_probability_per_feature_may_be_the_same_for_all():
 class Cautious(Policy):
     """Takes the arm of which most is seen; counts its lessons."""
 
-    def __init__(self, *, dim, max_open=100):
+    def __init__(self, *, dim, max_open=10_000):
         super().__init__(dim=dim, max_open=max_open)
-        self.n_lessons = 0
+        self.n_lessons = self.n_absorbed = 0
 
     def settings(self):
         return {"dim": self.dim, "max_open": self.max_open}
@@ -458,6 +460,9 @@ class Cautious(Policy):
 
     def _learn(self, decision, reward, note):
         self.n_lessons += 1
+
+    def _absorb(self, slate):
+        self.n_absorbed += slate.n_arms
 
     def _state(self):
         return {"n_lessons": self.n_lessons}
@@ -489,6 +494,15 @@ def test_a_registered_policy_of_the_users_own_plays_the_burn_in_and_is_saved_wit
     ours, theirs = walk(policy, rounds[n_rounds:]), walk(restored, rounds[n_rounds:])
     assert [looks(decision) for decision in theirs] == [looks(decision) for decision in ours]
     assert restored._burner.n_lessons == 5
+
+
+def test_the_burn_in_policy_sees_absorbed_slates_too():
+    burner = Cautious(dim=6)
+    policy = tofu(burn_in_policy=burner)
+    policy.absorb(offers(1, sizes=(3000,))[0].table)
+    walk(policy, few_arms(8))
+    policy.absorb(few_arms(1)[0].table)
+    assert burner.n_absorbed == 3004
 
 
 def test_a_policy_that_is_not_registered_is_named_when_it_cannot_be_loaded(tmp_path):

@@ -269,7 +269,7 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
         ({"rank": {"rule": "PracticalThreshold", "cap": 0}}, "cap .* got 0"),
         ({"rank": PracticalThreshold(floor=7)}, "floor .* got 7"),
         ({"rank": {"rule": "PaperThreshold", "floor": 3, "cap": 2}}, "cap .* got 2"),
-        ({"observe_prob": 0.0}, r"observe_prob .*\(0, 1\], got 0\.0"),
+        ({"observe_prob": 0.0}, r"observe_prob .*1\], got 0\.0"),
         ({"observe_prob": 1.4}, r"observe_prob .* got 1\.4"),
         ({"observe_prob": np.nan}, "observe_prob .* got nan"),
         ({"observe_prob": "half"}, "observe_prob .* got 'half'"),
@@ -292,6 +292,7 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
         ({"burn_in_policy": np.ones(2)}, "burn_in_policy .* got array"),
         ({"burn_in_policy": AmbientOful}, "burn_in_policy .* got .*AmbientOful"),
         ({"burn_in_policy": AmbientOful(dim=5)}, "burn_in_policy .* dim 6, got 5"),
+        ({"burn_in_policy": AmbientOful(dim=6, max_open=9)}, "burn_in_policy .* open, got 9"),
         ({"ridge": 0.0}, r"ridge .* got 0\.0"),
         ({"ridge": -1}, "ridge .* got -1"),
         ({"ridge": np.inf}, "ridge .* got inf"),
@@ -327,6 +328,36 @@ def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
     with pytest.raises(InvalidSettingError) as caught:
         TofuPov(**BASICS | setting)
     assert re.search(says, str(caught.value))
+
+
+@pytest.mark.parametrize("make", [TofuPov.rank_adaptive, TofuPov.rank_adaptive_full_history])
+def test_a_rank_and_its_cap_cannot_both_be_given(make):
+    with pytest.raises(InvalidSettingError, match="max_rank"):
+        make(**BASICS, max_rank=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ridge", 5e-324),
+        ("ridge", 1.7e308),
+        ("theta_bound", 1.7e308),
+        ("noise_scale", 1.7e308),
+        ("radius_scale", 1.7e308),
+        ("impute_ridge", 1.7e308),
+        ("observe_prob", 1e-300),
+        ("failure_prob", 5e-324),
+        ("top_eigenvalue", 1.7e308),
+        ("arm_bound", 1e-200),
+    ],
+)
+def test_a_setting_at_the_limits_of_floats_is_refused_or_played(name, value):
+    try:
+        policy = TofuPov(**BASICS | {name: value})
+    except InvalidSettingError:
+        return
+    for decision in walk(policy, few_arms(14)):
+        assert np.isfinite(decision.scores).all()
 
 
 def test_settings_are_given_by_name_only():

@@ -77,7 +77,8 @@ class SpanRidge:
         inside, rest = self._split(_zero_filled(point[None, :]))
         size = math.sqrt(float(rest[0] @ rest[0]))
         if size <= _TOLERANCE * (size + float(np.abs(inside).max(initial=0.0))):
-            self._inner.update(inside[0], reward)
+            # Before there is a direction, the inner regression has one that stays unused.
+            self._inner.update(inside[0] if self._n_directions else np.zeros(1), reward)
             return
         n = self._n_directions
         wider = self._inner.extended() if n else self._inner

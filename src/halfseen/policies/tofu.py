@@ -354,19 +354,21 @@ class TofuPov(Policy):
                     f"got {burn_in_policy.max_open}"
                 )
             return burn_in_policy
+        words = ("zero-filled", "uniform")
+        if not isinstance(burn_in_policy, str) or burn_in_policy not in words:
+            raise InvalidSettingError(
+                "burn_in_policy must be 'zero-filled', 'uniform' or a Policy, got "
+                f"{burn_in_policy!r}"
+            )
         if burn_in_policy == "uniform":
             return Uniform(dim=self.dim, seed=seed, max_open=self.max_open)
-        if burn_in_policy == "zero-filled":
-            return AmbientOful(
-                dim=self.dim,
-                ridge=self._settings.ridge,
-                failure_prob=self._settings.failure_prob,
-                theta_bound=self._settings.theta_bound,
-                noise_scale=self._settings.noise_scale,
-                max_open=self.max_open,
-            )
-        raise InvalidSettingError(
-            f"burn_in_policy must be 'zero-filled', 'uniform' or a Policy, got {burn_in_policy!r}"
+        return AmbientOful(
+            dim=self.dim,
+            ridge=self._settings.ridge,
+            failure_prob=self._settings.failure_prob,
+            theta_bound=self._settings.theta_bound,
+            noise_scale=self._settings.noise_scale,
+            max_open=self.max_open,
         )
 
     def _state(self) -> dict[str, Any]:

@@ -174,13 +174,18 @@ def _checked_burn_in(burn_in: Any) -> int:
     return checks.integer("burn_in", burn_in, 1)
 
 
+def _checked_prob(name: str, value: Any) -> float:
+    prob = checks.probability(name, value)
+    return checks.real(name, prob, SMALLEST_PROB, 1.0)
+
+
 def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
     if observe_prob is None:
         return None
     if isinstance(observe_prob, np.ndarray) and observe_prob.ndim == 0:
         observe_prob = observe_prob.item()
     if isinstance(observe_prob, Real | str) or not hasattr(observe_prob, "__len__"):
-        return checks.real("observe_prob", observe_prob, SMALLEST_PROB, 1.0)
+        return _checked_prob("observe_prob", observe_prob)
     try:
         probs = np.array(observe_prob, dtype=np.float64)
     except (TypeError, ValueError):
@@ -193,6 +198,6 @@ def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
             f"{probs.shape}"
         )
     for feature, prob in enumerate(probs):
-        checks.real(f"observe_prob[{feature}]", float(prob), SMALLEST_PROB, 1.0)
+        _checked_prob(f"observe_prob[{feature}]", float(prob))
     probs.setflags(write=False)
     return probs
