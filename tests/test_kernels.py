@@ -42,8 +42,7 @@ def play(table, basis, ridge, model, start=2):
 @pytest.mark.parametrize("ridge", [0.0, 1e-5])
 def test_scoring_arms_is_scoring_their_coordinates(rank, ridge):
     (basis, model), table = frozen(rank), half_seen(0, 6, 50)
-    parts = np.empty((3, 6))
-    best = _kernels.score_arms(basis, table, ridge, model.factor, model.white, 0.7, parts)
+    best, parts, _, _ = play(table, basis, ridge, model)
     expected_best, expected = model.score(coordinates(basis, Slate(table), ridge), 0.7)
     np.testing.assert_allclose(parts, expected, rtol=1e-10, atol=1e-12)
     assert best == expected_best
@@ -52,8 +51,7 @@ def test_scoring_arms_is_scoring_their_coordinates(rank, ridge):
 def test_scoring_names_the_first_arm_that_is_not_identified():
     (basis, model), table = frozen(3), half_seen(0, 6, 50)
     table[[2, 4], 1:] = NAN
-    parts = np.empty((3, 6))
-    assert _kernels.score_arms(basis, table, 0.0, model.factor, model.white, 1.0, parts) == -3
+    assert play(table, basis, 0.0, model)[0] == -3
 
 
 @pytest.mark.parametrize("rank", [1, 3, 16])

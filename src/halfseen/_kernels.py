@@ -108,22 +108,12 @@ def _solve_arm(basis, arm, ridge, gram, seen, latent):
     if rank >= _WIDE_RANK:
         _add_rows(basis, arm, seen[:n_seen], gram, latent)
     else:
-        # Four rows at a time, upper triangle.
-        for n in range(0, n_seen - 3, 4):
-            h, i, j, k = seen[n], seen[n + 1], seen[n + 2], seen[n + 3]
-            for a in range(rank):
-                p, q, r, s = basis[h, a], basis[i, a], basis[j, a], basis[k, a]
-                latent[a] += p * arm[h] + q * arm[i] + r * arm[j] + s * arm[k]
-                for b in range(a, rank):
-                    gram[a, b] += (
-                        p * basis[h, b] + q * basis[i, b] + r * basis[j, b] + s * basis[k, b]
-                    )
-        for n in range(n_seen - n_seen % 4, n_seen):
+        for n in range(n_seen):
             j = seen[n]
             for a in range(rank):
                 u = basis[j, a]
                 latent[a] += u * arm[j]
-                for b in range(a, rank):
+                for b in range(rank):
                     gram[a, b] += u * basis[j, b]
     # Cholesky R'R in the upper triangle, row by row (rows are contiguous), with reciprocal pivots
     # on the diagonal; forward substitution goes along, back substitution follows.
@@ -219,14 +209,28 @@ def score(factor, white, points, radius, parts):
     return _best(parts)
 
 
-@njit(int64(_in_2, _in_2, float64, _in_2, _in_1, float64, _out_2), cache=True)
-def score_arms(basis, table, ridge, factor, white, radius, parts):
-    """Latent coordinates and scores of a whole slate; −1 − arm if that arm is not identified."""
-    dim, rank = basis.shape
+@njit(
+    int64(_in_2, float64, _in_2, float64, _in_2, _in_1, float64, _out_2, _out_1, _out_2, int64),
+    cache=True,
+)
+def play_table(table, largest, basis, ridge, factor, white, radius, parts, chosen, block, start):
+    """Check a table, score its arms, copy the chosen one, and zero-fill the table into a block.
+
+    A whole round in one call. If an arm is not identified, returns −1 − arm; if an entry is too
+    large, −1 − n_arms. Then nothing but scratch has changed.
+    """
+    n_arms, dim = table.shape
+    rank = basis.shape[1]
+    n_wild = 0
+    for arm in range(n_arms):
+        for j in range(dim):
+            n_wild += abs(table[arm, j]) > largest  # False for NaN
+    if n_wild > 0:
+        return -1 - n_arms
     gram = np.empty((rank, rank))
     seen = np.empty(dim, np.int64)
     latent = np.empty(rank)
-    for arm in range(table.shape[0]):
+    for arm in range(n_arms):
         if not _solve_arm(basis, table[arm], ridge, gram, seen, latent):
             return -1 - arm
         estimate, square = _whiten(factor, white, latent)
@@ -234,31 +238,10 @@ def score_arms(basis, table, ridge, factor, white, radius, parts):
         parts[0, arm] = estimate + width
         parts[1, arm] = estimate
         parts[2, arm] = width
-    return _best(parts)
-
-
-@njit(
-    int64(_in_2, float64, _in_2, float64, _in_2, _in_1, float64, _out_2, _out_1, _out_2, int64),
-    cache=True,
-)
-def play_table(table, largest, basis, ridge, factor, white, radius, parts, chosen, block, start):
-    """Check a raw table, score it, copy the chosen arm, and zero-fill the table into a block.
-
-    A whole round in one call. Negative, with nothing but scratch changed, if there is anything to
-    complain about.
-    """
-    n_arms, dim = table.shape
-    n_wild = 0
-    for arm in range(n_arms):
-        for j in range(dim):
-            n_wild += abs(table[arm, j]) > largest
-    if n_wild > 0:
-        return -1
-    best = score_arms(basis, table, ridge, factor, white, radius, parts)
-    if best >= 0:
-        for j in range(dim):
-            chosen[j] = table[best, j]
-        zero_fill(table, block, start)
+    best = _best(parts)
+    for j in range(dim):
+        chosen[j] = table[best, j]
+    zero_fill(table, block, start)
     return best
 
 

@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 def to_bytes(tree: dict[str, Any]) -> bytes:
     """Return a state as the bytes of an archive."""
     arrays: list[np.ndarray[Any, Any]] = []
-    text = json.dumps({"format": FORMAT, "state": _pack(tree, arrays)}, allow_nan=False, indent=1)
+    text = json.dumps({"format": FORMAT, "state": _pack(tree, arrays)}, allow_nan=False)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(zipfile.ZipInfo(_TEXT, _EPOCH), text)

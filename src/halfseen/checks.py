@@ -68,8 +68,9 @@ def probability(name: str, value: Any) -> float:
 
 
 def failure_prob(name: str, value: Any) -> float:
-    """Return `value` as a float if it lies in (0, 1)."""
-    return real(name, value, 0.0, 1.0, low_open=True, high_open=True)
+    """Return `value` as a float if it lies in (0, 1), and not so low that shares of it vanish."""
+    prob = real(name, value, 0.0, 1.0, low_open=True, high_open=True)
+    return real(name, prob, 1e-100, 1.0, high_open=True)
 
 
 def integer(name: str, value: Any, low: int | None = None, high: int | None = None) -> int:

@@ -83,7 +83,7 @@ OPENING = {
     "compiled coordinates": (2, _kernels, "coordinates"),
     "insertion of the replay": (2, Ridge, "insert"),
     "compiled insertion": (2, _kernels, "insert"),
-    "compiled scoring": (2, _kernels, "score_arms"),
+    "compiled scoring": (2, _kernels, "play_table"),
     "samples of the replay": (2, Played, "samples"),
 }
 
@@ -113,9 +113,9 @@ def test_a_failure_while_a_table_is_played_inside_an_epoch_changes_nothing(monke
 def test_a_failure_while_a_slate_is_scored_inside_an_epoch_changes_nothing(monkeypatch, late):
     policy = tofu()
     walk(policy, few_arms(8))
-    failure = fail_after(_kernels.score_arms) if late else fail
+    failure = fail_after(_kernels.play_table) if late else fail
     slate = Slate(few_arms(1, seed=1)[0].table)
-    choose_fails_once(monkeypatch, policy, slate, _kernels, "score_arms", failure)
+    choose_fails_once(monkeypatch, policy, slate, _kernels, "play_table", failure)
 
 
 @pytest.mark.parametrize("n_arms", [6, 1024, 3000])

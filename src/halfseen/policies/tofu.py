@@ -237,7 +237,7 @@ class TofuPov(Policy):
             and is_plain_table(options, self.dim)
             and moments.has_room(len(options))
         ):
-            arm, parts, chosen = epoch.play_table(options, moments)
+            arm, parts, chosen = epoch.play_table(options, moments.block, moments.n_waiting)
             if arm >= 0:
                 moments.claim(options)
                 return self._opened(chosen, arm, parts, epoch.index, None)

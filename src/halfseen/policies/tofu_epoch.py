@@ -9,7 +9,7 @@ from numpy import empty
 from halfseen import _kernels, archive
 from halfseen.core.confidence import Confidence
 from halfseen.core.latent import identified_coordinates, unidentifiable
-from halfseen.core.moments import Moments, Sums, covariance_of, smallest_prob
+from halfseen.core.moments import Sums, covariance_of, smallest_prob
 from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
@@ -124,28 +124,18 @@ class Epoch:
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the optimistic arm and per arm score, estimate and width, shape (3, n_arms)."""
-        model = self.model
-        size = self.confidence.total(model.log_det, model.n_samples)
-        parts = np.empty((3, slate.n_arms))
-        arm: int = _kernels.score_arms(
-            self.basis,
-            slate._table,
-            self.settings.impute_ridge,
-            model.factor,
-            model.white,
-            size,
-            parts,
-        )
+        arm, parts, _ = self.play_table(slate._table, empty(slate._table.shape), 0)
         if arm < 0:
             raise unidentifiable(slate, -1 - arm, self.record.rank)
         return arm, parts
 
-    def play_table(self, table: FloatArray, moments: Moments) -> tuple[int, FloatArray, FloatArray]:
+    def play_table(
+        self, table: FloatArray, block: FloatArray, start: int
+    ) -> tuple[int, FloatArray, FloatArray]:
         """Score a raw table, NaN where hidden, in one compiled call.
 
-        The table is zero-filled into the moments' block, where it waits to be claimed. Returns what
-        `score` returns and the chosen arm; a negative index if the table must not or cannot be
-        scored, which says why when it goes the long way.
+        Returns what `score` returns and the chosen arm, and zero-fills the table into a block from
+        row `start` on. A negative index means that the table must not or cannot be scored.
         """
         n_arms, dim = table.shape
         model = self.model
@@ -160,8 +150,8 @@ class Epoch:
             self.confidence.total(model.log_det, model.n_samples),
             parts,
             chosen,
-            moments.block,
-            moments.n_waiting,
+            block,
+            start,
         )
         return arm, parts, chosen
 
