@@ -20,12 +20,13 @@ def demo(
 ) -> None:
     """Compare TOFU with zero-filled OFUL on the paper's main synthetic world."""
     started = time.perf_counter()
-    # Imported here: `halfseen --help` answers at once.
-    from halfseen.report.look import LABELS
-    from halfseen.simulation.compare import compare
-    from halfseen.studies.synthetic import FULL_HISTORY, MAIN
-
     console = Console()
+    # Imported here: `halfseen --help` answers at once.
+    with console.status("loading (the first time, compiling takes some seconds)"):
+        from halfseen.report.look import LABELS
+        from halfseen.simulation.compare import compare
+        from halfseen.studies.synthetic import FULL_HISTORY, MAIN
+
     rows: dict[float, dict[str, Summary]] = {}
     columns = (
         TextColumn("{task.description}"),
