@@ -50,10 +50,14 @@ class Played:
     def __len__(self) -> int:
         return self.n_played
 
+    @property
+    def is_full(self) -> bool:
+        """Whether `append` would have to make room first, which may fail."""
+        return self.n_played == len(self._rounds)
+
     def make_room(self) -> None:
-        """Make sure that one more fits, so that `append` cannot fail."""
-        if self.n_played == len(self._rounds):
-            self._grow(2 * self.n_played)
+        """Double the room for played arms."""
+        self._grow(2 * len(self._rounds))
 
     def append(self, decision: Decision, reward: float) -> None:
         """Keep one played arm."""

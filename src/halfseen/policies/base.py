@@ -73,7 +73,8 @@ class Policy(ABC):
         UnknownDecisionError
             The decision is not one of this policy's, has been learned before, or was forgotten.
         """
-        value = _checked_reward(reward)
+        if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
+            reward = _checked_reward(reward)
         if not isinstance(decision, Decision) or decision._id not in self._open:
             raise self._unknown(decision)
         if decision._chosen.shape[0] != self.dim:
@@ -81,7 +82,7 @@ class Policy(ABC):
                 f"the decision's arm must have {self.dim} features, got {len(decision._chosen)}"
             )
         id = decision._id
-        self._learn(decision, value, self._open[id])
+        self._learn(decision, reward, self._open[id])
         del self._open[id]
 
     def absorb(self, options: Any) -> None:
@@ -173,7 +174,7 @@ class Policy(ABC):
 
 
 def _checked_reward(reward: Any) -> float:
-    if isinstance(reward, float) or isinstance(reward, Real):  # noqa: SIM101 (the first is fast)
+    if isinstance(reward, Real):
         value = checks.as_float(reward)
         if -LARGEST <= value <= LARGEST:
             return value

@@ -293,10 +293,9 @@ class TofuPov(Policy):
         if note is not None:
             self._learn_burn_in(decision, reward, note)
             return
-        keep = self._replays_all
-        if keep:
+        keep, epoch = self._replays_all, self._epoch
+        if keep and self._played.is_full:
             self._played.make_room()
-        epoch = self._epoch
         earned_here = epoch is not None and decision._epoch == epoch.index
         if epoch is not None and epoch.plays and (earned_here or keep):
             epoch.learn(decision, reward, replayed=not earned_here)
@@ -306,7 +305,7 @@ class TofuPov(Policy):
     def _learn_burn_in(self, decision: Decision, reward: float, note: Note) -> None:
         """Learn a reward that the burn-in policy earned, perhaps late."""
         keep = self._keeps_burn_in()
-        if keep:
+        if keep and self._played.is_full:
             self._played.make_room()
         epoch = self._epoch
         if epoch is not None and epoch.plays and self._replays_late_burn_in():
