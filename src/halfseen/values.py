@@ -141,7 +141,7 @@ def _read_only(array: FloatArray) -> FloatArray:
     return view
 
 
-def is_plain_table(values: Any, dim: int | None = None) -> bool:
+def is_plain_table(values: Any) -> bool:
     """Return whether values are an array (n_arms, dim) of doubles in C order, not empty."""
     return (
         type(values) is ndarray
@@ -149,7 +149,6 @@ def is_plain_table(values: Any, dim: int | None = None) -> bool:
         and values.ndim == 2
         and values.flags.c_contiguous
         and values.size > 0
-        and (dim is None or values.shape[1] == dim)
     )
 
 

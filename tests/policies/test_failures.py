@@ -206,12 +206,12 @@ def test_a_failure_while_a_late_burn_in_reward_enters_the_regression_changes_not
     learn_fails_once(monkeypatch, policy, decision, _kernels, "learn_arm")
 
 
-@pytest.mark.parametrize("burn_in", [5, 40], ids=["in an epoch", "in burn-in"])
+@pytest.mark.parametrize("burn_in", [5, 80], ids=["in an epoch", "in burn-in"])
 def test_a_failure_while_room_is_made_for_played_arms_changes_nothing(monkeypatch, burn_in):
     policy = tofu(replay="full", burn_in=burn_in)
-    rounds = few_arms(17)
-    walk(policy, rounds[:16])
-    decision = policy.choose(rounds[16].table)
+    rounds = few_arms(65)
+    walk(policy, rounds[:64])
+    decision = policy.choose(rounds[64].table)
     learn_fails_once(monkeypatch, policy, decision, Played, "_grow")
 
 

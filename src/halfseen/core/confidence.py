@@ -80,7 +80,8 @@ class Confidence:
         """Return β; `radius` explains it."""
         log_ratio = 0.5 * log_det - self._log_failure
         noise = self._noise * sqrt(2.0 * log_ratio) if log_ratio > 0.0 else 0.0
-        return self._regularization + noise + self._bias * sqrt(n_samples)
+        total = self._regularization + noise
+        return total + self._bias * sqrt(n_samples) if self._bias else total
 
     def radius(self, log_det: float, n_samples: int) -> Radius:
         """Return the three parts of β.

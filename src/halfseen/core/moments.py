@@ -103,11 +103,12 @@ class Moments:
 
     def claim(self, table: FloatArray) -> None:
         """Add the arms of a table that was zero-filled into the block's next rows."""
-        end = self.n_waiting + len(table)
+        n_arms = len(table)
         if self._block_mask is not None:
+            end = self.n_waiting + n_arms
             np.equal(table, table, out=self._block_mask[self.n_waiting : end])
-        self.n_arms += end - self.n_waiting
-        self.n_waiting = end
+        self.n_arms += n_arms
+        self.n_waiting += n_arms
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of the arms of both."""
@@ -213,7 +214,10 @@ def corrected_covariance(
     dim = second_moment.shape[0]
     if n_arms == 0:
         return np.zeros((dim, dim))
-    both = np.multiply.outer(observe_prob, observe_prob)
+    if isinstance(observe_prob, float):
+        both: float | FloatArray = observe_prob * observe_prob
+    else:
+        both = np.multiply.outer(observe_prob, observe_prob)
     covariance: FloatArray = np.ascontiguousarray(second_moment / (n_arms * both))
     covariance.ravel()[:: dim + 1] *= observe_prob
     return covariance

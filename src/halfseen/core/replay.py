@@ -10,7 +10,7 @@ from halfseen import archive
 from halfseen.values import Decision, FloatArray
 
 _COLUMNS = ("rounds", "arms", "rewards")
-_FIRST_ROOM = 16
+_FIRST_ROOM = 64
 
 
 class Replay(StrEnum):
@@ -36,9 +36,19 @@ class Played:
     Memory grows with the number of played arms that replay needs, and with nothing else.
     """
 
-    __slots__ = ("_arms", "_rewards", "_rounds", "dim", "n_played")
+    __slots__ = (
+        "_arms",
+        "_in_order",
+        "_last_round",
+        "_rewards",
+        "_rounds",
+        "dim",
+        "n_played",
+    )
 
     n_played: int
+    _in_order: bool
+    _last_round: int
     _rounds: NDArray[np.int64]
     _arms: FloatArray
     _rewards: FloatArray
@@ -64,7 +74,10 @@ class Played:
         n = self.n_played
         if n == len(self._rounds):
             self.make_room()
-        self._rounds[n] = decision._round
+        round = decision._round
+        self._in_order &= round > self._last_round
+        self._last_round = round
+        self._rounds[n] = round
         self._arms[n] = decision._chosen
         self._rewards[n] = reward
         self.n_played = n + 1
@@ -72,15 +85,15 @@ class Played:
     def samples(self) -> tuple[FloatArray, FloatArray]:
         """Return arms, NaN where hidden, shape (n_played, dim), and rewards, by rounds."""
         n = self.n_played
-        rounds = self._rounds[:n]
-        if (rounds[1:] > rounds[:-1]).all():
+        if self._in_order:
             return self._arms[:n], self._rewards[:n]
-        order = np.argsort(rounds, kind="stable")
+        order = np.argsort(self._rounds[:n], kind="stable")
         return self._arms[order], self._rewards[order]
 
     def clear(self) -> None:
         """Forget all, also the memory."""
         self.n_played = 0
+        self._in_order, self._last_round = True, 0
         self._rounds = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self._arms = np.zeros((_FIRST_ROOM, self.dim))
         self._rewards = np.zeros(_FIRST_ROOM)
@@ -98,6 +111,8 @@ class Played:
         rewards = archive.array(state, "rewards", (n,))
         self._grow(max(_FIRST_ROOM, n))
         self._rounds[:n], self._arms[:n], self._rewards[:n] = rounds, arms, rewards
+        self._in_order = bool((rounds[1:] > rounds[:-1]).all())
+        self._last_round = int(rounds[-1]) if n else 0
         self.n_played = n
 
     def _grow(self, room: int) -> None:

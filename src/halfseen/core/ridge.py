@@ -10,6 +10,8 @@ from halfseen import _kernels, archive, checks
 from halfseen.errors import InvalidInputError
 from halfseen.values import LARGEST, FloatArray
 
+_FLOAT = np.dtype(np.float64)
+
 SMALLEST_RIDGE = 1e-50
 """Widths of points up to `LARGEST` stay finite."""
 
@@ -173,7 +175,13 @@ class Ridge:
 
 def _fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """Return values as compiled loops need them, which do not look at shapes."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    array = values
+    if (
+        type(values) is not np.ndarray
+        or values.dtype is not _FLOAT
+        or not values.flags.c_contiguous
+    ):
+        array = np.ascontiguousarray(values, dtype=np.float64)
     if array.shape != shape:
         raise InvalidInputError(f"expected an array of shape {shape}, got {array.shape}")
     return array

@@ -174,7 +174,7 @@ class Policy(ABC):
 
 
 def _checked_reward(reward: Any) -> float:
-    if isinstance(reward, Real):
+    if isinstance(reward, float | Real):  # float first: numpy's floats are quick to tell
         value = checks.as_float(reward)
         if -LARGEST <= value <= LARGEST:
             return value

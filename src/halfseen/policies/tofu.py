@@ -229,18 +229,20 @@ class TofuPov(Policy):
         """
         # The everyday case, a plain table inside an epoch, takes one compiled call; whatever is
         # not plain sailing there goes the long way, which does the same and explains itself.
-        epoch, moments = self._epoch, self._moments
+        epoch = self._epoch
         if (
             epoch is not None
             and epoch.plays
             and self._round < self._next_event
-            and is_plain_table(options, self.dim)
-            and moments.has_room(len(options))
+            and is_plain_table(options)
         ):
-            arm, parts, chosen = epoch.play_table(options, moments.block, moments.n_waiting)
-            if arm >= 0:
-                moments.claim(options)
-                return self._opened(chosen, arm, parts, epoch.index, None)
+            n_arms, dim = options.shape
+            moments = self._moments
+            if dim == self.dim and moments.has_room(n_arms):
+                arm, parts, chosen = epoch.play_table(options, moments.block, moments.n_waiting)
+                if arm >= 0:
+                    moments.claim(options)
+                    return self._opened(chosen, arm, parts, epoch.index, None)
         return super().choose(options)
 
     def _choose(self, slate: Slate) -> Decision:

@@ -61,13 +61,15 @@ class Epoch:
 
     __slots__ = ("basis", "confidence", "index", "model", "plays", "record", "settings")
 
-    def __init__(self, settings: TofuSettings, record: EpochRecord, basis: FloatArray) -> None:
+    def __init__(
+        self, settings: TofuSettings, record: EpochRecord, basis: FloatArray, model: Ridge
+    ) -> None:
         self.settings = settings
         self.record = record
         self.index = record.epoch
         self.plays = record.rank > 0  # else there is no subspace to play in
         self.basis = basis
-        self.model = Ridge(max(1, record.rank), ridge=settings.ridge)
+        self.model = model
         self.confidence = Confidence(
             ridge=settings.ridge,
             theta_bound=settings.theta_bound,
@@ -104,11 +106,16 @@ class Epoch:
         )
         covariance, n_never_paired = covariance_of(sums, n_arms, settings.observe_prob)
         selection = settings.rank.select(covariance, known)
+        rank = selection.basis.shape[1]
+        model = Ridge(max(1, rank), ridge=settings.ridge)
+        n_replayed = n_skipped = 0
+        if rank > 0 and played:
+            n_replayed, n_skipped = _replay(model, selection.basis, played, settings.impute_ridge)
         record = EpochRecord(
             epoch=index,
             round=round,
             n_arms=n_arms,
-            rank=selection.basis.shape[1],
+            rank=rank,
             eigenvalues=tuple(selection.eigenvalues.tolist()),
             threshold=selection.threshold,
             n_never_paired=n_never_paired,
@@ -116,11 +123,10 @@ class Epoch:
             misspecification=settings.misspecification(
                 n_arms=n_arms, round=round - 1, observe_prob=observe_prob
             ),
+            n_replayed=n_replayed,
+            n_skipped=n_skipped,
         )
-        epoch = cls(settings, record, selection.basis)
-        if epoch.plays and played:
-            epoch._replay(played)
-        return epoch
+        return cls(settings, record, selection.basis, model)
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the optimistic arm and per arm score, estimate and width, shape (3, n_arms)."""
@@ -167,20 +173,9 @@ class Epoch:
                 n_skipped=self.record.n_skipped + (not learned),
             )
 
-    def _replay(self, played: Played) -> None:
-        arms, rewards = played.samples()
-        latent, identified = identified_coordinates(self.basis, arms, self.settings.impute_ridge)
-        n_replayed = int(np.count_nonzero(identified))
-        if n_replayed < len(rewards):
-            latent, rewards = latent[identified], rewards[identified]
-        self.model.insert(latent, rewards)
-        self.record = replace(self.record, n_replayed=n_replayed, n_skipped=len(arms) - n_replayed)
-
     def copied(self) -> "Epoch":
         """Return an independent copy."""
-        copy = Epoch(self.settings, self.record, self.basis)
-        copy.model = self.model.copied()
-        return copy
+        return Epoch(self.settings, self.record, self.basis, self.model.copied())
 
     def state(self) -> dict[str, Any]:
         """Return basis, record and regression."""
@@ -190,11 +185,25 @@ class Epoch:
     def restored(cls, settings: TofuSettings, state: dict[str, Any]) -> "Epoch":
         """Return the epoch that `state` described."""
         record = record_from(state["record"])
-        epoch = cls(settings, record, archive.array(state, "basis", (settings.dim, record.rank)))
-        epoch.model.restore(state["model"])
-        return epoch
+        model = Ridge(max(1, record.rank), ridge=settings.ridge)
+        model.restore(state["model"])
+        basis = archive.array(state, "basis", (settings.dim, record.rank))
+        return cls(settings, record, basis, model)
 
 
 def record_from(plain: dict[str, Any]) -> EpochRecord:
     """Return the record that was saved as plain values."""
     return EpochRecord(**(plain | {"eigenvalues": tuple(plain["eigenvalues"])}))
+
+
+def _replay(
+    model: Ridge, basis: FloatArray, played: Played, impute_ridge: float
+) -> tuple[int, int]:
+    """Insert played arms in the coordinates of `basis`; return how many, and how many could not."""
+    arms, rewards = played.samples()
+    latent, identified = identified_coordinates(basis, arms, impute_ridge)
+    n_replayed = int(np.count_nonzero(identified))
+    if n_replayed < len(rewards):
+        latent, rewards = latent[identified], rewards[identified]
+    model.insert(latent, rewards)
+    return n_replayed, len(arms) - n_replayed
