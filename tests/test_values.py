@@ -306,7 +306,6 @@ def test_the_repr_of_a_slate_says_how_much_is_seen():
 
 def test_a_plain_table_is_an_array_of_doubles_in_c_order():
     assert is_plain_table(TABLE)
-    assert is_plain_table(TABLE, 3)
     others = [
         TABLE.tolist(),
         TABLE[0],
@@ -319,7 +318,6 @@ def test_a_plain_table_is_an_array_of_doubles_in_c_order():
         Slate(TABLE),
     ]
     assert not any(is_plain_table(other) for other in others)
-    assert not is_plain_table(TABLE, 2)
 
 
 # -- Decision --------------------------------------------------------------------------------------
