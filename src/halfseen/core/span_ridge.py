@@ -10,8 +10,8 @@ from halfseen.core.ridge import Ridge
 from halfseen.errors import ArchiveError
 from halfseen.values import FloatArray
 
-# Measured on one core: the span form wins clearly at 256 (by 2.5 with few samples) and by 8 at 1000;
-# at 128 it still loses some 20 µs per round while it lasts.
+# Measured on one core: with few samples the span form wins by 2.5 at 256 and by 8 at 1000; at 128
+# it still loses some 20 µs per round while it lasts.
 _PLAIN_DIM = 128
 # Projecting on the span stops to pay at .3 of all dimensions for 256, at .4 for 1000 (measured).
 _DENSE_SHARE = 0.25
