@@ -60,7 +60,7 @@ def rounds_of(size: Size):
         noise_scale=NOISE,
     )
     rounds = []
-    for slate, means, noise in world.realize(0).rounds():
+    for slate, means, noise, _ in world.realize(0).rounds():
         values, mask = slate.values.copy(), slate.mask.copy()
         options = np.where(mask, values, np.nan)
         rounds.append((options, values, mask, (means + noise).tolist()))

@@ -7,6 +7,7 @@ from numpy.linalg import norm
 
 from halfseen.core.theory import Problem
 from halfseen.values import Slate
+from halfseen.worlds.base import Facts, Round
 
 
 def at_most(n_trials, prob):
@@ -98,12 +99,16 @@ class RoundWorld:
             arms = self.arms(rng, min(block, n_arms - start))
             yield hidden_at_random(rng, arms, self.observe_prob)
 
+    @property
+    def facts(self):
+        return Facts(seed=self.seed, dim=len(self.basis), horizon=self.horizon)
+
     def rounds(self):
         rng = np.random.default_rng([self.seed, 2])
         for _ in range(self.horizon):
             arms = self.arms(rng, self.n_arms)
             slate = hidden_at_random(rng, arms, self.observe_prob)
-            yield slate, arms @ self.theta, self.noise_scale * rng.standard_normal()
+            yield Round(slate, arms @ self.theta, self.noise_scale * rng.standard_normal(), arms)
 
     def problem(self):
         dim, rank = self.basis.shape

@@ -375,7 +375,7 @@ class Run:
             moments.absorb(slate)
         self.recorder = Recorder(policy)
         self.trace = play(self.recorder, world)
-        self.means = np.array([means for _, means, _ in world.rounds()])
+        self.means = np.array([means for _, means, _, _ in world.rounds()])
         self.epochs, before = [], 0
         for record in policy.epoch_log:
             for slate in self.recorder.slates[before : record.round - 1]:

@@ -42,7 +42,7 @@ def population_covariance(realization):
 def slate_covariances(realization):
     """Return the corrected covariance of each slate by itself: independent replicates."""
     estimates = []
-    for slate, _, _ in realization.rounds():
+    for slate, *_ in realization.rounds():
         moments = Moments(slate.dim)
         moments.absorb(slate)
         estimates.append(moments.covariance(realization.world.observe_prob))
@@ -142,7 +142,7 @@ class Walk:
     def __init__(self, realization):
         world, true = realization.world, realization.basis
         moments, found = Moments(world.dim), []
-        for slate, _, _ in realization.rounds():
+        for slate, *_ in realization.rounds():
             moments.absorb(slate)
             found.append(top_eigenpairs(moments.covariance(world.observe_prob), world.rank)[1])
         self.distances = np.array([distance(basis, true) for basis in found])
@@ -200,7 +200,7 @@ def selected_ranks(realization, rounds):
     """Return the rank that the paper's threshold selects after each of these numbers of slates."""
     problem, world = realization.problem(), realization.world
     rule, moments, ranks = PaperThreshold(failure_prob=FAILURE_PROB), Moments(world.dim), {}
-    slates = (slate for slate, _, _ in realization.rounds())
+    slates = (slate for slate, *_ in realization.rounds())
     for t, slate in enumerate(islice(slates, max(rounds)), start=1):
         moments.absorb(slate)
         if t in rounds:

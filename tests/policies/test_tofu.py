@@ -197,7 +197,7 @@ def test_the_papers_literal_threshold_leaves_the_main_world_to_the_burn_in_polic
         top_eigenvalue=1.5,
     )
     alone = AmbientOful(**settings)
-    for slate, means, noise in LowRankWorld().realize(0).rounds():
+    for slate, means, noise, _ in LowRankWorld().realize(0).rounds():
         decision, expected = policy.choose(slate), alone.choose(slate)
         assert decision.scores.tobytes() == expected.scores.tobytes()
         assert decision.arm == expected.arm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Decision, LowRankWorld, Slate, Uniform, play
-from halfseen.worlds.base import Round
+from halfseen.worlds.base import Facts, Round
 
 
 class FakeRealization(NamedTuple):
@@ -16,18 +16,20 @@ class FakeRealization(NamedTuple):
     noise: tuple = (0.5, -10.0, 100.0)
 
     @property
-    def horizon(self):
-        return len(self.means)
+    def facts(self):
+        return Facts(seed=0, dim=1, horizon=len(self.means))
 
     def rounds(self):
         for index, (means, noise) in enumerate(zip(self.means, self.noise, strict=True)):
             values = np.array([[index + 10.0], [index + 20.0]])
             mask = np.array([[True], [index != 1]])
-            yield Round(Slate(values, mask), np.array(means), noise)
+            yield Round(Slate(values, mask), np.array(means), noise, values)
 
 
 class Scripted:
     """Plays what it was told and writes down all that it gets."""
+
+    current_rank = 1
 
     def __init__(self, *arms):
         self.arms = iter(arms)
@@ -73,7 +75,7 @@ def test_the_truth_never_reaches_the_policy():
 
 
 def test_a_slate_holds_nothing_of_a_hidden_entry_not_even_inside():
-    for slate, _, _ in LowRankWorld(dim=5, rank=2, n_arms=3, horizon=5).realize(0).rounds():
+    for slate, *_ in LowRankWorld(dim=5, rank=2, n_arms=3, horizon=5).realize(0).rounds():
         assert not slate.mask.all()
         assert np.isnan(slate._table[~slate.mask]).all()
 
@@ -92,3 +94,16 @@ def test_playing_the_same_realization_again_gives_the_same_regret():
     first, second = (play(Uniform(dim=5, seed=1), realization) for _ in range(2))
     assert np.array_equal(first.regret, second.regret)
     assert first.final_regret == pytest.approx(first.regret[-1])
+
+
+def test_on_the_full_view_nothing_is_hidden():
+    policy = Scripted(0, 0, 0)
+    play(policy, FakeRealization(), "full")
+    assert all(slate.mask.all() for slate in policy.seen)
+    assert policy.seen[1].values.tolist() == [[11.0], [21.0]]
+
+
+def test_a_trace_tells_in_how_many_dimensions_each_choice_was_made():
+    assert play(Scripted(0, 0, 0), FakeRealization()).ranks.tolist() == [1.0, 1.0, 1.0]
+    realization = LowRankWorld(dim=5, rank=2, n_arms=3, horizon=3).realize(0)
+    assert np.isnan(play(Uniform(dim=5), realization).ranks).all()

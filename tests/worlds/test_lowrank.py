@@ -18,7 +18,7 @@ def full_arms(world, seed=0):
     """Return all arms with nothing hidden, which p = 1 shows of the same realization."""
     shown = {name: getattr(world, name) for name in ("dim", "rank", "n_arms", "horizon")}
     open_world = LowRankWorld(**shown, observe_prob=1.0, latent=world.latent)
-    return np.array([slate.values for slate, _, _ in walked(open_world, seed)])
+    return np.array([slate.values for slate, *_ in walked(open_world, seed)])
 
 
 @pytest.mark.parametrize("latent", ["gaussian", "uniform"])
@@ -50,14 +50,14 @@ def test_walking_twice_and_interleaved_gives_the_same_rounds():
 def test_there_are_as_many_rounds_and_arms_as_promised():
     world = LowRankWorld(**SMALL)
     rounds = walked(world)
-    assert len(rounds) == world.realize(0).horizon == 12
-    assert {(slate.n_arms, slate.dim, len(means)) for slate, means, _ in rounds} == {(4, 7, 4)}
+    assert len(rounds) == world.realize(0).facts.horizon == 12
+    assert {(slate.n_arms, slate.dim, len(means)) for slate, means, _, _ in rounds} == {(4, 7, 4)}
 
 
 @pytest.mark.parametrize("observe_prob", [0.8, 0.4, 0.2])
 def test_slates_show_the_truth_where_something_is_seen(observe_prob):
     world = LowRankWorld(**SMALL, observe_prob=observe_prob)
-    for (slate, _, _), arms in zip(walked(world), full_arms(world), strict=True):
+    for (slate, *_), arms in zip(walked(world), full_arms(world), strict=True):
         assert np.array_equal(slate.values, np.where(slate.mask, arms, 0.0))
 
 
@@ -98,7 +98,7 @@ def test_random_numbers_are_drawn_in_the_published_order(seed):
     assert np.array_equal(realization.basis, basis)
     assert np.array_equal(realization.loadings, loadings)
     assert realization.theta == pytest.approx(theta, rel=1e-14)
-    for slate, means, noise in list(realization.rounds())[:50]:
+    for slate, means, noise, _ in list(realization.rounds())[:50]:
         latent = rng.standard_normal((8, 3))
         rng.standard_normal((8, 30))
         mask = rng.random((8, 30)) < 0.3

@@ -37,6 +37,8 @@ class AmbientOful(Policy):
     >>> policy.learn(decision, 0.3)
     """
 
+    told = ("dim", "noise_scale")
+
     def __init__(
         self,
         *,
@@ -61,6 +63,11 @@ class AmbientOful(Policy):
             failure_prob=self.failure_prob,
             radius_scale=self.radius_scale,
         )
+
+    @property
+    def current_rank(self) -> int:
+        """All features."""
+        return self.dim
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""

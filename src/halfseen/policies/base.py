@@ -4,7 +4,7 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from halfseen import archive, checks
 from halfseen.errors import InvalidInputError, InvalidRewardError, UnknownDecisionError
@@ -29,6 +29,9 @@ class Policy(ABC):
         How many decisions wait for their reward at most; the oldest is forgotten first.
     """
 
+    told: ClassVar[tuple[str, ...]] = ("dim",)
+    """What the runner tells the constructor about a realization, by the names of `Facts`."""
+
     def __init__(self, *, dim: int, max_open: int = 10_000) -> None:
         self.dim = checks.integer("dim", dim, 1)
         self.max_open = checks.integer("max_open", max_open, 1)
@@ -42,6 +45,11 @@ class Policy(ABC):
     def round(self) -> int:
         """Number of choices made so far."""
         return self._round
+
+    @property
+    def current_rank(self) -> int | None:
+        """Number of dimensions in which the next choice is made; None where there are none."""
+        return None
 
     @property
     def n_open(self) -> int:

@@ -81,6 +81,8 @@ class TofuPov(Policy):
     Paper: alg:bandits
     """
 
+    told = ("dim", "rank", "observe_prob", "horizon", "noise_scale", "seed")
+
     def __init__(
         self,
         *,
@@ -196,6 +198,13 @@ class TofuPov(Policy):
         """One record per epoch opened so far."""
         current = () if self._epoch is None else (self._epoch.record,)
         return (*self._log, *current)
+
+    @property
+    def current_rank(self) -> int:
+        """Rank of the current epoch; all features where the burn-in policy plays."""
+        if self._epoch is None or not self._epoch.plays:
+            return self.dim
+        return self._epoch.record.rank
 
     @property
     def schedule(self) -> EpochSchedule:

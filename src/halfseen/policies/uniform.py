@@ -22,6 +22,8 @@ class Uniform(Policy):
         Names the stream of random numbers.
     """
 
+    told = ("dim", "seed")
+
     def __init__(self, *, dim: int, seed: int = 0, max_open: int = 10_000) -> None:
         super().__init__(dim=dim, max_open=max_open)
         self.seed = checks.integer("seed", seed, 0)

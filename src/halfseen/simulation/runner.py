@@ -1,12 +1,17 @@
 """One policy walks one realization."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from halfseen import checks
 from halfseen.policies.base import Policy
-from halfseen.values import FloatArray
+from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization
+
+VIEWS = ("masked", "full")
+"""What a policy sees of each round: the slate, or all arms with nothing hidden."""
 
 
 class Trace(NamedTuple):
@@ -17,9 +22,12 @@ class Trace(NamedTuple):
     regret : ndarray, shape (horizon,)
         Cumulative pseudo-regret: best mean among the offered arms less the chosen one's, noise
         aside.
+    ranks : ndarray, shape (horizon,)
+        Number of dimensions in which the policy chose; NaN for one without dimensions.
     """
 
     regret: FloatArray
+    ranks: FloatArray
 
     @property
     def final_regret(self) -> float:
@@ -27,16 +35,21 @@ class Trace(NamedTuple):
         return float(self.regret[-1])
 
 
-def play(policy: Policy, realization: Realization) -> Trace:
+def play(policy: Policy, realization: Realization, view: str = "masked") -> Trace:
     """Let a policy play all rounds of a realization and return its regret.
 
     Notes
     -----
     Paper: eq:app-reg-definition
     """
-    losses = np.zeros(realization.horizon)
-    for index, (slate, means, noise) in enumerate(realization.rounds()):
-        decision = policy.choose(slate)
+    full = checks.one_of("view", view, VIEWS) == "full"
+    horizon = realization.facts.horizon
+    losses, ranks = np.zeros(horizon), np.full(horizon, math.nan)
+    for index, (slate, means, noise, arms) in enumerate(realization.rounds()):
+        decision = policy.choose(Slate(arms) if full else slate)
+        rank = policy.current_rank
+        if rank is not None:
+            ranks[index] = rank
         policy.learn(decision, float(means[decision.arm]) + noise)
         losses[index] = means.max() - means[decision.arm]
-    return Trace(np.cumsum(losses))
+    return Trace(np.cumsum(losses), ranks)

@@ -11,13 +11,15 @@ from halfseen.core.subspace import incoherence
 from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import Round
+from halfseen.worlds.base import Facts, Round
 from halfseen.worlds.masking import bernoulli_mask
+from halfseen.worlds.registry import register_world
 
 LATENT_LAWS = ("gaussian", "uniform")
 _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
 
 
+@register_world("low-rank")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowRankWorld:
     """X = UΛZ with random U and loadings Λ, masked entry by entry; defaults are the main study's.
@@ -100,9 +102,19 @@ class LowRankRealization:
         self._after_setup = random.bit_generator.state
 
     @property
-    def horizon(self) -> int:
-        """Number of rounds."""
-        return self.world.horizon
+    def facts(self) -> Facts:
+        """What may be told about this realization."""
+        world = self.world
+        return Facts(
+            seed=self.seed,
+            dim=world.dim,
+            n_arms=world.n_arms,
+            horizon=world.horizon,
+            observe_prob=world.observe_prob,
+            noise_scale=world.noise_scale,
+            rank=world.rank,
+            basis=self.basis,
+        )
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds; per round latents, feature perturbation, masks, noise are drawn."""
@@ -116,7 +128,7 @@ class LowRankRealization:
             random.standard_normal(shape)  # published instances draw a perturbation of size 0
             mask = bernoulli_mask(random, shape, world.observe_prob)
             noise = world.noise_scale * random.standard_normal()
-            yield Round(Slate(arms, mask), arms @ self.theta, float(noise))
+            yield Round(Slate(arms, mask), arms @ self.theta, float(noise), arms)
 
     def problem(self) -> Problem:
         """Return B_X, λ̄, λ_m, μ, S, R of this realization; B_X is infinite for Gaussian latents."""
