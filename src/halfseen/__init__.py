@@ -29,7 +29,9 @@ _HOME = {
     "load": "policies.registry",
     "TofuPov": "policies.tofu",
     "Uniform": "policies.uniform",
+    "HardInstanceWorld": "worlds.hard_instance",
     "LowRankWorld": "worlds.lowrank",
+    "TableWorld": "worlds.table",
     "play": "simulation.runner",
 }
 
@@ -40,6 +42,7 @@ __all__ = [
     "Decision",
     "FixedRank",
     "HalfseenError",
+    "HardInstanceWorld",
     "HorizonReachedError",
     "InvalidInputError",
     "InvalidRewardError",
@@ -51,6 +54,7 @@ __all__ = [
     "PracticalThreshold",
     "Replay",
     "Slate",
+    "TableWorld",
     "TofuPov",
     "Unidentifiable",
     "Uniform",
@@ -85,7 +89,9 @@ if TYPE_CHECKING:
     from halfseen.policies.uniform import Uniform
     from halfseen.simulation.runner import play
     from halfseen.values import Decision, Slate
+    from halfseen.worlds.hard_instance import HardInstanceWorld
     from halfseen.worlds.lowrank import LowRankWorld
+    from halfseen.worlds.table import TableWorld
 
 
 def __getattr__(name: str) -> Any:

@@ -6,11 +6,13 @@
     ├── InvalidInputError (also ValueError)    something handed in is wrong
     │   ├── InvalidSettingError                a constructor's argument
     │   ├── InvalidSlateError                  offered options
-    │   └── InvalidRewardError                 a reward
+    │   ├── InvalidRewardError                 a reward
+    │   └── StudyError                         a study's description
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    more rounds than the horizon promised
-    └── ArchiveError                           a saved policy that cannot be read
+    ├── ArchiveError                           a saved policy that cannot be read
+    └── StoreError                             stored results that cannot be read
 
 An error raised by a policy leaves that policy exactly as it was.
 """
@@ -34,6 +36,10 @@ class InvalidSlateError(InvalidInputError):
 
 class InvalidRewardError(InvalidInputError):
     """A reward that is not a finite number."""
+
+
+class StudyError(InvalidInputError):
+    """A study's description is wrong; the message names the key."""
 
 
 class UnknownDecisionError(HalfseenError, LookupError):
@@ -76,3 +82,7 @@ class HorizonReachedError(HalfseenError):
 
 class ArchiveError(HalfseenError):
     """A saved policy that is damaged, truncated, of another kind, or from a newer version."""
+
+
+class StoreError(HalfseenError):
+    """A folder of results that is damaged or lacks what is asked for."""

@@ -107,6 +107,10 @@ class Policy(ABC):
         """Write everything to a file, from which `halfseen.load` continues bit by bit."""
         archive.write(path, self.to_tree())
 
+    def diagnostics(self) -> dict[str, Any]:
+        """Return what this policy has to tell about its run so far, as plain JSON types."""
+        return {}
+
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""

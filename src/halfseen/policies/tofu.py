@@ -211,6 +211,16 @@ class TofuPov(Policy):
         """When epochs start."""
         return self._settings.schedule
 
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the ranks of all epochs, and the top of the last one's spectrum."""
+        log = self.epoch_log
+        return {
+            "epoch_starts": [record.round for record in log],
+            "epoch_ranks": [record.rank for record in log],
+            "eigenvalues": list(log[-1].eigenvalues) if log else [],
+            "threshold": log[-1].threshold if log else None,
+        }
+
     def settings(self) -> dict[str, Any]:
         """Return arguments that rebuild the policy, as plain JSON types."""
         burner = self._burner

@@ -1,43 +1,39 @@
-"""What a study is: worlds, methods and seeds as data, and how a method becomes a policy."""
+"""What a study is: worlds, methods and seeds as data, and what is drawn and claimed from them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from halfseen.policies.ambient import AmbientOful
-from halfseen.policies.base import Policy
-from halfseen.policies.tofu import TofuPov
-from halfseen.policies.uniform import Uniform
-from halfseen.worlds.lowrank import LowRankWorld
-
-# What each kind of method may be told of its world.
-_TOLD: dict[str, tuple[type[Policy], tuple[str, ...]]] = {
-    "zero-filled": (AmbientOful, ("dim", "noise_scale")),
-    "tofu": (TofuPov, ("dim", "noise_scale", "observe_prob", "horizon")),
-    "uniform": (Uniform, ("dim",)),
-}
+from halfseen.errors import InvalidSettingError, StudyError
+from halfseen.simulation.cells import Cell, CellKey
+from halfseen.simulation.methods import Method
+from halfseen.worlds.registry import world_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One world of a study and the settings of each method in it.
+    """One world of a study, swept over observation probabilities, and the methods in it.
 
     Attributes
     ----------
-    world : LowRankWorld
+    world : mapping
+        The plain form of a world.
+    observe_probs : tuple of float
+        Replaces the world's own; empty where the world keeps what it has.
     methods : mapping
-        By the method's key its kind ("tofu", "zero-filled", "uniform") and its further settings.
+        By key.
     """
 
-    world: LowRankWorld
-    methods: Mapping[str, tuple[str, Mapping[str, Any]]]
+    world: Mapping[str, Any]
+    observe_probs: tuple[float, ...]
+    methods: Mapping[str, Method]
 
-    def build(self, method: str) -> Policy:
-        """Return a fresh policy of a method, told of the world what its kind may know."""
-        kind, settings = self.methods[method]
-        policy, told = _TOLD[kind]
-        known = {name: getattr(self.world, name) for name in told}
-        return policy(**known, **settings)
+    def worlds(self) -> dict[float | None, dict[str, Any]]:
+        """Return the plain worlds of the sweep by observation probability."""
+        if self.observe_probs:
+            return {p: {**self.world, "observe_prob": p} for p in self.observe_probs}
+        prob = getattr(world_from(self.world), "observe_prob", None)
+        return {prob if isinstance(prob, float | int) else None: dict(self.world)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +42,139 @@ class Study:
 
     Attributes
     ----------
-    name : str
+    name, title : str
+    seeds : tuple of int
     settings : mapping
         By name.
-    seeds : range
+    points : int
+        In how many rounds regret over time is kept.
+    notes : tuple of str
+        What a reader of the report should know, such as where published code and text differ.
+    figures, claims : tuple of mapping
+        What the report draws and which statements it checks, as plain data (`report` reads it).
     """
 
     name: str
+    title: str
+    seeds: tuple[int, ...]
     settings: Mapping[str, Setting]
-    seeds: range
+    points: int = 100
+    notes: tuple[str, ...] = ()
+    figures: tuple[Mapping[str, Any], ...] = ()
+    claims: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Keys of all methods, in order of first appearance."""
+        keys = (key for setting in self.settings.values() for key in setting.methods)
+        return tuple(dict.fromkeys(keys))
+
+    @property
+    def observe_probs(self) -> tuple[float | None, ...]:
+        """All observation probabilities, in order of first appearance."""
+        probs = (p for setting in self.settings.values() for p in setting.worlds())
+        return tuple(dict.fromkeys(probs))
+
+    def cells(self) -> list[Cell]:
+        """Return all cells in the order of the tables."""
+        return [
+            Cell(
+                key=CellKey(self.name, name, p, key, seed),
+                world=world,
+                method=method,
+                horizon=_horizon(world),
+                points=self.points,
+            )
+            for name, setting in self.settings.items()
+            for p, world in setting.worlds().items()
+            for key, method in setting.methods.items()
+            for seed in self.seeds
+        ]
+
+    def check(self) -> None:
+        """Build every policy once, so that a mistake shows before hours of work, not after.
+
+        Raises
+        ------
+        StudyError
+            The message names setting and method.
+        """
+        for name, setting in self.settings.items():
+            for world in setting.worlds().values():
+                facts = world_from(world).realize(self.seeds[0]).facts
+                for key, method in setting.methods.items():
+                    try:
+                        method.build(facts)
+                    except Exception as error:
+                        raise StudyError(f"settings.{name}.methods.{key}: {error}") from error
+
+    def narrowed(
+        self,
+        *,
+        seeds: Iterable[int] | None = None,
+        observe_probs: Iterable[float] | None = None,
+        methods: Iterable[str] | None = None,
+    ) -> "Study":
+        """Return a part of the study, perhaps on other seeds.
+
+        Raises
+        ------
+        StudyError
+            A method or probability is not in the study.
+        """
+        study = self if seeds is None else replace(self, seeds=tuple(seeds))
+        if methods is not None:
+            study = study._with_methods(tuple(methods))
+        if observe_probs is not None:
+            study = study._with_probs(tuple(observe_probs))
+        return study
+
+    def _with_methods(self, keys: tuple[str, ...]) -> "Study":
+        for key in keys:
+            if key not in self.methods:
+                raise StudyError(f"methods: {self.name} has {list(self.methods)}, got {key!r}")
+        settings = {
+            name: replace(
+                setting, methods={key: setting.methods[key] for key in keys if key in setting.methods}
+            )
+            for name, setting in self.settings.items()
+        }
+        return replace(self, settings={n: s for n, s in settings.items() if s.methods})
+
+    def _with_probs(self, probs: tuple[float, ...]) -> "Study":
+        for p in probs:
+            if p not in self.observe_probs:
+                raise StudyError(f"p: {self.name} has {list(self.observe_probs)}, got {p!r}")
+        settings = {
+            name: replace(setting, observe_probs=tuple(p for p in probs if p in setting.worlds()))
+            for name, setting in self.settings.items()
+        }
+        return replace(self, settings={n: s for n, s in settings.items() if s.observe_probs})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the study as plain JSON types, from which `study_from` makes it again."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "seeds": list(self.seeds),
+            "points": self.points,
+            "notes": list(self.notes),
+            "settings": {
+                name: {
+                    "world": dict(setting.world),
+                    "observe_prob": list(setting.observe_probs),
+                    "methods": {key: method.to_dict() for key, method in setting.methods.items()},
+                }
+                for name, setting in self.settings.items()
+            },
+            "figures": [dict(figure) for figure in self.figures],
+            "claims": [dict(claim) for claim in self.claims],
+        }
+
+
+def _horizon(world: Mapping[str, Any]) -> int:
+    """Return the rounds of a plain world without reading its data."""
+    horizon = getattr(world_from(world), "horizon", None)
+    if horizon is not None and not isinstance(horizon, int):
+        raise InvalidSettingError(f"horizon must be an integer, got {horizon!r}")
+    return horizon or 1

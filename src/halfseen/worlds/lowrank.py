@@ -1,21 +1,21 @@
 """Arms in a random low-dimensional subspace: the world of the paper's synthetic studies."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from halfseen import checks
+from halfseen import checks, seeding
 from halfseen.core.subspace import incoherence
 from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.masking import bernoulli_mask
+from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
 from halfseen.worlds.registry import register_world
 
-LATENT_LAWS = ("gaussian", "uniform")
+LATENT_LAWS = ("gaussian", "uniform", "student")
 _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
 
 
@@ -25,20 +25,32 @@ class LowRankWorld:
     """X = UΛZ with random U and loadings Λ, masked entry by entry; defaults are the main study's.
 
     Random numbers are drawn in the published order, so that the realization of a seed is the very
-    instance that the published figures come from.
+    instance that the published figures come from. What the published studies do not have draws
+    from streams of its own: arms, masks and noise stay those of the published instance wherever
+    the setting does not change them.
 
     Parameters
     ----------
     dim, rank, n_arms, horizon : int
     observe_prob : float
-        Probability that an entry is seen.
+        Probability that an entry is seen; where the mask law has several, their average.
     noise_scale : float
         Standard deviation of the Gaussian reward noise.
     loadings : (float, float)
         Λ's diagonal is uniform between these.
-    latent : "gaussian" or "uniform"
+    latent : "gaussian", "uniform" or "student"
         Law of Z's entries, of variance 1. The published studies have "gaussian", under which arms
-        are unbounded; "uniform" (on ±√3) is bounded, as the theory assumes.
+        are unbounded; "uniform" (on ±√3) is bounded, as the theory assumes; "student" (3 degrees
+        of freedom) has heavy tails.
+    perturbation : float
+        Standard deviation of Gaussian noise on every feature, so that arms are only nearly
+        low-rank. It belongs to the arm: seen entries and mean rewards are those of the perturbed
+        arm.
+    change_round : int, optional
+        From this round on (counted from 1) arms lie in another subspace, orthogonal to the first
+        and with the same loadings; needs 2·rank ≤ dim. The parameter has norm 1 in either.
+    masks : MaskLaw, str or mapping
+        Which entries are seen: a law of `halfseen.worlds.masking`, its name or its mapping.
 
     Examples
     --------
@@ -59,6 +71,9 @@ class LowRankWorld:
     noise_scale: float = 0.05
     loadings: tuple[float, float] = (0.75, 1.25)
     latent: str = "gaussian"
+    perturbation: float = 0.0
+    change_round: int | None = None
+    masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
         checks.integer("dim", self.dim, 1)
@@ -72,7 +87,18 @@ class LowRankWorld:
         low, high = self.loadings
         checks.real("loadings[0]", low, 0.0, low_open=True)
         checks.real("loadings[1]", high, low)
+        object.__setattr__(self, "loadings", (low, high))
         checks.one_of("latent", self.latent, LATENT_LAWS)
+        checks.real("perturbation", self.perturbation, 0.0)
+        if self.change_round is not None:
+            checks.integer("change_round", self.change_round, 2)
+            if 2 * self.rank > self.dim:
+                raise InvalidSettingError(
+                    f"rank must be in [1, {self.dim // 2}], half of dim, for a change of subspace, "
+                    f"got {self.rank}: lower it or leave out change_round"
+                )
+        object.__setattr__(self, "masks", mask_law_from(self.masks))
+        self.masks.told(self.observe_prob, self.dim)  # refuses what does not fit together
 
     def realize(self, seed: int) -> "LowRankRealization":
         """Return the realization of a seed."""
@@ -86,9 +112,12 @@ class LowRankRealization:
     ----------
     basis : ndarray, shape (dim, rank)
         U, which no policy sees.
+    later_basis : ndarray, shape (dim, rank), or None
+        U after the change, orthogonal to `basis`.
     loadings : ndarray, shape (rank,)
     theta : ndarray, shape (dim,)
-        The parameter, of norm 1 and in the span of U.
+        The parameter, of norm 1 and in the span of U; with a change, the sum of one such for
+        each subspace.
     """
 
     def __init__(self, world: LowRankWorld, seed: int) -> None:
@@ -100,43 +129,76 @@ class LowRankRealization:
         direction = random.standard_normal(world.rank)
         self.theta: FloatArray = self.basis @ (direction / np.linalg.norm(direction))
         self._after_setup = random.bit_generator.state
+        self.later_basis: FloatArray | None = None
+        if world.change_round is not None:
+            self._draw_change(seeding.stream(seed, "world", "change"))
+
+    def _draw_change(self, random: np.random.Generator) -> None:
+        shape = (self.world.dim, self.world.rank)
+        both = np.hstack([self.basis, random.standard_normal(shape)])
+        later: FloatArray = np.linalg.qr(both)[0][:, self.world.rank :]
+        direction = random.standard_normal(self.world.rank)
+        self.later_basis = later
+        self.theta = self.theta + later @ (direction / np.linalg.norm(direction))
 
     @property
     def facts(self) -> Facts:
         """What may be told about this realization."""
         world = self.world
+        changes: tuple[tuple[int, FloatArray], ...] = ()
+        if self.later_basis is not None and world.change_round is not None:
+            changes = ((world.change_round, self.later_basis),)
         return Facts(
             seed=self.seed,
             dim=world.dim,
             n_arms=world.n_arms,
             horizon=world.horizon,
-            observe_prob=world.observe_prob,
+            observe_prob=world.masks.told(world.observe_prob, world.dim),
             noise_scale=world.noise_scale,
             rank=world.rank,
             basis=self.basis,
+            basis_changes=changes,
         )
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds; per round latents, feature perturbation, masks, noise are drawn."""
         world, random = self.world, np.random.default_rng()
         random.bit_generator.state = self._after_setup
-        shape = (world.n_arms, world.dim)
+        draw_latents, theta, masks = self._latents(random), self.theta, world.masks
         lift = self.loadings[:, None] * self.basis.T
-        for _ in range(world.horizon):
-            latent = self._latents(random, (world.n_arms, world.rank))
-            arms = latent @ lift
-            random.standard_normal(shape)  # published instances draw a perturbation of size 0
-            mask = bernoulli_mask(random, shape, world.observe_prob)
+        shift = np.empty((world.n_arms, world.dim))
+        for number in range(1, world.horizon + 1):
+            if number == world.change_round and self.later_basis is not None:
+                lift = self.loadings[:, None] * self.later_basis.T
+            arms = draw_latents() @ lift
+            random.standard_normal(out=shift)  # published instances draw it, with size 0
+            if world.perturbation:
+                arms += world.perturbation * shift
+            mask = masks.mask(random, arms, world.observe_prob)
             noise = world.noise_scale * random.standard_normal()
-            yield Round(Slate(arms, mask), arms @ self.theta, float(noise), arms)
+            slate = Slate(np.where(mask, arms, np.nan))
+            yield Round(slate, arms @ theta, float(noise), arms)
 
     def problem(self) -> Problem:
-        """Return B_X, λ̄, λ_m, μ, S, R of this realization; B_X is infinite for Gaussian latents."""
+        """Return B_X, λ̄, λ_m, μ, S, R of this realization; B_X is infinite for unbounded latents.
+
+        Raises
+        ------
+        InvalidSettingError
+            The world is none of the theory's: arms are perturbed, their subspace changes, or
+            masks are not Bernoulli.
+        """
         world = self.world
+        for name, plain in (("perturbation", 0), ("change_round", None), ("masks", Bernoulli())):
+            if getattr(world, name) != plain:
+                raise InvalidSettingError(
+                    f"{name} must be {plain!r} for the constants of the theory, "
+                    f"got {getattr(world, name)!r}"
+                )
         return Problem.from_loadings(
             dim=world.dim,
             loadings=self.loadings.tolist(),
-            latent_bound=math.inf if world.latent == "gaussian" else _UNIFORM_BOUND,
+            latent_bound=_UNIFORM_BOUND if world.latent == "uniform" else math.inf,
             latent_variance=1.0,
             n_arms=world.n_arms,
             horizon=world.horizon,
@@ -146,7 +208,14 @@ class LowRankRealization:
             noise_scale=world.noise_scale,
         )
 
-    def _latents(self, random: np.random.Generator, shape: tuple[int, int]) -> FloatArray:
+    def _latents(self, random: np.random.Generator) -> Callable[[], FloatArray]:
+        """Return what draws a round's latents, shape (n_arms, rank)."""
+        shape = (self.world.n_arms, self.world.rank)
+        if self.world.latent == "uniform":
+            return lambda: random.uniform(-_UNIFORM_BOUND, _UNIFORM_BOUND, shape)
         if self.world.latent == "gaussian":
-            return random.standard_normal(shape)
-        return random.uniform(-_UNIFORM_BOUND, _UNIFORM_BOUND, shape)
+            return lambda: random.standard_normal(shape)
+        # Student's law with 3 degrees of freedom is √3 Z / √(2G), with G of shape 3/2, and has
+        # variance 3. The published normals are Z, so that masks and noise stay in step.
+        tails = seeding.stream(self.seed, "world", "tails")
+        return lambda: random.standard_normal(shape) / np.sqrt(2 * tails.standard_gamma(1.5, shape))

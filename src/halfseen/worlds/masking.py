@@ -1,8 +1,18 @@
-"""Which entries of the offered arms are seen."""
+"""Which entries of the offered arms are seen: mask laws by name.
+
+Every law turns one table of uniform numbers, of the shape of the arms, into a mask. So whichever
+law a world has, its random numbers stay in step: the same arms, means and noise.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from halfseen.values import BoolArray
+from halfseen import checks
+from halfseen.errors import InvalidSettingError
+from halfseen.values import BoolArray, FloatArray
 
 
 def bernoulli_mask(
@@ -15,3 +25,101 @@ def bernoulli_mask(
     Paper: eq:missing_model_bernoulli
     """
     return random.random(shape) < observe_prob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskLaw:
+    """How masks are drawn: a frozen dataclass whose fields are plain JSON types.
+
+    Attributes
+    ----------
+    law : str
+        The name under which the law is known.
+    """
+
+    law: ClassVar[str]
+
+    def mask(self, random: np.random.Generator, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen; draws one uniform per entry."""
+        return self.seen(random.random(arms.shape), arms, observe_prob)
+
+    def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen; may overwrite the uniforms."""
+        raise NotImplementedError
+
+    def told(self, observe_prob: float, dim: int) -> float | FloatArray:
+        """Return the probability that a policy is told: an array (dim,) where features differ."""
+        return observe_prob
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the law's name and those settings that are not at their default."""
+        plain: dict[str, Any] = {"law": self.law}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                plain[field.name] = value
+        return plain
+
+
+L = TypeVar("L", bound=type[MaskLaw])
+_LAWS: dict[str, type[MaskLaw]] = {}
+
+
+def register_mask_law(name: str) -> Callable[[L], L]:
+    """Make a mask law, a frozen dataclass, known by a name (a decorator)."""
+
+    def keep(law: L) -> L:
+        law.law = name
+        _LAWS[name] = law
+        return law
+
+    return keep
+
+
+def mask_laws() -> tuple[str, ...]:
+    """Return the names of all mask laws."""
+    return tuple(sorted(_LAWS))
+
+
+def mask_law_from(plain: Any) -> MaskLaw:
+    """Return the mask law that a name, a mapping with the key "law", or a law itself describes.
+
+    >>> mask_law_from("bernoulli")
+    Bernoulli()
+    >>> mask_law_from({"law": "blocks", "size": 5})
+    Blocks(size=5)
+    >>> mask_law_from("blocks").to_dict()
+    {'law': 'blocks'}
+    """
+    if isinstance(plain, MaskLaw):
+        return plain
+    if not isinstance(plain, str | Mapping):
+        raise InvalidSettingError(
+            f'masks must be a law, its name, or a mapping with the key "law", got {plain!r}'
+        )
+    settings = {"law": plain} if isinstance(plain, str) else dict(plain)
+    name = checks.one_of("masks.law", settings.pop("law", None), mask_laws())
+    known = [field.name for field in fields(_LAWS[name])]
+    for key in settings:
+        if key not in known:
+            raise InvalidSettingError(
+                f"masks.{key} is not a setting of the {name} law, which has {known}"
+            )
+    try:
+        return _LAWS[name](**settings)
+    except InvalidSettingError as error:
+        raise InvalidSettingError(f"masks.{error}") from None
+
+
+@register_mask_law("bernoulli")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bernoulli(MaskLaw):
+    """Every entry is seen with the same probability, independently: the law of the paper."""
+
+    def mask(self, random: np.random.Generator, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen."""
+        return bernoulli_mask(random, arms.shape, observe_prob)
+
+    def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen."""
+        return uniforms < observe_prob

@@ -1,0 +1,160 @@
+"""The smallest unit of a simulation: one method, one world, one seed."""
+
+import hashlib
+import json
+import math
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import worlds
+from halfseen.errors import HalfseenError
+from halfseen.simulation.measures import MEASURE, measured
+from halfseen.simulation.methods import Method
+from halfseen.simulation.runner import play
+from halfseen.worlds.base import Realization, World
+from halfseen.worlds.registry import world_from
+
+assert worlds.__all__  # importing the package registers every world
+
+_FORMAT = 1  # of stored results: raise it when the meaning of a stored field changes
+
+
+class CellKey(NamedTuple):
+    """How a cell is called in every table.
+
+    Attributes
+    ----------
+    study, setting : str
+    p : float or None
+        Observation probability; None where the world has none.
+    method : str
+    seed : int
+    """
+
+    study: str
+    setting: str
+    p: float | None
+    method: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What to run.
+
+    Attributes
+    ----------
+    key : CellKey
+    world : mapping or World
+        A world, or the plain form of one.
+    method : Method
+    horizon : int
+        Rounds of the world, for estimates of the time left.
+    points : int
+        In how many rounds regret is kept.
+    """
+
+    key: CellKey
+    world: Mapping[str, Any] | World
+    method: Method
+    horizon: int
+    points: int = 100
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of all that decides the result; another world or setting is another cell."""
+        plain = [_FORMAT, self.key.seed, self.world, self.method.to_dict(), self.points]
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came out of a cell.
+
+    Attributes
+    ----------
+    status : "ok" or "failed"
+    seconds : float
+    final_regret, final_rank : float or None
+    rounds : tuple of int
+        The rounds at which `regret` and `ranks` are kept, counted from 1.
+    regret, ranks : tuple of float or None
+    diagnostics : mapping
+        What the policy tells about its run, plain JSON types.
+    error : str
+        Traceback of a failed cell.
+    """
+
+    status: str
+    seconds: float
+    final_regret: float | None = None
+    final_rank: float | None = None
+    rounds: tuple[int, ...] = ()
+    regret: tuple[float, ...] = ()
+    ranks: tuple[float | None, ...] = ()
+    diagnostics: Mapping[str, Any] | None = None
+    error: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return asdict(self)
+
+
+def kept_rounds(horizon: int, points: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Return at most `points` rounds spread evenly from 1 to the horizon, both included.
+
+    >>> kept_rounds(10, 4).tolist()
+    [1, 4, 7, 10]
+    """
+    spread = np.linspace(1, horizon, min(points, horizon))
+    return np.unique(np.round(spread).astype(np.int64))
+
+
+def run_cell(cell: Cell) -> Result:
+    """Play a cell; an exception becomes a failed result with its traceback."""
+    started = time.perf_counter()
+    try:
+        realization = _realization(cell)
+        if cell.method.policy == MEASURE:
+            told = measured(realization, **cell.method.settings)
+            seconds = time.perf_counter() - started
+            return Result(status="ok", seconds=seconds, diagnostics=told)
+        policy = cell.method.build(realization.facts)
+        trace = play(policy, realization, cell.method.view)
+        at = kept_rounds(len(trace.regret), cell.points)
+        ranks = [None if math.isnan(rank) else float(rank) for rank in trace.ranks[at - 1]]
+        if not np.isfinite(trace.regret).all():
+            raise HalfseenError("the regret is not finite")
+        return Result(
+            status="ok",
+            seconds=time.perf_counter() - started,
+            final_regret=trace.final_regret,
+            final_rank=ranks[-1],
+            rounds=tuple(at.tolist()),
+            regret=tuple(trace.regret[at - 1].tolist()),
+            ranks=tuple(ranks),
+            diagnostics=policy.diagnostics(),
+        )
+    except Exception:
+        return Result(
+            status="failed",
+            seconds=time.perf_counter() - started,
+            error=traceback.format_exc(),
+        )
+
+
+def _realization(cell: Cell) -> Realization:
+    if isinstance(cell.world, Mapping):
+        return _realized(json.dumps(cell.world), cell.key.seed)
+    return cell.world.realize(cell.key.seed)
+
+
+@lru_cache(maxsize=2)  # the methods of a seed often come one after another
+def _realized(world: str, seed: int) -> Realization:
+    return world_from(json.loads(world)).realize(seed)

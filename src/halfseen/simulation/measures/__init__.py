@@ -1,0 +1,43 @@
+"""What is measured on a realization when nobody plays, or beside the play: by name, as data.
+
+A measure is a function from a realization (and settings) to named lists of numbers, which end up in
+`diagnostics.csv` beside those that policies tell.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from halfseen import checks
+from halfseen.errors import InvalidSettingError
+from halfseen.worlds.base import Realization
+
+MEASURE = "measure"
+"""Stands for a policy in a method that measures instead of playing."""
+
+Measure = Callable[..., Mapping[str, Any]]
+M = TypeVar("M", bound=Measure)
+
+_MEASURES: dict[str, Measure] = {}
+
+
+def register_measure(name: str) -> Callable[[M], M]:
+    """Make a measure known by a name (a decorator)."""
+
+    def keep(measure: M) -> M:
+        _MEASURES[name] = measure
+        return measure
+
+    return keep
+
+
+def check_measure(*, measure: Any = None, **settings: Any) -> None:
+    """Raise InvalidSettingError unless `measure` is the name of a known one."""
+    if not isinstance(measure, str):
+        raise InvalidSettingError(f"measure must be a text, got {measure!r}")
+    checks.one_of("measure", measure, tuple(sorted(_MEASURES)))
+
+
+def measured(realization: Realization, *, measure: str, **settings: Any) -> dict[str, Any]:
+    """Return what a measure finds on a realization."""
+    check_measure(measure=measure)
+    return dict(_MEASURES[measure](realization, **settings))

@@ -1,0 +1,144 @@
+"""Which policy a method is, on which view and with which settings: methods as data."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from halfseen import checks, policies
+from halfseen.errors import InvalidSettingError
+from halfseen.policies.base import Policy
+from halfseen.policies.registry import registered
+from halfseen.policies.uniform import Uniform
+from halfseen.simulation.measures import MEASURE, check_measure
+from halfseen.simulation.runner import VIEWS
+from halfseen.worlds.base import Facts
+
+assert policies.__all__  # importing the package registers every policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A policy by the name of its class, what it sees, and its settings.
+
+    Attributes
+    ----------
+    policy : str
+        Name in the registry.
+    view : "masked" or "full"
+    settings : mapping
+        Arguments of the constructor as plain JSON types. What the policy is told of its world
+        (`Policy.told`) need not be here; what is here comes first.
+
+    Examples
+    --------
+    >>> method = Method(policy="TofuPov", settings={"rank": 2, "burn_in": 5})
+    >>> method.build(Facts(seed=0, dim=4, horizon=20, observe_prob=0.5)).dim
+    4
+    """
+
+    policy: str
+    view: str = "masked"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.one_of("view", self.view, VIEWS)
+
+    def build(self, facts: Facts) -> Policy:
+        """Return a fresh policy, told what its class may know of the realization.
+
+        Raises
+        ------
+        InvalidSettingError
+            A setting is unknown, out of range, or missing because the world does not know it.
+        """
+        if self.policy == MEASURE:
+            check_measure(**self.settings)
+            return Uniform(dim=facts.dim)  # nobody plays
+        make = registered(self.policy)
+        known = {name: getattr(facts, name) for name in make.told if name not in self.settings}
+        known = {name: value for name, value in known.items() if value is not None}
+        arguments = inspect.signature(make).parameters
+        for name in self.settings:
+            if name not in arguments:
+                raise InvalidSettingError(
+                    f"{name} is not a setting of {self.policy}, which has {sorted(arguments)}"
+                )
+        for name, argument in arguments.items():
+            if argument.default is argument.empty and name not in {*known, *self.settings}:
+                raise InvalidSettingError(
+                    f"{name} must be given: {self.policy} needs it and this world does not know it"
+                )
+        return make(**known, **self.settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the method as plain JSON types."""
+        return {"policy": self.policy, "view": self.view, **self.settings}
+
+    def changed(self, settings: Mapping[str, Any]) -> "Method":
+        """Return the method with some settings (also `policy` and `view`) replaced."""
+        merged = self.to_dict() | dict(settings)
+        policy, view = merged.pop("policy"), merged.pop("view")
+        return Method(policy=policy, view=view, settings=merged)
+
+
+# What the published studies set wherever they do not sweep it.
+_TOFU = {"burn_in": 30, "replay": "burn-in-once"}
+_TOFU_FH = {"burn_in": 30, "replay": "full"}
+_ADAPTIVE = {"rule": "PracticalThreshold", "constant": 0.22, "scale": 1.5, "cap": 8}
+_PSLB = {"burn_in": 30}
+_PSLB_ADAPTIVE = {
+    "burn_in": 30,
+    "rank": {"rule": "ConstantThreshold", "value": 0.06, "cap": 8},
+}
+_SAMPLED = {"search": "sampled", "n_samples": 256}
+
+METHODS: Mapping[str, Method] = {
+    "tofu": Method(policy="TofuPov", settings=_TOFU),
+    "tofu-fh": Method(policy="TofuPov", settings=_TOFU_FH),
+    "ra-tofu": Method(policy="TofuPov", settings={**_TOFU, "rank": _ADAPTIVE}),
+    "ra-tofu-fh": Method(policy="TofuPov", settings={**_TOFU_FH, "rank": _ADAPTIVE}),
+    "zf-oful": Method(policy="AmbientOful"),
+    "full-oful": Method(policy="AmbientOful", view="full"),
+    "zf-pslb": Method(policy="Pslb", settings=_PSLB),
+    "zf-pslb-adaptive": Method(policy="Pslb", settings=_PSLB_ADAPTIVE),
+    "zf-pslb-sampled": Method(policy="Pslb", settings={**_PSLB, **_SAMPLED}),
+    "zf-pslb-adaptive-sampled": Method(policy="Pslb", settings={**_PSLB_ADAPTIVE, **_SAMPLED}),
+    "pslb": Method(policy="Pslb", view="full", settings=_PSLB),
+    "oracle-masked": Method(policy="Oracle"),
+    "oracle-full": Method(policy="Oracle", view="full"),
+    "two-phase": Method(policy="TwoPhase", settings={"split": "balanced"}),
+    "uniform": Method(policy="Uniform"),
+    "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
+    "impute-knn": Method(policy="Imputed", settings={"imputer": "knn"}),
+    "impute-iterative": Method(policy="Imputed", settings={"imputer": "iterative"}),
+    "zf-thompson": Method(policy="LinearThompson"),
+    "zf-greedy": Method(policy="Greedy"),
+}
+"""The standard methods by key; a study changes their settings or adds its own."""
+
+
+def method_from(key: str, plain: Mapping[str, Any]) -> Method:
+    """Return the method that a study describes under a key.
+
+    Parameters
+    ----------
+    key : str
+        A standard key, unless `plain` names one as "method" or a class as "policy".
+    plain : mapping
+        Settings that differ from the standard ones.
+
+    Examples
+    --------
+    >>> method_from("over", {"method": "tofu", "rank": 6}).settings["rank"]
+    6
+    """
+    settings = dict(plain)
+    base = settings.pop("method", key)
+    if "policy" in settings:
+        if not isinstance(settings["policy"], str):
+            raise InvalidSettingError(f"policy must be a text, got {settings['policy']!r}")
+        return Method(policy=settings["policy"]).changed(settings)
+    if base not in METHODS:
+        raise InvalidSettingError(f"method must be one of {sorted(METHODS)}, got {base!r}")
+    return METHODS[base].changed(settings)

@@ -1,0 +1,58 @@
+"""How far a run is, for people who watch it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from halfseen.simulation.cells import Cell
+
+
+@contextmanager
+def progress_over(
+    cells: Sequence[Cell],
+    missing: Sequence[Cell],
+    *,
+    shown: bool = True,
+    console: Console | None = None,
+) -> Iterator[Callable[[Cell], None]]:
+    """Show a bar over `cells`, of which only `missing` are still to be run.
+
+    Yields a function to call with each cell that is finished. The bar counts rounds, not cells, so
+    that the time left is right also where horizons differ.
+    """
+    if not shown or not cells:
+        yield lambda cell: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[finished]}/{task.fields[all]} cells"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        total = sum(cell.horizon for cell in missing)
+        finished = len(cells) - len(missing)
+        task = progress.add_task(
+            cells[0].key.study, total=max(total, 1), finished=finished, all=len(cells)
+        )
+        if not missing:
+            progress.update(task, completed=1)
+
+        def done(cell: Cell) -> None:
+            nonlocal finished
+            finished += 1
+            progress.update(task, advance=cell.horizon, finished=finished)
+
+        yield done

@@ -1,0 +1,171 @@
+"""Policies in a world over many seeds, in parallel, with results that survive an interruption."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from halfseen.errors import InvalidSettingError
+from halfseen.policies.base import Policy
+from halfseen.simulation.cells import Cell, CellKey, Result
+from halfseen.simulation.grid import run_cells
+from halfseen.simulation.methods import Method, method_from
+from halfseen.simulation.progress import progress_over
+from halfseen.simulation.store import Store
+from halfseen.simulation.tables import Tables, versions
+from halfseen.worlds.base import Facts, World
+from halfseen.worlds.registry import world_to_dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnMethod(Method):
+    """A method that is a function from facts to a fresh policy, for quick experiments."""
+
+    make: Callable[[Facts], Policy] | None = None
+
+    def build(self, facts: Facts) -> Policy:
+        """Return a fresh policy."""
+        assert self.make is not None
+        return self.make(facts)
+
+
+def simulate(
+    policies: Iterable[str] | Mapping[str, Any],
+    world: World,
+    seeds: Iterable[int],
+    *,
+    name: str = "simulation",
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    again: bool = False,
+    points: int = 100,
+    progress: bool = False,
+) -> Tables:
+    """Let policies play the same realizations of a world and return their regrets as tables.
+
+    Parameters
+    ----------
+    policies : list of str, or mapping from a key to settings, Method, or function
+        Standard methods by key, perhaps with other settings; or, for a policy of one's own, a
+        function from `Facts` (dim, horizon, seed, …) to a fresh policy.
+    world : World
+    seeds : iterable of int
+    name : str
+        Of the study, in the tables.
+    jobs : int, optional
+        Processes; all cores by default. `joblib.parallel_config` chooses another backend.
+    out : path, optional
+        Folder for the results. Finished cells found there are not run again.
+    again : bool
+        Run them again all the same.
+    points : int
+        Rounds at which regret over time is kept.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    tables : Tables
+        Failed cells are in `failures`; the others are complete.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld
+    >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+    >>> tables = simulate(["zf-oful", "uniform"], world, range(2), jobs=1)
+    >>> [(row["method"], row["n"]) for row in tables.summary]
+    [('zf-oful', 2), ('uniform', 2)]
+    """
+    methods = _methods(policies)
+    plain: Any = world
+    if out is not None:
+        own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
+        if own:
+            raise InvalidSettingError(
+                f"results of {own} cannot be stored, because a function has no name that would "
+                "tell one from another: register the policy and name it, or leave out `out`"
+            )
+        plain = world_to_dict(world)
+    prob = getattr(world, "observe_prob", None)
+    cells = [
+        Cell(
+            key=CellKey(name, "default", prob if isinstance(prob, float) else None, key, seed),
+            world=plain,
+            method=method,
+            horizon=getattr(world, "horizon", None) or 1,
+            points=points,
+        )
+        for key, method in methods.items()
+        for seed in seeds
+    ]
+    store = None if out is None else Store(out)
+    return run(cells, store, jobs=jobs, again=again, progress=progress)
+
+
+def run(
+    cells: Sequence[Cell],
+    store: Store | None = None,
+    *,
+    jobs: int | None = None,
+    again: bool = False,
+    timing: bool = True,
+    progress: bool = False,
+    manifest: Mapping[str, Any] | None = None,
+) -> Tables:
+    """Run the cells that a store does not have, and return (and write) the tables of all.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    store : Store, optional
+        Where finished cells are kept and tables are written.
+    jobs, again, progress
+        As in `simulate`.
+    timing : bool
+        Whether tables tell seconds.
+    manifest : mapping, optional
+        What to write down about the run beside versions and duration.
+    """
+    started = time.perf_counter()
+    finished: dict[CellKey, Result] = {}
+    missing = list(cells) if store is None else store.missing(cells, again=again)
+    with progress_over(cells, missing, shown=progress) as done:
+        for cell, result in run_cells(missing, jobs=jobs):
+            if store is not None:
+                store.add(cell, result)
+            finished[cell.key] = result
+            done(cell)
+    if store is not None:
+        finished = {cell.key: found for cell in cells if (found := store.get(cell)) is not None}
+    tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
+    if store is not None:
+        facts = {
+            "versions": versions(),
+            "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
+            "cells": len(cells),
+            "cells_run_now": len(missing),
+            "cells_failed": len(tables.failures),
+            "seconds": round(time.perf_counter() - started, 1),
+        }
+        tables.write(store.folder, {**(manifest or {}), **facts})
+    return tables
+
+
+def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
+    if isinstance(policies, str):
+        policies = [policies]
+    given = policies if isinstance(policies, Mapping) else {key: {} for key in policies}
+    methods: dict[str, Method] = {}
+    for key, value in given.items():
+        if isinstance(value, Method):
+            methods[key] = value
+        elif isinstance(value, Mapping):
+            methods[key] = method_from(key, value)
+        elif callable(value):
+            methods[key] = OwnMethod(policy=key, make=value)
+        else:
+            raise InvalidSettingError(
+                f"policies[{key!r}] must be settings, a Method or a function, got {value!r}"
+            )
+    return methods

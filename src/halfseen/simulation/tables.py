@@ -1,0 +1,184 @@
+"""Results as tables: per seed, summaries, regret over time, and what policies tell.
+
+The same cells give the same bytes, whoever ran them in whatever order; only `seconds` is measured,
+and may be left out.
+"""
+
+import csv
+import gzip
+import io
+import json
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import halfseen
+from halfseen.simulation.cells import Cell, Result
+
+PER_SEED = (
+    "study",
+    "setting",
+    "p",
+    "method",
+    "seed",
+    "final_regret",
+    "final_rank",
+    "status",
+    "seconds",
+)
+SUMMARY = ("study", "setting", "p", "method", "n", "mean_regret", "se_regret", "mean_rank")
+TRAJECTORIES = (
+    "study",
+    "setting",
+    "p",
+    "method",
+    "round",
+    "n",
+    "mean_regret",
+    "se_regret",
+    "mean_rank",
+    "se_rank",
+)
+DIAGNOSTICS = ("study", "setting", "p", "method", "seed", "name", "position", "value")
+
+Row = dict[str, Any]
+
+
+class Mean(NamedTuple):
+    """A mean and its standard error, which is None for one value."""
+
+    mean: float | None
+    standard_error: float | None
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """Return mean and standard error (sample deviation over the root of the number of values).
+
+    >>> mean_of([1.0, 3.0])
+    Mean(mean=2.0, standard_error=1.0)
+    """
+    n = len(values)
+    if n == 0:
+        return Mean(None, None)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Mean(mean, None)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return Mean(mean, math.sqrt(variance / n))
+
+
+class Tables(NamedTuple):
+    """All results of a run, as rows in the order of its cells.
+
+    Attributes
+    ----------
+    per_seed, summary, trajectories, diagnostics : list of dict
+    failures : list of (Cell, str)
+        Cells that failed, with their tracebacks.
+    """
+
+    per_seed: list[Row]
+    summary: list[Row]
+    trajectories: list[Row]
+    diagnostics: list[Row]
+    failures: list[tuple[Cell, str]]
+
+    @classmethod
+    def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Tables":
+        """Make the tables of finished cells; without `timing` the column seconds stays empty."""
+        per_seed, diagnostics, failures = [], [], []
+        groups: dict[tuple[Any, ...], list[Result]] = {}
+        for cell, result in finished:
+            per_seed.append(
+                cell.key._asdict()
+                | {
+                    "final_regret": result.final_regret,
+                    "final_rank": result.final_rank,
+                    "status": result.status,
+                    "seconds": round(result.seconds, 4) if timing else None,
+                }
+            )
+            diagnostics += _diagnostics(cell, result)
+            group = groups.setdefault(cell.key[:4], [])
+            if result.status == "ok":
+                group.append(result)
+            else:
+                failures.append((cell, result.error))
+        summary = [_summary(key, results) for key, results in groups.items()]
+        over_time = [row for key, results in groups.items() for row in _over_time(key, results)]
+        return cls(per_seed, summary, over_time, diagnostics, failures)
+
+    def write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
+        """Write all tables and the manifest into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "per_seed.csv").write_bytes(_csv(PER_SEED, self.per_seed))
+        (folder / "summary.csv").write_bytes(_csv(SUMMARY, self.summary))
+        (folder / "diagnostics.csv").write_bytes(_csv(DIAGNOSTICS, self.diagnostics))
+        # No clock and no name in the bytes.
+        packed = gzip.compress(_csv(TRAJECTORIES, self.trajectories), mtime=0)
+        (folder / "trajectories.csv.gz").write_bytes(packed)
+        failures = folder / "failures.txt"
+        if self.failures:
+            told = [f"{tuple(cell.key)}\n{error}" for cell, error in self.failures]
+            failures.write_text("\n".join(told), encoding="utf-8")
+        else:
+            failures.unlink(missing_ok=True)
+        text = json.dumps(manifest, indent=1, allow_nan=False)
+        (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that has a say in the numbers."""
+    names = ("numpy", "scipy", "numba", "scikit-learn", "joblib")
+    own = {"halfseen": halfseen.__version__, "python": platform.python_version()}
+    return own | {name: metadata.version(name) for name in names}
+
+
+def _summary(key: tuple[Any, ...], results: list[Result]) -> Row:
+    regret = mean_of([result.final_regret for result in results if result.final_regret is not None])
+    ranks = [result.final_rank for result in results if result.final_rank is not None]
+    return _named(key) | {
+        "n": len(results),
+        "mean_regret": regret.mean,
+        "se_regret": regret.standard_error,
+        "mean_rank": mean_of(ranks).mean,
+    }
+
+
+def _over_time(key: tuple[Any, ...], results: list[Result]) -> Iterable[Row]:
+    rounds = results[0].rounds if results else ()
+    alike = [result for result in results if result.rounds == rounds]
+    for index, round in enumerate(rounds):
+        regret = mean_of([result.regret[index] for result in alike])
+        rank = mean_of([r for result in alike if (r := result.ranks[index]) is not None])
+        yield _named(key) | {
+            "round": round,
+            "n": len(alike),
+            "mean_regret": regret.mean,
+            "se_regret": regret.standard_error,
+            "mean_rank": rank.mean,
+            "se_rank": rank.standard_error,
+        }
+
+
+def _diagnostics(cell: Cell, result: Result) -> Iterable[Row]:
+    for name, told in (result.diagnostics or {}).items():
+        values = told if isinstance(told, list) else [told]
+        for position, value in enumerate(values):
+            if isinstance(value, int | float):
+                yield cell.key._asdict() | {"name": name, "position": position, "value": value}
+
+
+def _named(key: tuple[Any, ...]) -> Row:
+    return dict(zip(("study", "setting", "p", "method"), key, strict=True))
+
+
+def _csv(columns: tuple[str, ...], rows: Iterable[Row]) -> bytes:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)  # floats in full, None as nothing
+    return buffer.getvalue().encode()

@@ -1,0 +1,32 @@
+"""The studies that ship with the package, one data file each."""
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from halfseen.errors import StudyError
+from halfseen.studies.reading import read_study
+from halfseen.studies.spec import Study
+
+ORDER = (
+    "synthetic",
+    "synthetic-fh",
+    "rank-selection",
+    "warm-start",
+    "two-phase",
+    "hard-instance",
+    "masks",
+)
+"""Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
+
+
+@cache
+def builtin_study(name: str, scale: str = "paper") -> Study:
+    """Return a study of the package by name.
+
+    >>> builtin_study("synthetic").seeds == tuple(range(20))
+    True
+    """
+    if name not in ORDER:
+        raise StudyError(f"there is no study {name!r}, there are {list(ORDER)}")
+    return read_study(Path(str(files("halfseen.studies"))) / "files" / f"{name}.toml", scale)

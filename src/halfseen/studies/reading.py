@@ -1,0 +1,248 @@
+"""From a data file to a study; every mistake is told with its key."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from halfseen import checks
+from halfseen.errors import InvalidSettingError, StudyError
+from halfseen.simulation.methods import Method, method_from
+from halfseen.studies.spec import Setting, Study
+from halfseen.worlds.registry import world_from
+
+SCALES = ("paper", "smoke")
+"""A study at full size, and one that shows in seconds that everything works."""
+
+_STUDY_KEYS = (
+    "name",
+    "title",
+    "seeds",
+    "points",
+    "notes",
+    "world",
+    "observe_prob",
+    "methods",
+    "settings",
+    "figures",
+    "claims",
+    "smoke",
+)
+_SMOKE_KEYS = ("seeds", "points", "world", "observe_prob", "methods", "settings")
+_SETTING_KEYS = ("world", "observe_prob", "methods")
+
+
+def read_study(path: Path, scale: str = "paper") -> Study:
+    """Return the study of a TOML or JSON file.
+
+    Raises
+    ------
+    StudyError
+        The message names the file and the key.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} cannot be read: {error}") from None
+    try:
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        raise StudyError(f"{path} is not valid {path.suffix[1:].upper()}: {error}") from None
+    try:
+        return study_from(data, scale, home=path.parent)
+    except StudyError as error:
+        raise StudyError(f"{path}: {error}") from None
+
+
+def study_from(data: Mapping[str, Any], scale: str = "paper", home: Path | None = None) -> Study:
+    """Return the study that plain data describe, at a scale.
+
+    Parameters
+    ----------
+    data : mapping
+        As in a study file.
+    scale : "paper" or "smoke"
+    home : Path, optional
+        Folder to which paths of data in the file are relative.
+    """
+    checks.one_of("scale", scale, SCALES)
+    data = _table(data, "", _STUDY_KEYS)
+    smoke = _table(data.get("smoke", {}), "smoke", _SMOKE_KEYS)
+    if scale == "paper":
+        smoke = {}
+    name = _text(data, "name")
+    settings = _settings(data, smoke, home)
+    return Study(
+        name=name,
+        title=_text(data, "title", name),
+        seeds=parse_seeds(smoke.get("seeds", data.get("seeds", "0:10"))),
+        settings=settings,
+        points=_integer(smoke.get("points", data.get("points", 100)), "points", 2),
+        notes=tuple(_texts(data.get("notes", []), "notes")),
+        figures=tuple(_tables(data.get("figures", []), "figures")),
+        claims=tuple(_tables(data.get("claims", []), "claims")),
+    )
+
+
+def parse_seeds(value: Any) -> tuple[int, ...]:
+    """Return seeds from a list, a number, or a text such as "0:20" or "3,5,7".
+
+    >>> parse_seeds("0:3"), parse_seeds("3,5"), parse_seeds([7, 8])
+    ((0, 1, 2), (3, 5), (7, 8))
+    """
+    try:
+        if isinstance(value, str) and ":" in value:
+            first, _, end = value.partition(":")
+            seeds = tuple(range(int(first or 0), int(end)))
+        elif isinstance(value, str):
+            seeds = tuple(int(part) for part in value.split(","))
+        elif isinstance(value, list | tuple | range):
+            seeds = tuple(checks.integer("seed", seed, 0) for seed in value)
+        else:
+            seeds = (checks.integer("seed", value, 0),)
+    except ValueError:  # InvalidSettingError is one, too
+        seeds = ()
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise StudyError(
+            f'seeds must be different integers from 0 on, such as "0:20" or [3, 5], got {value!r}'
+        )
+    return seeds
+
+
+def _settings(
+    data: Mapping[str, Any], smoke: Mapping[str, Any], home: Path | None
+) -> dict[str, Setting]:
+    given = data.get("settings", {"default": {}})
+    if not isinstance(given, Mapping) or not given:
+        raise StudyError(f"settings must be tables by name, at least one, got {given!r}")
+    wanted = smoke.get("settings", list(given))
+    if not isinstance(wanted, list) or not set(wanted) <= set(given):
+        raise StudyError(f"smoke.settings must be names of settings {list(given)}, got {wanted!r}")
+    return {name: _setting(name, given[name], data, smoke, home) for name in wanted}
+
+
+def _setting(
+    name: str,
+    given: Any,
+    data: Mapping[str, Any],
+    smoke: Mapping[str, Any],
+    home: Path | None,
+) -> Setting:
+    where = f"settings.{name}"
+    own = _table(given, where, _SETTING_KEYS)
+    world = _world(where, [data.get("world", {}), own.get("world", {}), smoke.get("world", {})])
+    if home is not None and isinstance(world.get("path"), str):
+        world["path"] = str((home / world["path"]).resolve())
+    probs = smoke.get("observe_prob", own.get("observe_prob", data.get("observe_prob", [])))
+    observe_probs = _probs(probs, "observe_prob")
+    try:
+        world_from(world)
+        for p in observe_probs:
+            world_from({**world, "observe_prob": p})
+    except InvalidSettingError as error:
+        raise StudyError(f"{_world_key(where, own)}.{error}") from None
+    return Setting(
+        world=world, observe_probs=observe_probs, methods=_methods(where, data, own, smoke)
+    )
+
+
+def _world_key(where: str, own: Mapping[str, Any]) -> str:
+    return f"{where}.world" if "world" in own else "world"
+
+
+def _world(where: str, layers: list[Any]) -> dict[str, Any]:
+    world: dict[str, Any] = {}
+    for layer in layers:
+        if not isinstance(layer, Mapping):
+            raise StudyError(f"{where}.world must be a table, got {layer!r}")
+        # Another kind of world starts anew.
+        world = dict(layer) if layer.get("kind", world.get("kind")) != world.get("kind") else (
+            world | dict(layer)
+        )
+    return world
+
+
+def _methods(
+    where: str, data: Mapping[str, Any], own: Mapping[str, Any], smoke: Mapping[str, Any]
+) -> dict[str, Method]:
+    shared = _method_tables(data.get("methods", {}), "methods")
+    special = _method_tables(own.get("methods", {}), f"{where}.methods")
+    small = _method_tables(smoke.get("methods", {}), "smoke.methods")
+    methods = {}
+    for key in {**shared, **special}:
+        plain = {**shared.get(key, {}), **special.get(key, {}), **small.get(key, {})}
+        if plain.pop("skip", False):
+            continue
+        try:
+            methods[key] = method_from(key, plain)
+        except InvalidSettingError as error:
+            owner = f"{where}.methods" if key in special else "methods"
+            raise StudyError(f"{owner}.{key}: {error}") from None
+    if not methods:
+        raise StudyError("methods must name at least one method, such as [methods.tofu]")
+    return methods
+
+
+def _method_tables(value: Any, where: str) -> dict[str, dict[str, Any]]:
+    if isinstance(value, list) and all(isinstance(key, str) for key in value):
+        return {key: {} for key in value}
+    if not isinstance(value, Mapping):
+        raise StudyError(f"{where} must be tables by key, or a list of keys, got {value!r}")
+    for key, plain in value.items():
+        if not isinstance(plain, Mapping):
+            raise StudyError(f"{where}.{key} must be a table of settings, got {plain!r}")
+    return {key: dict(plain) for key, plain in value.items()}
+
+
+def _table(value: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    name = where or "a study"
+    if not isinstance(value, Mapping):
+        raise StudyError(f"{name} must be a table, got {value!r}")
+    for key in value:
+        if key not in keys:
+            path = f"{where}.{key}" if where else key
+            raise StudyError(f"{path} is not a key of {name}, which has {list(keys)}")
+    return value
+
+
+def _tables(value: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise StudyError(f"{where} must be a list of tables, got {value!r}")
+    return [dict(item) for item in value]
+
+
+def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    value = data.get(key, default)
+    if not isinstance(value, str) or not value:
+        raise StudyError(f"{key} must be a text, got {value!r}")
+    if key == "name" and not all(c.isalnum() or c in "-_." for c in value):
+        raise StudyError(
+            f"name must consist of letters, digits, '-', '_' and '.', got {value!r}: it names a "
+            "folder"
+        )
+    return value
+
+
+def _texts(value: Any, where: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise StudyError(f"{where} must be a list of texts, got {value!r}")
+    return value
+
+
+def _integer(value: Any, where: str, low: int) -> int:
+    try:
+        return checks.integer(where, value, low)
+    except InvalidSettingError as error:
+        raise StudyError(str(error)) from None
+
+
+def _probs(value: Any, where: str) -> tuple[float, ...]:
+    listed = value if isinstance(value, list | tuple) else [value]
+    try:
+        probs = tuple(checks.probability(where, p) for p in listed)
+    except InvalidSettingError as error:
+        raise StudyError(str(error)) from None
+    if len(set(probs)) < len(probs):
+        raise StudyError(f"{where} must not repeat a value, got {list(probs)}")
+    return probs

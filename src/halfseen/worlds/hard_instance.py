@@ -1,0 +1,159 @@
+"""The four problems behind the paper's lower bound: two signs to learn, one hidden by the masks."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfseen import checks, seeding
+from halfseen.core.theory import Gaps, Problem, hard_instance_gaps
+from halfseen.errors import InvalidSettingError
+from halfseen.values import FloatArray, Slate
+from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.masking import bernoulli_mask
+from halfseen.worlds.registry import register_world
+
+MASKINGS = ("oracle-augmented", "fully-masked")
+_N_DECISIONS = 4  # of the eight equally likely arms
+
+
+@register_world("hard-instance")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardInstanceWorld:
+    """The hard family in four dimensions e_s, e_0, e_1, e_2 (features 0 to 3), of rank three.
+
+    With probability 1/8 for each a, b = ±1 an arm is the decision arm (B_X/2)(a e_s + b e_0), of
+    mean aνγ + bσΔ; otherwise it is the side arm ±(B_X/2)(e_1 + σ e_2)/√2, of mean 0, which
+    betrays σ when both of its entries are seen. The gaps γ and Δ are those of the proof.
+
+    Parameters
+    ----------
+    n_arms : int
+        At least 4, so that a slate can show all four labels (a, b).
+    horizon : int
+    observe_prob : float
+        In (0, 1/2].
+    noise_scale : float
+        R > 0. It moves means too: γ is at most R/√(8T).
+    arm_bound, theta_bound : float
+        B_X and S.
+    reward_sign, hidden_sign : 1 or −1, optional
+        ν and σ; by default drawn from the seed.
+    masking : "oracle-augmented" or "fully-masked"
+        As in the proof, where decision arms are never masked (and so every arm's kind is known),
+        or with every arm masked.
+
+    Examples
+    --------
+    >>> realization = HardInstanceWorld(n_arms=5, horizon=3).realize(seed=0)
+    >>> [round.slate.n_arms for round in realization.rounds()]
+    [5, 5, 5]
+    """
+
+    n_arms: int = 8
+    horizon: int = 400
+    observe_prob: float = 0.2
+    noise_scale: float = 1.0
+    arm_bound: float = 1.0
+    theta_bound: float = 1.0
+    reward_sign: int | None = None
+    hidden_sign: int | None = None
+    masking: str = "oracle-augmented"
+
+    def __post_init__(self) -> None:
+        checks.integer("n_arms", self.n_arms, _N_DECISIONS)
+        checks.integer("horizon", self.horizon, 1)
+        checks.real("observe_prob", self.observe_prob, 0.0, 0.5, low_open=True)
+        for name in ("noise_scale", "arm_bound", "theta_bound"):
+            checks.real(name, getattr(self, name), 0.0, low_open=True)
+        for name in ("reward_sign", "hidden_sign"):
+            sign = getattr(self, name)
+            if sign is not None and checks.integer(name, sign, -1, 1) == 0:
+                raise InvalidSettingError(f"{name} must be 1 or -1 (or left out), got 0")
+        checks.one_of("masking", self.masking, MASKINGS)
+
+    def realize(self, seed: int) -> "HardInstanceRealization":
+        """Return the realization of a seed."""
+        return HardInstanceRealization(self, checks.integer("seed", seed, 0))
+
+
+class HardInstanceRealization:
+    """One of the four problems and all rounds of a `HardInstanceWorld`.
+
+    Attributes
+    ----------
+    reward_sign, hidden_sign : int
+        ν and σ, which no policy sees.
+    gaps : Gaps
+        γ and Δ.
+    theta : ndarray, shape (4,)
+        The parameter (2/B_X)(γν, Δσ, 0, 0).
+    basis : ndarray, shape (4, 3)
+        e_s, e_0 and (e_1 + σ e_2)/√2.
+    catalogue : ndarray, shape (8, 4)
+        The equally likely arms: labels (+, +), (+, −), (−, +), (−, −), then both side arms twice.
+    """
+
+    def __init__(self, world: HardInstanceWorld, seed: int) -> None:
+        self.world, self.seed = world, seed
+        drawn = seeding.stream(seed, "world", "signs").choice([-1, 1], 2).tolist()
+        self.reward_sign: int = world.reward_sign or drawn[0]
+        self.hidden_sign: int = world.hidden_sign or drawn[1]
+        half, root = world.arm_bound / 2, math.sqrt(0.5)
+        self.basis: FloatArray = np.zeros((4, 3))
+        self.basis[0, 0] = self.basis[1, 1] = 1.0
+        self.basis[2:, 2] = root, root * self.hidden_sign
+        side = half * self.basis[:, 2]
+        labels = [(a, b, 0.0, 0.0) for a in (half, -half) for b in (half, -half)]
+        self.catalogue: FloatArray = np.array([*labels, side, side, -side, -side])
+        self.gaps: Gaps = hard_instance_gaps(self.problem())
+        signed = (self.gaps.reward_gap * self.reward_sign, self.gaps.hidden_gap * self.hidden_sign)
+        self.theta: FloatArray = np.array([*signed, 0.0, 0.0]) / half
+
+    @property
+    def facts(self) -> Facts:
+        """What may be told; with unmasked decision arms half of all arms are seen entirely."""
+        world = self.world
+        augmented = world.masking == "oracle-augmented"
+        return Facts(
+            seed=self.seed,
+            dim=4,
+            n_arms=world.n_arms,
+            horizon=world.horizon,
+            observe_prob=(1 + world.observe_prob) / 2 if augmented else world.observe_prob,
+            noise_scale=world.noise_scale,
+            rank=3,
+            basis=self.basis,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds; per round arms, masks, noise are drawn."""
+        world, random = self.world, seeding.stream(self.seed, "world", "rounds")
+        means = self.catalogue @ self.theta
+        augmented = world.masking == "oracle-augmented"
+        for _ in range(world.horizon):
+            drawn = random.integers(len(self.catalogue), size=world.n_arms)
+            arms = self.catalogue[drawn]
+            mask = bernoulli_mask(random, arms.shape, world.observe_prob)
+            if augmented:
+                mask |= (drawn < _N_DECISIONS)[:, None]
+            noise = world.noise_scale * random.standard_normal()
+            yield Round(Slate(np.where(mask, arms, np.nan)), means[drawn], float(noise), arms)
+
+    def problem(self) -> Problem:
+        """Return the constants of the problem; E[xx'] has the eigenvalue B_X²/8 three times."""
+        world = self.world
+        return Problem(
+            dim=4,
+            rank=3,
+            n_arms=world.n_arms,
+            horizon=world.horizon,
+            observe_prob=world.observe_prob,
+            arm_bound=world.arm_bound,
+            top_eigenvalue=world.arm_bound**2 / 8,
+            last_eigenvalue=world.arm_bound**2 / 8,
+            incoherence=math.sqrt(4 / 3),
+            theta_bound=world.theta_bound,
+            noise_scale=world.noise_scale,
+        )

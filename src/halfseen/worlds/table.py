@@ -1,0 +1,213 @@
+"""Arms and rewards that somebody recorded: from a file or from arrays."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from halfseen import checks, seeding
+from halfseen.errors import InvalidSettingError
+from halfseen.values import Slate
+from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
+from halfseen.worlds.recorded import Columns, Recorded, load, record_arrays, save
+from halfseen.worlds.registry import register_world
+
+STANDARDIZATIONS = ("none", "scale")
+
+
+@register_world("table")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableWorld:
+    """Recorded rounds, replayed: every arm with its features, holes included, and what it pays.
+
+    A file is read when it is first realized, and held in memory once per process.
+
+    - `.csv`: one line per offered arm, with a column for the round, one of mean and reward, maybe
+      one for the arm's name; all other columns of numbers are features. Empty cells, NaN and NA
+      are holes. Rounds may have different numbers of arms.
+    - `.npz`: `arms` (rounds, n_arms, dim) with NaN holes and `means` or `rewards`
+      (rounds, n_arms); or `arms` (n_rows, dim), `means` or `rewards` (n_rows,) and `rounds`
+      (n_rows,); maybe names in `features` (dim,).
+    - a folder with the same arrays as `.npy` files, which are memory-mapped: `save` writes either.
+
+    Parameters
+    ----------
+    path : str
+    features : sequence of str, optional
+        The columns to use.
+    round_column, arm_column, mean_column, reward_column : str
+        What the other columns of a `.csv` are called.
+    observe_prob : float
+        Entries that are there are shown with this probability; 1 shows what was recorded.
+    masks : MaskLaw, str or mapping
+        The law by which they are.
+    noise_scale : float, optional
+        Standard deviation of Gaussian noise that is added to means (by default none). To recorded
+        rewards nothing is added: it is only told to policies that ask.
+    horizon : int, optional
+        Only so many rounds, the first after a shuffle.
+    shuffle : bool
+        Rounds come in an order drawn from the seed. Without it, without masks and without noise
+        all seeds are the same.
+    standardize : "none" or "scale"
+        "scale" divides each feature by the root mean square of its recorded entries. Means are not
+        taken off: what is low-rank is the second moment about zero, and rewards are linear in it.
+    rank : int, optional
+        Told to methods that need one.
+    recorded : Recorded, optional
+        In place of a path: see `from_arrays`.
+
+    Examples
+    --------
+    >>> arms = [[[1.0, 2.0], [3.0, float("nan")]], [[0.0, 1.0], [1.0, 0.0]]]
+    >>> world = TableWorld.from_arrays(arms, means=[[0.1, 0.7], [0.5, 0.2]])
+    >>> [round.means.tolist() for round in world.realize(seed=0).rounds()]
+    [[0.1, 0.7], [0.5, 0.2]]
+    """
+
+    path: str | None = None
+    features: tuple[str, ...] | None = None
+    round_column: str = "round"
+    arm_column: str = "arm"
+    mean_column: str = "mean"
+    reward_column: str = "reward"
+    observe_prob: float = 1.0
+    masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
+    noise_scale: float | None = None
+    horizon: int | None = None
+    shuffle: bool = False
+    standardize: str = "none"
+    rank: int | None = None
+    recorded: Recorded | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_source()
+        checks.probability("observe_prob", self.observe_prob)
+        object.__setattr__(self, "masks", mask_law_from(self.masks))
+        if self.noise_scale is not None:
+            checks.real("noise_scale", self.noise_scale, 0.0)
+        for name in ("horizon", "rank"):
+            if getattr(self, name) is not None:
+                checks.integer(name, getattr(self, name), 1)
+        if not isinstance(self.shuffle, bool):
+            raise InvalidSettingError(f"shuffle must be True or False, got {self.shuffle!r}")
+        checks.one_of("standardize", self.standardize, STANDARDIZATIONS)
+
+    def _check_source(self) -> None:
+        if (self.path is None) == (self.recorded is None):
+            raise InvalidSettingError(
+                f"path must name a .csv, a .npz or a folder, got {self.path!r}: for arrays, use "
+                f"TableWorld.from_arrays without a path"
+            )
+        if self.path is not None:
+            if not isinstance(self.path, str | os.PathLike):
+                raise InvalidSettingError(f"path must be a text, got {self.path!r}")
+            object.__setattr__(self, "path", os.fspath(self.path))
+        if self.features is not None:
+            if isinstance(self.features, str) or not self.features:
+                raise InvalidSettingError(
+                    f"features must be a list of column names, got {self.features!r}"
+                )
+            object.__setattr__(self, "features", tuple(str(name) for name in self.features))
+        for name in ("round_column", "arm_column", "mean_column", "reward_column"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidSettingError(f"{name} must be a text, got {getattr(self, name)!r}")
+
+    @classmethod
+    def from_arrays(
+        cls, arms: Any, *, means: Any = None, rewards: Any = None, **settings: Any
+    ) -> "TableWorld":
+        """Return the world of arrays, which are copied.
+
+        Parameters
+        ----------
+        arms : array_like, shape (rounds, n_arms, dim), or list of (n_arms, dim)
+            NaN where nothing was recorded.
+        means, rewards : array_like, shape (rounds, n_arms), or list of (n_arms,)
+            One of the two.
+        **settings
+            All others of the class but those of files.
+        """
+        found = {"arms": arms, "means": means, "rewards": rewards}
+        given = {name: value for name, value in found.items() if value is not None}
+        columns = Columns("round", "arm", "mean", "reward", settings.pop("features", None))
+        table = record_arrays(given, columns, "the arrays given")
+        table = replace(table, values=np.array(table.values), payoffs=np.array(table.payoffs))
+        return cls(recorded=table, **settings)
+
+    def table(self) -> Recorded:
+        """Return the recorded table, which is read if that has not happened yet."""
+        if self.recorded is not None:
+            return self.recorded
+        columns = Columns(
+            self.round_column,
+            self.arm_column,
+            self.mean_column,
+            self.reward_column,
+            self.features,
+        )
+        return load(str(self.path), columns)
+
+    def save(self, path: str | os.PathLike[str]) -> "TableWorld":
+        """Write the table to a .npz file (without a suffix: a folder); return its world."""
+        save(self.table(), os.fspath(path))
+        return replace(self, path=os.fspath(path), recorded=None, features=None)
+
+    def realize(self, seed: int) -> "TableRealization":
+        """Return the realization of a seed."""
+        return TableRealization(self, checks.integer("seed", seed, 0))
+
+
+class TableRealization:
+    """All rounds of a `TableWorld` in the order, with the masks and with the noise of a seed."""
+
+    def __init__(self, world: TableWorld, seed: int) -> None:
+        self.world, self.seed, self.table = world, seed, world.table()
+        dim, n_rounds = len(self.table.names), self.table.n_rounds
+        if world.horizon is not None and world.horizon > n_rounds:
+            raise InvalidSettingError(
+                f"horizon must be in [1, {n_rounds}], as many rounds as are recorded, got "
+                f"{world.horizon}: lower it or leave it out"
+            )
+        if world.rank is not None:
+            checks.integer("rank", world.rank, 1, dim)
+        world.masks.told(world.observe_prob, dim)
+
+    @property
+    def facts(self) -> Facts:
+        """What may be told about this realization.
+
+        Where the whole table has holes, `observe_prob` is, for each feature, its share of recorded
+        entries times the probability that one of these is shown.
+        """
+        world, table = self.world, self.table
+        shown = world.masks.told(world.observe_prob, len(table.names))
+        return Facts(
+            seed=self.seed,
+            dim=len(table.names),
+            n_arms=table.n_arms,
+            horizon=world.horizon or table.n_rounds,
+            observe_prob=shown if table.shares.min() == 1.0 else table.shares * shown,
+            noise_scale=world.noise_scale if table.noisy else world.noise_scale or 0.0,
+            rank=world.rank,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds; the full view of arms has the recorded holes."""
+        world, table, seed = self.world, self.table, self.seed
+        masks, noises = (seeding.stream(seed, "world", name) for name in ("masks", "noise"))
+        order: Any = range(table.n_rounds)
+        if world.shuffle:
+            order = seeding.stream(seed, "world", "order").permutation(table.n_rounds)
+        scale = np.where(table.sizes > 0, table.sizes, 1.0) if world.standardize == "scale" else 1.0
+        noise_scale = 0.0 if table.noisy else world.noise_scale or 0.0
+        for index in order[: world.horizon]:
+            rows = slice(table.starts[index], table.starts[index + 1])
+            arms = np.divide(table.values[rows], scale, dtype=np.float64)
+            mask = world.masks.mask(masks, arms, world.observe_prob)
+            noise = noise_scale * noises.standard_normal()
+            slate = Slate(np.where(mask, arms, np.nan))
+            yield Round(slate, table.payoffs[rows].copy(), float(noise), arms)
