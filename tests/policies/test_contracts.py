@@ -11,6 +11,7 @@ from policy_runs import SIZES, copy_of, few_arms, looks, offers, state_bytes, st
 
 from halfseen import (
     AmbientOful,
+    ConstantThreshold,
     Decision,
     HalfseenError,
     InvalidRewardError,
@@ -23,6 +24,7 @@ from halfseen import (
     archive,
 )
 from halfseen.policies import registry
+from halfseen.policies.pslb import Pslb
 from halfseen.policies.registry import policy_from_tree
 
 
@@ -96,6 +98,30 @@ CASES = {
         make=partial(AmbientOful, dim=150, noise_scale=0.1),
         dim=150,
         sizes=(4, 1, 7, 3, 17, 2),
+        keeps_played=False,
+    ),
+    "PSLB": Case(make=partial(Pslb, **BASICS), keeps_played=False),
+    "sampled PSLB": Case(make=partial(Pslb, **BASICS, search="sampled"), keeps_played=False),
+    "PSLB every round": Case(
+        make=partial(
+            Pslb,
+            **BASICS,
+            refresh="every-round",
+            top_eigenvalue=1.0,
+            last_eigenvalue=0.5,
+            alpha=0.1,
+            nuisance_variance=0.01,
+        ),
+        keeps_played=False,
+    ),
+    "rank-adaptive PSLB": Case(
+        make=partial(
+            Pslb,
+            **WITHOUT_RANK,
+            rank=ConstantThreshold(value=0.1, floor=0, cap=4),
+            refresh="every-round",
+            search="sampled",
+        ),
         keeps_played=False,
     ),
     "uniform": Case(make=partial(Uniform, dim=6, seed=3), compares_from=None, keeps_played=False),

@@ -4,13 +4,18 @@ import typer
 
 import halfseen
 from halfseen.cli.demo import demo
+from halfseen.cli.reproduce import reproduce
+from halfseen.cli.run import run
+from halfseen.cli.studies import studies
+from halfseen.cli.verify import verify
 
 app = typer.Typer(
     help="Linear bandits for options you only half see.",
     no_args_is_help=True,
     add_completion=False,
 )
-app.command()(demo)
+for command in (demo, studies, reproduce, run, verify):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,6 +3,6 @@
 Importing this package registers every policy that ships with it.
 """
 
-from halfseen.policies import ambient, tofu, uniform
+from halfseen.policies import ambient, pslb, tofu, uniform
 
-__all__ = ["ambient", "tofu", "uniform"]
+__all__ = ["ambient", "pslb", "tofu", "uniform"]

@@ -10,8 +10,9 @@ from halfseen import archive, checks
 from halfseen.errors import InvalidInputError, InvalidRewardError, UnknownDecisionError
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
-Note = tuple[str, int, int]
-"""How another policy knows a decision: id, round and epoch."""
+Note = tuple[Any, ...]
+"""How an inner policy knows a decision: id, round and epoch, and what else a subclass needs (plain
+values and arrays) to hand it the reward."""
 
 
 class Policy(ABC):
@@ -132,7 +133,7 @@ class Policy(ABC):
         policy = cls(**tree["settings"])
         policy._round = checks.integer("round", tree["round"], 0)
         policy._token = str(tree["token"])
-        policy._open = {str(id): note and (note[0], note[1], note[2]) for id, note in tree["open"]}
+        policy._open = {str(id): note and tuple(note) for id, note in tree["open"]}
         policy._restore(tree["state"])
         return policy
 

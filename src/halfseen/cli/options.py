@@ -1,0 +1,61 @@
+"""Options that several commands share, and how their texts are read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from halfseen.errors import HalfseenError, StudyError
+
+RESULTS = Path("results")
+
+Scale = Annotated[
+    str, typer.Option(help="paper: full size. smoke: seconds, to see that everything works.")
+]
+Seeds = Annotated[
+    str | None, typer.Option(help="Other seeds than the study's own: 100:120 or 3,5,7.")
+]
+Probs = Annotated[
+    str | None, typer.Option("--p", help="Only these observation probabilities: .2,.3")
+]
+Methods = Annotated[str | None, typer.Option(help="Only these methods: tofu,zf-oful")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Processes; all cores by default.")
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
+]
+Again = Annotated[bool, typer.Option("--again", help="Run finished cells again, too.")]
+Timing = Annotated[
+    bool,
+    typer.Option(help="Without it the column seconds is empty and equal runs give equal bytes."),
+]
+
+
+def words(text: str | None) -> list[str] | None:
+    """Return the parts of a list with commas."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def numbers(text: str | None) -> list[float] | None:
+    """Return the numbers of a list with commas."""
+    parts = words(text)
+    if parts is None:
+        return None
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        raise StudyError(f"--p must be numbers with commas such as .2,.3, got {text!r}") from None
+
+
+@contextmanager
+def explained(console: Console) -> Iterator[None]:
+    """Turn an error of ours into one line on the terminal and exit code 2."""
+    try:
+        yield
+    except HalfseenError as error:
+        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from None

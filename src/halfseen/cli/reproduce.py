@@ -1,0 +1,41 @@
+"""`halfseen reproduce`: a figure or table of the paper with one command."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from halfseen.cli import options
+from halfseen.cli.work import folder_for, part_of, report_on, run_study
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A study (see `halfseen studies`), or all.")],
+    scale: options.Scale = "paper",
+    seeds: options.Seeds = None,
+    p: options.Probs = None,
+    methods: options.Methods = None,
+    jobs: options.Jobs = None,
+    out: options.Out = None,
+    again: options.Again = False,
+    timing: options.Timing = True,
+) -> None:
+    """Run a study of the package and write figures, tables and a report with verdicts."""
+    console = Console()
+    with console.status("loading (the first time, compiling takes some seconds)"):
+        from halfseen.studies.builtin import ORDER, builtin_study
+    with options.explained(console):
+        failed = False
+        for each in ORDER if name == "all" else (name,):
+            study = part_of(builtin_study(each, scale), seeds, p, methods)
+            base = out / each if name == "all" and out is not None else out
+            folder = folder_for(each, scale, base)
+            tables = run_study(
+                study, folder, console, jobs=jobs, again=again, timing=timing, scale=scale
+            )
+            try:
+                report_on(study, folder, tables, console)
+            except typer.Exit:
+                failed = True  # told already; the other studies go on
+        if failed:
+            raise typer.Exit(1)

@@ -1,0 +1,34 @@
+"""`halfseen run`: a study of one's own, from a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from halfseen.cli import options
+from halfseen.cli.work import folder_for, part_of, report_on, run_study
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="A study as TOML or JSON (docs/your-data.md).")],
+    scale: options.Scale = "paper",
+    seeds: options.Seeds = None,
+    p: options.Probs = None,
+    methods: options.Methods = None,
+    jobs: options.Jobs = None,
+    out: options.Out = None,
+    again: options.Again = False,
+    timing: options.Timing = True,
+) -> None:
+    """Run a study from a file and write figures, tables and a report."""
+    console = Console()
+    with console.status("loading (the first time, compiling takes some seconds)"):
+        from halfseen.studies.reading import read_study
+    with options.explained(console):
+        study = part_of(read_study(file, scale), seeds, p, methods)
+        folder = folder_for(study.name, scale, out)
+        tables = run_study(
+            study, folder, console, jobs=jobs, again=again, timing=timing, scale=scale
+        )
+        report_on(study, folder, tables, console)

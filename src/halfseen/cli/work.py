@@ -1,0 +1,99 @@
+"""What the commands that run studies have in common."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from halfseen.cli.options import RESULTS, numbers, words
+
+if TYPE_CHECKING:
+    from halfseen.simulation.tables import Tables
+    from halfseen.studies.spec import Study
+
+
+def part_of(study: "Study", seeds: str | None, p: str | None, methods: str | None) -> "Study":
+    """Return the part of a study that the options ask for."""
+    from halfseen.studies.reading import parse_seeds
+
+    return study.narrowed(
+        seeds=None if seeds is None else parse_seeds(seeds),
+        observe_probs=numbers(p),
+        methods=words(methods),
+    )
+
+
+def folder_for(name: str, scale: str, out: Path | None) -> Path:
+    """Return where results go: a smoke run never overwrites those at full size."""
+    if out is not None:
+        return out
+    return RESULTS / name if scale == "paper" else RESULTS / scale / name
+
+
+def run_study(
+    study: "Study",
+    folder: Path,
+    console: Console,
+    *,
+    jobs: int | None = None,
+    again: bool = False,
+    timing: bool = True,
+    scale: str = "paper",
+) -> "Tables":
+    """Run what is missing of a study with a progress bar, and write its tables.
+
+    Ctrl-C ends the command with a word about how to go on; what is finished stays.
+    """
+    from halfseen.simulation.simulate import run
+    from halfseen.simulation.store import Store
+
+    study.check()
+    cells, store = study.cells(), Store(folder)
+    missing = store.missing(cells, again=again)
+    told = f"{len(cells)} cells" + (
+        f", {len(cells) - len(missing)} of them finished before" if len(missing) < len(cells) else ""
+    )
+    console.print(f"[bold]{study.name}[/]: {study.title} ({told})", highlight=False)
+    # Workers inherit it: one thread each, whatever BLAS they find.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        return run(
+            cells,
+            store,
+            jobs=jobs,
+            again=again,
+            timing=timing,
+            progress=True,
+            manifest={"study": study.to_dict(), "scale": scale},
+        )
+    except KeyboardInterrupt:
+        left = len(Store(folder).missing(cells))
+        console.print(
+            f"interrupted: {len(cells) - left} of {len(cells)} cells are finished and kept in "
+            f"{folder}; the same command goes on from there"
+        )
+        raise typer.Exit(130) from None
+
+
+def report_on(study: "Study", folder: Path, tables: "Tables", console: Console) -> None:
+    """Draw figures, write the report, print the table; exit with 1 if a cell failed."""
+    from halfseen.report.page import write_report
+    from halfseen.report.table import terminal_tables
+
+    with console.status("drawing figures"):
+        page = write_report(study, folder)
+    for table in terminal_tables(tables.summary, study):
+        console.print(table)
+    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    if tables.failures:
+        cell, error = tables.failures[0]
+        console.print(
+            f"[bold red]{len(tables.failures)} of {len(tables.per_seed)} cells failed[/], for "
+            f"example {tuple(cell.key)}: {error.strip().splitlines()[-1]}\n"
+            f"tracebacks: {folder / 'failures.txt'}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)

@@ -1,0 +1,193 @@
+"""The hard family of the lower bound, against the proof's own formulas.
+
+Statistical tests use fixed seeds and reject at 5 standard errors (probability 6e-7 each).
+"""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from halfseen import HardInstanceWorld, InvalidSettingError
+from halfseen.core.theory import (
+    complete_slate_prob,
+    explicit_lower_bound,
+    gaps_fit,
+    hard_instance_gaps,
+)
+
+SIGNS = list(product([1, -1], [1, -1]))
+BOUNDS = {"arm_bound": 3.0, "theta_bound": 0.5, "noise_scale": 2.0}
+
+
+def world_of(signs=(None, None), **settings):
+    return HardInstanceWorld(reward_sign=signs[0], hidden_sign=signs[1], **settings)
+
+
+def stacked(world, seed=0):
+    """Return arms, masks (rows, 4) and means (rows,) of all rounds."""
+    rounds = list(world.realize(seed).rounds())
+    arms, masks = ([round.arms for round in rounds], [round.slate.mask for round in rounds])
+    return np.concatenate(arms), np.concatenate(masks), np.concatenate([r.means for r in rounds])
+
+
+@pytest.mark.parametrize("signs", SIGNS, ids=str)
+def test_decision_arms_pay_by_their_label_and_side_arms_nothing(signs):
+    world = world_of(signs, horizon=50, **BOUNDS)
+    gaps = hard_instance_gaps(world.realize(0).problem())
+    arms, _, means = stacked(world)
+    a, b = np.sign(arms[:, 0]), np.sign(arms[:, 1])
+    expected = a * signs[0] * gaps.reward_gap + b * signs[1] * gaps.hidden_gap
+    assert means == pytest.approx(expected, rel=1e-14, abs=1e-14)
+    side = a == 0
+    assert (means[side] == 0.0).all()
+    assert np.array_equal(np.abs(arms[~side]), np.tile([1.5, 1.5, 0, 0], ((~side).sum(), 1)))
+    root = 1.5 / math.sqrt(2)
+    assert np.abs(arms[side]) == pytest.approx(np.tile([0, 0, root, root], (side.sum(), 1)))
+    assert (np.sign(arms[side, 2] * arms[side, 3]) == signs[1]).all()
+
+
+@pytest.mark.parametrize("signs", SIGNS, ids=str)
+def test_arms_lie_in_the_told_subspace_and_norms_within_the_bounds(signs):
+    world = world_of(signs, horizon=50, **BOUNDS)
+    realization = world.realize(3)
+    arms, _, _ = stacked(world, 3)
+    basis = realization.facts.basis
+    assert basis.T @ basis == pytest.approx(np.eye(3), abs=1e-15)
+    assert arms @ basis @ basis.T == pytest.approx(arms, abs=1e-14)
+    assert np.linalg.norm(arms, axis=1).max() <= 3.0
+    assert np.linalg.norm(realization.theta) <= 0.5
+    assert gaps_fit(realization.problem(), realization.gaps)
+
+
+def test_all_labels_are_equally_likely():
+    """Chi-square of 40,000 arms in 4 labels of 1/8 and 2 side arms of 1/4.
+
+    With 5 degrees of freedom it exceeds 37.0 with probability 6e-7.
+    """
+    arms, _, _ = stacked(world_of(horizon=5000))
+    kinds = [tuple(row) for row in np.sign(arms).astype(int)]
+    observed = {kind: kinds.count(kind) for kind in set(kinds)}
+    assert len(observed) == 6
+    expected = {kind: len(arms) / (8 if kind[0] else 4) for kind in observed}
+    statistic = sum((observed[kind] - expected[kind]) ** 2 / expected[kind] for kind in observed)
+    assert statistic < 37.0
+
+
+@pytest.mark.parametrize("n_arms", [4, 8, 20])
+def test_slates_show_all_labels_as_often_as_the_proof_says(n_arms):
+    rounds = list(world_of(n_arms=n_arms, horizon=8000).realize(1).rounds())
+    complete = [len({tuple(arm) for arm in round.arms if arm[0]}) == 4 for round in rounds]
+    chance = complete_slate_prob(n_arms)
+    assert abs(np.mean(complete) - chance) < 5 * math.sqrt(chance * (1 - chance) / len(rounds))
+
+
+def test_the_hidden_sign_shows_only_where_both_entries_of_a_side_arm_do():
+    """The same random numbers under both signs: slates differ exactly where σ is betrayed.
+
+    There σ flips e_2; W is symmetric, so one entry alone has the same law under both.
+    """
+    rounds = [world_of((1, sign), horizon=4000).realize(0).rounds() for sign in (1, -1)]
+    singles = {1: [], -1: []}
+    for plus, minus in zip(*rounds, strict=True):
+        assert np.array_equal(plus.slate.mask, minus.slate.mask)
+        decision = plus.arms[:, 0] != 0
+        assert np.array_equal(plus.slate.values[decision], minus.slate.values[decision])
+        both = plus.slate.mask[:, 2:].all(axis=1) & ~decision
+        for sign, round in ((1, plus), (-1, minus)):
+            shown = round.slate.values[both][:, 2:]
+            assert (np.sign(shown.prod(axis=1)) == sign).all()
+            alone = round.slate.mask[:, 3] & ~round.slate.mask[:, 2] & ~decision
+            singles[sign].append(np.sign(round.slate.values[alone, 3]))
+    for entries in map(np.concatenate, singles.values()):
+        assert abs(entries.mean()) < 5 / math.sqrt(len(entries))
+
+
+def test_the_oracle_augmented_slates_hide_side_arms_only():
+    arms, masks, _ = stacked(world_of(horizon=2000, observe_prob=0.2))
+    decision = arms[:, 0] != 0
+    assert masks[decision].all()
+    n = masks[~decision].size
+    assert abs(masks[~decision].mean() - 0.2) < 5 * math.sqrt(0.16 / n)
+
+
+def test_fully_masked_slates_hide_every_kind_of_arm():
+    settings = {"horizon": 2000, "observe_prob": 0.2}
+    arms, masks, _ = stacked(world_of(masking="fully-masked", **settings))
+    augmented, other_masks, _ = stacked(world_of(**settings))
+    assert np.array_equal(arms, augmented)
+    for kind in (arms[:, 0] != 0, arms[:, 0] == 0):
+        n = masks[kind].size
+        assert abs(masks[kind].mean() - 0.2) < 5 * math.sqrt(0.16 / n)
+    assert not (masks & ~other_masks).any()
+
+
+@pytest.mark.parametrize("masking", ["oracle-augmented", "fully-masked"])
+def test_entries_are_seen_as_often_as_is_told(masking):
+    """Entries of an arm are dependent: the standard error is that of the arms' averages."""
+    world = world_of(horizon=2000, masking=masking)
+    _, masks, _ = stacked(world)
+    shares = masks.mean(axis=1)
+    told = world.realize(0).facts.observe_prob
+    assert abs(shares.mean() - told) < 5 * shares.std() / math.sqrt(len(shares))
+
+
+@pytest.mark.parametrize("n_arms", [4, 8])
+def test_uniform_play_costs_what_the_formula_says(n_arms):
+    """A uniform arm pays 0 on average, so its regret is the mean of the best.
+
+    Means have five levels: γ+Δ, Δ−γ, 0 (half of all arms), γ−Δ, −γ−Δ.
+    """
+    world = world_of(n_arms=n_arms, horizon=10_000, noise_scale=60.0)
+    gaps = world.realize(0).gaps
+    top, next_one = gaps.hidden_gap + gaps.reward_gap, gaps.hidden_gap - gaps.reward_gap
+    assert next_one > 0
+    levels, below = [top, next_one, 0, -next_one, -top], np.array([8, 7, 6, 2, 1, 0]) / 8
+    expected = np.dot(levels, below[:-1] ** n_arms - below[1:] ** n_arms)
+    regrets = [round.means.max() - round.means.mean() for round in world.realize(0).rounds()]
+    error = np.std(regrets) / math.sqrt(len(regrets))
+    assert abs(np.mean(regrets) - expected) < 5 * error
+
+
+def test_the_constants_are_those_of_the_arms():
+    world = world_of((1, -1), horizon=5000, **BOUNDS)
+    realization = world.realize(0)
+    problem = realization.problem()
+    assert (problem.dim, problem.rank, problem.arm_bound) == (4, 3, 3.0)
+    assert (problem.theta_bound, problem.noise_scale) == (0.5, 2.0)
+    exact = realization.catalogue.T @ realization.catalogue / 8
+    spectrum = np.linalg.eigvalsh(exact)
+    assert spectrum == pytest.approx([0, 9 / 8, 9 / 8, 9 / 8], abs=1e-14)
+    assert problem.last_eigenvalue == problem.top_eigenvalue == 9 / 8
+    assert explicit_lower_bound(problem, realization.gaps).total > 0
+
+
+def test_signs_are_drawn_from_the_seed_unless_they_are_set():
+    drawn = {
+        (realization.reward_sign, realization.hidden_sign)
+        for realization in map(world_of(horizon=1).realize, range(40))
+    }
+    assert drawn == set(SIGNS)
+    fixed = [world_of((-1, 1), horizon=1).realize(seed) for seed in range(10)]
+    assert {(one.reward_sign, one.hidden_sign) for one in fixed} == {(-1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"n_arms": 3}, "n_arms .* got 3"),
+        ({"horizon": 0}, "horizon .* got 0"),
+        ({"observe_prob": 0.6}, r"observe_prob .*\(0, 0\.5\], got 0\.6"),
+        ({"noise_scale": 0.0}, r"noise_scale .* got 0\.0"),
+        ({"arm_bound": 0}, "arm_bound .* got 0"),
+        ({"theta_bound": -1}, "theta_bound .* got -1"),
+        ({"reward_sign": 0}, "reward_sign .* got 0"),
+        ({"hidden_sign": 2}, "hidden_sign .* got 2"),
+        ({"masking": "none"}, "masking .* got 'none'"),
+    ],
+    ids=str,
+)
+def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        HardInstanceWorld(**setting)

@@ -1,0 +1,241 @@
+"""Mask laws: how often, what together, and what a policy is told.
+
+Statistical tests use independent draws and reject at 5 standard errors (probability 6e-7 each).
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from halfseen import InvalidSettingError, LowRankWorld
+from halfseen.worlds.mask_laws import Blocks, PerArm, PerFeature, ValueDependent
+from halfseen.worlds.masking import Bernoulli, bernoulli_mask, mask_law_from, mask_laws
+
+NORMALS = np.random.default_rng(7).standard_normal((20_000, 12))
+LAWS = [
+    Bernoulli(),
+    PerFeature(),
+    PerFeature(low=0.05, high=0.9, seed=3),
+    PerArm(spread=0.8),
+    Blocks(size=5),
+    ValueDependent(strength=2.0),
+    ValueDependent(strength=-1.5, scale=1.0),
+]
+
+
+def drawn(law, observe_prob=0.3, arms=NORMALS, seed=1):
+    return law.mask(np.random.default_rng(seed), arms, observe_prob)
+
+
+def test_every_law_has_an_example_here():
+    assert {law.law for law in LAWS} == set(mask_laws())
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_every_law_draws_one_uniform_per_entry(law):
+    used, told = np.random.default_rng(1), np.random.default_rng(1)
+    law.mask(used, NORMALS[:50], 0.3)
+    told.random((50, 12))
+    assert used.random() == told.random()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_a_law_leaves_the_arms_alone_and_returns_a_mask_of_their_shape(law):
+    arms = NORMALS[:50].copy()
+    mask = drawn(law, arms=arms)
+    assert (mask.shape, mask.dtype) == ((50, 12), np.bool_)
+    assert np.array_equal(arms, NORMALS[:50])
+
+
+def test_the_bernoulli_law_draws_the_published_masks():
+    expected = bernoulli_mask(np.random.default_rng(1), NORMALS.shape, 0.3)
+    assert np.array_equal(drawn(Bernoulli()), expected)
+    assert np.array_equal(
+        Bernoulli().seen(np.random.default_rng(1).random(NORMALS.shape), NORMALS, 0.3), expected
+    )
+
+
+@pytest.mark.parametrize("observe_prob", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_entries_are_seen_as_often_as_is_told(law, observe_prob):
+    """Per feature; entries of one feature are independent over the 20,000 arms."""
+    shares = drawn(law, observe_prob).mean(axis=0)
+    told = law.told(observe_prob, 12)
+    assert np.mean(told) == pytest.approx(observe_prob, abs=1e-9)
+    # Quadrature for the value-dependent law, and its scale taken from the sample, cost far less.
+    tolerance = 5 * np.sqrt(told * (1 - np.asarray(told)) / len(NORMALS))
+    assert (np.abs(shares - told) < tolerance).all()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_probability_one_shows_everything(law):
+    if law != PerFeature(low=0.05, high=0.9, seed=3):
+        assert drawn(law, 1.0).all()
+
+
+# Per feature
+
+
+def test_features_differ_between_low_and_high_and_evenly_so_if_the_average_is_midway():
+    told = PerFeature(low=0.2, high=0.6).told(0.4, 8)
+    assert np.sort(told) == pytest.approx(0.2 + 0.4 * (np.arange(8) + 0.5) / 8, abs=1e-12)
+
+
+@pytest.mark.parametrize("observe_prob", [0.06, 0.3, 0.89])
+def test_the_average_is_the_worlds_probability_wherever_it_lies_between(observe_prob):
+    told = PerFeature(low=0.05, high=0.9).told(observe_prob, 30)
+    assert told.mean() == pytest.approx(observe_prob, abs=1e-9)
+    assert 0.05 <= told.min() < told.max() <= 0.9
+
+
+def test_the_order_of_features_depends_on_the_laws_seed_only():
+    one, other = (PerFeature(seed=seed).told(0.3, 30) for seed in (0, 1))
+    assert not np.array_equal(one, other)
+    assert np.array_equal(np.sort(one), np.sort(other))
+    assert np.array_equal(one, PerFeature().told(0.3, 30))
+
+
+def test_an_average_outside_of_low_and_high_is_refused_with_the_remedy():
+    with pytest.raises(InvalidSettingError, match=r"observe_prob .*\[0\.5, 0\.9\].* got 0\.3.*low"):
+        LowRankWorld(masks={"law": "per-feature", "low": 0.5, "high": 0.9})
+
+
+def test_a_world_tells_each_features_probability():
+    facts = LowRankWorld(masks="per-feature").realize(0).facts
+    assert np.array_equal(facts.observe_prob, PerFeature().told(0.3, 30))
+    assert LowRankWorld(masks="per-arm").realize(0).facts.observe_prob == 0.3
+
+
+# Per arm
+
+
+def test_arms_differ_in_how_much_they_show():
+    """Counts of an arm have variance dp(1−p) + d(d−1)v, with v = h²/3 of the arm's probability.
+
+    v = (.8·.3)²/3. Estimator: the sample variance over 20,000 arms, whose own standard error is
+    estimated from the sample's fourth moment.
+    """
+    counts = drawn(PerArm(spread=0.8)).sum(axis=1)
+    expected = 12 * 0.3 * 0.7 + 12 * 11 * (0.8 * 0.3) ** 2 / 3
+    squares = (counts - counts.mean()) ** 2
+    assert abs(squares.mean() - expected) < 5 * squares.std() / math.sqrt(len(counts))
+    assert expected > 1.5 * 12 * 0.3 * 0.7
+
+
+def test_the_first_entry_of_an_arm_says_no_more_of_the_others_than_any_entry():
+    """Its uniform serves twice. Entries i ≠ j have covariance v; standard error at most 1/(4√n)."""
+    mask = drawn(PerArm(spread=0.8)).astype(float)
+    covariance = np.cov(mask.T)
+    variance = (0.8 * 0.3) ** 2 / 3
+    assert np.abs(covariance[0, 1:] - variance).max() < 5 * 0.25 / math.sqrt(len(mask))
+    assert np.abs(covariance[3, 4:] - variance).max() < 5 * 0.25 / math.sqrt(len(mask))
+
+
+def test_without_spread_the_arms_are_alike():
+    counts = drawn(PerArm(spread=0.0)).sum(axis=1)
+    squares = (counts - counts.mean()) ** 2
+    assert abs(squares.mean() - 12 * 0.21) < 5 * squares.std() / math.sqrt(len(counts))
+
+
+# Blocks
+
+
+def test_blocks_move_together_and_apart_from_each_other():
+    mask = drawn(Blocks(size=5))
+    blocks = [mask[:, 0:5], mask[:, 5:10], mask[:, 10:12]]
+    assert all((block == block[:, :1]).all() for block in blocks)
+    agree = (mask[:, 0] == mask[:, 5]).mean()
+    chance = 0.3**2 + 0.7**2
+    assert abs(agree - chance) < 5 * math.sqrt(chance * (1 - chance) / len(mask))
+
+
+def test_a_block_of_one_is_the_bernoulli_law():
+    assert np.array_equal(drawn(Blocks(size=1)), drawn(Bernoulli()))
+
+
+def test_a_block_may_be_larger_than_the_arm():
+    mask = drawn(Blocks(size=100))
+    assert (mask == mask[:, :1]).all()
+
+
+# By value
+
+
+@pytest.mark.parametrize("strength", [-3.0, 1.0, 3.0])
+def test_what_is_seen_depends_on_the_value(strength):
+    mask, sizes = drawn(ValueDependent(strength=strength)), np.abs(NORMALS)
+    small, large = mask[sizes < 0.5].mean(), mask[sizes > 1.5].mean()
+    assert (large - small) * np.sign(strength) > 0.1
+
+
+def test_the_chance_of_a_value_is_the_documented_one():
+    """All entries equal 2: the share seen is 1/(1 + exp(−c − 2s)), c by a quadrature of its own."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(180)
+    weights = weights / weights.sum()
+
+    def chance(c, size):
+        return 1 / (1 + np.exp(-c - 1.0 * np.abs(size)))
+
+    grid = np.linspace(-5, 2, 70_001)
+    averages = np.array([weights @ chance(c, nodes) for c in grid[::100]])
+    c = np.interp(0.3, averages, grid[::100])
+    expected, n = chance(c, 2.0), NORMALS.size
+    share = drawn(ValueDependent(scale=1.0), arms=np.full_like(NORMALS, 2.0)).mean()
+    assert abs(share - expected) < 5 * math.sqrt(expected * (1 - expected) / n) + 1e-3
+
+
+def test_no_dependence_is_the_bernoulli_law():
+    assert (drawn(ValueDependent(strength=0.0)) == drawn(Bernoulli())).mean() > 0.9999
+
+
+def test_the_scale_of_the_arms_does_not_matter_unless_it_is_given():
+    assert np.array_equal(drawn(ValueDependent()), drawn(ValueDependent(), arms=NORMALS * 1e6))
+    fixed = ValueDependent(scale=1.0)
+    assert not np.array_equal(drawn(fixed), drawn(fixed, arms=NORMALS * 1e6))
+
+
+@pytest.mark.parametrize("strength", [-20.0, 20.0])
+def test_zero_and_missing_values_do_no_harm(strength):
+    law = ValueDependent(strength=strength)
+    assert drawn(law, arms=np.zeros((50, 12))).shape == (50, 12)
+    holes = np.where(NORMALS[:50] > 0, np.nan, NORMALS[:50])
+    assert not drawn(law, arms=holes)[np.isnan(holes)].any()
+    assert not drawn(law, arms=np.full((50, 12), np.nan)).any()
+
+
+# As data
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_a_law_survives_the_way_through_plain_types(law):
+    assert mask_law_from(law.to_dict()) == law
+    assert mask_law_from(law) is law
+
+
+@pytest.mark.parametrize("name", mask_laws())
+def test_every_law_is_known_by_its_name(name):
+    assert mask_law_from(name).to_dict() == {"law": name}
+
+
+@pytest.mark.parametrize(
+    ("plain", "says"),
+    [
+        ("at-random", r"masks\.law must be one of 'bernoulli', .* got 'at-random'"),
+        ({}, r"masks\.law .* got None"),
+        (0.3, "masks must be .* got 0.3"),
+        ({"law": "blocks", "width": 3}, r"masks\.width .* blocks law, which has \['size'\]"),
+        ({"law": "blocks", "size": 0}, r"masks\.size .* got 0"),
+        ({"law": "per-arm", "spread": 1.5}, r"masks\.spread .*\[0, 1\], got 1\.5"),
+        ({"law": "per-feature", "low": 0.0}, r"masks\.low .* got 0\.0"),
+        ({"law": "per-feature", "low": 0.5, "high": 0.4}, r"masks\.high .* got 0\.4"),
+        ({"law": "per-feature", "high": 1.4}, r"masks\.high .* got 1\.4"),
+        ({"law": "per-feature", "seed": -1}, r"masks\.seed .* got -1"),
+        ({"law": "value-dependent", "strength": 30}, r"masks\.strength .* got 30"),
+        ({"law": "value-dependent", "scale": 0}, r"masks\.scale .* got 0"),
+    ],
+    ids=str,
+)
+def test_a_bad_law_is_refused_by_key_and_value(plain, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        mask_law_from(plain)
