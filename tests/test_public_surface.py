@@ -52,8 +52,8 @@ def test_dir_lists_all_public_names():
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="has no attribute 'Oracle'"):
-        halfseen.Oracle  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'Clairvoyant'"):
+        halfseen.Clairvoyant  # noqa: B018
 
 
 def test_importing_the_package_loads_nothing_heavy():

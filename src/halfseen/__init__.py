@@ -25,6 +25,12 @@ _HOME = {
     "PracticalThreshold": "core.rank",
     "Replay": "core.replay",
     "AmbientOful": "policies.ambient",
+    "Greedy": "policies.greedy",
+    "Imputed": "policies.imputed",
+    "Oracle": "policies.oracle",
+    "Pslb": "policies.pslb",
+    "LinearThompson": "policies.thompson",
+    "TwoPhase": "policies.two_phase",
     "Policy": "policies.base",
     "load": "policies.registry",
     "TofuPov": "policies.tofu",
@@ -41,21 +47,27 @@ __all__ = [
     "ConstantThreshold",
     "Decision",
     "FixedRank",
+    "Greedy",
     "HalfseenError",
     "HardInstanceWorld",
     "HorizonReachedError",
+    "Imputed",
     "InvalidInputError",
     "InvalidRewardError",
     "InvalidSettingError",
     "InvalidSlateError",
+    "LinearThompson",
     "LowRankWorld",
+    "Oracle",
     "PaperThreshold",
     "Policy",
     "PracticalThreshold",
+    "Pslb",
     "Replay",
     "Slate",
     "TableWorld",
     "TofuPov",
+    "TwoPhase",
     "Unidentifiable",
     "Uniform",
     "UnknownDecisionError",
@@ -84,8 +96,14 @@ if TYPE_CHECKING:
     )
     from halfseen.policies.ambient import AmbientOful
     from halfseen.policies.base import Policy
+    from halfseen.policies.greedy import Greedy
+    from halfseen.policies.imputed import Imputed
+    from halfseen.policies.oracle import Oracle
+    from halfseen.policies.pslb import Pslb
     from halfseen.policies.registry import load
+    from halfseen.policies.thompson import LinearThompson
     from halfseen.policies.tofu import TofuPov
+    from halfseen.policies.two_phase import TwoPhase
     from halfseen.policies.uniform import Uniform
     from halfseen.simulation.runner import play
     from halfseen.values import Decision, Slate

@@ -13,12 +13,17 @@ from halfseen import (
     AmbientOful,
     ConstantThreshold,
     Decision,
+    Greedy,
     HalfseenError,
+    Imputed,
     InvalidRewardError,
     InvalidSlateError,
+    LinearThompson,
+    Oracle,
     Policy,
     Slate,
     TofuPov,
+    TwoPhase,
     Uniform,
     UnknownDecisionError,
     archive,
@@ -41,6 +46,10 @@ class Case:
     """Whether an arm with nothing seen can always be offered."""
     keeps_played: bool = True
     """Whether memory grows with the number of played arms."""
+    is_optimistic: bool = True
+    """Whether scores are never below estimates."""
+    fills_in: bool = False
+    """Whether an arm with nothing seen is scored by what it is filled in with."""
 
     def offers(self, n_rounds, **others):
         return offers(n_rounds, dim=self.dim, sizes=self.sizes, **others)
@@ -48,6 +57,7 @@ class Case:
 
 BASICS = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
 WITHOUT_RANK = {name: value for name, value in BASICS.items() if name != "rank"}
+WITHOUT_BURN_IN = {name: value for name, value in BASICS.items() if name != "burn_in"}
 NESTED = {"dim": 6, "rank": 1, "observe_prob": 0.7, "burn_in": 2, "noise_scale": 0.1}
 
 
@@ -122,6 +132,39 @@ CASES = {
             refresh="every-round",
             search="sampled",
         ),
+        keeps_played=False,
+    ),
+    "Thompson": Case(
+        make=partial(LinearThompson, dim=6, noise_scale=0.1),
+        keeps_played=False,
+        is_optimistic=False,
+    ),
+    "greedy": Case(make=partial(Greedy, dim=6), compares_from=2, keeps_played=False),
+    "oracle": Case(make=partial(Oracle, basis=np.eye(6)[:, :2]), keeps_played=False),
+    "oracle by least squares, told of changes": Case(
+        make=partial(
+            Oracle,
+            basis=np.eye(6)[:, :2],
+            basis_changes=((9, np.eye(6)[:, 1:4]), (30, np.eye(6)[:, 3:])),
+            features="least-squares",
+            exploration="thompson",
+        ),
+        keeps_played=False,
+        is_optimistic=False,
+    ),
+    "imputed by the mean": Case(
+        make=partial(Imputed, dim=6, imputer="mean", first_fit=3, max_rows=60),
+        keeps_played=False,
+        fills_in=True,
+    ),
+    "two-phase": Case(
+        make=partial(TwoPhase, **WITHOUT_BURN_IN, split=5, horizon=100), keeps_played=False
+    ),
+    "two-phase from a uniform start": Case(
+        make=partial(
+            TwoPhase, **WITHOUT_BURN_IN, split=5, first_phase="uniform", replay="burn-in", seed=7
+        ),
+        compares_from=6,
         keeps_played=False,
     ),
     "uniform": Case(make=partial(Uniform, dim=6, seed=3), compares_from=None, keeps_played=False),
@@ -254,7 +297,7 @@ def test_the_form_makes_no_difference_when_slates_just_fill_the_block(case):
 def test_scores_are_estimates_plus_widths(case):
     for decision in walk(case.make(), case.offers(40)):
         assert np.array_equal(decision.scores, decision.estimates + decision.widths)
-        assert (decision.widths >= 0.0).all()
+        assert (decision.widths >= 0.0).all() or not case.is_optimistic
 
 
 @over(COMPARING)
@@ -321,7 +364,7 @@ def test_an_arm_with_nothing_seen_is_legal(case):
     for table, rewards in case.offers(40):
         table[0] = np.nan
         decision = policy.choose(table)
-        assert (decision.estimates[0], decision.widths[0]) == (0.0, 0.0)
+        assert case.fills_in or (decision.estimates[0], decision.widths[0]) == (0.0, 0.0)
         policy.learn(decision, rewards[decision.arm])
 
 
@@ -339,7 +382,7 @@ def test_same_seed_same_trace(case):
     assert [looks(decision) for decision in first] == [looks(decision) for decision in second]
 
 
-@pytest.mark.parametrize("name", ["uniform", "uniform burn-in"])
+@pytest.mark.parametrize("name", ["uniform", "uniform burn-in", "Thompson"])
 def test_another_seed_is_another_trace(name):
     case = CASES[name]
     first, second = (walk(case.make(seed=seed), case.offers(60)) for seed in (1, 2))

@@ -3,6 +3,26 @@
 Importing this package registers every policy that ships with it.
 """
 
-from halfseen.policies import ambient, pslb, tofu, uniform
+from halfseen.policies import (
+    ambient,
+    greedy,
+    imputed,
+    oracle,
+    pslb,
+    thompson,
+    tofu,
+    two_phase,
+    uniform,
+)
 
-__all__ = ["ambient", "pslb", "tofu", "uniform"]
+__all__ = [
+    "ambient",
+    "greedy",
+    "imputed",
+    "oracle",
+    "pslb",
+    "thompson",
+    "tofu",
+    "two_phase",
+    "uniform",
+]

@@ -33,8 +33,9 @@ class TofuPov(Policy):
     rank : int or RankRule
         Dimension of the subspace, or how to choose it: `FixedRank`, `PracticalThreshold`,
         `PaperThreshold`, `ConstantThreshold`.
-    observe_prob : float, array of shape (dim,), or None
-        Probability that an entry is seen: one for all, one per feature, or unknown.
+    observe_prob : float, array of shape (dim,), None or "unknown"
+        Probability that an entry is seen: one for all, one per feature, or unknown (None, and
+        "unknown" where a file has no word for None).
     horizon : int, optional
         Number of rounds. Without it no formula uses one and the rounds are unlimited.
     burn_in : int or "theory"
@@ -130,7 +131,7 @@ class TofuPov(Policy):
             radius_scale=radius_scale,
         )
         self._replays_all = self._settings.replay is Replay.FULL
-        self._moments = Moments(dim, count_pairs=observe_prob is None)
+        self._moments = Moments(dim, count_pairs=self._settings.observe_prob is None)
         self._played = Played(dim)
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self._settings.schedule.burn_in + 1)

@@ -180,7 +180,7 @@ def _checked_prob(name: str, value: Any) -> float:
 
 
 def _checked_observe_prob(observe_prob: Any, dim: int) -> ObserveProb:
-    if observe_prob is None:
+    if observe_prob is None or (isinstance(observe_prob, str) and observe_prob == "unknown"):
         return None
     if isinstance(observe_prob, np.ndarray) and observe_prob.ndim == 0:
         observe_prob = observe_prob.item()
