@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from functools import cache
 from typing import NamedTuple
 
@@ -43,8 +44,13 @@ WITHOUT_CODE = [row for row in ROWS if not row.name]
 
 @cache
 def definitions(file):
-    """Return the text of each function, class, `Class.method` and constant of a module."""
+    """Return the text of each function, class, `Class.method` and constant of a module.
+
+    A study's data file defines the study.
+    """
     text = (ROOT / file).read_text(encoding="utf-8")
+    if file.endswith(".toml"):
+        return {tomllib.loads(text)["name"]: text}
     found = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -69,10 +75,14 @@ def labels_in(text):
     ]
 
 
+def sources():
+    return sorted(file for file in (ROOT / "src").rglob("*") if file.suffix in (".py", ".toml"))
+
+
 def labels_in_code():
     return {
         (label, file.relative_to(ROOT).as_posix())
-        for file in sorted((ROOT / "src").rglob("*.py"))
+        for file in sources()
         for label in labels_in(file.read_text(encoding="utf-8"))
     }
 
@@ -98,7 +108,7 @@ def test_every_label_in_the_code_is_in_the_map_with_its_file():
 
 
 def test_every_line_that_cites_the_paper_names_a_label():
-    for file in sorted((ROOT / "src").rglob("*.py")):
+    for file in sources():
         for line in file.read_text(encoding="utf-8").splitlines():
             if line.strip(" #").startswith("Paper:"):
                 assert labels_in(line), f"{file.name}: {line.strip()!r} names no label"

@@ -84,10 +84,7 @@ def test_slates_show_all_labels_as_often_as_the_proof_says(n_arms):
 
 
 def test_the_hidden_sign_shows_only_where_both_entries_of_a_side_arm_do():
-    """The same random numbers under both signs: slates differ exactly where σ is betrayed.
-
-    There σ flips e_2; W is symmetric, so one entry alone has the same law under both.
-    """
+    """Both entries give σ as the sign of their product; e_2 alone is ± alike under either sign."""
     rounds = [world_of((1, sign), horizon=4000).realize(0).rounds() for sign in (1, -1)]
     singles = {1: [], -1: []}
     for plus, minus in zip(*rounds, strict=True):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from halfseen.errors import HalfseenError, StudyError
 
@@ -57,5 +58,5 @@ def explained(console: Console) -> Iterator[None]:
     try:
         yield
     except HalfseenError as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None

@@ -29,6 +29,13 @@ def run(
         study = part_of(read_study(file, scale), seeds, p, methods)
         folder = folder_for(study.name, scale, out)
         tables = run_study(
-            study, folder, console, jobs=jobs, again=again, timing=timing, scale=scale
+            study,
+            folder,
+            console,
+            jobs=jobs,
+            again=again,
+            timing=timing,
+            scale=scale,
+            source=f"{file}: ",
         )
         report_on(study, folder, tables, console)

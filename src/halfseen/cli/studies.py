@@ -19,4 +19,6 @@ def studies() -> None:
         table.add_row(name, study.title, str(len(study.cells())), str(len(figures) or "–"))
     console = Console()
     console.print(table)
-    console.print("A cell is one method on one seed. `published` counts those that `verify` checks.")
+    console.print(
+        "A cell is one method on one seed. `published` counts those that `verify` checks."
+    )

@@ -22,7 +22,7 @@ def verify(
     out: options.Out = None,
     again: options.Again = False,
 ) -> None:
-    """Compare a study with the published figures; run what is missing. Exit with 1 if one differs."""
+    """Compare a study with the published figures, cell by cell; exit with 1 if one differs."""
     console = Console()
     with console.status("loading (the first time, compiling takes some seconds)"):
         from halfseen.errors import StudyError
@@ -35,11 +35,13 @@ def verify(
             raise StudyError(f"nothing is published per seed for {name!r}")
         known = {key.method for key in figures}
         study = part_of(study, seeds, p, methods)
+        if not known & set(study.methods):
+            raise StudyError(f"methods must be among the published {sorted(known)}, got {methods}")
         study = study.narrowed(methods=[key for key in study.methods if key in known])
         asked = {(c.key.setting, c.key.p, c.key.method, c.key.seed) for c in study.cells()}
         figures = {key: figure for key, figure in figures.items() if tuple(key) in asked}
         folder = folder_for(name, "paper", out)
-        tables = run_study(study, folder, console, jobs=jobs, again=again)
+        tables = run_study(study, folder, console, jobs=jobs, again=again, write=False)
         comparison = compare(tables.per_seed, figures)
     _tell(name, comparison, console)
     if not comparison.agrees:
@@ -65,7 +67,9 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
 
 
 def _table(groups: "list[Group]") -> Table:
-    table = Table(title="Methods that draw random numbers: means, and difference in standard errors")
+    table = Table(
+        title="Methods that draw random numbers: means, and difference in standard errors"
+    )
     for column in ("setting", "p", "method", "seeds", "ours", "published", "difference"):
         table.add_column(column, justify="left" if column in ("setting", "method") else "right")
     for group in groups:

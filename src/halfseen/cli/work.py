@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from halfseen.cli.options import RESULTS, numbers, words
 
@@ -41,21 +42,27 @@ def run_study(
     again: bool = False,
     timing: bool = True,
     scale: str = "paper",
+    write: bool = True,
+    source: str = "",
 ) -> "Tables":
     """Run what is missing of a study with a progress bar, and write its tables.
 
-    Ctrl-C ends the command with a word about how to go on; what is finished stays.
+    Ctrl-C ends the command with a word about how to go on; what is finished stays. `source` comes
+    before the message of a mistake in the study.
     """
+    from halfseen.errors import StudyError
     from halfseen.simulation.simulate import run
     from halfseen.simulation.store import Store
 
-    study.check()
+    try:
+        study.check()
+    except StudyError as error:
+        raise StudyError(f"{source}{error}") from None
     cells, store = study.cells(), Store(folder)
-    missing = store.missing(cells, again=again)
-    told = f"{len(cells)} cells" + (
-        f", {len(cells) - len(missing)} of them finished before" if len(missing) < len(cells) else ""
-    )
-    console.print(f"[bold]{study.name}[/]: {study.title} ({told})", highlight=False)
+    finished = 0 if again else len(cells) - len(store.missing(cells))
+    told = f"{len(cells)} cells" + (f", {finished} of them finished before" if finished else "")
+    title = escape(f"{study.title} ({told})")
+    console.print(f"[bold]{study.name}[/]: {title}", highlight=False)
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
@@ -66,13 +73,17 @@ def run_study(
             again=again,
             timing=timing,
             progress=True,
+            write=write,
             manifest={"study": study.to_dict(), "scale": scale},
         )
     except KeyboardInterrupt:
         left = len(Store(folder).missing(cells))
+        same = "the same command without --again" if again else "the same command"
         console.print(
             f"interrupted: {len(cells) - left} of {len(cells)} cells are finished and kept in "
-            f"{folder}; the same command goes on from there"
+            f"{escape(str(folder))}; {same} goes on from there",
+            highlight=False,
+            soft_wrap=True,
         )
         raise typer.Exit(130) from None
 
@@ -86,13 +97,13 @@ def report_on(study: "Study", folder: Path, tables: "Tables", console: Console) 
         page = write_report(study, folder)
     for table in terminal_tables(tables.summary, study):
         console.print(table)
-    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    console.print(f"report: {page}", highlight=False, soft_wrap=True, markup=False)
     if tables.failures:
         cell, error = tables.failures[0]
+        example = f"{tuple(cell.key)}: {error.strip().splitlines()[-1]}"
         console.print(
             f"[bold red]{len(tables.failures)} of {len(tables.per_seed)} cells failed[/], for "
-            f"example {tuple(cell.key)}: {error.strip().splitlines()[-1]}\n"
-            f"tracebacks: {folder / 'failures.txt'}",
+            f"example {escape(example)}\ntracebacks: {escape(str(folder / 'failures.txt'))}",
             highlight=False,
             soft_wrap=True,
         )

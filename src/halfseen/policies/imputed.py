@@ -25,7 +25,7 @@ class Imputed(ViewedPolicy):
     ----------
     dim : int
     imputer : "mean", "knn", "iterative", another str, or estimator
-        Short for `SimpleImputer`, `KNNImputer`, and `IterativeImputer` with 3 iterations. Or the
+        Short for `SimpleImputer`, `KNNImputer`, and `IterativeImputer` with 2 iterations. Or the
         name of any class in `sklearn.impute`, with scikit-learn's defaults. Or an object of such a
         class, which is copied, not kept; its settings must be plain JSON values.
     imputer_settings : mapping, optional

@@ -5,6 +5,7 @@ scikit-learn is loaded when an imputer is made, not before.
 
 import inspect
 import json
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,8 +21,9 @@ from halfseen.values import LARGEST, FloatArray
 SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "mean": ("SimpleImputer", {}),
     "knn": ("KNNImputer", {}),
-    # Each iteration regresses every feature on all others: with 30 features 11 ms per choice.
-    "iterative": ("IterativeImputer", {"max_iter": 3}),
+    # Each iteration goes through all features: with 30 of them some 15 ms per choice (measured).
+    # A second one lowers the regret of the main study by a quarter, a third hardly at all.
+    "iterative": ("IterativeImputer", {"max_iter": 2}),
 }
 """What the short names stand for."""
 
@@ -69,6 +71,9 @@ class ImputerRecipe:
         for name in _FIXED.keys() & known.keys():
             if self.settings.pop(name, _FIXED[name]) is not _FIXED[name]:
                 raise InvalidSettingError(f"imputer setting {name} must be {_FIXED[name]} here")
+        hidden = self.settings.pop("missing_values", math.nan)
+        if not isinstance(hidden, float) or not math.isnan(hidden):
+            raise InvalidSettingError(f"imputer setting missing_values must be NaN, got {hidden!r}")
         self.settings = {name: _plain(name, value) for name, value in self.settings.items()}
         self._arguments = {name: _FIXED[name] for name in _FIXED if name in known} | self.settings
         if "random_state" in known and self.settings.get("random_state") is None:

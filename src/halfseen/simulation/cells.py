@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,8 +69,11 @@ class Cell:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all that decides the result; another world or setting is another cell."""
-        plain = [_FORMAT, self.key.seed, self.world, self.method.to_dict(), self.points]
+        """Digest of all that decides the result: with another setting it is another cell."""
+        world = self.world
+        if isinstance(world, Mapping) and (data := _data_digest(world)):
+            world = {**world, "path": data}  # what a table holds counts, not where it lies
+        plain = [_FORMAT, self.key.seed, world, self.method.to_dict(), self.points]
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -122,7 +126,7 @@ def run_cell(cell: Cell) -> Result:
     try:
         realization = _realization(cell)
         if cell.method.policy == MEASURE:
-            told = measured(realization, **cell.method.settings)
+            told = _plain(measured(realization, **cell.method.settings))
             seconds = time.perf_counter() - started
             return Result(status="ok", seconds=seconds, diagnostics=told)
         policy = cell.method.build(realization.facts)
@@ -139,7 +143,7 @@ def run_cell(cell: Cell) -> Result:
             rounds=tuple(at.tolist()),
             regret=tuple(trace.regret[at - 1].tolist()),
             ranks=tuple(ranks),
-            diagnostics=policy.diagnostics(),
+            diagnostics=_plain(policy.diagnostics()),
         )
     except Exception:
         return Result(
@@ -149,12 +153,38 @@ def run_cell(cell: Cell) -> Result:
         )
 
 
+def _plain(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return diagnostics as a store gives them back: lists for tuples, None for NaN and ±inf."""
+    told: dict[str, Any] = json.loads(json.dumps(diagnostics), parse_constant=lambda _: None)
+    return told
+
+
 def _realization(cell: Cell) -> Realization:
     if isinstance(cell.world, Mapping):
-        return _realized(json.dumps(cell.world), cell.key.seed)
+        return _realized(json.dumps(cell.world), _data_digest(cell.world), cell.key.seed)
     return cell.world.realize(cell.key.seed)
 
 
 @lru_cache(maxsize=2)  # the methods of a seed often come one after another
-def _realized(world: str, seed: int) -> Realization:
+def _realized(world: str, data: str, seed: int) -> Realization:
     return world_from(json.loads(world)).realize(seed)
+
+
+def _data_digest(world: Mapping[str, Any]) -> str:
+    """Return a digest of the data that a plain world reads from disk; "" where it reads none."""
+    path = world.get("path")
+    if not isinstance(path, str) or not Path(path).exists():
+        return ""
+    place = Path(path)
+    files = sorted(file for file in place.iterdir()) if place.is_dir() else [place]
+    return _digest(tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+
+
+@lru_cache(maxsize=8)  # tables may be large, cells are many
+def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
+    digest = hashlib.sha256()
+    for path, _, _ in files:
+        if path.is_file():
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

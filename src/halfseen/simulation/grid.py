@@ -1,13 +1,20 @@
 """Many cells at once: parallel over processes or whatever joblib runs on."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import joblib
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from halfseen import checks
+from halfseen.errors import HalfseenError
+from halfseen.policies.base import Policy
+from halfseen.policies.registry import register, registered
 from halfseen.simulation.cells import Cell, Result, run_cell
+from halfseen.worlds.base import World
+from halfseen.worlds.registry import register_world, world_from
 
 
 def run_cells(
@@ -26,31 +33,89 @@ def run_cells(
         (`joblib.parallel_config`) says.
     run : callable
         What turns a cell into its result.
+
+    Raises
+    ------
+    HalfseenError
+        A worker was killed from outside. What was yielded before stands.
     """
     if jobs is not None:
         jobs = checks.integer("jobs", jobs, 1)
     # Long ones first, so that no core waits for a straggler.
     order = sorted(range(len(cells)), key=lambda index: -cells[index].horizon)
-    tasks = (joblib.delayed(_run_at)(run, index, cells[index]) for index in order)
+    tasks = (
+        joblib.delayed(_run_at)(run, index, cells[index], *_classes(cells[index]))
+        for index in order
+    )
     parallel = joblib.Parallel(
         n_jobs=jobs if jobs is not None else _default_jobs(),
         return_as="generator_unordered",
         batch_size=1,
         pre_dispatch="2*n_jobs",
     )
-    for index, result in parallel(tasks):
-        yield cells[index], result
+    try:
+        for index, result in parallel(tasks):
+            yield cells[index], result
+    except TerminatedWorkerError:
+        raise HalfseenError(
+            "a worker process was killed from outside, most often because memory ran out: run "
+            "again with fewer jobs"
+        ) from None
 
 
 def _default_jobs() -> int | None:
     """Return the number of cores, or None where a backend is in force that knows better."""
     backend, jobs = joblib.parallel.get_active_backend()
     own = type(backend).__name__ == "LokyBackend" and jobs is None
-    return len(os.sched_getaffinity(0)) if own else None
+    return joblib.cpu_count() if own else None
 
 
 def _run_at(
-    run: Callable[[Cell], Result], index: int, cell: Cell
+    run: Callable[[Cell], Result],
+    index: int,
+    cell: Cell,
+    policy: type[Policy] | None,
+    world: type[World] | None,
 ) -> tuple[int, Result]:
-    with threadpool_limits(1):
+    # A worker does not run the caller's script, so it does not know the classes defined there.
+    if policy is not None:
+        register(policy)
+    if world is not None and isinstance(cell.world, Mapping):
+        register_world(cell.world["kind"])(world)
+    with _one_thread():
         return index, run(cell)
+
+
+def _classes(cell: Cell) -> tuple[type[Policy] | None, type[World] | None]:
+    """Return the classes that a cell names; None where they are not named."""
+    policy = world = None
+    with suppress(HalfseenError):  # running the cell will tell
+        policy = registered(cell.method.policy)
+    with suppress(HalfseenError):
+        world = type(world_from(cell.world)) if isinstance(cell.world, Mapping) else None
+    return policy, world
+
+
+_lock = threading.Lock()
+_running = 0
+_limits: threadpool_limits | None = None
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread while any cell runs in this process.
+
+    Cells that run in threads of one process share the limit; the last one lifts it.
+    """
+    global _running, _limits
+    with _lock:
+        if _running == 0:
+            _limits = threadpool_limits(1)
+        _running += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _running -= 1
+            if _running == 0 and _limits is not None:
+                _limits.restore_original_limits()

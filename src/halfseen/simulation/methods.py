@@ -139,6 +139,6 @@ def method_from(key: str, plain: Mapping[str, Any]) -> Method:
         if not isinstance(settings["policy"], str):
             raise InvalidSettingError(f"policy must be a text, got {settings['policy']!r}")
         return Method(policy=settings["policy"]).changed(settings)
-    if base not in METHODS:
+    if not isinstance(base, str) or base not in METHODS:
         raise InvalidSettingError(f"method must be one of {sorted(METHODS)}, got {base!r}")
     return METHODS[base].changed(settings)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.policies.base import Policy
 from halfseen.simulation.cells import Cell, CellKey, Result
@@ -77,8 +78,10 @@ def simulate(
     >>> [(row["method"], row["n"]) for row in tables.summary]
     [('zf-oful', 2), ('uniform', 2)]
     """
-    methods = _methods(policies)
+    methods, each = _methods(policies), _seeds(seeds)
+    checks.integer("points", points, 2)
     plain: Any = world
+    manifest: dict[str, Any] = {}
     if out is not None:
         own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
         if own:
@@ -87,20 +90,32 @@ def simulate(
                 "tell one from another: register the policy and name it, or leave out `out`"
             )
         plain = world_to_dict(world)
+        told = {key: method.to_dict() for key, method in methods.items()}
+        setting = {"world": plain, "observe_prob": [], "methods": told}
+        # The form of a study file.
+        manifest["study"] = {
+            "name": name,
+            "title": name,
+            "seeds": each,
+            "points": points,
+            "settings": {"default": setting},
+        }
     prob = getattr(world, "observe_prob", None)
     cells = [
         Cell(
-            key=CellKey(name, "default", prob if isinstance(prob, float) else None, key, seed),
+            key=CellKey(
+                name, "default", float(prob) if isinstance(prob, float | int) else None, key, seed
+            ),
             world=plain,
             method=method,
             horizon=getattr(world, "horizon", None) or 1,
             points=points,
         )
         for key, method in methods.items()
-        for seed in seeds
+        for seed in each
     ]
     store = None if out is None else Store(out)
-    return run(cells, store, jobs=jobs, again=again, progress=progress)
+    return run(cells, store, jobs=jobs, again=again, progress=progress, manifest=manifest)
 
 
 def run(
@@ -111,6 +126,7 @@ def run(
     again: bool = False,
     timing: bool = True,
     progress: bool = False,
+    write: bool = True,
     manifest: Mapping[str, Any] | None = None,
 ) -> Tables:
     """Run the cells that a store does not have, and return (and write) the tables of all.
@@ -124,12 +140,16 @@ def run(
         As in `simulate`.
     timing : bool
         Whether tables tell seconds.
+    write : bool
+        Whether tables are written into the store's folder.
     manifest : mapping, optional
         What to write down about the run beside versions and duration.
     """
     started = time.perf_counter()
     finished: dict[CellKey, Result] = {}
-    missing = list(cells) if store is None else store.missing(cells, again=again)
+    if store is not None and again:
+        store.forget(cells)
+    missing = list(cells) if store is None else store.missing(cells)
     with progress_over(cells, missing, shown=progress) as done:
         for cell, result in run_cells(missing, jobs=jobs):
             if store is not None:
@@ -139,7 +159,7 @@ def run(
     if store is not None:
         finished = {cell.key: found for cell in cells if (found := store.get(cell)) is not None}
     tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
-    if store is not None:
+    if store is not None and write:
         facts = {
             "versions": versions(),
             "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
@@ -152,12 +172,23 @@ def run(
     return tables
 
 
+def _seeds(seeds: Iterable[int]) -> list[int]:
+    each = [checks.integer("seed", seed, 0) for seed in seeds]
+    if not each or len(set(each)) < len(each):
+        raise InvalidSettingError(f"seeds must be different integers, at least one, got {each}")
+    return each
+
+
 def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
     if isinstance(policies, str):
         policies = [policies]
-    given = policies if isinstance(policies, Mapping) else {key: {} for key in policies}
     methods: dict[str, Method] = {}
-    for key, value in given.items():
+    for key in policies:
+        value = policies[key] if isinstance(policies, Mapping) else {}
+        if not isinstance(key, str):
+            raise InvalidSettingError(
+                f"policies must be keys such as 'tofu', or a mapping from keys, got {key!r}"
+            )
         if isinstance(value, Method):
             methods[key] = value
         elif isinstance(value, Mapping):
@@ -168,4 +199,6 @@ def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
             raise InvalidSettingError(
                 f"policies[{key!r}] must be settings, a Method or a function, got {value!r}"
             )
+    if not methods:
+        raise InvalidSettingError("policies must name at least one, such as 'tofu', got none")
     return methods

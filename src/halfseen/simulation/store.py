@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from halfseen.errors import StoreError
-from halfseen.simulation.cells import Cell, Result
+from halfseen.simulation.cells import Cell, CellKey, Result
+
+Key = tuple[Any, ...]
+"""A `CellKey`, and the fingerprint of the cell."""
 
 
 class Store:
     """A folder with one line of JSON per finished cell, from which tables are made.
 
-    Lines are only ever appended, each in one write, so that a process that is killed leaves at
-    most one broken line at the end, which is ignored.
+    Lines are appended, each in one write, so that a process that is killed leaves at most one
+    broken line at the end. It is ignored, and cut off before the next line is written.
 
     Parameters
     ----------
@@ -35,53 +38,73 @@ class Store:
         """Return what came out of a cell, or None if it has not been run (or has changed)."""
         return self._results.get((*cell.key, cell.fingerprint))
 
-    def missing(self, cells: Sequence[Cell], *, again: bool = False) -> list[Cell]:
-        """Return the cells to run: all of them, or those without a result that worked."""
-        if again:
-            return list(cells)
+    def missing(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells to run: those without a result that worked."""
         return [cell for cell in cells if (found := self.get(cell)) is None or found.status != "ok"]
 
     def add(self, cell: Cell, result: Result) -> None:
-        """Keep the result of a cell, on disk before this returns."""
+        """Keep the result of a cell, in the file before this returns."""
         self.folder.mkdir(parents=True, exist_ok=True)
         line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": result.to_dict()}
         text = json.dumps(line, allow_nan=False) + "\n"
+        self._mend()
         with self.path.open("ab") as file:
-            if file.tell() > 0 and not self._ends_with_a_line():
-                text = "\n" + text  # what a killed process left behind
             file.write(text.encode())
         self._results[(*cell.key, cell.fingerprint)] = result
 
-    def _ends_with_a_line(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
+    def forget(self, cells: Sequence[Cell]) -> None:
+        """Remove what is known of some cells, so that they are run again."""
+        gone = {(*cell.key, cell.fingerprint) for cell in cells} & set(self._results)
+        if not gone:
+            return
+        lines = self.path.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if (read := _read(line)) is None or read[0] not in gone]
+        draft = self.path.with_suffix(".draft")
+        draft.write_bytes(b"".join(kept))
+        draft.replace(self.path)  # all or nothing
+        self._results = {key: found for key, found in self._results.items() if key not in gone}
 
-    def _read(self) -> Iterator[tuple[tuple[Any, ...], Result]]:
+    def _mend(self) -> None:
+        """Make the file end with a whole line."""
+        if not self.path.exists():
+            return
+        with self.path.open("r+b") as file:
+            if file.seek(0, os.SEEK_END) == 0:
+                return
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) == b"\n":
+                return
+            file.seek(0)
+            content = file.read()
+            whole = content.rfind(b"\n") + 1
+            if _read(content[whole:]) is None:
+                file.truncate(whole)
+            else:
+                file.write(b"\n")  # only the end of the line was cut off
+
+    def _read(self) -> Iterator[tuple[Key, Result]]:
         if not self.path.exists():
             return
         lines = self.path.read_bytes().split(b"\n")
         for number, line in enumerate(lines, start=1):
-            if not line:
-                continue
-            try:
-                plain = json.loads(line)
-                result = _result_from(plain.pop("result"))
-                key = tuple(
-                    plain[name]
-                    for name in ("study", "setting", "p", "method", "seed", "fingerprint")
+            found = _read(line)
+            if found is not None:
+                yield found
+            elif number < len(lines) and line.strip():
+                raise StoreError(
+                    f"{self.path}, line {number} is not a finished cell, got {line[:60]!r}: remove "
+                    "the line or the file"
                 )
-            except (ValueError, KeyError, TypeError) as error:
-                if number < len(lines) and not line.startswith(b'{"study"'):
-                    raise StoreError(
-                        f"{self.path}, line {number} is not a finished cell ({error}): remove the "
-                        "line or the file"
-                    ) from None
-                continue  # cut off while it was written
-            yield key, result
 
 
-def _result_from(plain: dict[str, Any]) -> Result:
-    for name in ("rounds", "regret", "ranks"):
-        plain[name] = tuple(plain[name])
-    return Result(**plain)
+def _read(line: bytes) -> tuple[Key, Result] | None:
+    """Return the cell and the result of a line, or None if it holds none."""
+    try:
+        plain = json.loads(line)
+        key = tuple(plain[name] for name in (*CellKey._fields, "fingerprint"))
+        told = plain["result"]
+        for name in ("rounds", "regret", "ranks"):
+            told[name] = tuple(told[name])
+        return key, Result(**told)
+    except (ValueError, KeyError, TypeError):
+        return None

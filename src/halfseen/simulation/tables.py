@@ -89,7 +89,9 @@ class Tables(NamedTuple):
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Tables":
         """Make the tables of finished cells; without `timing` the column seconds stays empty."""
-        per_seed, diagnostics, failures = [], [], []
+        per_seed: list[Row] = []
+        diagnostics: list[Row] = []
+        failures: list[tuple[Cell, str]] = []
         groups: dict[tuple[Any, ...], list[Result]] = {}
         for cell, result in finished:
             per_seed.append(

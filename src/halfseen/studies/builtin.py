@@ -14,6 +14,7 @@ ORDER = (
     "rank-selection",
     "warm-start",
     "two-phase",
+    "theory",
     "hard-instance",
     "masks",
 )

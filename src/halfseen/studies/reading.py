@@ -1,6 +1,8 @@
 """From a data file to a study; every mistake is told with its key."""
 
 import json
+import math
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +50,8 @@ def read_study(path: Path, scale: str = "paper") -> Study:
     try:
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
-        raise StudyError(f"{path} is not valid {path.suffix[1:].upper()}: {error}") from None
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise StudyError(f"{path} is not valid {kind}: {error}") from None
     try:
         return study_from(data, scale, home=path.parent)
     except StudyError as error:
@@ -68,6 +71,7 @@ def study_from(data: Mapping[str, Any], scale: str = "paper", home: Path | None 
     """
     checks.one_of("scale", scale, SCALES)
     data = _table(data, "", _STUDY_KEYS)
+    _refuse_other_types(data, "")
     smoke = _table(data.get("smoke", {}), "smoke", _SMOKE_KEYS)
     if scale == "paper":
         smoke = {}
@@ -76,16 +80,16 @@ def study_from(data: Mapping[str, Any], scale: str = "paper", home: Path | None 
     return Study(
         name=name,
         title=_text(data, "title", name),
-        seeds=parse_seeds(smoke.get("seeds", data.get("seeds", "0:10"))),
+        seeds=parse_seeds(*_first("seeds", data, smoke, "0:10")),
         settings=settings,
-        points=_integer(smoke.get("points", data.get("points", 100)), "points", 2),
+        points=_integer(*_first("points", data, smoke, 100), 2),
         notes=tuple(_texts(data.get("notes", []), "notes")),
         figures=tuple(_tables(data.get("figures", []), "figures")),
         claims=tuple(_tables(data.get("claims", []), "claims")),
     )
 
 
-def parse_seeds(value: Any) -> tuple[int, ...]:
+def parse_seeds(value: Any, where: str = "seeds") -> tuple[int, ...]:
     """Return seeds from a list, a number, or a text such as "0:20" or "3,5,7".
 
     >>> parse_seeds("0:3"), parse_seeds("3,5"), parse_seeds([7, 8])
@@ -105,7 +109,7 @@ def parse_seeds(value: Any) -> tuple[int, ...]:
         seeds = ()
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise StudyError(
-            f'seeds must be different integers from 0 on, such as "0:20" or [3, 5], got {value!r}'
+            f'{where} must be different integers from 0 on, such as "0:20" or [3, 5], got {value!r}'
         )
     return seeds
 
@@ -117,7 +121,8 @@ def _settings(
     if not isinstance(given, Mapping) or not given:
         raise StudyError(f"settings must be tables by name, at least one, got {given!r}")
     wanted = smoke.get("settings", list(given))
-    if not isinstance(wanted, list) or not set(wanted) <= set(given):
+    known = isinstance(wanted, list) and all(name in list(given) for name in wanted)
+    if not known or not wanted:
         raise StudyError(f"smoke.settings must be names of settings {list(given)}, got {wanted!r}")
     return {name: _setting(name, given[name], data, smoke, home) for name in wanted}
 
@@ -134,8 +139,10 @@ def _setting(
     world = _world(where, [data.get("world", {}), own.get("world", {}), smoke.get("world", {})])
     if home is not None and isinstance(world.get("path"), str):
         world["path"] = str((home / world["path"]).resolve())
-    probs = smoke.get("observe_prob", own.get("observe_prob", data.get("observe_prob", [])))
-    observe_probs = _probs(probs, "observe_prob")
+    probs, place = _first("observe_prob", data, smoke, [])
+    if "observe_prob" in own and "observe_prob" not in smoke:
+        probs, place = own["observe_prob"], f"{where}.observe_prob"
+    observe_probs = _probs(probs, place)
     try:
         world_from(world)
         for p in observe_probs:
@@ -147,6 +154,13 @@ def _setting(
     )
 
 
+def _first(key: str, data: Mapping[str, Any], smoke: Mapping[str, Any], default: Any) -> Any:
+    """Return the value of a key and where it stands: in [smoke], in the study, or nowhere."""
+    if key in smoke:
+        return smoke[key], f"smoke.{key}"
+    return data.get(key, default), key
+
+
 def _world_key(where: str, own: Mapping[str, Any]) -> str:
     return f"{where}.world" if "world" in own else "world"
 
@@ -156,10 +170,9 @@ def _world(where: str, layers: list[Any]) -> dict[str, Any]:
     for layer in layers:
         if not isinstance(layer, Mapping):
             raise StudyError(f"{where}.world must be a table, got {layer!r}")
-        # Another kind of world starts anew.
-        world = dict(layer) if layer.get("kind", world.get("kind")) != world.get("kind") else (
-            world | dict(layer)
-        )
+        if layer.get("kind", world.get("kind")) != world.get("kind"):
+            world = {}  # another kind of world starts anew
+        world |= layer
     return world
 
 
@@ -172,15 +185,20 @@ def _methods(
     methods = {}
     for key in {**shared, **special}:
         plain = {**shared.get(key, {}), **special.get(key, {}), **small.get(key, {})}
-        if plain.pop("skip", False):
+        owner = f"{where}.methods.{key}" if key in special else f"methods.{key}"
+        skip = plain.pop("skip", False)
+        if not isinstance(skip, bool):
+            raise StudyError(f"{owner}.skip must be true or false, got {skip!r}")
+        if skip:
             continue
         try:
             methods[key] = method_from(key, plain)
         except InvalidSettingError as error:
-            owner = f"{where}.methods" if key in special else "methods"
-            raise StudyError(f"{owner}.{key}: {error}") from None
+            raise StudyError(f"{owner}: {error}") from None
     if not methods:
-        raise StudyError("methods must name at least one method, such as [methods.tofu]")
+        raise StudyError(
+            f"methods must name at least one for {where}, such as [methods.tofu], got none"
+        )
     return methods
 
 
@@ -206,6 +224,20 @@ def _table(value: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
     return value
 
 
+def _refuse_other_types(value: Any, where: str) -> None:
+    """Refuse what JSON does not have, which would fail only when results are written."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            _refuse_other_types(item, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _refuse_other_types(item, f"{where}[{index}]")
+    elif not isinstance(value, str | int | float | None) or (
+        isinstance(value, float) and not math.isfinite(value)
+    ):
+        raise StudyError(f"{where} must be a text, a finite number, true or false, got {value!r}")
+
+
 def _tables(value: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise StudyError(f"{where} must be a list of tables, got {value!r}")
@@ -216,10 +248,10 @@ def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
     value = data.get(key, default)
     if not isinstance(value, str) or not value:
         raise StudyError(f"{key} must be a text, got {value!r}")
-    if key == "name" and not all(c.isalnum() or c in "-_." for c in value):
+    if key == "name" and not re.fullmatch(r"\w[\w.-]*", value):
         raise StudyError(
-            f"name must consist of letters, digits, '-', '_' and '.', got {value!r}: it names a "
-            "folder"
+            "name must consist of letters, digits, '-', '_' and '.', and not begin with '-' or "
+            f"'.', got {value!r}: it names a folder"
         )
     return value
 

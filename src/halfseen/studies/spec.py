@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from halfseen.errors import InvalidSettingError, StudyError
+from halfseen.errors import HalfseenError, StudyError
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import Method
 from halfseen.worlds.registry import world_from
@@ -33,7 +33,7 @@ class Setting:
         if self.observe_probs:
             return {p: {**self.world, "observe_prob": p} for p in self.observe_probs}
         prob = getattr(world_from(self.world), "observe_prob", None)
-        return {prob if isinstance(prob, float | int) else None: dict(self.world)}
+        return {float(prob) if isinstance(prob, float | int) else None: dict(self.world)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,10 @@ class Study:
         """
         for name, setting in self.settings.items():
             for world in setting.worlds().values():
-                facts = world_from(world).realize(self.seeds[0]).facts
+                try:
+                    facts = world_from(world).realize(self.seeds[0]).facts
+                except HalfseenError as error:
+                    raise StudyError(f"settings.{name}.world: {error}") from error
                 for key, method in setting.methods.items():
                     try:
                         method.build(facts)
@@ -120,22 +123,27 @@ class Study:
         Raises
         ------
         StudyError
-            A method or probability is not in the study.
+            A method or probability is not in the study, or nothing is left.
         """
         study = self if seeds is None else replace(self, seeds=tuple(seeds))
         if methods is not None:
             study = study._with_methods(tuple(methods))
         if observe_probs is not None:
             study = study._with_probs(tuple(observe_probs))
+        if not study.settings or not study.seeds:
+            raise StudyError(f"nothing is left of {self.name} with these seeds, p and methods")
         return study
 
     def _with_methods(self, keys: tuple[str, ...]) -> "Study":
         for key in keys:
             if key not in self.methods:
-                raise StudyError(f"methods: {self.name} has {list(self.methods)}, got {key!r}")
+                raise StudyError(
+                    f"methods must be among those of {self.name}, {list(self.methods)}, got {key!r}"
+                )
         settings = {
             name: replace(
-                setting, methods={key: setting.methods[key] for key in keys if key in setting.methods}
+                setting,
+                methods={key: setting.methods[key] for key in keys if key in setting.methods},
             )
             for name, setting in self.settings.items()
         }
@@ -144,12 +152,18 @@ class Study:
     def _with_probs(self, probs: tuple[float, ...]) -> "Study":
         for p in probs:
             if p not in self.observe_probs:
-                raise StudyError(f"p: {self.name} has {list(self.observe_probs)}, got {p!r}")
+                raise StudyError(
+                    f"p must be among those of {self.name}, {list(self.observe_probs)}, got {p!r}"
+                )
         settings = {
-            name: replace(setting, observe_probs=tuple(p for p in probs if p in setting.worlds()))
+            # One that sweeps nothing stays as it is: its cells are the same ones.
+            name: replace(
+                setting, observe_probs=tuple(p for p in setting.observe_probs if p in probs)
+            )
             for name, setting in self.settings.items()
+            if set(setting.worlds()) & set(probs)
         }
-        return replace(self, settings={n: s for n, s in settings.items() if s.observe_probs})
+        return replace(self, settings=settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the study as plain JSON types, from which `study_from` makes it again."""
@@ -174,7 +188,5 @@ class Study:
 
 def _horizon(world: Mapping[str, Any]) -> int:
     """Return the rounds of a plain world without reading its data."""
-    horizon = getattr(world_from(world), "horizon", None)
-    if horizon is not None and not isinstance(horizon, int):
-        raise InvalidSettingError(f"horizon must be an integer, got {horizon!r}")
+    horizon: int | None = getattr(world_from(world), "horizon", None)
     return horizon or 1

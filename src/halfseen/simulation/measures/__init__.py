@@ -41,3 +41,14 @@ def measured(realization: Realization, *, measure: str, **settings: Any) -> dict
     """Return what a measure finds on a realization."""
     check_measure(measure=measure)
     return dict(_MEASURES[measure](realization, **settings))
+
+
+# At the end: these register themselves with what is defined above.
+from halfseen.simulation.measures import (  # noqa: E402
+    coverage,
+    freezing,
+    regression,
+    representation,
+)
+
+assert all((coverage, freezing, regression, representation))

@@ -1,0 +1,60 @@
+"""What the worlds of a study know and no results file tells: true ranks and lower bounds."""
+
+from typing import Any
+
+from halfseen.core.theory import (
+    explicit_lower_bound,
+    lower_bound_applies,
+    optimized_lower_bound,
+)
+from halfseen.errors import HalfseenError
+from halfseen.report.data import Point
+from halfseen.studies.spec import Study
+from halfseen.worlds.base import Facts
+from halfseen.worlds.registry import world_from
+
+BOUNDS = ("explicit", "optimized")
+"""The two forms of the paper's lower bound."""
+
+
+def facts_at(study: Study, point: Point) -> Facts | None:
+    """Return what may be told of the world at a point; None where it is not there to ask."""
+    realization = _realization(study, point)
+    return None if realization is None else realization.facts
+
+
+def true_rank(study: Study, point: Point) -> int | None:
+    """Return the dimension of the subspace in which arms lie, where the world knows it."""
+    facts = facts_at(study, point)
+    return None if facts is None else facts.rank
+
+
+def lower_bounds(study: Study, point: Point) -> dict[str, float]:
+    """Return the lower bounds on expected regret that apply at a point, by form.
+
+    They speak of the worst member of the hard family, so there are none in other worlds: its
+    realizations are told by their `gaps`.
+
+    Paper: thm:iid_action_lower_bound_refined
+    Paper: thm:iid_missingness_lower_bound_main
+    """
+    realization = _realization(study, point)
+    gaps = getattr(realization, "gaps", None)
+    if realization is None or gaps is None:
+        return {}
+    problem = realization.problem()
+    bounds = {"explicit": explicit_lower_bound(problem, gaps).total}
+    if lower_bound_applies(problem):
+        bounds["optimized"] = optimized_lower_bound(problem).total
+    return bounds
+
+
+def _realization(study: Study, point: Point) -> Any:
+    setting = study.settings.get(point.setting)
+    world = None if setting is None else setting.worlds().get(point.p)
+    if world is None:
+        return None
+    try:
+        return world_from(world).realize(study.seeds[0])
+    except (HalfseenError, OSError):  # its data are on another machine
+        return None

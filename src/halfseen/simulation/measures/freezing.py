@@ -1,0 +1,173 @@
+"""Why the subspace is frozen: what a projection that changes every round does to past samples."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen.core.latent import fill
+from halfseen.core.moments import Moments
+from halfseen.policies.tofu import TofuPov
+from halfseen.simulation.measures import register_measure
+from halfseen.simulation.measures.tools import bounded_low_rank, leading_basis
+from halfseen.values import FloatArray, Slate
+from halfseen.worlds.base import Realization
+from halfseen.worlds.lowrank import LowRankRealization
+
+_EVERY_ROUND = 1 + 1e-9  # growth of the schedule: the next epoch starts in the next round
+
+
+class Samples(NamedTuple):
+    """Samples that one regression is made of, in the order in which they came.
+
+    Attributes
+    ----------
+    arms : ndarray, shape (n, dim)
+        x_s, filled in with what was known when it was played.
+    noise : ndarray, shape (n,)
+        η_s.
+    bases : ndarray, shape (n, dim, rank)
+        The basis in force when each was played.
+    """
+
+    arms: FloatArray
+    noise: FloatArray
+    bases: FloatArray
+
+
+@register_measure("freezing")
+def freezing(
+    realization: Realization,
+    *,
+    burn_in: int = 30,
+    ridge: float = 1.0,
+    impute_ridge: float = 1e-5,
+) -> dict[str, list[float]]:
+    """Return the terms that break the usual proofs, re-estimating every round and frozen.
+
+    One run estimates the subspace anew in every round and projects all of its past with it, the
+    other freezes it in doubling epochs, each with samples of its own.
+
+    Parameters
+    ----------
+    realization : LowRankRealization
+        With bounded arms.
+    burn_in : int
+        Rounds before the first epoch; what is measured starts after it.
+    ridge : float
+        λ of both runs.
+    impute_ridge : float
+        ρ of the imputation.
+
+    Returns
+    -------
+    dict of lists
+        One position per step from a round to the next of the same regression, `round` being the
+        second of the two. See `steps_of`; names begin with `reestimated_` or `frozen_`.
+    """
+    truth = bounded_low_rank(realization)
+    shared = {"burn_in": burn_in, "ridge": ridge, "impute_ridge": impute_ridge}
+    found: dict[str, list[float]] = {}
+    for kind, growth, replay in (
+        ("reestimated", _EVERY_ROUND, "full"),
+        ("frozen", 2.0, "none"),
+    ):
+        policy = TofuPov(
+            dim=truth.world.dim,
+            rank=truth.world.rank,
+            observe_prob=truth.world.observe_prob,
+            horizon=truth.world.horizon,
+            noise_scale=truth.world.noise_scale,
+            growth=growth,
+            replay=replay,
+            **shared,  # type: ignore[arg-type]
+        )
+        one_history = replay == "full"
+        for first, samples in _histories(policy, truth, impute_ridge, one_history):
+            steps = steps_of(samples, ridge)
+            last = first + len(samples.noise)
+            found.setdefault(f"{kind}_round", []).extend(map(float, range(first + 1, last)))
+            for name, values in steps.items():
+                found.setdefault(f"{kind}_{name}", []).extend(values.tolist())
+    return found
+
+
+def _histories(
+    policy: TofuPov, truth: LowRankRealization, impute_ridge: float, one_history: bool
+) -> list[tuple[int, Samples]]:
+    """Play and return the samples of every regression with the round of its first one."""
+    starts = policy.schedule.starts(truth.world.horizon)
+    moments, basis = Moments(truth.world.dim), truth.basis
+    noted: list[tuple[int, list[tuple[FloatArray, float, FloatArray]]]] = []
+    for round, (slate, means, noise, _) in enumerate(truth.rounds(), start=1):
+        if round in starts:
+            basis = leading_basis(moments, truth)
+            if not (noted and one_history):
+                noted.append((round, []))
+        decision = policy.choose(slate)
+        policy.learn(decision, float(means[decision.arm]) + noise)
+        moments.absorb(slate)
+        if noted:
+            chosen = Slate(decision.values[None], decision.mask[None])
+            noted[-1][1].append((fill(basis, chosen, impute_ridge)[0], noise, basis))
+    return [
+        (first, Samples(*(np.array(column) for column in zip(*rows, strict=True))))
+        for first, rows in noted
+    ]
+
+
+def steps_of(samples: Samples, ridge: float) -> dict[str, FloatArray]:
+    """Return the parts of each step of the projected noise and of the projected design.
+
+    With P_t the projection in force and S_t = P_t Σ_{s≤t} x_s η_s, a step adds the martingale part
+    P_{t+1} x_{t+1} η_{t+1} and the retrospective part (P_{t+1} - P_t) Σ_{s≤t} x_s η_s. The design
+    A_t = P_t (λI + Σ_{s<t} x_s x_s') P_t should grow by one positive semidefinite term of rank 1.
+
+    Returns
+    -------
+    dict of ndarray, shape (n - 1,)
+        `martingale` and `retrospective`, lengths of the two parts; `drift`, length of all
+        retrospective parts together, relative to S; `smallest_increment` and `largest_increment`,
+        extreme eigenvalues of A_{t+1} - A_t; `increment_rank`, how many of its eigenvalues are not
+        zero; `squared_widths`, the sum of min(1, ‖x_s‖²) in the inverse designs up to round t, and
+        `potential_sum`, 2 log(det A_{t+1} / λ^m), which bounds it when the design only grows.
+    """
+    pushes = samples.arms * samples.noise[:, None]
+    summed = np.cumsum(pushes, axis=0)
+    now, after = samples.bases[:-1], samples.bases[1:]
+    martingale = _projected(after, pushes[1:])
+    retrospective = _projected(after, summed[:-1]) - _projected(now, summed[:-1])
+    whole = np.linalg.norm(_projected(after, summed[1:]), axis=1)
+    drift = np.linalg.norm(np.cumsum(retrospective, axis=0), axis=1)
+    return {
+        "martingale": np.linalg.norm(martingale, axis=1),
+        "retrospective": np.linalg.norm(retrospective, axis=1),
+        "drift": np.divide(drift, whole, out=np.zeros_like(drift), where=whole > 0),
+        **_design_steps(samples, ridge),
+    }
+
+
+def _projected(bases: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return UU'v for each basis and vector, shape (n, dim)."""
+    inside = np.einsum("nij,ni->nj", bases, vectors)
+    return np.asarray(np.einsum("nij,nj->ni", bases, inside))
+
+
+def _design_steps(samples: Samples, ridge: float) -> dict[str, FloatArray]:
+    dim, rank = samples.bases.shape[1:]
+    full = ridge * np.eye(dim)
+    designs, potentials, squares = [], [], []
+    for arm, basis in zip(samples.arms, samples.bases, strict=True):
+        inner, latent = basis.T @ full @ basis, basis.T @ arm
+        designs.append(basis @ inner @ basis.T)
+        potentials.append(np.linalg.slogdet(inner)[1] - rank * np.log(ridge))
+        squares.append(min(1.0, float(latent @ np.linalg.solve(inner, latent))))
+        full += np.outer(arm, arm)
+    eigenvalues = np.linalg.eigvalsh(np.diff(designs, axis=0))
+    sizes = np.abs(eigenvalues)
+    return {
+        "smallest_increment": eigenvalues[:, 0],
+        "largest_increment": eigenvalues[:, -1],
+        "increment_rank": np.sum(sizes > 1e-9 * sizes.max(axis=1, keepdims=True), axis=1) * 1.0,
+        "squared_widths": np.cumsum(squares)[:-1],
+        "potential_sum": 2 * np.array(potentials[1:]),
+    }

@@ -1,0 +1,63 @@
+"""What several measures share: which realization they need, where they look, sizes of matrices."""
+
+import math
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.core.moments import Moments
+from halfseen.core.subspace import top_eigenpairs
+from halfseen.errors import InvalidSettingError
+from halfseen.values import BoolArray, FloatArray
+from halfseen.worlds.base import Realization
+from halfseen.worlds.lowrank import LowRankRealization
+
+
+def bounded_low_rank(realization: Realization) -> LowRankRealization:
+    """Return the realization if the theory's constants are known and finite for it.
+
+    Raises
+    ------
+    InvalidSettingError
+        It is no low-rank world, or its arms are unbounded.
+    """
+    if not isinstance(realization, LowRankRealization):
+        raise InvalidSettingError(
+            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
+        )
+    if not math.isfinite(realization.problem().arm_bound):
+        raise InvalidSettingError(
+            'latent must be "uniform" where bounds are measured, because other arms are unbounded, '
+            f"got {realization.world.latent!r}"
+        )
+    return realization
+
+
+def log_spaced(last: int, points: int) -> list[int]:
+    """Return at most `points` whole numbers from 1 to `last`, evenly spaced in their logarithm.
+
+    >>> log_spaced(100, 5)
+    [1, 3, 10, 32, 100]
+    """
+    checks.integer("points", points, 2)
+    spread = np.geomspace(1, checks.integer("last", last, 1), points)
+    return [int(number) for number in np.unique(np.round(spread))]
+
+
+def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArray:
+    """Return the estimated basis of known rank, as an epoch would freeze it now."""
+    world = realization.world
+    return top_eigenpairs(moments.covariance(world.observe_prob), world.rank)[1]
+
+
+def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
+    """Return the smallest eigenvalue of U_Ω'U_Ω of every arm, shape (n_arms,).
+
+    >>> seen_gram_eigenvalues(np.full((4, 1), 0.5), np.array([[True, False, True, True]])).tolist()
+    [0.75]
+    """
+    dim, rank = basis.shape
+    squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
+    grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
+    smallest: FloatArray = np.linalg.eigvalsh(grams)[:, 0]
+    return smallest

@@ -1,0 +1,140 @@
+"""Thompson sampling draws from the law it states, and greedy play is what it says."""
+
+import math
+
+import numpy as np
+import pytest
+from policy_runs import copy_of, few_arms, looks, state_bytes, walk
+
+from halfseen import AmbientOful, Greedy, InvalidSettingError, LinearThompson
+from halfseen.core.ridge import Ridge
+from halfseen.policies import thompson
+
+DIM = 3
+
+
+def taught(policy, n_rounds=12):
+    """Let a policy learn from full and half-seen arms; return V and Σzr of what it learned."""
+    random = np.random.default_rng(0)
+    gram, response = np.eye(DIM), np.zeros(DIM)
+    for _ in range(n_rounds):
+        arm = np.where(random.random(DIM) < 0.7, random.standard_normal(DIM), np.nan)
+        reward = float(random.standard_normal())
+        policy.learn(policy.choose([arm]), reward)
+        seen = np.nan_to_num(arm)
+        gram += np.outer(seen, seen)
+        response += reward * seen
+    return gram, response
+
+
+def test_parameters_are_drawn_from_the_stated_normal_law():
+    """Each of 3 means and 6 covariances beyond 5 standard errors: in all with probability 5e-6."""
+    policy = LinearThompson(dim=DIM, scale=0.7, seed=5, max_open=1)
+    gram, response = taught(policy)
+    covariance, mean = 0.49 * np.linalg.inv(gram), np.linalg.solve(gram, response)
+    n = 20_000
+    draws = np.array([policy.choose(np.eye(DIM)).scores for _ in range(n)])
+    assert (np.abs(draws.mean(axis=0) - mean) < 5 * np.sqrt(np.diag(covariance) / n)).all()
+    centred = draws - mean
+    error = np.sqrt((np.outer(np.diag(covariance), np.diag(covariance)) + covariance**2) / n)
+    assert (np.abs(centred.T @ centred / n - covariance) < 5 * error).all()
+
+
+def test_estimates_are_those_of_the_ridge_and_the_draw_is_the_same_for_all_arms():
+    policy = LinearThompson(dim=DIM)
+    gram, response = taught(policy)
+    arms = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0], [1.0, 2.0, 1.0]])
+    decision = policy.choose(arms)
+    estimate = np.linalg.solve(gram, response)
+    assert decision.estimates == pytest.approx(arms @ estimate, rel=1e-10)
+    assert decision.scores[2] == pytest.approx(decision.scores[:2].sum(), rel=1e-10)
+    assert decision.widths.min() < decision.widths.max()
+
+
+def test_the_scale_is_the_noise_scale_unless_it_is_given():
+    assert LinearThompson(dim=2, noise_scale=0.3).scale == 0.3
+    assert LinearThompson(dim=2, noise_scale=0.3, scale=2).scale == 2.0
+    wide, narrow = (LinearThompson(dim=2, scale=s).choose(np.eye(2)) for s in (1.0, 0.25))
+    assert narrow.widths == pytest.approx(0.25 * wide.widths, rel=1e-14)
+
+
+def test_without_scale_thompson_is_greedy():
+    rounds = few_arms(40)
+    ours = walk(LinearThompson(dim=6, scale=0.0), rounds)
+    theirs = walk(Greedy(dim=6), rounds)
+    assert [decision.arm for decision in ours] == [decision.arm for decision in theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.scores == pytest.approx(other.scores, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("owner", [np, thompson], ids=["products", "solver"])
+def test_a_call_that_fails_does_not_move_the_generator(monkeypatch, owner):
+    def fail(*args, **kwargs):
+        raise RuntimeError("injected")
+
+    policy = LinearThompson(dim=6)
+    rounds = few_arms(6)
+    walk(policy, rounds[:5])
+    before, untouched = state_bytes(policy), copy_of(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "einsum" if owner is np else "solve_triangular", fail)
+        with pytest.raises(RuntimeError, match="injected"):
+            policy.choose(rounds[5].table)
+    assert state_bytes(policy) == before
+    assert looks(policy.choose(rounds[5].table)) == looks(untouched.choose(rounds[5].table))
+
+
+def test_a_seed_names_the_draws():
+    first, again, other = (LinearThompson(dim=2, seed=s).choose(np.eye(2)) for s in (1, 1, 2))
+    assert np.array_equal(first.scores, again.scores)
+    assert not np.array_equal(first.scores, other.scores)
+
+
+def test_thompson_agrees_with_itself_where_features_are_many():
+    """All 150 features are drawn, also those that were never seen."""
+    policy = LinearThompson(dim=150)
+    policy.learn(policy.choose(np.ones((1, 150))), 1.0)
+    assert (policy.choose(np.eye(150)).widths != 0.0).all()
+
+
+def test_greedy_plays_the_best_estimate_of_the_ridge():
+    policy, model = Greedy(dim=6, ridge=0.5), Ridge(6, ridge=0.5)
+    for table, rewards in few_arms(40):
+        decision = policy.choose(table)
+        expected = np.nan_to_num(table) @ model.estimate
+        assert decision.scores == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert expected[decision.arm] == pytest.approx(expected.max(), abs=1e-12)
+        assert not decision.widths.any()
+        policy.learn(decision, rewards[decision.arm])
+        model.update(table[decision.arm], rewards[decision.arm])
+
+
+def test_greedy_is_oful_without_a_radius():
+    rounds = few_arms(30, dim=150)
+    ours, theirs = walk(Greedy(dim=150), rounds), walk(AmbientOful(dim=150, radius_scale=0), rounds)
+    assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
+
+
+@pytest.mark.parametrize("policy", [Greedy(dim=4), LinearThompson(dim=4)], ids=repr)
+def test_both_choose_in_all_features(policy):
+    assert policy.current_rank == 4
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"dim": 0}, "dim .* got 0"),
+        ({"ridge": 0.0}, r"ridge .* got 0\.0"),
+        ({"noise_scale": -1.0}, r"noise_scale .* got -1\.0"),
+        ({"scale": math.nan}, "scale .* got nan"),
+        ({"seed": -1}, "seed .* got -1"),
+        ({"max_open": 0}, "max_open .* got 0"),
+    ],
+    ids=str,
+)
+def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        LinearThompson(**{"dim": 3} | setting)
+    if setting.keys() & {"dim", "ridge", "max_open"}:
+        with pytest.raises(InvalidSettingError, match=says):
+            Greedy(**{"dim": 3} | setting)

@@ -1,0 +1,404 @@
+"""Recorded arms: files and arrays, holes, what is told, and errors that say where and what."""
+
+import math
+
+import numpy as np
+import pytest
+
+from halfseen import InvalidInputError, InvalidSettingError, TableWorld, Uniform, play
+from halfseen.worlds.registry import world_from, world_to_dict
+
+NAN = math.nan
+CSV = """round,arm,mean,price,rating,label
+1,a,0.5,1.0,2.0,red
+1,b,0.25,,3.0,blue
+2,a,0.0,4.0,NA,red
+
+2,c,1.0,5.0,NaN,red
+2,d,-1.0,6.0,7.5,red
+"""
+ARMS = [[[1.0, 2.0], [NAN, 3.0]], [[4.0, NAN], [5.0, NAN], [6.0, 7.5]]]
+MEANS = [[0.5, 0.25], [0.0, 1.0, -1.0]]
+
+
+def written(folder, text, name="log.csv"):
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def walked(world, seed=0):
+    return list(world.realize(seed).rounds())
+
+
+def assert_recorded(rounds, arms=ARMS, means=MEANS):
+    for round, expected, pays in zip(rounds, arms, means, strict=True):
+        assert np.array_equal(round.arms, expected, equal_nan=True)
+        assert np.array_equal(round.slate.mask, ~np.isnan(expected))
+        assert round.means.tolist() == pays
+
+
+def random_arrays(rounds=40, n_arms=5, dim=6, holes=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    arms = rng.standard_normal((rounds, n_arms, dim))
+    arms[rng.random(arms.shape) < holes] = NAN
+    return arms, rng.standard_normal((rounds, n_arms))
+
+
+# Sources
+
+
+def test_a_csv_has_one_line_per_arm_and_holes_where_cells_are_empty(tmp_path):
+    world = TableWorld(path=written(tmp_path, CSV))
+    assert_recorded(walked(world))
+    assert world.table().names == ("price", "rating")
+
+
+def test_arrays_may_have_rounds_of_different_sizes():
+    ragged = [np.array(arms) for arms in ARMS]
+    assert_recorded(walked(TableWorld.from_arrays(ragged, means=MEANS)))
+
+
+def test_lines_of_a_round_may_stand_anywhere_and_keep_their_order(tmp_path):
+    text = "round,mean,x\n9,1,1\n-3,2,2\n9,3,3\n-3,4,4\n"
+    means = [round.means.tolist() for round in walked(TableWorld(path=written(tmp_path, text)))]
+    assert means == [[2, 4], [1, 3]]
+
+
+def test_columns_may_have_other_names(tmp_path):
+    text = "day,item,ctr,x,y\n1,a,0.5,1,2\n1,b,0.25,3,4\n"
+    path = written(tmp_path, text)
+    world = TableWorld(path=path, round_column="day", arm_column="item", mean_column="ctr")
+    (round,) = walked(world)
+    assert (round.arms.tolist(), round.means.tolist()) == ([[1, 2], [3, 4]], [0.5, 0.25])
+
+
+def test_features_may_be_chosen_and_ordered(tmp_path):
+    path = written(tmp_path, CSV)
+    world = TableWorld(path=path, features=["rating"])
+    assert [round.slate.dim for round in walked(world)] == [1, 1]
+    both = TableWorld(path=path, features=["rating", "price"])
+    assert walked(both)[0].arms[0].tolist() == [2.0, 1.0]
+    saved = TableWorld(path=path).save(tmp_path / "log.npz")
+    chosen = TableWorld(path=saved.path, features=["rating"])
+    assert walked(chosen)[0].arms[:, 0].tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("name", ["log.npz", "folder"])
+def test_what_is_saved_is_read_again(tmp_path, name):
+    world = TableWorld(path=written(tmp_path, CSV), observe_prob=0.5, shuffle=True)
+    again = world.save(tmp_path / name)
+    assert again.path == str(tmp_path / name)
+    assert again.observe_prob == 0.5
+    for first, second in zip(walked(world, 3), walked(again, 3), strict=True):
+        assert first.slate == second.slate
+        assert np.array_equal(first.arms, second.arms, equal_nan=True)
+        assert np.array_equal(first.means, second.means)
+
+
+def test_a_folder_is_memory_mapped(tmp_path):
+    arms, means = random_arrays()
+    world = TableWorld.from_arrays(arms, means=means).save(tmp_path / "folder")
+    base = world.table().values
+    while base.base is not None and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)
+
+
+def test_an_archive_may_hold_whole_rounds(tmp_path):
+    arms, rewards = random_arrays()
+    np.savez(tmp_path / "log.npz", arms=arms.astype(np.float32), rewards=rewards)
+    rounds = walked(TableWorld(path=tmp_path / "log.npz"))
+    assert len(rounds) == 40
+    assert all(round.arms.dtype == np.float64 for round in rounds)
+    assert np.array_equal(rounds[7].means, rewards[7])
+
+
+def test_an_archive_of_rows_may_have_its_rounds_in_any_order(tmp_path):
+    rounds = np.array([2, 1, 2])
+    np.savez(
+        tmp_path / "log.npz",
+        arms=np.array([[1.0], [2.0], [3.0]]),
+        means=np.array([1.0, 2.0, 3.0]),
+        rounds=rounds,
+    )
+    means = [round.means.tolist() for round in walked(TableWorld(path=tmp_path / "log.npz"))]
+    assert means == [[2.0], [1.0, 3.0]]
+
+
+def test_a_changed_file_is_read_anew(tmp_path):
+    path = written(tmp_path, "round,mean,x\n1,1,1\n")
+    assert walked(TableWorld(path=path))[0].means.tolist() == [1]
+    assert TableWorld(path=path).table() is TableWorld(path=path).table()
+    written(tmp_path, "round,mean,x\n1,2.5,1\n")
+    assert walked(TableWorld(path=path))[0].means.tolist() == [2.5]
+
+
+def test_arrays_are_copied():
+    arms, means = random_arrays()
+    world = TableWorld.from_arrays(arms, means=means)
+    before = walked(world)
+    arms[:], means[:] = 0.0, 0.0
+    assert [round.slate for round in walked(world)] == [round.slate for round in before]
+    assert walked(world)[0].means.tolist() == before[0].means.tolist()
+
+
+# Settings
+
+
+def test_entries_that_are_there_are_hidden_further_by_the_mask_law():
+    """1200 · .7 entries, independent: the share seen is within 5 standard errors (6e-7)."""
+    arms, means = random_arrays(rounds=400)
+    world = TableWorld.from_arrays(arms, means=means, observe_prob=0.4)
+    masks = np.array([round.slate.mask for round in walked(world)])
+    there = ~np.isnan(arms)
+    assert not (masks & ~there).any()
+    assert abs(masks[there].mean() - 0.4) < 5 * math.sqrt(0.24 / there.sum())
+    for round, recorded in zip(walked(world), arms, strict=True):
+        assert np.array_equal(round.arms, recorded, equal_nan=True)
+
+
+@pytest.mark.parametrize("masks", ["per-feature", "per-arm", "blocks", "value-dependent"])
+def test_every_mask_law_works_on_holes(masks):
+    arms, means = random_arrays()
+    world = TableWorld.from_arrays(arms, means=means, observe_prob=0.5, masks=masks)
+    for round in walked(world):
+        assert not (round.slate.mask & np.isnan(round.arms)).any()
+
+
+def test_a_shuffle_is_a_permutation_that_depends_on_the_seed():
+    arms, means = random_arrays()
+    world = TableWorld.from_arrays(arms, means=means, shuffle=True)
+    one, other = (np.array([round.means for round in walked(world, seed)]) for seed in (0, 1))
+    assert not np.array_equal(one, other)
+    for walk in (one, other):
+        assert np.array_equal(walk[np.argsort(walk[:, 0])], means[np.argsort(means[:, 0])])
+
+
+def test_the_horizon_takes_the_first_rounds():
+    arms, means = random_arrays()
+    world = TableWorld.from_arrays(arms, means=means, horizon=7)
+    assert np.array_equal([round.means for round in walked(world)], means[:7])
+    assert world.realize(0).facts.horizon == 7
+
+
+def test_scaling_makes_the_mean_square_of_every_feature_one():
+    arms, means = random_arrays()
+    scaled = TableWorld.from_arrays(arms * 50, means=means, standardize="scale")
+    values = np.array([round.arms for round in walked(scaled)])
+    assert np.nanmean(values**2, axis=(0, 1)) == pytest.approx(np.ones(6), rel=1e-12)
+    assert np.nanmean(values, axis=(0, 1)) == pytest.approx(
+        np.nanmean(arms, axis=(0, 1)) / np.sqrt(np.nanmean(arms**2, axis=(0, 1))), rel=1e-9
+    )
+
+
+def test_a_feature_that_is_always_zero_stays_so_when_scaled():
+    world = TableWorld.from_arrays(np.zeros((2, 3, 1)), means=np.zeros((2, 3)), standardize="scale")
+    assert [round.arms.sum() for round in walked(world)] == [0.0, 0.0]
+
+
+def test_means_get_noise_and_recorded_rewards_do_not():
+    """2000 normal numbers: the mean square is within 5 standard errors √(2/n) (6e-7)."""
+    arms, pays = random_arrays(rounds=2000, n_arms=1)
+    noisy = TableWorld.from_arrays(arms, means=pays, noise_scale=0.5)
+    noise = np.array([round.noise for round in walked(noisy)])
+    assert abs((noise**2).mean() / 0.25 - 1) < 5 * math.sqrt(2 / 2000)
+    recorded = TableWorld.from_arrays(arms, rewards=pays, noise_scale=0.5, horizon=20)
+    assert {round.noise for round in walked(recorded)} == {0.0}
+
+
+# Facts
+
+
+def test_a_table_with_holes_tells_the_share_of_each_feature():
+    facts = (
+        TableWorld.from_arrays(
+            [np.array(arms) for arms in ARMS], means=MEANS, observe_prob=0.5, rank=1
+        )
+        .realize(2)
+        .facts
+    )
+    assert facts.observe_prob == pytest.approx([0.5 * 4 / 5, 0.5 * 3 / 5])
+    assert (facts.dim, facts.n_arms, facts.horizon, facts.rank) == (2, None, 2, 1)
+    assert facts.basis is None
+
+
+def test_a_table_without_holes_tells_one_probability():
+    arms, means = random_arrays(holes=0.0)
+    facts = TableWorld.from_arrays(arms, means=means).realize(0).facts
+    assert (facts.observe_prob, facts.n_arms, facts.rank) == (1.0, 5, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "noise_scale", "told"),
+    [("means", None, 0.0), ("means", 0.2, 0.2), ("rewards", None, None), ("rewards", 0.2, 0.2)],
+)
+def test_the_noise_of_recorded_rewards_is_unknown_unless_it_is_given(kind, noise_scale, told):
+    arms, pays = random_arrays()
+    world = TableWorld.from_arrays(arms, **{kind: pays}, noise_scale=noise_scale)
+    assert world.realize(0).facts.noise_scale == told
+
+
+@pytest.mark.parametrize("view", ["masked", "full"])
+def test_a_policy_plays_a_table(view):
+    arms, means = random_arrays()
+    world = TableWorld.from_arrays(arms, means=means, observe_prob=0.5)
+    trace = play(Uniform(dim=6), world.realize(0), view)
+    assert len(trace.regret) == 40
+    assert trace.final_regret > 0
+
+
+# As data
+
+
+def test_a_path_is_plain_data_and_arrays_are_not(tmp_path):
+    path = written(tmp_path, CSV)
+    world = TableWorld(path=path, features=["rating"], masks="blocks", horizon=1)
+    plain = world_to_dict(world)
+    assert plain == {
+        "kind": "table",
+        "path": path,
+        "features": ["rating"],
+        "masks": {"law": "blocks"},
+        "horizon": 1,
+    }
+    assert world_from(plain) == world
+    arms, means = random_arrays()
+    with pytest.raises(InvalidSettingError, match=r"save it first.*\.npz"):
+        world_to_dict(TableWorld.from_arrays(arms, means=means))
+
+
+# Errors
+
+BAD_FILES = [
+    ("", "log.csv is empty"),
+    ("round,mean,x\n", "no lines below its first"),
+    ("turn,mean,x\n1,1,1\n", r"no column 'round', only \['turn', 'mean', 'x'\]"),
+    ("round,x\n1,1\n", r"one of the columns 'mean' and 'reward', got \['round', 'x'\]"),
+    ("round,mean,reward,x\n1,1,1,1\n", r"got \['mean', 'reward'\]"),
+    ("round,mean\n1,1\n", r"no features: .*besides \['mean', 'round'\]"),
+    ("round,mean,colour\n1,1,red\n", "no features"),
+    ("round,mean,x\n1,1,1\n\n1,1,big\n", "column 'x' must be numbers, got 'big' in line 4"),
+    ("round,mean,x\n1,1,1\none,1,2\n", "column 'round' must be numbers, got 'one' in line 3"),
+    ("round,mean,x\n1,1,1\n1.5,1,2\n", r"'round' must be whole numbers, got 1\.5 in line 3"),
+    ("round,mean,x\n1,1,1\n,1,2\n", "'round' must be whole numbers, got nan in line 3"),
+    ("round,mean,x\n2,1,1\n1,,2\n", "finite mean, got nan in line 3"),
+    ("round,reward,x\n1,1,1\n1,inf,2\n", "finite reward, got inf in line 3"),
+    ("round,mean,x,y\n2,1,1,1\n1,1,1,-inf\n", "got -inf in line 3 .*feature 'y'.*leave it empty"),
+    ("round,mean,x\n1,1,1e200\n", r"at most 1e\+100 in size, got 1e\+200 in line 2"),
+    ("round,mean,x,y\n1,1,1,\n", "feature 'y' is never there: leave it out"),
+    ("round,arm,mean,x\n1,a,1,1\n1,a,1,2\n", "arm a is twice in round 1, .* line 3"),
+    ("round,mean,x\n1,1,1,7\n", "more cells than its first line has names"),
+    ("round,mean,x\n1,1,1\n1,1,1,7\n", "cannot be read as a table: .*line 3"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), BAD_FILES, ids=[says for _, says in BAD_FILES])
+def test_a_bad_file_is_refused_by_place_and_value(tmp_path, text, says):
+    with pytest.raises(InvalidInputError, match=says) as caught:
+        TableWorld(path=written(tmp_path, text)).realize(0)
+    assert "log.csv" in str(caught.value) or "feature 'y'" in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InvalidSettingError, match=r"nowhere\.csv.* does not exist"):
+        TableWorld(path=tmp_path / "nowhere.csv").realize(0)
+
+
+@pytest.mark.parametrize("name", ["log.npz", "log.csv"])
+def test_a_file_of_something_else_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(b"\xff\xfe\x00 no table")
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        TableWorld(path=tmp_path / name).realize(0)
+
+
+def test_an_unknown_kind_of_file_is_refused(tmp_path):
+    with pytest.raises(InvalidSettingError, match=r"\.csv, a \.npz or a folder, got .*xlsx"):
+        TableWorld(path=written(tmp_path, "", "log.xlsx")).realize(0)
+    arms, means = random_arrays()
+    with pytest.raises(InvalidSettingError, match=r"must end in \.npz"):
+        TableWorld.from_arrays(arms, means=means).save(tmp_path / "log.csv")
+
+
+def test_a_feature_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InvalidSettingError, match=r"no column 'size', only .*'price'"):
+        TableWorld(path=written(tmp_path, CSV), features=["size"]).realize(0)
+
+
+ONE = np.ones((2, 3, 4))
+BAD_ARRAYS = [
+    ({"arms": ONE}, "either means or rewards"),
+    ({"arms": ONE, "means": ONE[..., 0], "rewards": ONE[..., 0]}, "either means or rewards"),
+    ({"arms": ONE, "means": ONE[:, :2, 0]}, "one number per arm, 6 .* got 4"),
+    ({"arms": ONE, "means": ONE[..., 0].reshape(3, 2)}, "in the same rounds as the arms"),
+    ({"arms": [["a"]], "means": [1.0]}, "arms .* table of numbers"),
+    ({"arms": np.ones(3), "means": np.ones(3)}, r"arms .* 2 axes.* shape \(3,\)"),
+    ({"arms": np.ones((0, 3, 2)), "means": np.ones((0, 3))}, "not empty"),
+    ({"arms": ONE * NAN, "means": ONE[..., 0]}, "feature '0' is never there"),
+    ({"arms": [ONE[0], ONE[1, :2, :3]], "means": [[1.0] * 3, [1.0] * 2]}, "no table of numbers"),
+    (
+        {"arms": ONE, "means": np.where(np.arange(6).reshape(2, 3) == 4, NAN, 1.0)},
+        "finite mean, got nan in round 1, arm 1",
+    ),
+    (
+        {
+            "arms": np.where(np.arange(24).reshape(2, 3, 4) == 17, math.inf, 1.0),
+            "means": ONE[..., 0],
+        },
+        "got inf in round 1, arm 1 .*feature '1'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arrays", "says"), BAD_ARRAYS, ids=[says for _, says in BAD_ARRAYS])
+def test_bad_arrays_are_refused_by_place_and_value(arrays, says):
+    with pytest.raises(InvalidInputError, match=says):
+        TableWorld.from_arrays(**arrays)
+
+
+@pytest.mark.parametrize(
+    ("contents", "says"),
+    [
+        ({"arms": ONE[0], "means": ONE[0, :, 0], "rounds": np.array([1.0, 2.0, 3.0])}, "whole"),
+        ({"arms": ONE[0], "means": ONE[0, :, 0], "rounds": np.array([1, 2])}, r"shape \(2,\)"),
+        ({"arms": ONE, "means": ONE[..., 0], "features": np.array(["a"])}, "must name 4 features"),
+        ({"means": ONE[..., 0]}, r"must have arms .* got \['means'\]"),
+    ],
+)
+def test_a_bad_archive_is_refused(tmp_path, contents, says):
+    np.savez(tmp_path / "log.npz", **contents)
+    with pytest.raises(InvalidInputError, match=says):
+        TableWorld(path=tmp_path / "log.npz").realize(0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"path": None}, "path .* got None.*from_arrays"),
+        ({"path": 3}, "path .* got 3"),
+        ({"features": "x"}, "features .* got 'x'"),
+        ({"features": []}, r"features .* got \[\]"),
+        ({"round_column": 3}, "round_column .* got 3"),
+        ({"observe_prob": 0.0}, r"observe_prob .* got 0\.0"),
+        ({"masks": {"law": "blocks", "size": 0}}, r"masks\.size .* got 0"),
+        ({"noise_scale": -1.0}, r"noise_scale .* got -1\.0"),
+        ({"horizon": 0}, "horizon .* got 0"),
+        ({"rank": 0}, "rank .* got 0"),
+        ({"shuffle": 1}, "shuffle .* got 1"),
+        ({"standardize": "center"}, "standardize .* got 'center'"),
+    ],
+    ids=str,
+)
+def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        TableWorld(**({"path": "log.csv"} | setting))
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [({"horizon": 41}, r"horizon .*\[1, 40\].* got 41"), ({"rank": 7}, r"rank .*\[1, 6\], got 7")],
+)
+def test_what_does_not_fit_the_table_is_refused(setting, says):
+    arms, means = random_arrays()
+    with pytest.raises(InvalidSettingError, match=says):
+        TableWorld.from_arrays(arms, means=means, **setting).realize(0)
