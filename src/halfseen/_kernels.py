@@ -516,3 +516,49 @@ def candidate_parts(points, candidates, parts):
         parts[1, n] = total
         parts[2, n] = max(0.0, best - total)
         parts[0, n] = total + parts[2, n]
+
+
+@njit(void(_in_2, _in_1, _any_2, float64, _in_2, _in_1, _out_2), cache=True)
+def candidates_in(points, centre, root, radius, directions, reaches, candidates):
+    """Write an ellipsoid's centre, its best place for each point, and places at random.
+
+    A random place is a direction, of any length, and how far to go in it, as a share of the radius.
+    """
+    n_points, rank = points.shape
+    unit = np.empty(rank)
+    for c in range(1 + n_points + directions.shape[0]):
+        size = 0.0
+        for a in range(rank):
+            unit[a] = 0.0
+            if c > n_points:
+                unit[a] = directions[c - 1 - n_points, a]
+            elif c > 0:
+                for b in range(rank):
+                    unit[a] += points[c - 1, b] * root[b, a]
+            size += unit[a] * unit[a]
+        reach = radius if c <= n_points else radius * reaches[c - 1 - n_points]
+        scale = reach / np.sqrt(size) if size > 0.0 else 0.0
+        for a in range(rank):
+            step = 0.0
+            for b in range(rank):
+                step += root[a, b] * unit[b]
+            candidates[c, a] = centre[a] + scale * step
+
+
+@njit(int64(_out_2, int64, _in_1, _any_2, float64), cache=True)
+def keep_inside(candidates, n_candidates, centre, whitener, limit):
+    """Move the candidates within an ellipsoid to the front and return how many they are."""
+    rank = candidates.shape[1]
+    n_kept = 0
+    for c in range(n_candidates):
+        distance = 0.0
+        for a in range(rank):
+            white = 0.0
+            for b in range(rank):
+                white += whitener[a, b] * (candidates[c, b] - centre[b])
+            distance += white * white
+        if np.sqrt(distance) <= limit:  # False for NaN
+            for a in range(rank):
+                candidates[n_kept, a] = candidates[c, a]
+            n_kept += 1
+    return n_kept

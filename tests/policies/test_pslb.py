@@ -21,12 +21,11 @@ from halfseen import (
 )
 from halfseen.core import rank
 from halfseen.core.confidence import Confidence
-from halfseen.core.ellipsoids import optimistic_parts
+from halfseen.core.ellipsoids import Ellipsoid, optimistic_parts
 from halfseen.core.moments import Moments
 from halfseen.core.ridge import Ridge
 from halfseen.core.subspace import distance, top_eigenpairs
 from halfseen.policies import pslb as pslb_module
-from halfseen.policies import pslb_search
 from halfseen.policies.pslb import Pslb
 from halfseen.policies.pslb_search import sampled_parts
 from shared import shared_file
@@ -215,7 +214,14 @@ def test_with_many_samples_the_sampled_search_comes_close_to_the_exact_one():
 
 def test_candidates_are_uniform_in_the_unit_ball():
     """Mean of |u|³ is 1/2 in 3 dimensions; a z-score above 5 has probability 6e-7."""
-    units = pslb_search._in_unit_ball(np.random.default_rng(0), 20_000, 3)
+    sphere = Ellipsoid.from_shape(np.zeros(3), np.eye(3), 1.0)
+    directions = np.random.default_rng(0).standard_normal((20_000, 3))
+    reaches = np.random.default_rng(1).random(20_000) ** (1 / 3)
+    places = np.empty((20_002, 3))
+    _kernels.candidates_in(
+        np.ones((1, 3)), sphere.centre, sphere.root, 1.0, directions, reaches, places
+    )
+    units = places[2:]
     sizes = np.linalg.norm(units, axis=1)
     assert sizes.max() <= 1.0 + 1e-12
     volume = sizes**3

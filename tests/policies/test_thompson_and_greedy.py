@@ -32,7 +32,7 @@ def test_parameters_are_drawn_from_the_stated_normal_law():
     policy = LinearThompson(dim=DIM, scale=0.7, seed=5, max_open=1)
     gram, response = taught(policy)
     covariance, mean = 0.49 * np.linalg.inv(gram), np.linalg.solve(gram, response)
-    n = 20_000
+    n = 10_000
     draws = np.array([policy.choose(np.eye(DIM)).scores for _ in range(n)])
     assert (np.abs(draws.mean(axis=0) - mean) < 5 * np.sqrt(np.diag(covariance) / n)).all()
     centred = draws - mean

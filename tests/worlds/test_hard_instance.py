@@ -85,7 +85,7 @@ def test_slates_show_all_labels_as_often_as_the_proof_says(n_arms):
 
 def test_the_hidden_sign_shows_only_where_both_entries_of_a_side_arm_do():
     """Both entries give σ as the sign of their product; e_2 alone is ± alike under either sign."""
-    rounds = [world_of((1, sign), horizon=4000).realize(0).rounds() for sign in (1, -1)]
+    rounds = [world_of((1, sign), horizon=2000).realize(0).rounds() for sign in (1, -1)]
     singles = {1: [], -1: []}
     for plus, minus in zip(*rounds, strict=True):
         assert np.array_equal(plus.slate.mask, minus.slate.mask)
@@ -136,7 +136,7 @@ def test_uniform_play_costs_what_the_formula_says(n_arms):
 
     Means have five levels: γ+Δ, Δ−γ, 0 (half of all arms), γ−Δ, −γ−Δ.
     """
-    world = world_of(n_arms=n_arms, horizon=10_000, noise_scale=60.0)
+    world = world_of(n_arms=n_arms, horizon=5000, noise_scale=60.0)
     gaps = world.realize(0).gaps
     top, next_one = gaps.hidden_gap + gaps.reward_gap, gaps.hidden_gap - gaps.reward_gap
     assert next_one > 0

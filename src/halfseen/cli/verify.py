@@ -49,6 +49,8 @@ def verify(
 
 
 def _tell(name: str, comparison: "Comparison", console: Console) -> None:
+    from halfseen.studies.published import FEWEST_SEEDS
+
     if comparison.worst is not None:
         key, size = comparison.worst
         console.print(
@@ -63,6 +65,8 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
     for key in comparison.missing:
         console.print(f"[red]no result[/]: {tuple(key)}")
     verdict = "agrees with the published figures" if comparison.agrees else "DIFFERS"
+    if not comparison.deviations and not any(group.telling for group in comparison.groups):
+        verdict = f"cannot be told from so few seeds: at least {FEWEST_SEEDS} are needed"
     console.print(f"[bold]{name} {verdict}[/]")
 
 
@@ -81,7 +85,7 @@ def _table(groups: "list[Group]") -> Table:
             str(group.n),
             f"{group.ours:.2f}",
             f"{group.published:.2f}",
-            f"{group.standard_errors:+.2f}",
+            f"{group.standard_errors:+.2f}" if group.telling else "too few seeds",
             style=style,
         )
     return table

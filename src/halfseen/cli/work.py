@@ -51,11 +51,13 @@ def run_study(
     before the message of a mistake in the study.
     """
     from halfseen.errors import StudyError
+    from halfseen.report.specs import figure_specs
     from halfseen.simulation.simulate import run
     from halfseen.simulation.store import Store
 
     try:
         study.check()
+        figure_specs(study)  # read now: a mistake in a figure should not wait for all cells
     except StudyError as error:
         raise StudyError(f"{source}{error}") from None
     cells, store = study.cells(), Store(folder)

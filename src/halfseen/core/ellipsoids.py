@@ -69,8 +69,12 @@ class Ellipsoid:
         """Return which points, shape (n, rank), lie inside, up to `tolerance` · (1 + radius)."""
         with np.errstate(over="ignore", invalid="ignore"):
             distance = np.linalg.norm((points - self.centre) @ self.whitener.T, axis=1)
-        inside: BoolArray = distance <= self.radius + tolerance * (1.0 + self.radius)
+        inside: BoolArray = distance <= self.limit(tolerance)
         return inside
+
+    def limit(self, tolerance: float) -> float:
+        """Return the largest distance that counts as inside: radius + `tolerance` · (1 + radius)."""
+        return self.radius + tolerance * (1.0 + self.radius)
 
     def maximisers(self, points: FloatArray) -> FloatArray:
         """Return where in the ellipsoid each linear function ⟨x, ·⟩ is largest, shape (n, rank)."""

@@ -22,7 +22,8 @@ SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "mean": ("SimpleImputer", {}),
     "knn": ("KNNImputer", {}),
     # Each iteration goes through all features: with 30 of them some 15 ms per choice (measured).
-    # A second one lowers the regret of the main study by a quarter, a third hardly at all.
+    # In the main study at p = .3 the regrets of seeds 0 and 1 were 24.9 and 18.1 with one
+    # iteration, 17.9 and 15.4 with two and with three.
     "iterative": ("IterativeImputer", {"max_iter": 2}),
 }
 """What the short names stand for."""

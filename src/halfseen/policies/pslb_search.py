@@ -13,6 +13,10 @@ from halfseen.core.ridge import Ridge
 from halfseen.values import FloatArray
 
 
+# How far outside of a set a candidate may lie: rounding puts those on its border there.
+_TOLERANCE = 1e-8
+
+
 class Sets(NamedTuple):
     """Where the parameter's coordinates in a subspace lie, by two arguments.
 
@@ -71,31 +75,33 @@ def sampled_parts(
         Score, estimate and width; the estimate is the mean over the candidates. None if no
         candidate lies in both sets.
     """
-    units = _in_unit_ball(random, n_samples, points.shape[1])
-    halves = units[: n_samples // 2], units[n_samples // 2 :]
-    with np.errstate(all="ignore"):  # candidates beyond all numbers are inside of nothing
-        candidates = np.concatenate(
-            [
-                part
-                for one, half in zip(sets, halves, strict=True)
-                for part in (one.centre[None, :], one.maximisers(points), one.at(half))
-            ]
+    rank, n_own = points.shape[1], 1 + len(points)
+    directions = random.standard_normal((n_samples, rank))
+    reaches = random.random(n_samples) ** (1.0 / rank)  # uniform in a ball
+    candidates, half = np.empty((2 * n_own + n_samples, rank)), n_samples // 2
+    for one, rows, at in (
+        (sets.projected, slice(n_own + half), slice(half)),
+        (sets.mapped, slice(n_own + half, None), slice(half, None)),
+    ):
+        _kernels.candidates_in(
+            points,
+            one.centre,
+            one.root,
+            one.radius,
+            directions[at],
+            reaches[at],
+            candidates[rows],
         )
-        kept = candidates[sets.projected.contains(candidates) & sets.mapped.contains(candidates)]
-    if len(kept) == 0:
+    n_kept = len(candidates)
+    for one in sets:
+        n_kept = _kernels.keep_inside(
+            candidates, n_kept, one.centre, one.whitener, one.limit(_TOLERANCE)
+        )
+    if n_kept == 0:
         return None
     parts = np.empty((3, len(points)))
-    _kernels.candidate_parts(points, kept, parts)
+    _kernels.candidate_parts(points, candidates[:n_kept], parts)
     return parts if np.isfinite(parts).all() else None
-
-
-def _in_unit_ball(random: np.random.Generator, n: int, rank: int) -> FloatArray:
-    """Return uniform points of the unit ball: a direction each, at radius u^(1/rank)."""
-    directions = random.standard_normal((n, rank))
-    sizes = np.linalg.norm(directions, axis=1)
-    reach: FloatArray = random.random(n) ** (1.0 / rank)
-    units: FloatArray = directions * (reach / sizes)[:, None]
-    return units
 
 
 def _is_sound(factor: FloatArray) -> bool:

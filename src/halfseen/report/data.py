@@ -131,7 +131,7 @@ def _frame(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     try:
         frame = pd.read_csv(
             path,
-            dtype=types,  # type: ignore[arg-type]
+            dtype=types,
             keep_default_na=False,  # a method may be called "nan"
             na_values=[""],
             float_precision="round_trip",

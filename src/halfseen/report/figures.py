@@ -1,14 +1,17 @@
 """Figures: panels side by side with one legend, written as PNG and SVG."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from halfseen.report.data import Results
-from halfseen.report.look import house_style
+from halfseen.report.look import house_style, label_of
 from halfseen.report.panels import (
     PanelKind,
     Scene,
@@ -35,9 +38,9 @@ PANELS: Mapping[str, PanelKind] = {
 }
 """How each kind of panel is made."""
 
-_PANEL_SIZE = (3.5, 2.8)  # inches
-_WIDE_SIZE = (8.6, 3.1)
-_LEGEND_ROW = 0.21
+_PANEL_WIDTH, _PANEL_HEIGHT = 3.5, 2.9  # inches
+_WIDE, _NARROWEST = 8.6, 5.0
+_LEGEND_ROW = 0.2
 
 
 class Drawn(NamedTuple):
@@ -90,17 +93,13 @@ def figure_of(scene: Scene, spec: FigureSpec) -> tuple[Figure | None, str]:
     if not there:
         return None, "nothing of it was run"
     with house_style():
-        wide = any(PANELS[panel.kind].wide for panel, _ in there)
-        n_rows, n_columns = (len(there), 1) if wide else grid_of(len(there))
-        width, height = _WIDE_SIZE if wide else _PANEL_SIZE
-        size = (max(n_columns * width, 5.0), n_rows * height)
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-        for at, (panel, data) in zip(axes, there, strict=False):
-            PANELS[panel.kind].draw(at, scene, panel, data)
-        for at in axes[len(there) :]:
-            at.set_axis_off()
-        share_legend(figure)
+        figure = Figure(layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.02)
+        kinds = [PANELS[panel.kind] for panel, _ in there]
+        for axes, kind, (panel, data) in zip(_axes(figure, kinds), kinds, there, strict=True):
+            kind.draw(axes, scene, panel, data)
+        methods = (method for panel, _ in there for method in panel.methods)
+        share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
     return figure, f"{missing} of {len(found)} panels were not run" if missing else ""
 
 
@@ -114,21 +113,49 @@ def grid_of(n_panels: int) -> tuple[int, int]:
     return math.ceil(n_panels / n_columns), n_columns
 
 
-def share_legend(figure: Figure) -> None:
-    """Put one legend under all panels, with each label once, and make room for it."""
+def _axes(figure: Figure, kinds: Sequence[PanelKind]) -> list[Axes]:
+    """Return axes for panels, wide ones in rows of their own, and set the size of the figure."""
+    lines: list[list[int]] = []  # how many twelfths of the width each panel of a row takes
+    for wide, group in itertools.groupby(kinds, key=lambda kind: kind.wide):
+        n = len(list(group))
+        n_columns = 1 if wide else grid_of(n)[1]
+        spans = [12 // n_columns] * n
+        lines += [spans[at : at + n_columns] for at in range(0, n, n_columns)]
+    most = 12 // min(span for line in lines for span in line)
+    width = max(most * _PANEL_WIDTH, _WIDE if any(kind.wide for kind in kinds) else _NARROWEST)
+    figure.set_size_inches(width, len(lines) * _PANEL_HEIGHT)
+    grid = figure.add_gridspec(len(lines), 12)
+    return [
+        figure.add_subplot(grid[row, at * span : (at + 1) * span])
+        for row, line in enumerate(lines)
+        for at, span in enumerate(line)
+    ]
+
+
+def share_legend(figure: Figure, first: Sequence[str] = ()) -> None:
+    """Put one legend under all panels, with each label once, and make room for it.
+
+    Parameters
+    ----------
+    first : sequence of str
+        Labels that come before all others, in this order.
+    """
     entries: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
+            # Of a curve with error bars only the curve.
+            line = handle[0] if isinstance(handle, ErrorbarContainer) else handle
+            entries.setdefault(label, line)
     if not entries:
         return
+    labels = [label for label in first if label in entries]
+    labels += [label for label in entries if label not in labels]
     width, height = figure.get_size_inches()
-    n_columns = _columns_that_fit(list(entries), float(width))
-    n_rows = math.ceil(len(entries) / n_columns)
+    n_columns = _columns_that_fit(labels, float(width))
+    n_rows = math.ceil(len(labels) / n_columns)
     figure.set_size_inches(width, height + _LEGEND_ROW * n_rows)
-    figure.legend(
-        list(entries.values()), list(entries), loc="outside lower center", ncols=n_columns
-    )
+    handles = [entries[label] for label in labels]
+    figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, borderaxespad=0.1)
 
 
 def _columns_that_fit(labels: Sequence[str], width: float) -> int:
@@ -144,5 +171,6 @@ def save_figure(figure: Figure, folder: Path, name: str) -> Path:
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
     with house_style():
         figure.savefig(png, metadata={"Software": None})
+        figure.set_layout_engine("none")  # stays as it is; finding it again takes a second
         figure.savefig(svg, metadata={"Date": None, "Creator": None})
     return png

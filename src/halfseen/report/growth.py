@@ -43,9 +43,7 @@ class Growth(NamedTuple):
         return f"{self.slope:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def growth_of(
-    study: Study, results: Results, method: str, p: float | None = None
-) -> Growth | None:
+def growth_of(study: Study, results: Results, method: str, p: float | None = None) -> Growth | None:
     """Return the growth of a method over the settings of a study; None for fewer than two horizons.
 
     Parameters

@@ -117,7 +117,9 @@ def sweep_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
     curves = []
     for method in panel.methods:
         found = {p: scene.results.mean(Point(panel.setting, p), method) for p in probs}
-        known = [(p, m.mean, m.standard_error or 0.0) for p, m in found.items() if m.mean is not None]
+        known = [
+            (p, m.mean, m.standard_error or 0.0) for p, m in found.items() if m.mean is not None
+        ]
         if known:
             x, mean, error = np.array(sorted(known)).T
             curves.append(Curve(method, x, mean, error))

@@ -110,7 +110,10 @@ def _mark_gap(axes: Axes, curve: Curve, rank: int) -> None:
     high, low = float(curve.mean[rank - 1]), float(curve.mean[rank])
     axes.axvline(rank + 0.5, label="true rank", **_TRUTH)
     axes.annotate(
-        "", (rank + 0.5, high), (rank + 0.5, low), arrowprops={"arrowstyle": "<->", "linewidth": 1.1}
+        "",
+        (rank + 0.5, high),
+        (rank + 0.5, low),
+        arrowprops={"arrowstyle": "<->", "linewidth": 1.1},
     )
     axes.annotate(
         f"gap {high - low:.2f}",

@@ -34,9 +34,6 @@ def lower_bounds(study: Study, point: Point) -> dict[str, float]:
 
     They speak of the worst member of the hard family, so there are none in other worlds: its
     realizations are told by their `gaps`.
-
-    Paper: thm:iid_action_lower_bound_refined
-    Paper: thm:iid_missingness_lower_bound_main
     """
     realization = _realization(study, point)
     gaps = getattr(realization, "gaps", None)

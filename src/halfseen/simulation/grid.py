@@ -1,8 +1,8 @@
 """Many cells at once: parallel over processes or whatever joblib runs on."""
 
-import threading
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -44,7 +44,7 @@ def run_cells(
     # Long ones first, so that no core waits for a straggler.
     order = sorted(range(len(cells)), key=lambda index: -cells[index].horizon)
     tasks = (
-        joblib.delayed(_run_at)(run, index, cells[index], *_classes(cells[index]))
+        joblib.delayed(_run_at)(run, index, cells[index], *_classes(cells[index]), os.getpid())
         for index in order
     )
     parallel = joblib.Parallel(
@@ -54,8 +54,10 @@ def run_cells(
         pre_dispatch="2*n_jobs",
     )
     try:
-        for index, result in parallel(tasks):
-            yield cells[index], result
+        # Held here as well, for workers that are threads of this process.
+        with threadpool_limits(1):
+            for index, result in parallel(tasks):
+                yield cells[index], result
     except TerminatedWorkerError:
         raise HalfseenError(
             "a worker process was killed from outside, most often because memory ran out: run "
@@ -76,14 +78,19 @@ def _run_at(
     cell: Cell,
     policy: type[Policy] | None,
     world: type[World] | None,
+    caller: int,
 ) -> tuple[int, Result]:
     # A worker does not run the caller's script, so it does not know the classes defined there.
     if policy is not None:
         register(policy)
     if world is not None and isinstance(cell.world, Mapping):
         register_world(cell.world["kind"])(world)
-    with _one_thread():
+    limits = threadpool_limits(1)
+    try:
         return index, run(cell)
+    finally:
+        if os.getpid() == caller:  # elsewhere the limit stays: another cell may still be running
+            limits.restore_original_limits()
 
 
 def _classes(cell: Cell) -> tuple[type[Policy] | None, type[World] | None]:
@@ -94,28 +101,3 @@ def _classes(cell: Cell) -> tuple[type[Policy] | None, type[World] | None]:
     with suppress(HalfseenError):
         world = type(world_from(cell.world)) if isinstance(cell.world, Mapping) else None
     return policy, world
-
-
-_lock = threading.Lock()
-_running = 0
-_limits: threadpool_limits | None = None
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Hold BLAS to one thread while any cell runs in this process.
-
-    Cells that run in threads of one process share the limit; the last one lifts it.
-    """
-    global _running, _limits
-    with _lock:
-        if _running == 0:
-            _limits = threadpool_limits(1)
-        _running += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _running -= 1
-            if _running == 0 and _limits is not None:
-                _limits.restore_original_limits()

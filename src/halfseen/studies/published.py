@@ -16,6 +16,10 @@ STANDARD_ERRORS = 3.0
 """Largest mean difference, in standard errors of the paired difference, where policies draw."""
 
 
+FEWEST_SEEDS = 10
+"""With fewer, such a mean is shown but not judged: for two seeds, 3 standard errors are nothing."""
+
+
 class Key(NamedTuple):
     """A published cell."""
 
@@ -62,9 +66,14 @@ class Group(NamedTuple):
     standard_errors: float
 
     @property
+    def telling(self) -> bool:
+        """Whether there are enough seeds for a standard error to mean something."""
+        return self.n >= FEWEST_SEEDS
+
+    @property
     def agrees(self) -> bool:
-        """Whether the difference is within the tolerance."""
-        return abs(self.standard_errors) <= STANDARD_ERRORS
+        """Whether the difference is within the tolerance, or cannot be told."""
+        return not self.telling or abs(self.standard_errors) <= STANDARD_ERRORS
 
 
 class Comparison(NamedTuple):
@@ -100,7 +109,7 @@ class Comparison(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Whether something was compared and everything agrees."""
-        compared = bool(self.deviations or self.groups)
+        compared = bool(self.deviations) or any(group.telling for group in self.groups)
         within = all(group.agrees for group in self.groups)
         return compared and within and not self.differing and not self.missing
 

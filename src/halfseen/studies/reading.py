@@ -154,7 +154,9 @@ def _setting(
     )
 
 
-def _first(key: str, data: Mapping[str, Any], smoke: Mapping[str, Any], default: Any) -> Any:
+def _first(
+    key: str, data: Mapping[str, Any], smoke: Mapping[str, Any], default: Any
+) -> tuple[Any, str]:
     """Return the value of a key and where it stands: in [smoke], in the study, or nowhere."""
     if key in smoke:
         return smoke[key], f"smoke.{key}"

@@ -4,6 +4,7 @@ A measure is a function from a realization (and settings) to named lists of numb
 `diagnostics.csv` beside those that policies tell.
 """
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -31,15 +32,19 @@ def register_measure(name: str) -> Callable[[M], M]:
 
 
 def check_measure(*, measure: Any = None, **settings: Any) -> None:
-    """Raise InvalidSettingError unless `measure` is the name of a known one."""
+    """Raise InvalidSettingError unless `measure` is the name of a known one with such settings."""
     if not isinstance(measure, str):
         raise InvalidSettingError(f"measure must be a text, got {measure!r}")
     checks.one_of("measure", measure, tuple(sorted(_MEASURES)))
+    known = list(inspect.signature(_MEASURES[measure]).parameters)[1:]  # not the realization
+    for name in settings:
+        if name not in known:
+            raise InvalidSettingError(f"{name} is not a setting of {measure}, which has {known}")
 
 
 def measured(realization: Realization, *, measure: str, **settings: Any) -> dict[str, Any]:
     """Return what a measure finds on a realization."""
-    check_measure(measure=measure)
+    check_measure(measure=measure, **settings)
     return dict(_MEASURES[measure](realization, **settings))
 
 

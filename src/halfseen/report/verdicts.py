@@ -1,0 +1,101 @@
+"""What a check of a claim comes to, at one point and over all of them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+
+from halfseen.simulation.tables import Mean, mean_of
+
+HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
+OUTCOMES = (HOLDS, FAILS, UNDECIDED, NOT_RUN)
+"""All that a verdict can say."""
+
+STANDARD_ERRORS = 2.0
+"""A difference counts when it is larger than this many of its standard errors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the data say about a claim.
+
+    Attributes
+    ----------
+    text : str
+        The claim in words.
+    kind : str
+        How it was checked.
+    outcome : "holds", "fails", "undecided" or "not run"
+    numbers : str
+        What decided.
+    """
+
+    text: str
+    kind: str
+    outcome: str
+    numbers: str
+
+
+class Finding(NamedTuple):
+    """What was found at one point: an outcome and the numbers behind it."""
+
+    outcome: str
+    where: str
+    numbers: str
+
+    def __str__(self) -> str:
+        """Return place, numbers, and the outcome where it is not the hoped-for one."""
+        told = f"{self.where}: {self.numbers}" if self.where else self.numbers
+        return told if self.outcome == HOLDS else f"{told} ({self.outcome})"
+
+
+def together(findings: Sequence[Finding]) -> tuple[str, str]:
+    """Return the outcome over all points, and the numbers as text.
+
+    One failure fails all; what was not run, or not decided, at some point leaves all undecided.
+
+    >>> together([Finding("holds", "p = 0.8", "1 < 2"), Finding("undecided", "p = 0.2", "1 < 1.1")])
+    ('undecided', 'p = 0.8: 1 < 2; p = 0.2: 1 < 1.1 (undecided)')
+    """
+    outcomes = {finding.outcome for finding in findings}
+    if outcomes <= {NOT_RUN}:
+        return NOT_RUN, "nothing of it was run"
+    numbers = "; ".join(str(finding) for finding in findings)
+    if FAILS in outcomes:
+        return FAILS, numbers
+    return (HOLDS if outcomes == {HOLDS} else UNDECIDED), numbers
+
+
+def paired_difference(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> tuple[Mean, int]:
+    """Return mean and standard error of ours − theirs over common seeds, and how many there are."""
+    difference = (ours - theirs).dropna()
+    return mean_of(difference.tolist()), len(difference)
+
+
+def side_of(difference: Mean) -> int | None:
+    """Return −1, 0 or 1: clearly below zero, within two standard errors, clearly above.
+
+    None where a single value has no standard error.
+
+    >>> side_of(Mean(-3.0, 1.0)), side_of(Mean(1.0, 1.0)), side_of(Mean(1.0, None))
+    (-1, 0, None)
+    """
+    mean, error = difference
+    if mean is None or error is None or math.isnan(mean):
+        return None
+    if abs(mean) <= STANDARD_ERRORS * error:
+        return 0
+    return 1 if mean > 0 else -1
+
+
+def said(mean: Mean, digits: int = 3) -> str:
+    """Return a mean, in so many digits, with its standard error as text.
+
+    >>> said(Mean(-12.34, 1.0)), said(Mean(0.0123, None))
+    ('−12.3 ± 1', '0.0123')
+    """
+    value = "–" if mean.mean is None else f"{mean.mean:.{digits}g}"
+    text = value if mean.standard_error is None else f"{value} ± {mean.standard_error:.2g}"
+    return text.replace("-", "−")

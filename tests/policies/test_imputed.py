@@ -1,0 +1,311 @@
+"""An imputer in front of a policy: what it may look at, what it keeps, and how it is saved."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
+from scipy.stats import chi2
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.linear_model import Ridge
+
+from halfseen import AmbientOful, Imputed, InvalidSettingError, load
+from halfseen.core.reservoir import Reservoir
+from halfseen.policies import imputed, imputers
+
+NAMES = ["mean", "knn", "iterative"]
+over_imputers = pytest.mark.parametrize("imputer", NAMES)
+
+
+def small(**settings):
+    """Return a policy that fits before rounds 5, 8, 12, 18, 27, …."""
+    return Imputed(**{"dim": 6, "first_fit": 4, "noise_scale": 0.1} | settings)
+
+
+def shown(policy, decision):
+    """Return what the inner policy was shown of the chosen arm."""
+    return policy._open[decision.id][-1]
+
+
+# What it looks at
+
+
+@over_imputers
+def test_later_slates_do_not_change_earlier_decisions(imputer):
+    rounds = few_arms(20)
+    expected = [looks(decision) for decision in walk(small(imputer=imputer), rounds)]
+    for first in (4, 5, 8, 12):
+        poisoned = [(1e6 * offer.table, offer.rewards) for offer in rounds[first:]]
+        decisions = walk(small(imputer=imputer), [*rounds[:first], *poisoned])
+        assert [looks(decision) for decision in decisions[:first]] == expected[:first]
+        assert looks(decisions[-1]) != expected[-1]
+
+
+@over_imputers
+@pytest.mark.parametrize("n_rounds", [4, 5, 7], ids=["first fit", "between fits", "second fit"])
+def test_an_arm_is_filled_in_without_a_look_at_the_others_of_its_slate(imputer, n_rounds):
+    policy = small(imputer=imputer)
+    rounds = few_arms(n_rounds + 1)
+    walk(policy, rounds[:-1])
+    table = rounds[-1].table
+    poisoned = np.vstack([table[:1], 1e6 * table[1:]])
+    plain, other = (copy_of(policy).choose(options) for options in (table, poisoned))
+    assert other.estimates[0] == pytest.approx(plain.estimates[0], rel=1e-9)
+    assert other.widths[0] == pytest.approx(plain.widths[0], rel=1e-9)
+
+
+def test_before_the_first_fit_what_is_hidden_counts_as_zero():
+    rounds = few_arms(4)
+    ours = walk(small(), rounds)
+    theirs = walk(AmbientOful(dim=6, noise_scale=0.1), rounds)
+    assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
+
+
+def test_fits_come_when_the_rounds_have_grown_by_the_factor(monkeypatch):
+    fitted = []
+
+    class Counting(imputers.Filler):
+        def __init__(self, recipe, rows):
+            fitted.append(len(rows))
+            super().__init__(recipe, rows)
+
+    monkeypatch.setattr(imputed, "Filler", Counting)
+    walk(small(max_rows=1000), few_arms(30))
+    assert fitted == [0, 16, 28, 44, 68, 104]  # 4 arms per round, before rounds 5, 8, 12, 18, 27
+
+
+def test_the_mean_is_that_of_all_arms_offered_before():
+    policy = small(imputer="mean")
+    rounds = few_arms(5)
+    extra = few_arms(1, seed=7)[0].table
+    policy.absorb(extra)
+    walk(policy, rounds[:4])
+    decision = policy.choose(rounds[4].table)
+    means = np.nanmean(np.vstack([extra, *(offer.table for offer in rounds[:4])]), axis=0)
+    arm = rounds[4].table[decision.arm]
+    assert shown(policy, decision) == pytest.approx(np.where(np.isnan(arm), means, arm))
+    assert np.array_equal(decision.values, np.nan_to_num(arm))
+
+
+@over_imputers
+def test_seen_entries_stay_and_a_feature_never_seen_is_zero(imputer):
+    policy = small(imputer=imputer)
+    rounds = few_arms(8)
+    for offer in rounds:
+        offer.table[:, 2] = np.nan
+    walk(policy, rounds)
+    table = few_arms(1, seed=3)[0].table
+    table[0] = np.nan
+    filled = policy.fill(table)
+    seen = ~np.isnan(table)
+    assert np.array_equal(filled[seen], table[seen])
+    assert np.isfinite(filled).all()
+    assert not filled[~seen[:, 2], 2].any()
+    assert filled[0, [0, 1, 3, 4, 5]].all()
+
+
+@over_imputers
+def test_slates_in_which_nothing_is_seen_are_legal(imputer):
+    policy = small(imputer=imputer)
+    for _ in range(7):
+        policy.learn(policy.choose(np.full((3, 6), np.nan)), 0.5)
+    assert not policy.fill(np.full((3, 6), np.nan)).any()
+
+
+@over_imputers
+def test_equal_arms_are_filled_in_alike(imputer):
+    policy = small(imputer=imputer)
+    walk(policy, few_arms(8))
+    table = few_arms(1, seed=1)[0].table
+    filled = policy.fill(np.vstack([table[[0, 1, 0]], np.tile(table[0], (30, 1))]))
+    assert len({row.tobytes() for row in filled[[0, *range(2, 33)]]}) == 1
+
+
+@over_imputers
+def test_entries_at_the_limits_of_what_is_allowed_are_filled_in_with_finite_numbers(imputer):
+    policy = small(imputer=imputer)
+    for table, rewards in few_arms(14):
+        factor = 1e99 if policy.round % 3 == 1 else 1.0
+        decision = policy.choose(np.clip(factor * table, -1e100, 1e100))
+        assert np.isfinite(decision.scores).all()
+        policy.learn(decision, rewards[decision.arm])
+
+
+# Rewards
+
+
+@over_imputers
+def test_a_late_reward_meets_the_features_of_its_choice(imputer):
+    """All rewards come after two fits; a plain policy gets the same on what was shown then."""
+    policy, plain = small(imputer=imputer), AmbientOful(dim=6, noise_scale=0.1)
+    rounds = few_arms(10)
+    decisions = [policy.choose(table) for table, _ in rounds]
+    features = [shown(policy, decision) for decision in decisions]
+    for decision, offer, arm in zip(decisions, rounds, features, strict=True):
+        policy.learn(decision, offer.rewards[decision.arm])
+        plain.learn(plain.choose([arm]), offer.rewards[decision.arm])
+    full = np.random.default_rng(0).standard_normal((5, 6))
+    assert np.array_equal(policy.choose(full).scores, plain.choose(full).scores)
+
+
+# The sample
+
+
+def test_every_row_is_kept_with_the_same_probability():
+    """Chi-square over 40 rows of which 8 are kept, 1000 seeds: a false alarm has rate 1e-6."""
+    n_rows, max_rows, n_seeds = 40, 8, 1000
+    counts = np.zeros(n_rows)
+    for seed in range(n_seeds):
+        reservoir, rows = Reservoir(1, max_rows=max_rows, seed=seed), np.arange(40.0)[:, None]
+        for size in range(1, 9):  # slates of 1, 2, …, 8 arms, and the rest
+            reservoir.add(rows[reservoir.n_seen :][:size])
+        reservoir.add(rows[reservoir.n_seen :])
+        counts[reservoir.rows[:, 0].astype(int)] += 1
+    share = max_rows / n_rows
+    expected = n_seeds * share
+    assert counts.sum() == n_seeds * max_rows
+    # Kept without replacement: counts vary less than a multinomial's, by these factors.
+    statistic = ((counts - expected) ** 2).sum() / (expected * (1 - share)) * (n_rows - 1) / n_rows
+    assert statistic < chi2.isf(1e-6, n_rows - 1)
+
+
+def test_a_draw_moves_nothing_until_the_rows_are_added():
+    reservoir = Reservoir(1, max_rows=5)
+    reservoir.add(np.arange(9.0)[:, None])
+    first, again = reservoir.draw(50), reservoir.draw(50)
+    assert np.array_equal(first, again)
+    reservoir.add(np.zeros((1, 1)))
+    assert not np.array_equal(reservoir.draw(50), first)
+
+
+def test_no_more_rows_are_kept_than_allowed():
+    policy = small(max_rows=50)
+    walk(policy, offers(20))
+    assert policy._state()["reservoir"]["rows"].shape == (50, 6)
+    assert policy._state()["fitted_rows"].shape == (50, 6)
+
+
+# Saving and failing
+
+
+@pytest.mark.parametrize("exploration", ["ucb", "thompson", "greedy"])
+@over_imputers
+def test_it_continues_from_its_file_bit_by_bit(tmp_path, imputer, exploration):
+    rounds = few_arms(24)
+    policy = small(imputer=imputer, exploration=exploration, max_rows=30, seed=2)
+    waiting = policy.choose(rounds[0].table)
+    walk(policy, rounds[1:10])
+    policy.save(tmp_path / "policy")
+    restored = load(tmp_path / "policy")
+    assert state_bytes(restored) == state_bytes(policy)
+    for one in (policy, restored):
+        one.learn(waiting, 0.2)
+    ours, theirs = walk(policy, rounds[10:]), walk(restored, rounds[10:])
+    assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
+    assert state_bytes(restored) == state_bytes(policy)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(SimpleImputer, "fit"), (SimpleImputer, "transform"), (AmbientOful, "choose")],
+)
+def test_a_failure_in_the_round_of_a_fit_changes_nothing(monkeypatch, owner, name):
+    def fail(*args, **kwargs):
+        raise RuntimeError("injected")
+
+    policy = small(imputer="mean", max_rows=10)
+    rounds = few_arms(8)
+    walk(policy, rounds[:7])
+    before, untouched = state_bytes(policy), copy_of(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail)
+        with pytest.raises(RuntimeError, match="injected"):
+            policy.choose(rounds[7].table)
+    assert state_bytes(policy) == before
+    assert looks(policy.choose(rounds[7].table)) == looks(untouched.choose(rounds[7].table))
+    assert state_bytes(policy) == state_bytes(untouched)
+
+
+# Which imputer
+
+
+@pytest.mark.parametrize(
+    ("imputer", "name", "settings"),
+    [
+        (SimpleImputer(strategy="median"), "SimpleImputer", {"strategy": "median"}),
+        (KNNImputer(n_neighbors=np.int64(3)), "KNNImputer", {"n_neighbors": 3}),
+        (
+            IterativeImputer(max_iter=1, min_value=np.zeros(6), imputation_order="random"),
+            "IterativeImputer",
+            {"max_iter": 1, "min_value": [0.0] * 6, "imputation_order": "random"},
+        ),
+    ],
+    ids=["simple", "neighbours", "iterative"],
+)
+def test_an_object_stands_for_its_class_and_settings(imputer, name, settings):
+    before = imputer.get_params()
+    policy = small(imputer=imputer)
+    assert policy.settings()["imputer"] == name
+    assert policy.settings()["imputer_settings"] == settings
+    rounds = few_arms(10)
+    ours = walk(policy, rounds)
+    theirs = walk(small(imputer=name, imputer_settings=settings), rounds)
+    assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
+    assert not hasattr(imputer, "n_features_in_")  # the caller's object is not the fitted one
+    assert all(imputer.get_params()[key] is value for key, value in before.items())
+
+
+def test_short_names_take_settings_of_their_class():
+    plain = small(imputer="iterative", imputer_settings={"max_iter": 1}).settings()
+    assert (plain["imputer"], plain["imputer_settings"]) == ("IterativeImputer", {"max_iter": 1})
+
+
+class OwnImputer(SimpleImputer):
+    """A class that a saved policy could not find again."""
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"imputer": "median"}, "imputer must be one of 'mean', 'knn', 'iterative', 'Iterative"),
+        ({"imputer": "MissingIndicator"}, "imputer must be one of .* got 'MissingIndicator'"),
+        ({"imputer": MissingIndicator()}, "imputer must be one of .* got 'MissingIndicator'"),
+        ({"imputer": OwnImputer()}, "imputer must be one of .* got 'OwnImputer'"),
+        ({"imputer": type("SimpleImputer", (SimpleImputer,), {})()}, "a class in sklearn.impute"),
+        ({"imputer": None}, "imputer must be one of .* got 'NoneType'"),
+        ({"imputer": IterativeImputer(estimator=Ridge())}, "estimator must be a plain JSON value"),
+        ({"imputer": SimpleImputer(strategy=np.nanmin)}, "strategy must be a plain JSON value"),
+        ({"imputer": SimpleImputer(), "imputer_settings": {"copy": True}}, "go with a name"),
+        ({"imputer": SimpleImputer(add_indicator=True)}, "add_indicator must be False"),
+        ({"imputer": SimpleImputer(missing_values=-1)}, "missing_values must be NaN, got -1"),
+        ({"imputer_settings": {"strategy": "guess"}}, "cannot be fitted: .*'guess'"),
+        ({"imputer_settings": {"speed": 3}}, "cannot be made: .*'speed'"),
+        ({"imputer_settings": "fast"}, "imputer_settings must be a mapping .* got 'fast'"),
+        (
+            {"imputer": "iterative", "imputer_settings": {"sample_posterior": True}},
+            "sample_posterior must be False",
+        ),
+        ({"imputer": "iterative", "imputer_settings": {"min_value": [0, 0]}}, "cannot be fitted"),
+        ({"first_fit": 0}, "first_fit .* got 0"),
+        ({"growth": 1.0}, r"growth .* got 1\.0"),
+        ({"max_rows": 0}, "max_rows .* got 0"),
+        ({"exploration": "luck"}, "exploration .* got 'luck'"),
+        ({"dim": 0}, "dim .* got 0"),
+        ({"seed": -1}, "seed .* got -1"),
+    ],
+    ids=lambda part: str(part)[:50] if isinstance(part, dict) else "",
+)
+def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        small(**setting)
+
+
+def test_scikit_learn_is_loaded_by_the_first_policy_that_needs_it():
+    program = (
+        "import sys; from halfseen import Imputed, Oracle\n"
+        "Oracle(basis=[[1.0]]); assert 'sklearn' not in sys.modules\n"
+        "Imputed(dim=2); assert 'sklearn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

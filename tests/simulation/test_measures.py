@@ -1,0 +1,368 @@
+"""Measures of the theory: by hand where possible, else against an independent computation."""
+
+import json
+import math
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from numpy.linalg import eigvalsh, inv, norm
+
+from halfseen.core import theory
+from halfseen.errors import InvalidSettingError
+from halfseen.simulation.cells import run_cell
+from halfseen.simulation.measures import measured
+from halfseen.simulation.measures.coverage import Radii, Surrogate, missed_by
+from halfseen.simulation.measures.freezing import Samples, steps_of
+from halfseen.simulation.measures.regression import bias_of, potential_of
+from halfseen.simulation.measures.runs import algorithm_1, catalogue_of, play_epochs
+from halfseen.simulation.measures.tools import log_spaced
+from halfseen.simulation.methods import Method
+from halfseen.simulation.runner import play
+from halfseen.studies.builtin import builtin_study
+from halfseen.worlds.hard_instance import HardInstanceWorld
+from halfseen.worlds.lowrank import LowRankWorld
+
+WORLD = LowRankWorld(
+    dim=12, rank=2, n_arms=15, horizon=60, observe_prob=0.8, latent="uniform", noise_scale=0.1
+)
+NAMES = ("representation", "gram", "algorithm-1", "coverage", "freezing")
+SETTINGS = {"algorithm-1": {"burn_in": 9}, "coverage": {"burn_in": 5, "replicates": 10}}
+
+
+@pytest.fixture(scope="module")
+def realization():
+    return WORLD.realize(seed=3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_measure_finds_is_plain_and_the_same_every_time(name, realization):
+    found = measured(realization, measure=name, **SETTINGS.get(name, {}))
+    assert found == measured(WORLD.realize(seed=3), measure=name, **SETTINGS.get(name, {}))
+    assert found == json.loads(json.dumps(found, allow_nan=False))
+    assert all(isinstance(values, list) and values for values in found.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_measure_refuses_unbounded_arms_and_other_worlds(name):
+    with pytest.raises(InvalidSettingError, match=r'latent must be "uniform".*got \'gaussian\''):
+        measured(replace(WORLD, latent="gaussian").realize(seed=0), measure=name)
+    with pytest.raises(InvalidSettingError, match="low-rank world, got HardInstance"):
+        measured(HardInstanceWorld(horizon=10).realize(seed=0), measure=name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mistaken_setting_of_a_measure_shows_before_anything_runs(name, realization):
+    method = Method(policy="measure", settings={"measure": name, "pionts": 3})
+    with pytest.raises(InvalidSettingError, match=f"pionts is not a setting of {name}"):
+        method.build(realization.facts)
+
+
+def test_places_are_spread_evenly_in_their_logarithm():
+    assert log_spaced(1000, 4) == [1, 10, 100, 1000]
+    assert log_spaced(1, 5) == [1]
+
+
+# Representation
+
+
+def least_squares(basis, table):
+    """Return coordinates and filled arms, one arm at a time."""
+    latent, filled = [], []
+    for row in table:
+        seen = ~np.isnan(row)
+        solution = np.linalg.lstsq(basis[seen], row[seen], rcond=None)[0]
+        latent.append(solution)
+        filled.append(np.where(seen, row, basis @ solution))
+    return np.array(latent), np.array(filled)
+
+
+def test_representation_errors_agree_with_a_computation_from_all_slates(realization):
+    found = measured(realization, measure="representation", points=4, failure_prob=0.1)
+    problem = realization.problem()
+    rounds = list(realization.rounds())
+    assert found["n_arms"] == [15.0 * t for t in log_spaced(59, 4)]
+    for position, t in enumerate(log_spaced(59, 4)):
+        zeroed = np.concatenate([np.nan_to_num(r.slate.values) for r in rounds[:t]])
+        covariance = zeroed.T @ zeroed / len(zeroed) / 0.8**2
+        np.fill_diagonal(covariance, np.diag(covariance) * 0.8)
+        lift = realization.basis @ np.diag(realization.loadings)
+        basis = np.linalg.eigh(covariance)[1][:, -2:]
+        projectors = basis @ basis.T, realization.basis @ realization.basis.T
+        fresh = rounds[t]
+        latent, filled = least_squares(basis, np.where(fresh.slate.mask, fresh.arms, np.nan))
+        surrogate = np.abs(fresh.means - latent @ basis.T @ realization.theta)
+        grams = [eigvalsh(basis[seen].T @ basis[seen])[0] for seen in fresh.slate.mask]
+        expected = {
+            "covariance_error": norm(covariance - lift @ lift.T, 2),
+            "subspace_distance": norm(projectors[0] - projectors[1], 2),
+            "imputation_error": norm(filled - fresh.arms, axis=1).max(),
+            "imputation_median": np.median(norm(filled - fresh.arms, axis=1)),
+            "surrogate_error": surrogate.max(),
+            "gram_smallest": min(grams) / 0.8,
+            "share_below_floor": np.mean(np.array(grams) < 0.4),
+            "covariance_bound": theory.covariance_error_at(problem, round=t, failure_prob=0.1),
+            "subspace_bound": theory.subspace_error_at(problem, round=t, failure_prob=0.1),
+            "surrogate_bound": theory.misspecification_at(
+                problem, epoch_start=t + 1, failure_prob=0.1
+            ),
+        }
+        for name, value in expected.items():
+            assert found[name][position] == pytest.approx(value, rel=1e-6), name
+
+
+def test_bounds_at_the_measured_distance_are_the_lemmas_at_that_distance(realization):
+    found = measured(realization, measure="representation", points=3)
+    arm_bound = realization.problem().arm_bound
+    actual = np.array(found["aligned_distance"])
+    assert found["imputation_bound_actual"] == pytest.approx((1 + 2 / 0.8) * arm_bound * actual)
+    assert found["surrogate_bound_actual"] == pytest.approx((2 + 2 / 0.8) * arm_bound * actual)
+
+
+def test_the_worst_seen_gram_only_falls_as_arms_come_in(realization):
+    found = measured(realization, measure="gram", points=6)
+    masks = np.concatenate([r.slate.mask for r in realization.rounds()])
+    basis = realization.basis
+    worst = min(eigvalsh(basis[seen].T @ basis[seen])[0] for seen in masks)
+    assert np.all(np.diff(found["smallest"]) <= 0)
+    assert found["smallest"][-1] == pytest.approx(worst / 0.8)
+    assert found["floor"] == pytest.approx([0.75] * len(found["floor"]))
+    assert found["n_arms"][-1] == len(masks)
+
+
+# A run of Algorithm 1
+
+
+@pytest.fixture(scope="module")
+def run(realization):
+    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
+    ridge = theory.theorem_ridge(realization.problem())
+    return play_epochs(policy, realization, ridge=ridge, impute_ridge=1e-9)
+
+
+def test_a_run_taken_apart_is_the_run_that_the_runner_plays(realization, run):
+    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
+    np.testing.assert_array_equal(np.cumsum(run.losses), play(policy, realization).regret)
+    assert [epoch.record.round for epoch in run.epochs] == [10, 20, 40]
+    assert [epoch.n_rounds for epoch in run.epochs] == [10, 20, 21]
+
+
+def test_grams_widths_and_radii_are_those_that_the_policy_scored_with(realization):
+    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
+    decisions = []
+    choose = policy.choose
+    policy.choose = lambda slate: decisions.append(choose(slate)) or decisions[-1]
+    ridge = theory.theorem_ridge(realization.problem())
+    run = play_epochs(policy, realization, ridge=ridge, impute_ridge=1e-9)
+    for epoch in run.epochs:
+        made = decisions[epoch.record.round - 1 :][: epoch.n_rounds]
+        scored = [decision.widths[decision.arm] for decision in made]
+        radii = epoch.radii(realization.problem())
+        np.testing.assert_allclose(radii * epoch.widths, scored, rtol=1e-8)
+
+
+def test_a_catalogue_has_the_law_of_the_arms_and_makes_the_bonus_small(realization):
+    slates = list(catalogue_of(realization, 45_000))
+    arms = np.concatenate([slate.values for slate in slates])
+    mask = np.concatenate([slate.mask for slate in slates])
+    assert len(arms) == 45_000
+    assert mask.mean() == pytest.approx(0.8, abs=0.005)  # 540 000 entries: 9 standard errors
+    whole = arms[mask.all(axis=1)]
+    off = whole - whole @ realization.basis @ realization.basis.T
+    assert norm(off) < 1e-9 * norm(whole)
+    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
+    play_epochs(policy, realization, ridge=1.0, impute_ridge=1e-9, catalogue=45_000)
+    assert [record.n_arms for record in policy.epoch_log] == [45_135, 45_285, 45_585]
+
+
+def test_the_potential_of_a_run_agrees_with_determinants(realization, run):
+    epoch, problem = run.epochs[-1], realization.problem()
+    found = potential_of(epoch, problem, [1, 21])
+    gram = epoch.ridge * np.eye(2) + epoch.played.T @ epoch.played
+    potential = math.log(np.linalg.det(gram)) - 2 * math.log(epoch.ridge)
+    first = epoch.played[0] @ epoch.played[0] / epoch.ridge
+    assert found["potential"] == pytest.approx([math.log1p(first), potential])
+    assert found["squared_widths"][0] == pytest.approx(first)
+    assert found["squared_widths_bound"][-1] == pytest.approx(2 * potential)
+    assert found["widths_bound"][-1] == pytest.approx(math.sqrt(42 * potential))
+    error = theory.subspace_error_at(
+        problem, round=39, failure_prob=theory.representation_level(0.05)
+    )
+    known = {"arm_bound": problem.arm_bound, "observe_prob": 0.8, "subspace_error": error}
+    ceiling = theory.potential_bound(
+        n_rounds=21, rank=2, feature_bound=theory.feature_bound(**known), ridge=epoch.ridge
+    )
+    assert found["potential_bound"][-1] == pytest.approx(ceiling)
+
+
+def test_the_bias_term_lies_between_nothing_and_the_worst_signs(run):
+    epoch = run.epochs[-1]
+    found = bias_of(epoch, [5, 21])
+    xi = epoch.biases[np.arange(21), epoch.chosen]
+    pushed = epoch.played.T @ xi
+    inverse = inv(epoch.ridge * np.eye(2) + epoch.played.T @ epoch.played)
+    b = np.abs(epoch.means - epoch.latent @ epoch.target).max()
+    assert found["bias_term"][-1] == pytest.approx(math.sqrt(pushed @ inverse @ pushed))
+    assert found["contracted_bound"] == pytest.approx([b * math.sqrt(5), b * math.sqrt(21)])
+    for own, worst, contracted, summed, naive in zip(
+        found["bias_term"],
+        found["worst_bias_term"],
+        found["contracted_bound"],
+        found["triangle_sum"],
+        found["naive_bound"],
+        strict=True,
+    ):
+        assert own <= worst <= min(contracted, summed)
+        assert summed <= naive
+
+
+def test_regret_stays_below_what_the_lemmas_promise_and_they_below_the_trivial(realization):
+    found = measured(realization, measure="algorithm-1", burn_in=9, catalogue=20_000)
+    regret, lemma, trivial, theorem = (
+        np.array(found[name])
+        for name in ("regret", "lemma_bound", "trivial_bound", "theorem_bound")
+    )
+    assert np.all(regret <= lemma)
+    assert np.all(lemma <= trivial * (1 + 1e-12))
+    assert np.all(trivial < theorem)
+    assert found["round"][-1] == 60
+
+
+def test_the_theorem_far_beyond_is_the_sum_of_its_parts_and_says_something_at_last(realization):
+    found = measured(realization, measure="algorithm-1", burn_in=9)
+    parts = [found[f"far_{part}"] for part in ("startup", "learning", "representation")]
+    assert found["far_theorem"] == pytest.approx(np.sum(parts, axis=0))
+    assert found["far_horizon"][-1] == 1e12
+    assert found["far_theorem"][0] > found["far_trivial"][0]
+    assert found["far_theorem"][-1] < found["far_trivial"][-1]
+
+
+# Coverage
+
+
+def test_an_ellipsoid_around_the_truth_misses_by_hand():
+    # One arm z = 1 of mean 0 with target 0 and λ = 1: after the first round the estimate is η/2,
+    # its error in V = 2 is |η|/√2, and β² = (S + R sqrt(log 2 + 2 log 2))². With S = 0 and R = 1
+    # it misses for |η| > √(2·3·log 2) = 2.039, from the second round on.
+    epoch = Surrogate(np.ones((2, 1, 1)), np.zeros((2, 1)), np.zeros(1))
+    radii = Radii(1.0, 0.0, 1.0, 0.5, 0.0)
+    noise = np.array([[2.03, 0.0], [2.05, 0.0], [-2.05, 0.0], [9.0, 0.0]])
+    assert missed_by(epoch, noise, radii).tolist() == [0.0, 0.75]
+    wider = radii._replace(misspecification=1.0)
+    assert missed_by(epoch, noise, wider).tolist() == [0.0, 0.25]
+
+
+def test_a_miss_is_remembered():
+    epoch = Surrogate(np.ones((30, 1, 1)), np.zeros((30, 1)), np.zeros(1))
+    noise = np.zeros((1, 30))
+    noise[0, 0] = 9.0
+    shares = missed_by(epoch, noise, Radii(1.0, 0.0, 1.0, 0.5, 0.0))
+    assert shares.tolist() == [0.0] + [1.0] * 29
+
+
+def test_replicates_play_optimistically():
+    # Two arms of equal estimate 0: the longer one is wider, is played, and alone is learned.
+    epoch = Surrogate(np.array([[[1.0], [2.0]]] * 2), np.array([[0.0, 8.0]] * 2), np.array([4.0]))
+    assert epoch.largest_bias == 4.0
+    # V = 5, response 16: error (16/5 - 4)² · 5 = 3.2 against (1 + sqrt(log 5 + 2 log 2))² = 7.5.
+    radii = Radii(1.0, 1.0, 1.0, 0.5, 0.0)
+    assert missed_by(epoch, np.zeros((1, 2)), radii).tolist()[1:] == [1.0]  # 16 > 1 at the start
+    low = Surrogate(epoch.latent, epoch.means / 8, np.array([0.5]))
+    assert missed_by(low, np.zeros((1, 2)), radii).tolist() == [0.0, 0.0]
+
+
+def test_without_the_misspecification_part_a_poor_subspace_is_missed():
+    world = LowRankWorld(dim=30, rank=2, observe_prob=0.5, latent="uniform", loadings=(1.0, 1.0))
+    found = measured(
+        replace(world, noise_scale=0.1).realize(seed=0),
+        measure="coverage",
+        burn_in=3,
+        replicates=50,
+    )
+    assert found["missed_without_bias_part"][-1] > 0.9
+    assert found["missed_with_bias_part"][-1] <= 0.2
+    assert found["missed_true_subspace"][-1] <= 0.2
+
+
+# Freezing
+
+
+def turned(angle):
+    return np.array([[math.cos(angle)], [math.sin(angle)]])
+
+
+def test_one_turn_of_the_projection_by_hand():
+    # P turns from e1 to e2 after x_1 = (1, 1), η_1 = 1; then x_2 = (0, 2), η_2 = 3.
+    samples = Samples(
+        np.array([[1.0, 1.0], [0.0, 2.0]]),
+        np.array([1.0, 3.0]),
+        np.array([turned(0.0), turned(math.pi / 2)]),
+    )
+    steps = steps_of(samples, ridge=1.0)
+    # New noise: e2 · 6. Old noise (1, 1) was (1, 0) and becomes (0, 1): it moves by (-1, 1).
+    assert steps["martingale"] == pytest.approx([6.0])
+    assert steps["retrospective"] == pytest.approx([math.sqrt(2)])
+    assert steps["drift"] == pytest.approx([math.sqrt(2) / 7])
+    # A goes from diag(λ, 0) to diag(0, λ + 1): one direction is lost, one is won.
+    assert steps["smallest_increment"] == pytest.approx([-1.0])
+    assert steps["largest_increment"] == pytest.approx([2.0])
+    assert steps["increment_rank"].tolist() == [2.0]
+    assert steps["squared_widths"] == pytest.approx([1.0])  # of x_1: 1/λ
+    assert steps["potential_sum"] == pytest.approx([2 * math.log(2)])
+
+
+def test_a_frozen_projection_only_adds_one_positive_term():
+    random = np.random.default_rng(0)
+    basis = np.linalg.qr(random.standard_normal((6, 2)))[0]
+    samples = Samples(
+        random.standard_normal((20, 6)), random.standard_normal(20), np.array([basis] * 20)
+    )
+    steps = steps_of(samples, ridge=0.5)
+    assert not steps["retrospective"].any()
+    assert np.all(steps["smallest_increment"] > -1e-12)
+    assert steps["increment_rank"].tolist() == [1.0] * 19
+    sizes = norm(samples.arms[:-1] @ basis, axis=1) ** 2
+    assert steps["largest_increment"] == pytest.approx(sizes)
+    assert np.all(steps["squared_widths"] <= steps["potential_sum"])
+
+
+def test_reestimating_every_round_changes_the_past_and_freezing_does_not(realization):
+    found = measured(realization, measure="freezing", burn_in=9)
+    assert found["reestimated_round"] == [float(t) for t in range(11, 61)]
+    # An epoch's first round continues no regression.
+    assert [t for t in range(11, 61) if float(t) not in found["frozen_round"]] == [20, 40]
+    assert min(found["reestimated_retrospective"]) > 0
+    assert max(found["reestimated_smallest_increment"]) < -1e-4
+    assert set(found["reestimated_increment_rank"]) <= {3.0, 4.0}
+    assert max(found["frozen_retrospective"]) == 0
+    assert min(found["frozen_smallest_increment"]) > -1e-9
+    assert set(found["frozen_increment_rank"]) == {1.0}
+
+
+def test_the_first_step_of_reestimation_agrees_with_projectors(realization):
+    found = measured(realization, measure="freezing", burn_in=9)
+    tables = [np.nan_to_num(r.slate.values) for r in islice(realization.rounds(), 11)]
+    projectors = []
+    for n in (9, 10):
+        zeroed = np.concatenate(tables[:n])
+        covariance = zeroed.T @ zeroed / len(zeroed) / 0.64
+        np.fill_diagonal(covariance, np.diag(covariance) * 0.8)
+        basis = np.linalg.eigh(covariance)[1][:, -2:]
+        projectors.append(basis @ basis.T)
+    steps = [p @ np.eye(12) @ p for p in projectors]
+    # Whatever arm was played: A_11 - A_10 is the change of λP plus a positive term in P_11.
+    floor = eigvalsh(steps[1] - steps[0])[0]
+    assert found["reestimated_smallest_increment"][0] >= floor - 1e-9
+
+
+# The study
+
+
+def test_the_smoke_scale_of_the_theory_study_runs_without_a_failure():
+    study = builtin_study("theory", "smoke")
+    study.check()
+    results = {cell.key: run_cell(cell) for cell in study.cells()}
+    assert {result.error for result in results.values()} == {""}
+    assert {result.status for result in results.values()} == {"ok"}
+    assert all(result.diagnostics for result in results.values())

@@ -1,0 +1,114 @@
+"""The catalogue of methods: every key builds, and no policy is told more than it declares."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from halfseen import InvalidSettingError, LowRankWorld
+from halfseen.policies import registry
+from halfseen.simulation.methods import METHODS, Method, method_from
+from halfseen.worlds.base import Facts
+
+WORLD = LowRankWorld(dim=6, rank=2, n_arms=4, horizon=200, observe_prob=0.5, noise_scale=0.1)
+FACTS = WORLD.realize(7).facts
+
+
+@pytest.fixture
+def asked_for(monkeypatch):
+    """Return what the constructor of a policy got when a method was built."""
+
+    def spy(method, facts=FACTS):
+        make, got = registry.registered(method.policy), {}
+
+        class Spy(make):
+            def __init__(self, **arguments):
+                got.update(arguments)
+                super().__init__(**arguments)
+
+        # The method looks at the signature to tell which settings there are.
+        Spy.__signature__ = inspect.signature(make)
+        monkeypatch.setitem(registry._CLASSES, method.policy, Spy)
+        method.build(facts)
+        return got
+
+    return spy
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_every_standard_method_builds_a_fresh_policy_on_the_facts_of_a_low_rank_world(key):
+    first, second = METHODS[key].build(FACTS), METHODS[key].build(FACTS)
+    assert first is not second
+    assert (first.dim, first.round) == (6, 0)
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_a_policy_is_told_exactly_what_its_class_declares(key, asked_for):
+    method = METHODS[key]
+    told = set(registry.registered(method.policy).told)
+    got = asked_for(method)
+    assert set(got) == told | set(method.settings)
+    for name in told - set(method.settings):
+        assert got[name] is getattr(FACTS, name) or got[name] == getattr(FACTS, name)
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_nobody_but_the_oracle_is_told_the_subspace(key, asked_for):
+    got = asked_for(METHODS[key])
+    given = [value for value in got.values() if isinstance(value, np.ndarray) and value.ndim == 2]
+    assert (METHODS[key].policy == "Oracle") == bool(given)
+    assert ("basis" in got) == (METHODS[key].policy == "Oracle")
+
+
+def test_the_seed_of_the_realization_reaches_the_policies_that_draw(asked_for):
+    assert asked_for(METHODS["uniform"])["seed"] == 7
+
+
+def test_a_setting_comes_before_what_the_world_tells(asked_for):
+    got = asked_for(method_from("tofu", {"rank": 1, "observe_prob": 0.25}))
+    assert (got["rank"], got["observe_prob"]) == (1, 0.25)
+
+
+def test_full_information_is_a_view_of_the_same_policy():
+    masked, full = METHODS["zf-oful"], METHODS["full-oful"]
+    assert (masked.policy, masked.settings) == (full.policy, full.settings)
+    assert (masked.view, full.view) == ("masked", "full")
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_a_method_is_equal_to_the_one_made_from_its_plain_form(key):
+    assert method_from("another key", METHODS[key].to_dict()) == METHODS[key]
+
+
+def test_a_method_of_one_s_own_key_starts_from_a_standard_one():
+    method = method_from("over", {"method": "tofu-fh", "rank": 6, "view": "full"})
+    assert method == Method(
+        policy="TofuPov", view="full", settings={"burn_in": 30, "replay": "full", "rank": 6}
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "plain", "message"),
+    [
+        ("nobody", {}, "method must be one of .*'tofu'.*, got 'nobody'"),
+        ("mine", {"method": ["tofu"]}, r"method must be one of .*, got \['tofu'\]"),
+        ("mine", {"policy": 3}, "policy must be a text, got 3"),
+        ("tofu", {"view": "half"}, "view must be one of 'masked', 'full', got 'half'"),
+    ],
+)
+def test_a_method_that_does_not_exist_is_refused_with_those_that_do(key, plain, message):
+    with pytest.raises(InvalidSettingError, match=message):
+        method_from(key, plain)
+
+
+def test_an_unknown_setting_is_refused_with_those_there_are():
+    with pytest.raises(InvalidSettingError, match=r"burnin is not a setting of TofuPov.*'burn_in'"):
+        method_from("tofu", {"burnin": 3}).build(FACTS)
+
+
+def test_what_neither_the_method_nor_the_world_knows_must_be_given():
+    facts = Facts(seed=0, dim=6, horizon=200, observe_prob=0.5)
+    with pytest.raises(InvalidSettingError, match="rank must be given: TofuPov needs it"):
+        METHODS["tofu"].build(facts)
+    with pytest.raises(InvalidSettingError, match="basis must be given: Oracle needs it"):
+        METHODS["oracle-masked"].build(facts)

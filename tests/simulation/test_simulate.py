@@ -1,0 +1,329 @@
+"""Policies in a world: the same numbers whoever runs them, and one's mistake stops no other."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+
+import joblib
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from halfseen import AmbientOful, InvalidSettingError, LowRankWorld, TableWorld, Uniform
+from halfseen.errors import HalfseenError
+from halfseen.policies.registry import _CLASSES, register
+from halfseen.simulation.cells import Cell, CellKey, Result
+from halfseen.simulation.grid import run_cells
+from halfseen.simulation.methods import METHODS, Method
+from halfseen.simulation.simulate import run, simulate
+from halfseen.simulation.store import Store
+from halfseen.studies.reading import study_from
+from halfseen.worlds.registry import _KINDS, _NAMES, register_world
+
+WORLD = LowRankWorld(dim=8, rank=2, n_arms=4, horizon=60)
+POLICIES = ["tofu", "zf-oful", "zf-pslb", "zf-thompson", "uniform", "oracle-masked"]
+FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv")
+
+
+def grid(seeds=range(3), policies=POLICIES, **world):
+    plain = {"kind": "low-rank", "dim": 8, "rank": 2, "n_arms": 4, "horizon": 60, **world}
+    return [
+        Cell(
+            key=CellKey("small", "default", 0.3, method, seed),
+            world=plain,
+            method=METHODS[method],
+            horizon=60,
+        )
+        for method in policies
+        for seed in seeds
+    ]
+
+
+def written(folder, **options):
+    run(grid(), Store(folder), timing=False, **options)
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+@pytest.fixture(scope="module")
+def plain_run(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("plain"), jobs=1)
+
+
+def test_two_jobs_write_the_same_bytes_as_one(tmp_path, plain_run):
+    assert written(tmp_path, jobs=2) == plain_run
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_another_joblib_backend_writes_the_same_bytes(tmp_path, plain_run, backend):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert written(tmp_path) == plain_run
+
+
+@pytest.mark.parametrize("processes", [True, False], ids=["processes", "threads"])
+def test_a_dask_cluster_writes_the_same_bytes(tmp_path, plain_run, processes):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1 if processes else 2,
+            processes=processes,
+            dashboard_address=None,
+            worker_dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        assert written(tmp_path) == plain_run
+
+
+def test_the_order_of_cells_decides_the_order_of_rows_and_nothing_else(tmp_path, plain_run):
+    tables = run(grid()[::-1], timing=False)
+    forward = run(grid(), timing=False)
+    assert tables.per_seed[::-1] == forward.per_seed
+
+
+def test_cells_run_before_make_no_difference(tmp_path, plain_run):
+    run(grid(seeds=[1, 7], policies=["uniform", "tofu"]), Store(tmp_path), jobs=1)
+    assert written(tmp_path, jobs=1) == plain_run
+
+
+def blas_threads(cell):
+    counts = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return Result(status="ok", seconds=0.0, diagnostics={"pid": os.getpid(), "blas": counts})
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
+def test_every_worker_holds_blas_to_one_thread(backend):
+    with threadpool_limits(2), joblib.parallel_config(backend=backend, n_jobs=2):
+        found = [result.diagnostics for _, result in run_cells(grid(), run=blas_threads)]
+    assert len(found) == len(grid())
+    assert all(told["blas"] for told in found)
+    assert {count for told in found for count in told["blas"]} == {1}
+    assert ({told["pid"] for told in found} == {os.getpid()}) == (backend != "loky")
+
+
+@pytest.mark.parametrize("backend", ["threading", "sequential"])
+def test_the_caller_gets_its_blas_threads_back(backend):
+    with threadpool_limits(2, "blas"), joblib.parallel_config(backend=backend, n_jobs=2):
+        list(run_cells(grid(), run=blas_threads))
+        assert set(blas_threads(None).diagnostics["blas"]) == {2}
+
+
+def test_a_generator_of_seeds_serves_every_policy():
+    tables = simulate(["uniform", "zf-oful"], WORLD, (seed for seed in range(2)), jobs=1)
+    assert [row["n"] for row in tables.summary] == [2, 2]
+
+
+def test_numpy_seeds_are_seeds(tmp_path):
+    tables = simulate("uniform", WORLD, np.arange(2), jobs=1, out=tmp_path)
+    assert [row["seed"] for row in tables.per_seed] == [0, 1]
+
+
+def test_an_observation_probability_of_one_is_told_whether_it_is_written_1_or_1_point_0():
+    for prob in (1, 1.0):
+        world = LowRankWorld(dim=4, rank=1, horizon=5, observe_prob=prob)
+        (row,) = simulate(["uniform"], world, [0], jobs=1).per_seed
+        assert repr(row["p"]) == "1.0"
+
+
+def test_methods_walk_the_same_realizations():
+    tables = simulate({"a": METHODS["zf-oful"], "b": {"method": "zf-oful"}}, WORLD, range(2))
+    regrets = [row["final_regret"] for row in tables.per_seed]
+    assert regrets[:2] == regrets[2:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], WORLD, [0]), "policies must name at least one, such as 'tofu', got none"),
+        ((["uniform"], WORLD, []), "seeds must be different integers, at least one, got []"),
+        (
+            (["uniform"], WORLD, [1, 1]),
+            "seeds must be different integers, at least one, got [1, 1]",
+        ),
+        ((["uniform"], WORLD, [-1]), "seed must be an integer in [0, inf), got -1"),
+        ((["uniform"], WORLD, [0.5]), "seed must be an integer in [0, inf), got 0.5"),
+        ((["nobody"], WORLD, [0]), "method must be one of"),
+        (([Uniform(dim=8)], WORLD, [0]), "policies must be keys such as 'tofu'"),
+        (({"mine": 3}, WORLD, [0]), "policies['mine'] must be settings, a Method or a function"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_at_once(arguments, message):
+    with pytest.raises(InvalidSettingError, match=re.escape(message)):
+        simulate(*arguments, jobs=1)
+
+
+@pytest.mark.parametrize(("name", "value"), [("jobs", 0), ("points", 1), ("points", 2.5)])
+def test_numbers_out_of_range_are_refused(name, value):
+    with pytest.raises(InvalidSettingError, match=f"{name} must be an integer in"):
+        simulate(["uniform"], WORLD, [0], **{"jobs": 1, name: value})
+
+
+def test_the_manifest_of_a_simulation_is_a_study(tmp_path):
+    tables = simulate(["tofu", "uniform"], WORLD, [3, 5], jobs=1, out=tmp_path, points=7, name="me")
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["seeds"] == [3, 5]
+    assert manifest["seconds"] >= 0.0
+    assert manifest["versions"]["numpy"] == np.__version__
+    study = study_from(manifest["study"])
+    again = run(study.cells(), timing=False, jobs=1)
+    assert again.trajectories == tables.trajectories
+    assert Store(tmp_path).missing(study.cells()) == []
+
+
+def test_finished_cells_are_not_run_again_unless_asked(tmp_path):
+    def ran(**options):
+        simulate(["uniform"], WORLD, range(3), jobs=1, out=tmp_path, **options)
+        return json.loads((tmp_path / "manifest.json").read_text())["cells_run_now"]
+
+    assert [ran(), ran(), ran(again=True), ran()] == [3, 0, 3, 0]
+    assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 3
+
+
+class Breaking(Uniform):
+    """Fails on the realization of seed 1."""
+
+    def _choose(self, slate):
+        if self.seed == 1 and self.round == 5:
+            raise RuntimeError("broken on purpose")
+        return super()._choose(slate)
+
+
+@pytest.fixture
+def breaking():
+    register(Breaking)
+    yield
+    del _CLASSES["Breaking"]
+
+
+@pytest.mark.usefixtures("breaking")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failing_cell_is_recorded_and_the_others_finish(tmp_path, jobs):
+    policies = {"breaks": {"policy": "Breaking"}, "uniform": {}}
+    tables = simulate(policies, WORLD, range(3), jobs=jobs, out=tmp_path)
+    status = [(row["method"], row["seed"], row["status"]) for row in tables.per_seed]
+    assert status == [
+        (method, seed, "failed" if (method, seed) == ("breaks", 1) else "ok")
+        for method in policies
+        for seed in range(3)
+    ]
+    ((cell, error),) = tables.failures
+    assert (cell.key.method, cell.key.seed) == ("breaks", 1)
+    assert "Traceback" in error
+    assert "RuntimeError: broken on purpose" in error
+    assert error in (tmp_path / "failures.txt").read_text()
+    assert [row["n"] for row in tables.summary] == [2, 3]
+
+
+@pytest.mark.usefixtures("breaking")
+def test_a_failed_cell_is_run_again_the_next_time(tmp_path, monkeypatch):
+    simulate({"breaks": {"policy": "Breaking"}}, WORLD, range(3), jobs=1, out=tmp_path)
+    monkeypatch.setattr(Breaking, "_choose", Uniform._choose)
+    tables = simulate({"breaks": {"policy": "Breaking"}}, WORLD, range(3), jobs=1, out=tmp_path)
+    assert not tables.failures
+    assert json.loads((tmp_path / "manifest.json").read_text())["cells_run_now"] == 1
+    assert not (tmp_path / "failures.txt").exists()
+
+
+@pytest.mark.usefixtures("breaking")
+@pytest.mark.parametrize("told", [{"count": np.int64(3)}, {"set": {1}}, None, {1j: 2}])
+def test_diagnostics_that_are_not_plain_fail_their_cell_and_no_other(tmp_path, monkeypatch, told):
+    monkeypatch.setattr(Breaking, "diagnostics", lambda self: told if self.seed == 0 else {})
+    monkeypatch.setattr(Breaking, "_choose", Uniform._choose)
+    policies = {"breaks": {"policy": "Breaking"}}
+    tables = simulate(policies, WORLD, range(2), jobs=1, out=tmp_path)
+    assert [row["status"] for row in tables.per_seed] == (
+        ["failed", "ok"] if told is not None else ["ok", "ok"]
+    )
+
+
+@pytest.mark.usefixtures("breaking")
+def test_diagnostics_that_are_not_finite_are_left_out(tmp_path, monkeypatch):
+    told = {"sizes": (1.0, float("inf"), float("nan"), 2.0)}
+    monkeypatch.setattr(Breaking, "diagnostics", lambda self: told)
+    policies = {"breaks": {"policy": "Breaking"}}
+    for out in (None, tmp_path):
+        tables = simulate(policies, WORLD, [0], jobs=1, out=out)
+        assert [(row["position"], row["value"]) for row in tables.diagnostics] == [
+            (0, 1.0),
+            (3, 2.0),
+        ]
+
+
+def test_regret_that_is_not_finite_fails_its_cell():
+    """An arm pays inf that nobody chooses: no reward is wrong, but no regret is right."""
+
+    class Second(Uniform):
+        def _choose(self, slate):
+            return self._answer(slate, 1, np.zeros((3, slate.n_arms)))
+
+    world = TableWorld.from_arrays([[[1.0], [1.0]]], means=[[1.0, 2.0]])
+    object.__setattr__(world.recorded, "payoffs", np.array([np.inf, 2.0]))
+    tables = simulate({"second": lambda facts: Second(dim=1)}, world, [0], jobs=1)
+    assert "HalfseenError: the regret is not finite" in tables.failures[0][1]
+
+
+def die(cell):
+    os._exit(9)
+
+
+def test_a_worker_that_is_killed_is_told_in_one_line():
+    with pytest.raises(HalfseenError, match=r"a worker process was killed .* run again with fewer"):
+        list(run_cells(grid(), jobs=2, run=die))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_function_makes_a_policy_of_one_s_own(jobs):
+    policies = {"mine": lambda facts: AmbientOful(dim=facts.dim, noise_scale=0.05), "zf-oful": {}}
+    tables = simulate(policies, WORLD, range(2), jobs=jobs)
+    regrets = [row["final_regret"] for row in tables.per_seed]
+    assert regrets[:2] == regrets[2:]
+
+
+def test_results_of_a_function_cannot_be_stored(tmp_path):
+    with pytest.raises(InvalidSettingError, match=r"results of \['mine'\] cannot be stored"):
+        simulate({"mine": lambda facts: Uniform(dim=8)}, WORLD, [0], out=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_path):
+    """As in a notebook, whose classes no worker could import."""
+
+    class Contrary(AmbientOful):
+        def _choose(self, slate):
+            return self._answer(slate, 0, np.zeros((3, slate.n_arms)))
+
+    @dataclass(frozen=True, kw_only=True)
+    class Tiny:
+        horizon: int = 5
+
+        def realize(self, seed):
+            return LowRankWorld(dim=3, rank=1, horizon=self.horizon).realize(seed)
+
+    register(Contrary)
+    register_world("tiny")(Tiny)
+    try:
+        policies = {"contrary": {"policy": "Contrary"}}
+        tables = simulate(policies, Tiny(), range(4), jobs=2, out=tmp_path)
+        alone = simulate(policies, Tiny(), range(4), jobs=1)
+    finally:
+        del _CLASSES["Contrary"], _KINDS["tiny"], _NAMES[Tiny]
+    assert not tables.failures
+    assert tables.trajectories == alone.trajectories
+
+
+def test_a_method_object_is_as_good_as_a_key():
+    method = Method(policy="Uniform")
+    tables = simulate({"mine": method, "uniform": {}}, WORLD, range(2), jobs=1)
+    regrets = [row["final_regret"] for row in tables.per_seed]
+    assert regrets[:2] == regrets[2:]
+
+
+def test_a_world_of_arrays_is_played_but_not_stored(tmp_path):
+    arms = np.random.default_rng(0).standard_normal((6, 3, 4))
+    world = TableWorld.from_arrays(arms, means=arms.sum(axis=2))
+    assert not simulate(["zf-oful"], world, range(2), jobs=2).failures
+    with pytest.raises(InvalidSettingError, match="save it first"):
+        simulate(["zf-oful"], world, range(2), out=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
