@@ -208,14 +208,18 @@ def test_it_continues_from_its_file_bit_by_bit(tmp_path, imputer, exploration):
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"),
-    [(SimpleImputer, "fit"), (SimpleImputer, "transform"), (AmbientOful, "choose")],
+    ("imputer", "owner", "name"),
+    [
+        ("mean", SimpleImputer, "fit"),
+        ("knn", KNNImputer, "transform"),
+        ("mean", AmbientOful, "choose"),
+    ],
 )
-def test_a_failure_in_the_round_of_a_fit_changes_nothing(monkeypatch, owner, name):
+def test_a_failure_in_the_round_of_a_fit_changes_nothing(monkeypatch, imputer, owner, name):
     def fail(*args, **kwargs):
         raise RuntimeError("injected")
 
-    policy = small(imputer="mean", max_rows=10)
+    policy = small(imputer=imputer, max_rows=10)
     rounds = few_arms(8)
     walk(policy, rounds[:7])
     before, untouched = state_bytes(policy), copy_of(policy)
@@ -309,3 +313,12 @@ def test_scikit_learn_is_loaded_by_the_first_policy_that_needs_it():
         "Imputed(dim=2); assert 'sklearn' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
+def test_one_guess_per_feature_is_what_scikit_learn_would_fill_in(strategy):
+    rows = np.concatenate([offer.table for offer in offers(6)])
+    table = offers(9)[-1].table
+    recipe = imputers.ImputerRecipe("SimpleImputer", {"strategy": strategy}, 0)
+    expected = SimpleImputer(strategy=strategy).fit(rows).transform(table)
+    assert np.array_equal(imputers.Filler(recipe, rows).fill(table), expected)

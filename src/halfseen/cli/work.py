@@ -51,13 +51,16 @@ def run_study(
     before the message of a mistake in the study.
     """
     from halfseen.errors import StudyError
+    from halfseen.report.claims import read_claims
     from halfseen.report.specs import figure_specs
     from halfseen.simulation.simulate import run
     from halfseen.simulation.store import Store
 
     try:
         study.check()
-        figure_specs(study)  # read now: a mistake in a figure should not wait for all cells
+        # Read now: a mistake there should not wait for all cells.
+        figure_specs(study)
+        read_claims(study)
     except StudyError as error:
         raise StudyError(f"{source}{error}") from None
     cells, store = study.cells(), Store(folder)

@@ -73,7 +73,7 @@ class Ellipsoid:
         return inside
 
     def limit(self, tolerance: float) -> float:
-        """Return the largest distance that counts as inside: radius + `tolerance` · (1 + radius)."""
+        """Return the largest distance that counts as inside."""
         return self.radius + tolerance * (1.0 + self.radius)
 
     def maximisers(self, points: FloatArray) -> FloatArray:

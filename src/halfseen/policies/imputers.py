@@ -124,16 +124,22 @@ class Filler:
     def __init__(self, recipe: ImputerRecipe, rows: FloatArray) -> None:
         self.rows = rows
         self._known = ~np.isnan(rows).all(axis=0) if len(rows) else np.zeros(rows.shape[1], bool)
+        self._constants = np.zeros(rows.shape[1])
         self._imputer: Any = None
         if self._known.any():
             self._imputer = recipe.fresh()
             with _quiet():
                 self._imputer.fit(rows)
+            if recipe.name == "SimpleImputer":
+                # Its guess is one number per feature: no need to ask it 400 times a second.
+                guesses = np.asarray(self._imputer.statistics_, dtype=np.float64)
+                self._constants = np.where(self._known, _cut_off(guesses), 0.0)
+                self._imputer = None
 
     def fill(self, table: FloatArray) -> FloatArray:
         """Return a table (n_arms, dim) with nothing hidden."""
         hidden = np.isnan(table)
-        filled = np.where(hidden, 0.0, table)
+        filled = np.where(hidden, self._constants, table)
         rows = np.flatnonzero((hidden & self._known).any(axis=1))
         if self._imputer is None or not len(rows):
             return filled
@@ -143,10 +149,14 @@ class Filler:
         firsts = rows[np.unique(which, return_index=True)[1]]
         with _quiet():
             guesses = np.asarray(self._imputer.transform(table[firsts]), dtype=np.float64)
-        guesses = np.clip(np.nan_to_num(guesses, nan=0.0), -LARGEST, LARGEST)
+        guesses = _cut_off(guesses)
         guessed = hidden[rows] & self._known
         filled[rows] = np.where(guessed, guesses[which], filled[rows])
         return filled
+
+
+def _cut_off(guesses: FloatArray) -> FloatArray:
+    return np.clip(np.nan_to_num(guesses, nan=0.0), -LARGEST, LARGEST)
 
 
 @contextmanager

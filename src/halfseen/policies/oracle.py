@@ -68,7 +68,7 @@ class Oracle(ViewedPolicy):
     (1, 2, 1)
     """
 
-    told = ("basis", "basis_changes", "noise_scale", "seed")
+    told = ("basis", "basis_changes", "latent_variances", "noise_scale", "seed")
 
     def __init__(
         self,

@@ -12,7 +12,6 @@ from halfseen.core.ellipsoids import Ellipsoid
 from halfseen.core.ridge import Ridge
 from halfseen.values import FloatArray
 
-
 # How far outside of a set a candidate may lie: rounding puts those on its border there.
 _TOLERANCE = 1e-8
 

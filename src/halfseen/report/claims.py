@@ -16,6 +16,15 @@ from halfseen.report.claims_theory import (
 )
 from halfseen.report.data import Point, Results
 from halfseen.report.keys import Keys
+from halfseen.report.measured_claims import (
+    above_floor,
+    exceeds,
+    falls_like,
+    negative,
+    never_negative,
+    within_bound,
+    zero,
+)
 from halfseen.report.truth import BOUNDS
 from halfseen.report.verdicts import (
     FAILS,
@@ -39,7 +48,7 @@ class ClaimKind(NamedTuple):
     ----------
     judge : (Study, Results, settings) -> list of Finding
     methods, numbers : tuple of str
-        Keys that name a method or give a number; all are required.
+        Keys that name a method (or a measured list) or give a number; all are required.
     places : tuple of str
         Optional keys that say where: "setting", "p".
     words : mapping
@@ -195,5 +204,12 @@ CLAIMS: Mapping[str, ClaimKind] = {
     "exponent": ClaimKind(exponent, ("method",), ("value", "tolerance"), places=()),
     "exponent-at-most": ClaimKind(exponent_at_most, ("method",), ("value",), places=()),
     "above-bound": ClaimKind(above_bound, words={"bound": BOUNDS}),
+    "within-bound": ClaimKind(within_bound, ("method", "value", "bound")),
+    "above-floor": ClaimKind(above_floor, ("method", "value", "floor")),
+    "exceeds": ClaimKind(exceeds, ("method", "value", "bound")),
+    "falls-like": ClaimKind(falls_like, ("method", "value", "x"), ("power", "tolerance")),
+    "negative": ClaimKind(negative, ("method", "value"), ("share",)),
+    "never-negative": ClaimKind(never_negative, ("method", "value")),
+    "zero": ClaimKind(zero, ("method", "value")),
 }
 """The kinds of claims, and what each must and may say beside kind and text."""

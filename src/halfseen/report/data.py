@@ -79,8 +79,11 @@ class Results:
             A file is missing or damaged; the message names it and says what to do.
         """
         folder = Path(folder)
-        frames = [_frame(folder / name, columns) for name, columns in _FILES.items()]
-        return cls(folder, *frames, _manifest(folder / "manifest.json"))
+        per_seed, summary, trajectories, diagnostics = (
+            _frame(folder / name, columns) for name, columns in _FILES.items()
+        )
+        manifest = _manifest(folder / "manifest.json")
+        return cls(folder, per_seed, summary, trajectories, diagnostics, manifest)
 
     def regrets(self, point: Point, method: str) -> "pd.Series[float]":
         """Return the final regrets of a method by seed, without failed cells."""

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from halfseen.report.data import Results
 from halfseen.report.look import house_style, label_of
+from halfseen.report.measured import draw_measured, measured_of
 from halfseen.report.panels import (
     PanelKind,
     Scene,
@@ -35,6 +36,7 @@ PANELS: Mapping[str, PanelKind] = {
     "spectrum": PanelKind(spectra_of, draw_spectrum),
     "growth": PanelKind(growths_of, draw_growth),
     "bound": PanelKind(bounded_of, draw_bound),
+    "measured": PanelKind(measured_of, draw_measured),
 }
 """How each kind of panel is made."""
 

@@ -8,7 +8,9 @@ from matplotlib.axes import Axes
 
 from halfseen.report.data import Point, Results
 from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID, Look
-from halfseen.report.measured_specs import LineSpec, MeasuredSpec
+from halfseen.report.measured_specs import LineSpec
+from halfseen.report.panels import Scene
+from halfseen.report.specs import PanelSpec
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.spec import Study
 from halfseen.values import FloatArray
@@ -36,6 +38,13 @@ class Measured(NamedTuple):
     error: FloatArray
 
 
+def measured_of(scene: Scene, panel: PanelSpec) -> list[Measured]:
+    """Return all lines of a panel for which something was measured."""
+    lines = () if panel.measured is None else panel.measured.lines
+    found = (measured_line(scene.study, scene.results, line) for line in lines)
+    return [line for line in found if line is not None]
+
+
 def point_of(study: Study, setting: str, p: float | None) -> Point:
     """Return a point, at the first probability of its setting where p is not given."""
     if p is None and setting in study.settings:
@@ -43,17 +52,10 @@ def point_of(study: Study, setting: str, p: float | None) -> Point:
     return Point(setting, p)
 
 
-def measured_lines(study: Study, results: Results, spec: MeasuredSpec) -> list[Measured]:
-    """Return all lines for which something was measured."""
-    found = (measured_line(study, results, line) for line in spec.lines)
-    return [line for line in found if line is not None]
-
-
 def measured_line(study: Study, results: Results, line: LineSpec) -> Measured | None:
     """Return one line, or None where it was not measured.
 
-    Positions at which seeds disagree about x, or that only some of them have, are averaged as
-    well: every measure looks at the same places in all seeds of a world.
+    A position is the same place in all seeds of a world, so x is averaged with the values.
     """
     point = point_of(study, line.setting, line.p)
     values = results.told(point, line.method, line.value)
@@ -70,8 +72,10 @@ def measured_line(study: Study, results: Results, line: LineSpec) -> Measured | 
     )
 
 
-def draw_lines(axes: Axes, spec: MeasuredSpec, lines: list[Measured], title: str) -> None:
+def draw_measured(axes: Axes, scene: Scene, panel: PanelSpec, lines: list[Measured]) -> None:
     """Draw measured lines with bands of one standard error, and bounds as plain lines."""
+    spec = panel.measured
+    assert spec is not None
     for line in lines:
         _draw(axes, line)
     axes.set_xscale(spec.xscale)
@@ -79,6 +83,7 @@ def draw_lines(axes: Axes, spec: MeasuredSpec, lines: list[Measured], title: str
         axes.set_yscale("symlog", linthresh=_smallest_size(lines))
     else:
         axes.set_yscale(spec.yscale)
+    title = panel.title or str(point_of(scene.study, panel.setting, panel.p))
     axes.set(xlabel=spec.xlabel, ylabel=spec.ylabel, title=title)
     axes.margins(x=0.02)
 

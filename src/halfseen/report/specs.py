@@ -7,6 +7,7 @@ from typing import Any
 from halfseen.errors import StudyError
 from halfseen.report.data import points_of
 from halfseen.report.keys import Keys
+from halfseen.report.measured_specs import MEASURED_KEYS, MeasuredSpec, measured_spec
 from halfseen.studies.spec import Study
 
 PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -17,6 +18,7 @@ PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
     "spectrum": ("setting", "p"),
     "growth": ("p",),
     "bound": ("setting",),
+    "measured": MEASURED_KEYS,
 }
 """The kinds of panels, and what each may say beside kind, methods and title."""
 
@@ -44,6 +46,8 @@ class PanelSpec:
         Methods on whose bars the mean final rank is written.
     title : str
         Empty for one made from the data.
+    measured : MeasuredSpec, optional
+        The lines of a panel of measured numbers.
     """
 
     kind: str
@@ -53,6 +57,7 @@ class PanelSpec:
     log: bool = False
     ranks: tuple[str, ...] = ()
     title: str = ""
+    measured: MeasuredSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +118,8 @@ def _figure(plain: Any, where: str, study: Study) -> FigureSpec:
 def _panel(plain: Any, where: str, methods: tuple[str, ...], study: Study) -> PanelSpec:
     everything = tuple(dict.fromkeys(key for keys in PANEL_KEYS.values() for key in keys))
     kind = Keys(plain, where, (*_SHARED, *everything)).one_of("kind", tuple(PANEL_KEYS))
-    keys = Keys(plain, where, (*_SHARED, *PANEL_KEYS[kind]))
+    known = (*_SHARED, *PANEL_KEYS[kind])
+    keys = Keys(plain, where, known)
     return PanelSpec(
         kind=kind,
         methods=keys.texts("methods") or methods,
@@ -122,6 +128,7 @@ def _panel(plain: Any, where: str, methods: tuple[str, ...], study: Study) -> Pa
         log=keys.flag("log"),
         ranks=keys.texts("ranks") or (),
         title=keys.text("title", ""),
+        measured=measured_spec(plain, where, known) if kind == "measured" else None,
     )
 
 

@@ -136,7 +136,9 @@ def _setting(
 ) -> Setting:
     where = f"settings.{name}"
     own = _table(given, where, _SETTING_KEYS)
-    world = _world(where, [data.get("world", {}), own.get("world", {}), smoke.get("world", {})])
+    layers = {"world": data, f"{where}.world": own, "smoke.world": smoke}
+    layers = {place: owner.get("world", {}) for place, owner in layers.items()}
+    world = _world(layers)
     if home is not None and isinstance(world.get("path"), str):
         world["path"] = str((home / world["path"]).resolve())
     probs, place = _first("observe_prob", data, smoke, [])
@@ -148,7 +150,7 @@ def _setting(
         for p in observe_probs:
             world_from({**world, "observe_prob": p})
     except InvalidSettingError as error:
-        raise StudyError(f"{_world_key(where, own)}.{error}") from None
+        raise StudyError(f"{_place(layers, error)}.{error}") from None
     return Setting(
         world=world, observe_probs=observe_probs, methods=_methods(where, data, own, smoke)
     )
@@ -163,15 +165,19 @@ def _first(
     return data.get(key, default), key
 
 
-def _world_key(where: str, own: Mapping[str, Any]) -> str:
-    return f"{where}.world" if "world" in own else "world"
+def _place(layers: Mapping[str, Mapping[str, Any]], error: InvalidSettingError) -> str:
+    """Return where the setting stands that an error is about: its name is the first word."""
+    name = re.split(r"\W", str(error))[0]
+    owners = [place for place, layer in layers.items() if name in layer]
+    return owners[-1] if owners else "world"
 
 
-def _world(where: str, layers: list[Any]) -> dict[str, Any]:
+def _world(layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a world, of which later layers replace those of earlier ones."""
     world: dict[str, Any] = {}
-    for layer in layers:
+    for place, layer in layers.items():
         if not isinstance(layer, Mapping):
-            raise StudyError(f"{where}.world must be a table, got {layer!r}")
+            raise StudyError(f"{place} must be a table, got {layer!r}")
         if layer.get("kind", world.get("kind")) != world.get("kind"):
             world = {}  # another kind of world starts anew
         world |= layer

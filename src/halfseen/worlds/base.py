@@ -47,6 +47,8 @@ class Facts:
         Dimension of the subspace in which the arms lie, or nearly lie.
     basis : ndarray, shape (dim, rank)
         That subspace, as orthonormal columns. Only policies that declare it are told.
+    latent_variances : ndarray, shape (rank,)
+        Variance of the arms along each column of the basis: the subspace's spectrum.
     basis_changes : tuple of (round, ndarray)
         From that round on (counted from 1) the arms lie in another subspace.
     """
@@ -59,6 +61,7 @@ class Facts:
     noise_scale: float | None = None
     rank: int | None = None
     basis: FloatArray | None = None
+    latent_variances: FloatArray | None = None
     basis_changes: tuple[tuple[int, FloatArray], ...] = ()
 
 

@@ -157,6 +157,7 @@ class LowRankRealization:
             noise_scale=world.noise_scale,
             rank=world.rank,
             basis=self.basis,
+            latent_variances=self.loadings**2,
             basis_changes=changes,
         )
 

@@ -1,0 +1,272 @@
+"""Verdicts follow the numbers: each flips when they change."""
+
+import pytest
+from made_results import small_study, wobble, write_results
+
+from halfseen.errors import StudyError
+from halfseen.report.claims import CLAIMS, as_frame, read_claims, verdicts_on
+from halfseen.report.data import Point
+from halfseen.report.growth import growth_of, slope_interval
+from halfseen.report.truth import lower_bounds
+from halfseen.studies.builtin import ORDER, builtin_study
+
+LOWER = {"kind": "lower", "method": "tofu", "than": "zf-oful"}
+SWEPT = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
+
+
+def verdict(folder, claim, regret, **more):
+    changes = {
+        key: more.pop(key)
+        for key in ("methods", "world", "settings", "observe_prob")
+        if key in more
+    }
+    study = small_study(claims=[{"text": "so it is said", **claim}], **changes)
+    results = write_results(folder, study, regret, **more)
+    (found,) = verdicts_on(study, results)
+    return found
+
+
+def noisy(levels):
+    """Return regrets around a level per method, not the same for two methods of a seed."""
+    return lambda key: levels[key.method] + wobble(key) * (1 if key.method == "tofu" else -1)
+
+
+class TestLower:
+    def outcome(self, folder, tofu, **claim):
+        return verdict(folder, {**LOWER, **claim}, noisy({**SWEPT, "tofu": tofu})).outcome
+
+    def test_it_flips_with_the_numbers(self, tmp_path):
+        assert self.outcome(tmp_path, 5.0) == "holds"
+        assert self.outcome(tmp_path, 9.1) == "undecided"
+        assert self.outcome(tmp_path, 13.0) == "fails"
+
+    def test_no_higher_lets_a_tie_pass(self, tmp_path):
+        assert self.outcome(tmp_path, 9.1, kind="no-higher") == "holds"
+        assert self.outcome(tmp_path, 13.0, kind="no-higher") == "fails"
+
+    def test_one_bad_place_fails_and_is_named(self, tmp_path):
+        def regret(key):
+            return SWEPT[key.method] + wobble(key) + (10 * (key.p == 0.2 and key.method == "tofu"))
+
+        found = verdict(tmp_path, LOWER, regret)
+        assert found.outcome == "fails"
+        assert "p = 0.2: 15 against 9" in found.numbers
+        assert verdict(tmp_path, {**LOWER, "p": 0.8}, regret).outcome == "holds"
+
+    def test_pairs_are_seeds_not_means(self, tmp_path):
+        # The seeds differ by far more than the methods do.
+        found = verdict(
+            tmp_path, LOWER, lambda key: 100.0 * key.seed + SWEPT[key.method] + wobble(key) / 50
+        )
+        assert found.outcome == "holds"
+
+    def test_a_single_seed_decides_nothing(self, tmp_path):
+        found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key: key.seed == 0)
+        assert found.outcome == "undecided"
+
+    def test_what_was_not_run_is_said(self, tmp_path):
+        found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key: key.method != "tofu")
+        assert found.outcome == "not run"
+        found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key: key.p == 0.8)
+        assert found.outcome == "undecided"
+        assert "p = 0.2: no common seeds (not run)" in found.numbers
+
+    def test_failed_cells_leave_their_pair_out(self, tmp_path):
+        def regret(key):
+            broken = key.method == "tofu" and key.seed == 3
+            return None if broken else noisy(SWEPT)(key)
+
+        assert "over 3 seeds" in verdict(tmp_path, LOWER, regret).numbers
+
+
+def test_close_flips_with_the_numbers(tmp_path):
+    claim = {"kind": "close", "method": "tofu", "to": "zf-oful", "tolerance": 0.1}
+    for level, outcome in ((9.8, "holds"), (10.1, "fails"), (8.2, "holds"), (7.9, "fails")):
+        assert verdict(tmp_path, claim, noisy({**SWEPT, "tofu": level})).outcome == outcome
+    assert verdict(tmp_path, claim, noisy({**SWEPT, "zf-oful": 0.0})).outcome == "fails"
+    assert verdict(tmp_path, claim, lambda key: 0.0).outcome == "undecided"
+    absent = verdict(tmp_path, claim, noisy(SWEPT), run=lambda key: key.method == "tofu")
+    assert absent.outcome == "not run"
+
+
+def test_rises_flips_with_the_numbers(tmp_path):
+    claim = {"kind": "rises", "method": "tofu"}
+
+    def outcome(step, **more):
+        def regret(key):
+            return 5.0 + (step if key.p == 0.2 else 0.0) + wobble(key) * (1 if key.p == 0.2 else -1)
+
+        return verdict(tmp_path, claim, regret, **more).outcome
+
+    assert outcome(3.0) == "holds"
+    assert outcome(0.1) == "undecided"
+    assert outcome(-3.0) == "fails"
+    assert outcome(3.0, run=lambda key: key.method != "tofu") == "not run"
+
+
+def test_rank_flips_with_the_numbers(tmp_path):
+    claim = {"kind": "rank", "method": "tofu", "tolerance": 0.5}
+
+    def outcome(rank, **more):
+        return verdict(tmp_path, claim, noisy(SWEPT), rank=lambda key: rank, **more).outcome
+
+    assert outcome(2.5) == "holds"
+    assert outcome(2.6) == "fails"
+    assert outcome(None) == "not run"
+
+
+def test_eigengap_flips_with_the_numbers(tmp_path):
+    claim = {"kind": "eigengap", "method": "tofu"}
+
+    def outcome(eigenvalues):
+        told = {"eigenvalues": eigenvalues}
+        return verdict(tmp_path, claim, noisy(SWEPT), diagnostics=lambda key: told).outcome
+
+    assert outcome([1.5, 1.2, 0.1, 0.05]) == "holds"
+    assert outcome([1.5, 0.5, 0.1, 0.05]) == "fails"
+    assert outcome([1.5, 0.5]) == "undecided"
+    assert outcome([]) == "not run"
+
+
+HORIZONS = {f"T={t}": {"world": {"horizon": t}} for t in (40, 80, 160)}
+
+
+def grows(power, spread=0.01):
+    def regret(key):
+        return int(key.setting[2:]) ** power * (1 + spread * wobble(key))
+
+    return regret
+
+
+@pytest.mark.parametrize(
+    ("claim", "power", "outcome"),
+    [
+        ({"kind": "exponent", "value": 0.6667, "tolerance": 0.1}, 0.6, "holds"),
+        ({"kind": "exponent", "value": 0.6667, "tolerance": 0.1}, 0.5, "fails"),
+        ({"kind": "exponent", "value": 0.6667, "tolerance": 0.1}, 0.8, "fails"),
+        ({"kind": "exponent-at-most", "value": 0.5}, 0.4, "holds"),
+        ({"kind": "exponent-at-most", "value": 0.5}, 0.6, "fails"),
+    ],
+)
+def test_exponents_flip_with_the_numbers(tmp_path, claim, power, outcome):
+    found = verdict(
+        tmp_path,
+        {**claim, "method": "tofu"},
+        grows(power),
+        settings=HORIZONS,
+        observe_prob=0.5,
+    )
+    assert found.outcome == outcome
+    assert f"exponent {power:.2f}" in found.numbers
+
+
+def test_an_exponent_whose_interval_holds_the_value_is_undecided(tmp_path):
+    def regret(key):
+        return int(key.setting[2:]) ** (0.5 + wobble(key))
+
+    claim = {"kind": "exponent-at-most", "value": 0.5, "method": "tofu"}
+    more = {"settings": HORIZONS, "observe_prob": 0.5}
+    assert verdict(tmp_path, claim, regret, **more).outcome == "undecided"
+    one = verdict(tmp_path, claim, grows(0.4), run=lambda key: key.setting == "T=40", **more)
+    assert one.outcome == "not run"
+    single = verdict(tmp_path, claim, grows(0.4), run=lambda key: key.seed == 0, **more)
+    assert single.outcome == "undecided"
+
+
+def test_a_slope_is_that_of_the_mean_regret_and_repeats(tmp_path):
+    study = small_study(settings=HORIZONS, observe_prob=0.5)
+    results = write_results(tmp_path, study, grows(0.6))
+    first, second = (growth_of(study, results, "tofu") for _ in range(2))
+    assert first == second
+    assert first.horizons == (40, 80, 160)
+    assert first.slope == pytest.approx(0.6)
+    assert first.low <= first.slope <= first.high
+
+
+def test_the_interval_covers_the_slope_about_as_often_as_it_says():
+    # 300 samples of 20 seeds; the percentile interval covers a little less than 95 %.
+    import numpy as np
+
+    random, horizons = np.random.default_rng(0), (100, 1000)
+    covered = 0
+    for _ in range(300):
+        noise = 1 + 0.3 * random.standard_normal((20, 2))
+        low, high = slope_interval(horizons, np.array([10.0, 10.0**1.5]) * noise)
+        covered += low <= 0.5 <= high
+    assert 0.88 <= covered / 300 <= 0.99
+
+
+HARD = {"kind": "hard-instance", "n_arms": 4, "horizon": 400, "noise_scale": 2.0}
+
+
+@pytest.mark.parametrize("bound", ["explicit", "optimized"])
+def test_above_bound_flips_with_the_numbers(tmp_path, bound):
+    claim = {"kind": "above-bound", "bound": bound}
+
+    def outcome(regret, **more):
+        found = verdict(
+            tmp_path,
+            claim,
+            lambda key: regret * (1 + 0.01 * wobble(key)),
+            world=HARD,
+            observe_prob=[0.2, 0.1],
+            **more,
+        )
+        return found.outcome
+
+    study = small_study(world=HARD, observe_prob=[0.2, 0.1])
+    bounds = [lower_bounds(study, Point("default", p))[bound] for p in (0.2, 0.1)]
+    assert outcome(1.1 * max(bounds)) == "holds"
+    assert outcome(0.9 * min(bounds)) == "fails"
+    assert outcome(0.9 * min(bounds), run=lambda key: key.seed == 0) == "undecided"
+    assert outcome(1.1 * max(bounds), run=lambda key: key.method == "tofu") == "undecided"
+    assert outcome(1.0, run=lambda key: False) == "not run"
+
+
+def test_the_lower_bound_speaks_of_the_hard_family_only(tmp_path):
+    claim = {"kind": "above-bound", "bound": "explicit"}
+    found = verdict(tmp_path, claim, noisy(SWEPT))
+    assert (found.outcome, found.numbers) == ("undecided", "the bound applies nowhere (undecided)")
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"kind": "higher"}, r"claims\[0\]\.kind must be one of 'lower'.*got 'higher'"),
+        ({}, r"claims\[0\]\.kind must be one of .*got None"),
+        ({"kind": "lower", "than": "a"}, r"claims\[0\]\.method must be a text, got None"),
+        ({**LOWER, "to": "b"}, r"claims\[0\]\.to is not a key here; there are 'text', 'kind'"),
+        ({**LOWER, "p": 1.2}, r"claims\[0\]\.p must be in \(0, 1\], got 1\.2"),
+        ({**LOWER, "setting": 3}, r"claims\[0\]\.setting must be a text or a list of them, got 3"),
+        (
+            {"kind": "rank", "method": "tofu", "tolerance": -1},
+            r"claims\[0\]\.tolerance must be in \[0, inf\), got -1",
+        ),
+        ({"kind": "above-bound", "bound": "other"}, r"claims\[0\]\.bound must be one of"),
+    ],
+)
+def test_a_bad_claim_is_told_with_its_key(claim, message):
+    with pytest.raises(StudyError, match=message):
+        read_claims(small_study(claims=[{"text": "so", **claim}]))
+
+
+def test_a_claim_needs_its_words():
+    with pytest.raises(StudyError, match=r"claims\[0\]\.text must be a text, got None"):
+        read_claims(small_study(claims=[LOWER]))
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_the_claims_of_the_package_can_be_read(name):
+    study = builtin_study(name)
+    assert len(read_claims(study)) == len(study.claims)
+
+
+def test_every_kind_of_claim_is_used_by_a_study_of_the_package():
+    used = {claim["kind"] for name in ORDER for claim in builtin_study(name).claims}
+    assert set(CLAIMS) <= used
+
+
+def test_verdicts_make_a_table(tmp_path):
+    frame = as_frame([verdict(tmp_path, LOWER, noisy(SWEPT))])
+    assert frame.columns.tolist() == ["text", "kind", "verdict", "numbers"]
+    assert frame["verdict"].tolist() == ["holds"]

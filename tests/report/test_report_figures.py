@@ -1,0 +1,238 @@
+"""Figures draw what was run, leave out what was not, and repeat byte by byte."""
+
+import itertools
+
+import matplotlib.image
+import pytest
+from made_results import small_study, wobble, write_results
+
+from halfseen.errors import StudyError
+from halfseen.report.figures import PANELS, figure_of, grid_of, write_figures
+from halfseen.report.panels import Scene
+from halfseen.report.specs import PANEL_KEYS, figure_specs
+from halfseen.studies.builtin import ORDER, builtin_study
+
+LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
+HARD = {"kind": "hard-instance", "n_arms": 4, "horizon": 40, "noise_scale": 2.0}
+TOLD = {"epoch_starts": [10, 20], "eigenvalues": [1.5, 1.2, 0.1, 0.05], "threshold": 0.2}
+HORIZONS = {f"T={t}": {"world": {"horizon": t}} for t in (40, 80, 160)}
+
+
+def regret(key):
+    return LEVELS[key.method] / (key.p or 1.0) + wobble(key)
+
+
+def figure_with(panels, **more):
+    return {"figures": [{"label": "fig:it", "caption": "It", "panels": panels, **more}]}
+
+
+def drawn(folder, panels, run=None, **changes):
+    study = small_study(**figure_with(panels), **changes)
+    results = write_results(folder, study, regret, diagnostics=lambda key: TOLD, run=run)
+    (spec,) = figure_specs(study)
+    return figure_of(Scene(study, results), spec)
+
+
+def line(axes, label):
+    (found,) = [one for one in axes.get_lines() if one.get_label() == label]
+    return found
+
+
+KINDS = {
+    "trajectories": {"p": 0.2},
+    "sweep": {"log": True},
+    "bars": {"p": 0.8, "ranks": ["tofu"]},
+    "ranks": {},
+    "spectrum": {"methods": ["tofu"]},
+    "growth": {},
+    "bound": {},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_panel_makes_files_that_repeat(tmp_path, kind):
+    changes = {}
+    if kind == "growth":
+        changes = {"settings": HORIZONS, "observe_prob": 0.5}
+    if kind == "bound":
+        changes = {"world": HARD}
+    study = small_study(**figure_with([{"kind": kind, **KINDS[kind]}]), **changes)
+    if kind == "bound":
+        study = small_study(**figure_with([{"kind": "bound"}]), world=HARD, observe_prob=[0.5, 0.1])
+    results = write_results(tmp_path, study, regret, diagnostics=lambda key: TOLD)
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        (figure,) = write_figures(study, results, folder)
+        assert (figure.png.name, figure.note) == ("it.png", "")
+    assert (first / "it.svg").read_bytes() == (second / "it.svg").read_bytes()
+    assert (first / "it.png").read_bytes() == (second / "it.png").read_bytes()
+    pixels = matplotlib.image.imread(first / "it.png")
+    assert pixels[..., :3].std() > 0.03
+    assert min(pixels.shape[:2]) > 300
+
+
+def test_every_kind_is_tested_and_drawn():
+    assert set(PANEL_KEYS) == set(PANELS)
+    assert set(KINDS) <= set(PANELS)
+
+
+def test_a_curve_shows_the_means_of_the_run(tmp_path):
+    figure, _ = drawn(tmp_path, [{"kind": "trajectories", "p": 0.2}, {"kind": "sweep"}])
+    over_time, sweep = figure.axes
+    assert line(over_time, "TOFU").get_ydata()[-1] == pytest.approx(25.0)
+    assert line(over_time, "TOFU").get_xdata()[-1] == 40
+    (bars,) = [box for box in sweep.containers if box.get_label() == "TOFU"]
+    assert bars[0].get_ydata().tolist() == pytest.approx([25.0, 6.25])
+    left, right = sweep.get_xlim()
+    assert left > right
+
+
+def test_burn_in_rounds_have_no_rank(tmp_path):
+    figure, _ = drawn(tmp_path, [{"kind": "ranks", "methods": ["tofu"]}])
+    curve = line(figure.axes[0], "TOFU")
+    assert curve.get_xdata().min() >= 10
+    assert set(curve.get_ydata()) == {2.0}
+    assert line(figure.axes[0], "true rank").get_ydata() == [2, 2]
+
+
+def test_a_rank_without_epochs_begins_where_it_leaves_the_full_one(tmp_path):
+    study = small_study(**figure_with([{"kind": "ranks", "methods": ["tofu"]}]))
+    results = write_results(tmp_path, study, regret)
+    (spec,) = figure_specs(study)
+    figure, _ = figure_of(Scene(study, results), spec)
+    assert set(line(figure.axes[0], "TOFU").get_ydata()) == {2.0}
+
+
+def test_a_gap_is_marked_after_the_true_rank(tmp_path):
+    figure, _ = drawn(tmp_path, [{"kind": "spectrum", "methods": ["tofu"]}])
+    (axes,) = figure.axes
+    assert line(axes, "true rank").get_xdata()[0] == 2.5
+    assert line(axes, "threshold").get_ydata()[0] == pytest.approx(0.2)
+    assert any("gap 1.10" in text.get_text() for text in axes.texts)
+
+
+def test_bars_carry_ranks(tmp_path):
+    figure, _ = drawn(tmp_path, [{"kind": "bars", "ranks": ["tofu"], "p": 0.8}])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["rank\n2.0"]
+
+
+def test_growth_tells_slopes_with_intervals(tmp_path):
+    figure, _ = drawn(tmp_path, [{"kind": "growth"}], settings=HORIZONS, observe_prob=0.5)
+    told = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert told[0].startswith("TOFU: 0.00 [")
+    assert {text.get_text() for text in figure.axes[0].texts} == {"slope 1/2", "slope 2/3"}
+
+
+def test_a_bound_is_below_the_regrets(tmp_path):
+    changes = {"world": HARD, "observe_prob": [0.5, 0.1]}
+    figure, _ = drawn(tmp_path, [{"kind": "bound"}], **changes)
+    explicit = line(figure.axes[0], "lower bound, explicit")
+    optimized = line(figure.axes[0], "lower bound, optimized")
+    assert len(explicit.get_xdata()) == 2
+    assert optimized.get_xdata().tolist() == [0.1]
+    assert max(explicit.get_ydata()) < 5
+
+
+def test_the_legend_names_everything_once(tmp_path):
+    panels = [{"kind": "trajectories", "p": 0.2}, {"kind": "sweep"}, {"kind": "ranks"}]
+    figure, _ = drawn(tmp_path, panels)
+    (legend,) = figure.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["TOFU", "zero-filled OFUL", "uniform", "true rank"]
+
+
+def test_the_legend_and_the_titles_do_not_overlap_the_axes(tmp_path):
+    panels = [{"kind": "trajectories", "p": p} for p in (0.8, 0.2)] + [{"kind": "sweep"}] * 2
+    figure, _ = drawn(tmp_path, panels)
+    figure.draw_without_rendering()
+    boxes = [axes.get_tightbbox() for axes in figure.axes] + [figure.legends[0].get_window_extent()]
+    for one, other in itertools.combinations(boxes, 2):
+        wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+        high = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert min(wide, high) < 2
+
+
+def test_a_partial_run_draws_what_there_is(tmp_path):
+    panels = [{"kind": "trajectories", "p": 0.8}, {"kind": "trajectories", "p": 0.2}]
+    figure, note = drawn(tmp_path, panels, run=lambda key: key.p == 0.8 and key.method == "zf-oful")
+    assert len(figure.axes) == 1
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["zero-filled OFUL"]
+    assert note == "1 of 2 panels were not run"
+
+
+def test_a_figure_of_nothing_is_left_out_and_its_old_files_go(tmp_path):
+    study = small_study(**figure_with([{"kind": "sweep", "methods": ["tofu"]}]))
+    write_figures(study, write_results(tmp_path, study, regret))
+    assert (tmp_path / "it.png").exists()
+    results = write_results(tmp_path, study, regret, run=lambda key: key.method != "tofu")
+    (figure,) = write_figures(study, results)
+    assert (figure.png, figure.note) == (None, "nothing of it was run")
+    assert not list(tmp_path.glob("it.*"))
+
+
+def test_failed_cells_do_not_stop_a_figure(tmp_path):
+    study = small_study(**figure_with([{"kind": "bars"}, {"kind": "sweep"}]))
+    results = write_results(
+        tmp_path, study, lambda key: None if key.method == "tofu" and key.seed else regret(key)
+    )
+    (figure,) = write_figures(study, results)
+    assert figure.png.exists()
+
+
+def test_a_world_without_probability_is_drawn(tmp_path):
+    plain = {"kind": "trajectories"}
+    figure, _ = drawn(tmp_path, [plain, {"kind": "bars"}], observe_prob=[])
+    assert len(figure.axes) == 2
+
+
+def test_a_study_without_figures_gets_some():
+    labels = [spec.label for spec in figure_specs(small_study())]
+    assert labels == ["final_regret", "regret_over_time"]
+    (only,) = figure_specs(small_study(observe_prob=0.5))
+    assert [(panel.kind, panel.p) for panel in only.panels] == [("trajectories", 0.5)]
+    many = figure_specs(small_study(observe_prob=[0.9, 0.8, 0.7, 0.6, 0.5]))
+    assert len(many[1].panels) == 4
+
+
+@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.parametrize("scale", ["paper", "smoke"])
+def test_the_figures_of_the_package_can_be_read(name, scale):
+    study = builtin_study(name, scale)
+    assert len(figure_specs(study)) >= 1
+
+
+PANEL = r"figures\[0\]\.panels\[0\]"
+
+
+@pytest.mark.parametrize(
+    ("figure", "message"),
+    [
+        ({"panels": [{"kind": "pie"}]}, PANEL + r"\.kind must be one of .*got 'pie'"),
+        ({"panels": [{"kind": "sweep", "p": 0.5}]}, PANEL + r"\.p is not a key here"),
+        ({"panels": [{"kind": "sweep", "colour": 1}]}, PANEL + r"\.colour is not a key here"),
+        ({"panels": [{"kind": "sweep", "log": 1}]}, PANEL + r"\.log must be true or false, got 1"),
+        ({"panels": [{"kind": "bars", "p": "x"}]}, PANEL + r"\.p must be in \(0, 1\], got 'x'"),
+        ({"panels": [{"kind": "bars", "p": [0.5]}]}, PANEL + r"\.p must be one probability"),
+        ({"panels": [{"kind": "sweep", "setting": 3}]}, PANEL + r"\.setting must be a text, got 3"),
+        ({"panels": [{"kind": "sweep", "methods": []}]}, PANEL + r"\.methods must be a text or"),
+        ({"panels": [3]}, PANEL + r" must be a table, got 3"),
+        ({"panels": []}, r"figures\[0\]\.panels must be a list of tables, at least one"),
+        ({}, r"figures\[0\]\.panels must be a list of tables"),
+        ({"label": "../x", "panels": [{"kind": "sweep"}]}, r"figures\[0\]\.label must be letters"),
+        ({"width": 3}, r"figures\[0\]\.width is not a key here"),
+    ],
+)
+def test_a_bad_figure_is_told_with_its_key(figure, message):
+    with pytest.raises(StudyError, match=message):
+        figure_specs(small_study(figures=[{"label": "fig:it", **figure}]))
+
+
+def test_two_figures_cannot_share_a_file():
+    panels = [{"kind": "sweep"}]
+    both = [{"label": "fig:it", "panels": panels}, {"label": "it", "panels": panels}]
+    with pytest.raises(StudyError, match=r"figures\[1\]\.label must differ .*got 'it'"):
+        figure_specs(small_study(figures=both))
+
+
+def test_panels_fill_rows():
+    assert grid_of(5) == (2, 3)

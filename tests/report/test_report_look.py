@@ -1,0 +1,96 @@
+"""One method, one look; figures repeat byte by byte."""
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+
+from halfseen.report.look import LABELS, LOOKS, house_style, label_of, look_of, shade
+from halfseen.report.specs import figure_specs
+from halfseen.simulation.methods import METHODS
+from halfseen.studies.builtin import ORDER, builtin_study
+
+
+def test_every_standard_method_has_a_label_of_its_own():
+    assert {*METHODS, "latent-ucb", "latent-ucb-told"} <= set(LABELS)
+    assert len(set(LABELS.values())) == len(LABELS)
+
+
+def test_every_method_of_a_study_has_a_label_of_its_own():
+    used = {key for name in ORDER for key in builtin_study(name).methods}
+    assert {key for key in used if label_of(key) == key and key != "uniform"} <= {"measure"} | {
+        key for key in used if builtin_study_measures(key)
+    }
+
+
+def builtin_study_measures(key):
+    methods = (
+        setting.methods.get(key)
+        for name in ORDER
+        for setting in builtin_study(name).settings.values()
+    )
+    return any(method is not None and method.policy == "measure" for method in methods)
+
+
+def test_colours_are_unique():
+    colors = [look.color.lower() for look in LOOKS.values()]
+    assert len(set(colors)) == len(colors)
+
+
+def distance(one, other):
+    parts = [[int(look.color[at : at + 2], 16) / 255 for at in (1, 3, 5)] for look in (one, other)]
+    return sum((a - b) ** 2 for a, b in zip(*parts, strict=True)) ** 0.5
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_methods_of_a_figure_can_be_told_apart(name):
+    for figure in figure_specs(builtin_study(name)):
+        for panel in figure.panels:
+            for one, other in itertools.combinations(map(look_of, panel.methods), 2):
+                shape = (one.dashes, one.marker) != (other.dashes, other.marker)
+                assert shape or distance(one, other) > 0.25, (figure.label, one, other)
+
+
+def test_a_method_looks_the_same_everywhere():
+    assert look_of("tofu") is LOOKS["tofu"]
+    assert look_of("tofu-under") == LOOKS["tofu-under"]
+
+
+def test_variants_are_named_after_their_base():
+    assert label_of("zf-pslb-sampled-over") == "zero-filled PSLB, sampled, rank too large"
+    assert label_of("tofu-fh-pairwise") == "TOFU, full history, nothing told"
+
+
+def test_an_unknown_method_keeps_its_look_in_every_process():
+    code = "from halfseen.report.look import look_of; print(look_of('my own'))"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == str(look_of("my own"))
+    assert look_of("my own").label == "my own"
+    assert look_of("my own").color != look_of("another").color
+
+
+def test_a_shade_of_nothing_is_the_colour_itself():
+    assert shade("#0072B2", 0.0) == "#0072b2"
+
+
+def test_the_style_stays_inside():
+    import matplotlib as mpl
+
+    mpl.rcParams["font.size"] = 17.0
+    with house_style():
+        assert mpl.rcParams["font.size"] < 17
+        sizes = [key for key in mpl.rcParams if key.endswith(("labelsize", "fontsize"))]
+        small = [key for key in sizes if isinstance(mpl.rcParams[key], float | int)]
+        assert all(mpl.rcParams[key] >= 8 for key in small)
+        assert mpl.rcParams["savefig.dpi"] >= 150
+    assert mpl.rcParams["font.size"] == 17.0
+    mpl.rcdefaults()
+
+
+def test_labels_need_no_plotting():
+    code = (
+        "import sys, halfseen.report.look\n"
+        "assert not {'matplotlib', 'pandas'} & set(sys.modules), 'heavy'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,414 @@
+"""Studies of one's own: what a file may say, and how each mistake in it is told."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from halfseen.cli import app
+from halfseen.errors import StudyError
+from halfseen.simulation.methods import METHODS
+from halfseen.studies.reading import parse_seeds, read_study, study_from
+
+GOOD = """
+name = "mine"
+seeds = "0:2"
+points = 5
+observe_prob = [0.8, 0.4]
+methods = ["tofu", "zf-oful"]
+
+[world]
+kind = "low-rank"
+dim = 6
+rank = 1
+n_arms = 3
+horizon = 40
+"""
+CSV = "round,mean,a,b\n0,0.5,1,\n0,0.1,,2\n1,0.3,1,1\n1,0.9,2,\n"
+
+
+def changed(old, new):
+    assert GOOD.count(old) == 1
+    return GOOD.replace(old, new)
+
+
+def with_methods(text):
+    return changed('methods = ["tofu", "zf-oful"]\n', "") + text
+
+
+TABLE_WORLD = changed('kind = "low-rank"', 'kind = "table"\npath = "log.csv"').split("dim =")[0]
+FIGURE = GOOD + '[[figures]]\nlabel = "one"\ncaption = "c"\n'
+
+# A file, and how the message about it goes on after the name of the file.
+MISTAKES = {
+    "empty file": ("", "name must be a text, got None"),
+    "no name": (changed('name = "mine"', ""), "name must be a text, got None"),
+    "name of another type": (changed('"mine"', "3"), "name must be a text, got 3"),
+    "name that is no folder": (
+        changed('"mine"', '"../up"'),
+        "name must consist of letters, digits",
+    ),
+    "name that is the folder above": (changed('"mine"', '".."'), "name must consist of letters"),
+    "title of another type": ("title = 1\n" + GOOD, "title must be a text, got 1"),
+    "unknown key": (
+        "sedes = 3\n" + GOOD,
+        "sedes is not a key of a study, which has ['name', 'title', 'seeds'",
+    ),
+    "unknown key of a setting": (
+        GOOD + "[settings.one]\nseeds = 3",
+        "settings.one.seeds is not a key of settings.one, which has ['world', 'observe_prob', 'me",
+    ),
+    "unknown key of smoke": (
+        GOOD + "[smoke]\nname = 'x'",
+        "smoke.name is not a key of smoke, which has ['seeds'",
+    ),
+    "settings not a table": (
+        "settings = 3\n" + GOOD,
+        "settings must be tables by name, at least one, got 3",
+    ),
+    "settings empty": ("settings = {}\n" + GOOD, "settings must be tables by name, at least one"),
+    "a setting not a table": ("settings = {a = 1}\n" + GOOD, "settings.a must be a table, got 1"),
+    "no world": (GOOD.split("[world]")[0], "world.kind must be one of ['hard-instance', 'low-rank"),
+    "world not a table": (
+        "world = 3\n" + GOOD.split("[world]")[0],
+        "world must be a table, got 3",
+    ),
+    "unknown kind of world": (
+        changed('"low-rank"', '"flat"'),
+        "world.kind must be one of ['hard-instance', 'low-rank', 'table'",
+    ),
+    "kind of another type": (changed('"low-rank"', "[1]"), "world.kind must be one of"),
+    "unknown setting of the world": (
+        GOOD + "ranks = 2",
+        "world.ranks is not a setting of the low-rank world, which has ['dim', 'rank', 'n_arms'",
+    ),
+    "unknown setting of a setting's world": (
+        GOOD + "[settings.one.world]\nranks = 2",
+        "settings.one.world.ranks is not a setting of the low-rank world",
+    ),
+    "world's setting out of range": (
+        changed("rank = 1", "rank = 7"),
+        "world.rank must be an integer in [1, 6], got 7",
+    ),
+    "world's setting of another type": (
+        changed("horizon = 40", 'horizon = "long"'),
+        "world.horizon must be an integer in [1, inf), got 'long'",
+    ),
+    "probability out of range": (
+        changed("[0.8, 0.4]", "[0.8, 1.4]"),
+        "observe_prob must be in (0, 1], got 1.4",
+    ),
+    "probability out of range in a setting": (
+        GOOD + "[settings.one]\nobserve_prob = 0",
+        "settings.one.observe_prob must be in (0, 1], got 0",
+    ),
+    "probability repeated": (
+        changed("[0.8, 0.4]", "[0.8, 0.8]"),
+        "observe_prob must not repeat a value, got [0.8, 0.8]",
+    ),
+    "probability a text": (
+        changed("[0.8, 0.4]", '"most"'),
+        "observe_prob must be in (0, 1], got 'most'",
+    ),
+    "seeds no seeds": (
+        changed('"0:2"', '"first two"'),
+        "seeds must be different integers from 0 on, such as \"0:20\" or [3, 5], got 'first two'",
+    ),
+    "seeds without end": (changed('"0:2"', '"3:"'), "seeds must be different integers"),
+    "seeds that are none": (changed('"0:2"', '"5:5"'), "seeds must be different integers"),
+    "seeds negative": (changed('"0:2"', "[-1]"), "seeds must be different integers"),
+    "seeds repeated": (changed('"0:2"', "[3, 3]"), "seeds must be different integers"),
+    "seeds not whole": (changed('"0:2"', "1.5"), "seeds must be different integers"),
+    "too few points": (
+        changed("points = 5", "points = 1"),
+        "points must be an integer in [2, inf), got 1",
+    ),
+    "notes not texts": ("notes = [1]\n" + GOOD, "notes must be a list of texts, got [1]"),
+    "no methods": (
+        with_methods(""),
+        "methods must name at least one for settings.default, such as [methods.tofu], got none",
+    ),
+    "methods not tables": (
+        changed('["tofu", "zf-oful"]', "7"),
+        "methods must be tables by key, or a list of keys, got 7",
+    ),
+    "a method not a table": (
+        with_methods("[methods]\ntofu = 3"),
+        "methods.tofu must be a table of settings, got 3",
+    ),
+    "unknown key of a method": (
+        changed('"tofu"', '"tofoo"'),
+        "methods.tofoo: method must be one of ['full-oful'",
+    ),
+    "unknown base of a method": (
+        with_methods('[methods.mine]\nmethod = "tofoo"'),
+        "methods.mine: method must be one of ['full-oful'",
+    ),
+    "base of another type": (
+        with_methods("[methods.mine]\nmethod = [1]"),
+        "methods.mine: method must be one of",
+    ),
+    "unknown policy": (
+        with_methods('[methods.mine]\npolicy = "Clever"'),
+        "settings.default.methods.mine: no policy is called 'Clever', there are ['AmbientOful'",
+    ),
+    "policy of another type": (
+        with_methods("[methods.mine]\npolicy = 1"),
+        "methods.mine: policy must be a text, got 1",
+    ),
+    "unknown setting of a method": (
+        with_methods("[methods.tofu]\nburnin = 3"),
+        "settings.default.methods.tofu: burnin is not a setting of TofuPov, which has ['arm_bound'",
+    ),
+    "method's setting out of range": (
+        with_methods("[methods.tofu]\nburn_in = 0"),
+        "settings.default.methods.tofu: burn_in must be an integer in [1, ",
+    ),
+    "method's setting of another type": (
+        with_methods('[methods.tofu]\nridge = "much"'),
+        "settings.default.methods.tofu: ridge must be in [1e-50, 1e+100], got 'much'",
+    ),
+    "wrong view": (
+        with_methods('[methods.tofu]\nview = "half"'),
+        "methods.tofu: view must be one of 'masked', 'full', got 'half'",
+    ),
+    "skip neither true nor false": (
+        with_methods('[methods.tofu]\nskip = "no"'),
+        "methods.tofu.skip must be true or false, got 'no'",
+    ),
+    "unknown measure": (
+        with_methods('[methods.m]\npolicy = "measure"\nmeasure = "depth"'),
+        "settings.default.methods.m: measure must be one of",
+    ),
+    "a method that needs what the world does not know": (
+        TABLE_WORLD,
+        "settings.default.methods.tofu: rank must be given: TofuPov needs it and this world does",
+    ),
+    "table that is not there": (
+        TABLE_WORLD.replace("log.csv", "gone.csv"),
+        "settings.default.world: path '",
+    ),
+    "table without a path": (
+        TABLE_WORLD.replace('path = "log.csv"', ""),
+        "world.path must name a .csv, a .npz or a folder, got None",
+    ),
+    "table without such a column": (
+        TABLE_WORLD + 'features = ["c"]',
+        "settings.default.world: ",
+    ),
+    "more rounds than the table has": (
+        TABLE_WORLD + "horizon = 99",
+        "settings.default.world: horizon must be in [1, 2], as many rounds as are recorded, got 99",
+    ),
+    "figures not a list": ("figures = 3\n" + GOOD, "figures must be a list of tables, got 3"),
+    "figures not tables": ("figures = [3]\n" + GOOD, "figures must be a list of tables, got [3]"),
+    "claims not a list": ('claims = "all"\n' + GOOD, "claims must be a list of tables, got 'all'"),
+    "unknown kind of panel": (
+        FIGURE + '[[figures.panels]]\nkind = "pie"',
+        "figures[0].panels[0].kind must be one of 'trajectories', 'sweep'",
+    ),
+    "unknown kind of claim": (
+        GOOD + '[[claims]]\ntext = "best"\nkind = "surely"',
+        "claims[0].kind must be one of 'lower'",
+    ),
+    "a date": (
+        FIGURE + "day = 2020-01-01",
+        "figures[0].day must be a text, a finite number, true or false, got datetime.date(2020, 1",
+    ),
+    "not a number": (
+        GOOD + '[[claims]]\ntext = "x"\nkind = "close"\ntolerance = nan',
+        "claims[0].tolerance must be a text, a finite number, true or false, got nan",
+    ),
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(CSV)
+    return tmp_path
+
+
+def told(here, file, *options):
+    """Return what `halfseen run` says about a file that it must refuse."""
+    before = set(here.rglob("*"))
+    result = CliRunner().invoke(app, ["run", file, *options], env={"COLUMNS": "80"})
+    assert result.exit_code == 2, result.output
+    assert set(here.rglob("*")) == before  # nothing is written
+    (line,) = result.output.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, mistake):
+    text, message = MISTAKES[mistake]
+    (here / "study.toml").write_text(text)
+    assert told(here, "study.toml").startswith(f"error: study.toml: {message}")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('seeds = "x"', "smoke.seeds must be different integers"),
+        ("points = 0", "smoke.points must be an integer in [2, inf), got 0"),
+        ("observe_prob = 2", "smoke.observe_prob must be in (0, 1], got 2"),
+        ('settings = ["two"]', "smoke.settings must be names of settings ['default'], got ['two']"),
+        ("settings = []", "smoke.settings must be names of settings ['default'], got []"),
+        ("settings = [[1]]", "smoke.settings must be names of settings ['default'], got [[1]]"),
+        ("methods = 3", "smoke.methods must be tables by key, or a list of keys, got 3"),
+        ("world = 3", "smoke.world must be a table, got 3"),
+        ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, inf), got 0"),
+    ],
+)
+def test_a_mistake_in_the_small_form_is_told_with_its_key(here, line, message):
+    (here / "study.toml").write_text(GOOD + "[smoke]\n" + line)
+    assert told(here, "study.toml", "--scale", "smoke").startswith(f"error: study.toml: {message}")
+
+
+def test_a_file_that_is_no_toml_is_told_with_the_place(here):
+    (here / "study.toml").write_text(GOOD + "dim = = 3")
+    line = told(here, "study.toml")
+    assert line.startswith("error: study.toml is not valid TOML: ")
+    assert "(at line 14, column 7)" in line
+
+
+def test_a_file_that_is_no_json_is_told_with_the_place(here):
+    (here / "study.json").write_text('{"name": }')
+    line = told(here, "study.json")
+    assert line.startswith("error: study.json is not valid JSON: Expecting value: line 1 column 10")
+
+
+@pytest.mark.parametrize("plain", ["[1, 2]", '"study"', "3", "null"])
+def test_json_that_is_no_table_is_refused(here, plain):
+    (here / "study.json").write_text(plain)
+    assert told(here, "study.json").startswith("error: study.json: a study must be a table, got ")
+
+
+def test_a_file_that_is_not_there_is_told(here):
+    assert told(here, "gone.toml").startswith("error: gone.toml cannot be read: ")
+
+
+def test_a_folder_is_no_study(here):
+    (here / "folder").mkdir()
+    assert told(here, "folder").startswith("error: folder cannot be read: ")
+
+
+def test_a_file_that_is_not_utf_8_is_told(here):
+    (here / "study.toml").write_bytes(GOOD.replace("mine", "mïne").encode("latin-1"))
+    assert told(here, "study.toml").startswith("error: study.toml cannot be read: 'utf-8' codec")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--seeds", "few"], "seeds must be different integers from 0 on"),
+        (["--p", "half"], "--p must be numbers with commas such as .2,.3, got 'half'"),
+        (["--p", ".3"], "p must be among those of mine, [0.8, 0.4], got 0.3"),
+        (["--p", ","], "nothing is left of mine"),
+        (["--methods", "tofoo"], "methods must be among those of mine, ['tofu', 'zf-oful'], got"),
+        (["--methods", ""], "nothing is left of mine"),
+        (["--scale", "large"], "scale must be one of 'paper', 'smoke', got 'large'"),
+    ],
+)
+def test_options_that_do_not_fit_the_study_are_told(here, options, message):
+    (here / "study.toml").write_text(GOOD)
+    assert told(here, "study.toml", *options).startswith(f"error: {message}")
+
+
+def test_a_good_file_is_the_study_that_it_describes(here):
+    (here / "study.toml").write_text(GOOD)
+    study = read_study(here / "study.toml")
+    assert (study.name, study.title, study.seeds, study.points) == ("mine", "mine", (0, 1), 5)
+    (setting,) = study.settings.values()
+    assert setting.observe_probs == (0.8, 0.4)
+    assert setting.methods == {key: METHODS[key] for key in ("tofu", "zf-oful")}
+    assert len(study.cells()) == 2 * 2 * 2
+    assert study_from(json.loads(json.dumps(study.to_dict()))) == study
+
+
+def test_the_same_study_as_json_is_equal(here):
+    (here / "study.toml").write_text(GOOD)
+    study = read_study(here / "study.toml")
+    (here / "study.json").write_text(json.dumps(study.to_dict()))
+    assert read_study(here / "study.json") == study
+
+
+def test_what_is_left_out_has_a_default():
+    study = study_from({"name": "short", "world": {"kind": "low-rank"}, "methods": ["uniform"]})
+    assert study.seeds == tuple(range(10))
+    assert study.points == 100
+    assert study.observe_probs == (0.3,)
+    assert list(study.settings) == ["default"]
+
+
+def test_a_setting_changes_what_all_share():
+    study = study_from(
+        {
+            "name": "two",
+            "world": {"kind": "low-rank", "dim": 10, "rank": 2},
+            "observe_prob": [0.5, 0.2],
+            "methods": {"tofu": {"burn_in": 9}, "uniform": {}},
+            "settings": {
+                "plain": {},
+                "other": {
+                    "world": {"dim": 20},
+                    "observe_prob": 0.9,
+                    "methods": {"tofu": {"rank": 4}, "uniform": {"skip": True}, "zf-oful": {}},
+                },
+            },
+        }
+    )
+    plain, other = study.settings["plain"], study.settings["other"]
+    assert plain.world == {"kind": "low-rank", "dim": 10, "rank": 2}
+    assert other.world == {"kind": "low-rank", "dim": 20, "rank": 2}
+    assert (plain.observe_probs, other.observe_probs) == ((0.5, 0.2), (0.9,))
+    assert list(other.methods) == ["tofu", "zf-oful"]
+    assert other.methods["tofu"].settings == {
+        "burn_in": 9,
+        "rank": 4,
+        "replay": "burn-in-once",
+    }
+
+
+def test_another_kind_of_world_takes_nothing_over():
+    study = study_from(
+        {
+            "name": "two",
+            "world": {"kind": "low-rank", "dim": 10},
+            "methods": ["uniform"],
+            "settings": {"hard": {"world": {"kind": "hard-instance", "n_arms": 4}}},
+        }
+    )
+    assert study.settings["hard"].world == {"kind": "hard-instance", "n_arms": 4}
+
+
+def test_a_path_in_a_file_is_relative_to_the_file(here, monkeypatch):
+    folder = here / "deep"
+    folder.mkdir()
+    (here / "log.csv").rename(folder / "log.csv")
+    (folder / "study.toml").write_text(TABLE_WORLD.replace('"tofu", ', ""))
+    study = read_study(folder / "study.toml")
+    assert study.settings["default"].world["path"] == str((folder / "log.csv").resolve())
+    study.check()
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds"),
+    [
+        ("0:3", (0, 1, 2)),
+        (":2", (0, 1)),
+        ("100:102", (100, 101)),
+        ("3, 5,7", (3, 5, 7)),
+        ("4", (4,)),
+        (4, (4,)),
+        ([7, 8], (7, 8)),
+    ],
+)
+def test_seeds_are_written_as_a_range_a_list_or_a_number(given, seeds):
+    assert parse_seeds(given) == seeds
+
+
+@pytest.mark.parametrize("given", ["", ":", "2:1", "1,,2", "a", True, None, 1.0, [True], {}, "-1"])
+def test_anything_else_is_no_seeds(given):
+    with pytest.raises(StudyError, match="seeds must be different integers from 0 on"):
+        parse_seeds(given)
