@@ -1,105 +1,174 @@
 """Per-seed final regrets on the published instances, against the published implementation's."""
 
 import csv
-from pathlib import Path
+import re
 
 import pytest
 
-from halfseen.simulation.runner import play
-from halfseen.studies.rank_selection import RANK_SELECTION
-from halfseen.studies.spec import Study
-from halfseen.studies.synthetic import FULL_HISTORY, MAIN
-from halfseen.studies.warm_start import WARM_START
+from halfseen.simulation.simulate import run
+from halfseen.studies.builtin import ORDER, builtin_study
+from halfseen.studies.published import (
+    FEWEST_SEEDS,
+    TOLERANCE,
+    Comparison,
+    Figure,
+    Key,
+    compare,
+    published,
+)
 from shared import shared_file
 
-TOLERANCE = 1e-6
-SHIPPED = Path(__file__).parent / "data" / "published_regrets.csv"
+PUBLISHED = [name for name in ORDER if published(name)]
 
-# How the published tables call our studies' settings and methods.
-MAIN_METHODS = {
+# How the reference tables call our settings and methods.
+SCENARIOS = {
+    "synthetic": {"default": "main_d30_m3"},
+    "synthetic-fh": {"default": "main_d30_m3"},
+    "rank-selection": {
+        "d12-p0.8": "dense_d12_m3_p08",
+        "d30-p0.3": "sparse_d30_m3_p03",
+        "d50-p0.2": "sparse_d50_m5_p02",
+    },
+    "warm-start": {"default": "d12_m3_T300"},
+}
+MAIN = {
     "tofu": "Known-rank TOFU",
     "ra-tofu": "Adaptive TOFU",
     "zf-oful": "Zero-imputed OFUL",
     "tofu-fh": "Known-rank TOFU-FH",
     "ra-tofu-fh": "Adaptive TOFU-FH",
+    "zf-pslb-sampled": "Masked PSLB known-rank",
+    "zf-pslb-adaptive-sampled": "Masked PSLB adaptive-rank",
+    "uniform": "Random",
 }
-WARM_START_METHODS = {
+WARM_START = {
+    "random-burn-in": "TOFU random burn-in, no replay",
     "replay-none": "TOFU zero-OFUL burn-in, no replay",
     "replay-burn-in-once": "TOFU warm-start first-epoch",
     "replay-burn-in": "TOFU warm-start every-epoch (burn-in rewards)",
     "replay-full": "TOFU full-history every-epoch (not in authors' sweep)",
     "zf-oful": "Zero-imputed OFUL",
+    "zf-pslb-sampled": "Masked PSLB",
+    "oracle-full": "Oracle-subspace OFUL",
+    "uniform": "Random",
 }
-RANK_SCENARIOS = {
-    "d=12, p=0.8": ("dense_d12_m3_p08", 2, 3, 6),
-    "d=30, p=0.3": ("sparse_d30_m3_p03", 2, 3, 6),
-    "d=50, p=0.2": ("sparse_d50_m5_p02", 4, 5, 10),
-}
+FAMILIES = {"tofu": "TOFU", "tofu-fh": "TOFU-FH", "zf-pslb-sampled": "Masked PSLB"}
 
 
-def read(path):
-    with path.open(newline="") as file:
-        return {
-            (row["scenario"], float(row["p"]), row["method"], int(row["seed"])): float(
-                row["final_regret"]
-            )
-            for row in csv.DictReader(file)
-        }
-
-
-def deviations(study: Study, label, published):
-    """Yield the deviation of every cell of a study that the table has."""
-    for name, setting in study.settings.items():
-        for method in setting.methods:
-            for seed in study.seeds:
-                key = (*label(name, setting, method), seed)
-                if key in published:
-                    regret = play(setting.build(method), setting.world.realize(seed)).final_regret
-                    yield abs(regret - published[key])
-
-
-def main_label(name, setting, method):
-    return "main_d30_m3", setting.world.observe_prob, MAIN_METHODS.get(method)
-
-
-def warm_start_label(name, setting, method):
-    return "d12_m3_T300", setting.world.observe_prob, WARM_START_METHODS[method]
-
-
-def rank_label(name, setting, method):
-    scenario, under, true, over = RANK_SCENARIOS[name]
-    family, _, kind = method.rpartition("-")
-    ranks = {"under": under, "true": true, "over": over}
+def reference_label(study, method):
+    """Return the method's name in the reference tables, without the rank in brackets."""
+    if study == "warm-start":
+        return WARM_START[method]
+    if study != "rank-selection":
+        return MAIN[method]
     if method == "zf-oful":
-        label = "Zero-imputed OFUL (ambient)"
-    elif kind == "adaptive":
-        label = f"{family.upper()} adaptive-rank"
-    else:
-        label = f"{family.upper()} fixed-rank ({kind} r={ranks[kind]})"
-    return scenario, setting.world.observe_prob, label
+        return "Zero-imputed OFUL (ambient)"
+    family, _, kind = method.rpartition("-")
+    return f"{FAMILIES[family]} {'adaptive-rank' if kind == 'adaptive' else f'fixed-rank ({kind})'}"
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_regrets_of_deterministic_methods_equal_the_published_ones(name):
+    exact = {key: figure for key, figure in published(name).items() if figure.exact}
+    methods = dict.fromkeys(key.method for key in exact)
+    study = builtin_study(name).narrowed(seeds=range(4), methods=methods)
+    tables = run(study.cells(), jobs=2)
+    comparison = compare(tables.per_seed, {key: exact[key] for key in exact if key.seed < 4})
+    assert not comparison.missing
+    assert len(comparison.deviations) == len(study.cells()) == len(tables.per_seed)
+    assert comparison.worst[1] <= TOLERANCE, comparison.worst
+    assert comparison.agrees
+
+
+def test_the_exact_methods_are_those_that_draw_nothing():
+    exact = {
+        key.method for name in PUBLISHED for key, told in published(name).items() if told.exact
+    }
+    drawing = {
+        key.method for name in PUBLISHED for key, told in published(name).items() if not told.exact
+    }
+    assert not exact & drawing
+    assert "oracle-full" in exact
+    assert all("pslb" in key or key in ("uniform", "random-burn-in") for key in drawing)
 
 
 @pytest.mark.parametrize(
-    ("study", "cells"), [(MAIN, 60), (FULL_HISTORY, 40)], ids=["main", "full-history"]
+    ("name", "cells"),
+    [("synthetic", 700), ("synthetic-fh", 600), ("rank-selection", 390), ("warm-start", 720)],
 )
-def test_regrets_equal_the_shipped_part_of_the_published_ones(study, cells):
-    found = list(deviations(study, main_label, read(SHIPPED)))
-    assert len(found) == cells
-    assert max(found) <= TOLERANCE
+def test_the_shipped_figures_are_those_of_the_reference_tables(name, cells):
+    reference = {}
+    with shared_file("reference", "results", "all_per_seed.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            label = re.sub(r" r=\d+", "", row["method"])
+            key = (row["scenario"], float(row["p"]), label, int(row["seed"]))
+            reference[key] = float(row["final_regret"])
+    figures = published(name)
+    assert len(figures) == cells
+    for key, figure in figures.items():
+        label = reference_label(name, key.method)
+        regret = reference[SCENARIOS[name][key.setting], key.p, label, key.seed]
+        assert figure.final_regret == pytest.approx(regret, rel=0.0, abs=5.1e-10)
 
 
-@pytest.mark.parametrize(
-    ("study", "label", "cells"),
-    [
-        (MAIN, main_label, 300),
-        (FULL_HISTORY, main_label, 200),
-        (RANK_SELECTION, rank_label, 270),
-        (WARM_START, warm_start_label, 400),
-    ],
-    ids=["main", "full-history", "rank-selection", "warm-start"],
-)
-def test_regrets_equal_all_published_ones(study, label, cells):
-    published = read(shared_file("reference", "results", "all_per_seed.csv"))
-    found = list(deviations(study, label, published))
-    assert len(found) == cells
-    assert max(found) <= TOLERANCE
+def rows(regrets, status="ok"):
+    return [
+        {"setting": "s", "p": 0.5, "method": "m", "seed": seed, "final_regret": regret}
+        | {"status": status}
+        for seed, regret in enumerate(regrets)
+    ]
+
+
+def figures(regrets, exact):
+    return {Key("s", 0.5, "m", seed): Figure(regret, exact) for seed, regret in enumerate(regrets)}
+
+
+def test_an_exact_cell_may_deviate_by_the_tolerance_and_no_more():
+    assert compare(rows([1.0]), figures([1.0 + 0.9e-6], exact=True)).agrees
+    found = compare(rows([1.0, 2.0]), figures([1.0 + 1.1e-6, 2.0], exact=True))
+    assert not found.agrees
+    assert found.differing == [Key("s", 0.5, "m", 0)]
+    assert found.worst[0] == Key("s", 0.5, "m", 0)
+
+
+def test_a_regret_that_is_no_number_differs():
+    assert not compare(rows([float("nan")]), figures([1.0], exact=True)).agrees
+
+
+def test_a_published_cell_that_failed_or_was_not_run_is_missing():
+    wanted = figures([1.0, 2.0], exact=True)
+    assert compare(rows([1.0]), wanted).missing == [Key("s", 0.5, "m", 1)]
+    assert not compare(rows([1.0]), wanted).agrees
+    assert len(compare(rows([1.0, 2.0], status="failed"), wanted).missing) == 2
+
+
+def test_nothing_compared_is_no_agreement():
+    assert not Comparison({}, [], []).agrees
+    assert Comparison({}, [], []).worst is None
+    assert not compare(rows([1.0]), {}).agrees
+
+
+def test_means_agree_within_three_standard_errors_of_the_paired_difference():
+    spread = [(-1.0) ** seed for seed in range(FEWEST_SEEDS)]  # its standard error is 1/3
+    for shift, agrees in [(0.0, True), (0.99, True), (1.01, False), (-1.01, False)]:
+        ours = [10.0 + shift + each for each in spread]
+        found = compare(rows(ours), figures([10.0] * len(ours), exact=False))
+        (group,) = found.groups
+        assert group.standard_errors == pytest.approx(3.0 * shift)
+        assert (group.n, group.published) == (FEWEST_SEEDS, 10.0)
+        assert found.agrees is agrees
+
+
+def test_the_mean_of_a_few_seeds_is_shown_but_proves_nothing():
+    found = compare(rows([1.0, 1.1]), figures([5.0, 5.0], exact=False))
+    (group,) = found.groups
+    assert not group.telling
+    assert not found.agrees
+    assert compare(rows([1.0]), figures([5.0], exact=False)).groups[0].n == 1
+
+
+def test_a_constant_shift_is_a_difference_and_equal_regrets_are_none():
+    ours = [float(seed) for seed in range(FEWEST_SEEDS)]
+    assert compare(rows(ours), figures(ours, exact=False)).agrees
+    shifted = figures([regret + 1.0 for regret in ours], exact=False)
+    assert not compare(rows(ours), shifted).agrees

@@ -39,26 +39,20 @@ def line(axes, label):
 
 
 KINDS = {
-    "trajectories": {"p": 0.2},
-    "sweep": {"log": True},
-    "bars": {"p": 0.8, "ranks": ["tofu"]},
-    "ranks": {},
-    "spectrum": {"methods": ["tofu"]},
-    "growth": {},
-    "bound": {},
+    "trajectories": ({"p": 0.2}, {}),
+    "sweep": ({"log": True}, {}),
+    "bars": ({"p": 0.8, "ranks": ["tofu"]}, {}),
+    "ranks": ({}, {}),
+    "spectrum": ({"methods": ["tofu"]}, {}),
+    "growth": ({}, {"settings": HORIZONS, "observe_prob": 0.5}),
+    "bound": ({}, {"world": HARD, "observe_prob": [0.5, 0.1]}),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_panel_makes_files_that_repeat(tmp_path, kind):
-    changes = {}
-    if kind == "growth":
-        changes = {"settings": HORIZONS, "observe_prob": 0.5}
-    if kind == "bound":
-        changes = {"world": HARD}
-    study = small_study(**figure_with([{"kind": kind, **KINDS[kind]}]), **changes)
-    if kind == "bound":
-        study = small_study(**figure_with([{"kind": "bound"}]), world=HARD, observe_prob=[0.5, 0.1])
+    panel, changes = KINDS[kind]
+    study = small_study(**figure_with([{"kind": kind, **panel}]), **changes)
     results = write_results(tmp_path, study, regret, diagnostics=lambda key: TOLD)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
@@ -120,7 +114,7 @@ def test_growth_tells_slopes_with_intervals(tmp_path):
     figure, _ = drawn(tmp_path, [{"kind": "growth"}], settings=HORIZONS, observe_prob=0.5)
     told = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert told[0].startswith("TOFU: 0.00 [")
-    assert {text.get_text() for text in figure.axes[0].texts} == {"slope 1/2", "slope 2/3"}
+    assert {text.get_text() for text in figure.axes[0].texts} == {"$T^{1/2}$", "$T^{2/3}$"}
 
 
 def test_a_bound_is_below_the_regrets(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from halfseen.report.look import LABELS, LOOKS, house_style, label_of, look_of, shade
 from halfseen.report.specs import figure_specs
+from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
 
@@ -17,20 +18,11 @@ def test_every_standard_method_has_a_label_of_its_own():
     assert len(set(LABELS.values())) == len(LABELS)
 
 
-def test_every_method_of_a_study_has_a_label_of_its_own():
-    used = {key for name in ORDER for key in builtin_study(name).methods}
-    assert {key for key in used if label_of(key) == key and key != "uniform"} <= {"measure"} | {
-        key for key in used if builtin_study_measures(key)
-    }
-
-
-def builtin_study_measures(key):
-    methods = (
-        setting.methods.get(key)
-        for name in ORDER
-        for setting in builtin_study(name).settings.values()
-    )
-    return any(method is not None and method.policy == "measure" for method in methods)
+@pytest.mark.parametrize("name", ORDER)
+def test_every_policy_of_a_study_has_a_label(name):
+    for setting in builtin_study(name).settings.values():
+        played = [key for key, method in setting.methods.items() if method.policy != MEASURE]
+        assert set(played) <= set(LABELS)
 
 
 def test_colours_are_unique():

@@ -114,7 +114,10 @@ def _grown(
         return [Finding(NOT_RUN, "", "fewer than two horizons")]
     outcome = UNDECIDED if math.isnan(growth.low) else judge(growth)
     horizons = f"T from {growth.horizons[0]} to {growth.horizons[-1]}"
-    return [Finding(outcome, "", f"exponent {growth} over {horizons}")]
+    finding = Finding(outcome, "", f"exponent {growth} over {horizons}")
+    n_settings = sum(method in setting.methods for setting in study.settings.values())
+    missing = n_settings - len(growth.horizons)
+    return [finding] + ([Finding(NOT_RUN, "", f"{missing} more horizons")] if missing > 0 else [])
 
 
 def above_bound(study: Study, results: Results, settings: Settings) -> list[Finding]:

@@ -1,7 +1,7 @@
 """The results folder of a run as typed data frames."""
 
-import gzip
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,29 +127,29 @@ def points_of(study: Study, settings: tuple[str, ...] | None = None) -> list[Poi
 
 
 def _frame(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    types = {
-        name: "str" if name in _TEXTS else "int64" if name in _INTEGERS else "float64"
-        for name in columns
-    }
     try:
-        frame = pd.read_csv(
-            path,
-            dtype=types,
-            keep_default_na=False,  # a method may be called "nan"
-            na_values=[""],
-            float_precision="round_trip",
-        )
+        # As texts first: pandas' own numbers are not exact in every version, and a method may be
+        # called "nan".
+        texts = pd.read_csv(path, dtype=str, keep_default_na=False)
+        return pd.DataFrame({name: _column(texts, name) for name in columns})
     except FileNotFoundError:
         raise StoreError(f"{path} is not there: {_REMEDY}") from None
-    except (ValueError, OSError, EOFError, gzip.BadGzipFile) as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise StoreError(f"{path} is damaged ({error}): {_REMEDY}") from None
-    for name in columns:
-        if name not in frame:
-            raise StoreError(f"{path} is damaged (it has no column {name!r}): {_REMEDY}")
-    keys = [name for name in columns if name in _TEXTS]
-    if frame[keys].isna().to_numpy().any():
-        raise StoreError(f"{path} is damaged (a key is empty): {_REMEDY}")
-    return frame[list(columns)]
+
+
+def _column(texts: pd.DataFrame, name: str) -> "pd.Series[Any]":
+    """Return a column in its type; only numbers that are not whole may be missing."""
+    if name not in texts:
+        raise ValueError(f"it has no column {name!r}")
+    values = ["" if pd.isna(text) else text for text in texts[name]]
+    if name in _TEXTS or name in _INTEGERS:
+        if "" in values:
+            raise ValueError(f"column {name!r} is empty in line {values.index('') + 2}")
+        if name in _TEXTS:
+            return pd.Series(values, dtype="str")
+        return pd.Series([int(value) for value in values], dtype="int64")
+    return pd.Series([float(value or "nan") for value in values], dtype="float64")
 
 
 def _manifest(path: Path) -> dict[str, Any]:

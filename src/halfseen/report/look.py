@@ -57,31 +57,31 @@ def shade(color: str, by: float) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in mixed)
 
 
-_VARIANTS: dict[str, tuple[str, float, Dashes, str, str]] = {
-    "under": ("rank too small", 0.62, DOTTED, "v", "//"),
-    "true": ("rank known", -0.12, SOLID, "o", ""),
-    "over": ("rank too large", -0.5, DASHED, "^", "\\\\"),
-    "adaptive": ("rank chosen", 0.36, MIXED, "s", ".."),
-    "pairwise": ("nothing told", 0.5, SPARSE, "P", "xx"),
+_VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
+    "under": ("rank too small", 0.62, DOTTED, "//"),
+    "true": ("rank known", -0.12, SOLID, ""),
+    "over": ("rank too large", -0.5, DASHED, "\\\\"),
+    "adaptive": ("rank chosen", 0.36, MIXED, ".."),
+    "pairwise": ("nothing told", 0.5, SPARSE, "xx"),
 }
-"""What the end of a key means: words, shade, line, marker, hatch."""
+"""What the end of a key means: words, shade, line, hatch; the marker is that of the family."""
 
 _STANDARD = {
     "tofu": Look("TOFU", _BLUE),
     "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
     "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
-    "ra-tofu-fh": Look("RA-TOFU, full history", "#66C7A8", DASHED, "d", "//"),
+    "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
     "latent-ucb-told": Look("latent UCB, told", "#9B6FC4", DASHED, "P", "//"),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
-    "zf-pslb": Look("zero-filled PSLB", "#A8517F", SOLID, "v"),
-    "zf-pslb-adaptive": Look("zero-filled PSLB, rank chosen", "#6E2F52", DASHED, "<", "//"),
+    "zf-pslb": Look("zero-filled PSLB", "#AA4499", SOLID, "v"),
+    "zf-pslb-adaptive": Look("zero-filled PSLB, rank chosen", "#5E1A3C", DASHED, "<", "//"),
     "zf-pslb-sampled": Look("zero-filled PSLB, sampled", _PINK, MIXED, "v", "\\\\"),
     "zf-pslb-adaptive-sampled": Look(
-        "zero-filled PSLB, rank chosen, sampled", "#E3B3CE", DOTTED, "<", "xx"
+        "zero-filled PSLB, rank chosen, sampled", "#882255", DOTTED, "<", "xx"
     ),
-    "pslb": Look("PSLB, nothing hidden", "#4D1F39", DOTTED, "1", ".."),
+    "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
     "oracle-masked": Look("told the subspace", "#000000", DASHED, "X"),
     "oracle-full": Look("told the subspace, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
     "two-phase": Look("two phases", _ORANGE, SOLID, "s"),
@@ -114,9 +114,10 @@ def look_of(key: str) -> Look:
         return _STANDARD[key]
     base, _, end = key.rpartition("-")
     if base in _STANDARD and end in _VARIANTS:
-        words, by, dashes, marker, hatch = _VARIANTS[end]
+        words, by, dashes, hatch = _VARIANTS[end]
         family = _STANDARD[base]
-        return Look(f"{family.label}, {words}", shade(family.color, by), dashes, marker, hatch)
+        color = shade(family.color, by)
+        return Look(f"{family.label}, {words}", color, dashes, family.marker, hatch)
     return _fallback(key)
 
 

@@ -9,7 +9,13 @@ from halfseen.report.claims import as_frame, verdicts_on
 from halfseen.report.data import Point, Results
 from halfseen.report.figures import Drawn, write_figures
 from halfseen.report.look import label_of
-from halfseen.report.table import final_table, latex_table, markdown_cell, markdown_table
+from halfseen.report.table import (
+    FinalTable,
+    final_table,
+    latex_table,
+    markdown_cell,
+    markdown_table,
+)
 from halfseen.report.verdicts import OUTCOMES, Verdict, said
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
@@ -57,6 +63,19 @@ def write_report(study: Study, folder: str | Path, published: pd.DataFrame | Non
     beside = compare(results, published_for(study) if published is None else published)
     (results.folder / "table.tex").write_text(latex_table(table), encoding="utf-8")
     as_frame(verdicts).to_csv(results.folder / "claims.csv", index=False, lineterminator="\n")
+    page = results.folder / "report.md"
+    page.write_text(_page(study, results, verdicts, drawn, table, beside), encoding="utf-8")
+    return page
+
+
+def _page(
+    study: Study,
+    results: Results,
+    verdicts: list[Verdict],
+    drawn: list[Drawn],
+    table: FinalTable,
+    beside: pd.DataFrame,
+) -> str:
     parts = [
         f"# {study.title}",
         _what_was_run(study, results),
@@ -68,9 +87,7 @@ def write_report(study: Study, folder: str | Path, published: pd.DataFrame | Non
         _section("Failed cells", _failures(results)),
         _section("Files", _files(results.folder)),
     ]
-    page = results.folder / "report.md"
-    page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
-    return page
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _section(title: str, body: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from halfseen.report.data import Point, Results, rows
 from halfseen.report.look import look_of
@@ -86,15 +87,20 @@ def over_rounds(scene: Scene, panel: PanelSpec, what: str) -> list[Curve]:
 
 def draw_trajectories(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
     """Draw regret over rounds with bands of one standard error."""
-    for curve in curves:
-        draw_band(axes, curve)
+    draw_bands(axes, curves)
     axes.set(xlabel="round", ylabel=REGRET_OVER_TIME, title=panel.title or str(scene.point(panel)))
     _set_regret_axis(axes, panel.log)
     axes.margins(x=0.01)
 
 
-def draw_band(axes: Axes, curve: Curve) -> None:
-    """Draw a curve of many points with a band of one standard error."""
+def draw_bands(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Draw curves of many points with bands of one standard error."""
+    for index, curve in enumerate(curves):
+        # Markers of curves that lie on each other stand beside each other.
+        _draw_band(axes, curve, shift=(index + 0.5) / len(curves))
+
+
+def _draw_band(axes: Axes, curve: Curve, shift: float) -> None:
     look = look_of(curve.method)
     every = max(1, len(curve.x) // _N_MARKERS)
     axes.plot(
@@ -103,7 +109,7 @@ def draw_band(axes: Axes, curve: Curve) -> None:
         color=look.color,
         linestyle=look.dashes,
         marker=look.marker,
-        markevery=(every // 2, every),
+        markevery=(int(shift * every), every),
         label=look.label,
     )
     low, high = curve.mean - curve.error, curve.mean + curve.error
@@ -140,10 +146,10 @@ def draw_sweep(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) 
     _set_regret_axis(axes, panel.log)
 
 
-def draw_with_errors(axes: Axes, curve: Curve) -> None:
-    """Draw a curve of few points with error bars of one standard error."""
+def draw_with_errors(axes: Axes, curve: Curve, label: str | None = None) -> Line2D:
+    """Draw a curve of few points with error bars of one standard error, and return the curve."""
     look = look_of(curve.method)
-    axes.errorbar(
+    drawn = axes.errorbar(
         curve.x,
         curve.mean,
         yerr=curve.error,
@@ -151,8 +157,9 @@ def draw_with_errors(axes: Axes, curve: Curve) -> None:
         linestyle=look.dashes,
         marker=look.marker,
         elinewidth=1.0,
-        label=look.label,
+        label=look.label if label is None else label,
     )
+    return drawn[0]
 
 
 def set_probability_axis(axes: Axes, curves: Sequence[Curve]) -> None:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from halfseen.report.data import Point
 from halfseen.report.look import look_of
-from halfseen.report.panels import Curve, Scene, draw_band, over_rounds
+from halfseen.report.panels import Curve, Scene, draw_bands, over_rounds
 from halfseen.report.specs import PanelSpec
 from halfseen.report.truth import facts_at, true_rank
 from halfseen.simulation.tables import mean_of
@@ -41,8 +41,7 @@ def _first_choice(scene: Scene, point: Point, curve: Curve) -> float:
 
 def draw_ranks(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
     """Draw the mean rank over rounds with bands of one standard error, and the true one."""
-    for curve in curves:
-        draw_band(axes, curve)
+    draw_bands(axes, curves)
     point = scene.point(panel)
     rank = true_rank(scene.study, point)
     if rank is not None:

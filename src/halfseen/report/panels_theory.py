@@ -43,8 +43,9 @@ def draw_growth(axes: Axes, scene: Scene, panel: PanelSpec, grown: list[Grown]) 
     for method, growth in grown:
         means = np.array([mean.mean for mean in growth.means], dtype=float)
         errors = np.array([mean.standard_error or 0.0 for mean in growth.means])
-        draw_with_errors(axes, Curve(method, np.array(growth.horizons, dtype=float), means, errors))
-        handles.append(axes.containers[-1])
+        curve = Curve(method, np.array(growth.horizons, dtype=float), means, errors)
+        # Named in the list of slopes, not in the legend of the figure.
+        handles.append(draw_with_errors(axes, curve, label="_nolegend_"))
         slopes.append(f"{look_of(method).label}: {growth}")
     axes.set(xscale="log", yscale="log", xlabel="rounds T", ylabel=FINAL_REGRET, title=panel.title)
     _draw_references(axes, grown)
@@ -65,20 +66,25 @@ def draw_growth(axes: Axes, scene: Scene, panel: PanelSpec, grown: list[Grown]) 
 
 
 def _draw_references(axes: Axes, grown: list[Grown]) -> None:
-    horizons = sorted({horizon for _, growth in grown for horizon in growth.horizons})
-    x = np.array([horizons[0], horizons[-1]], dtype=float)
-    lowest = min(float(mean.mean or 0.0) for _, growth in grown for mean in growth.means)
+    """Draw two slopes from one point so low that they stay below all curves."""
+    means = [(t, mean.mean) for _, growth in grown for t, mean in zip(*growth[:2], strict=True)]
+    first, last = min(t for t, _ in means), max(t for t, _ in means)
+    steepest = max(slope for _, slope in _REFERENCES)
+    start = 0.6 * min(mean / (t / first) ** steepest for t, mean in means if mean is not None)
     for name, slope in _REFERENCES:
-        y = 0.55 * lowest * (x / x[0]) ** slope
-        axes.plot(x, y, color="#777777", linewidth=1.0, linestyle=(0, (1.5, 1.5)))
+        end = start * (last / first) ** slope
+        axes.plot(
+            [first, last], [start, end], color="#777777", linewidth=1.0, linestyle=(0, (1.5, 1.5))
+        )
         axes.annotate(
-            f"slope {name}",
-            (x[-1], y[-1]),
-            xytext=(-2, 3 if slope > 0.6 else -9),
+            f"$T^{{{name}}}$",
+            (last, end),
+            xytext=(4, 0),
             textcoords="offset points",
-            ha="right",
-            fontsize=8,
+            va="bottom" if slope == steepest else "top",
+            fontsize=9,
             color="#555555",
+            annotation_clip=False,
         )
 
 

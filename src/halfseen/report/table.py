@@ -108,16 +108,20 @@ def terminal_tables(
     """Return tables for the terminal, several where the methods do not fit side by side."""
     table = FinalTable.of(summary, study)
     groups = _that_fit(table, width)
-    return [_terminal_table(table, group, index, len(groups)) for index, group in enumerate(groups)]
+    parts = [f" ({index + 1} of {len(groups)})" for index in range(len(groups))]
+    return [
+        _terminal_table(table, group, part if len(groups) > 1 else "", width)
+        for group, part in zip(groups, parts, strict=True)
+    ]
 
 
-def _terminal_table(table: FinalTable, methods: Sequence[str], index: int, n: int) -> Table:
-    part = f" ({index + 1} of {n})" if n > 1 else ""
+def _terminal_table(table: FinalTable, methods: Sequence[str], part: str, width: int) -> Table:
     shown = Table(title=f"Final regret, mean ± standard error{part}", title_justify="left")
     for name in table.heads():
         shown.add_column(name, justify="right" if name == "p" else "left", no_wrap=True)
-    for method in methods:
-        shown.add_column(escape(label_of(method)), justify="right", min_width=_cell(table, method))
+    sizes = _column_widths(table, methods, width)
+    for method, size in zip(methods, sizes, strict=True):
+        shown.add_column(escape(label_of(method)), justify="right", width=size)
     for point in table.points:
         cells = []
         for method in methods:
@@ -127,23 +131,42 @@ def _terminal_table(table: FinalTable, methods: Sequence[str], index: int, n: in
     return shown
 
 
-def _that_fit(table: FinalTable, width: int) -> list[list[str]]:
-    """Split methods into groups that fit, for which labels may be broken between words."""
+def _that_fit(table: FinalTable, width: int) -> list[Sequence[str]]:
+    """Split methods into as few groups as fit, of about one size."""
+    methods = table.methods
+    for n_groups in range(1, len(methods)):
+        groups = _in_groups(methods, math.ceil(len(methods) / n_groups))
+        if all(_room(table, group, width) >= 0 for group in groups):
+            return groups
+    return [[method] for method in methods] or [[]]
+
+
+def _column_widths(table: FinalTable, methods: Sequence[str], width: int) -> list[int]:
+    """Return widths of columns: as little as words and numbers need, and of the rest a share."""
+    sizes = [_narrowest(table, method) for method in methods]
+    wanted = [len(label_of(method)) for method in methods]
+    room = _room(table, methods, width)
+    while room > 0 and any(size < want for size, want in zip(sizes, wanted, strict=True)):
+        index = max(range(len(sizes)), key=lambda index: wanted[index] / sizes[index])
+        sizes[index] += 1
+        room -= 1
+    return sizes
+
+
+def _room(table: FinalTable, methods: Sequence[str], width: int) -> int:
+    """Return how many characters of the width are left over; a column has three for its frame."""
     heads = [
-        max([len(n), *(len(table.head(p)[i]) for p in table.points)])
-        for i, n in enumerate(table.heads())
+        max([len(name), *(len(table.head(point)[at]) for point in table.points)])
+        for at, name in enumerate(table.heads())
     ]
-    used = first = 1 + sum(size + 3 for size in heads)
-    groups: list[list[str]] = [[]]
-    for method in table.methods:
-        word = max(len(word) for word in label_of(method).split())
-        column = max(_cell(table, method), word) + 3
-        if groups[-1] and used + column > width:
-            groups.append([])
-            used = first
-        groups[-1].append(method)
-        used += column
-    return groups
+    sizes = heads + [_narrowest(table, method) for method in methods]
+    return width - 1 - sum(size + 3 for size in sizes)
+
+
+def _narrowest(table: FinalTable, method: str) -> int:
+    """Return the width that a column needs when its label is broken between words."""
+    word = max(len(word) for word in label_of(method).split())
+    return max(word, _cell(table, method))
 
 
 def _cell(table: FinalTable, method: str) -> int:
@@ -233,10 +256,11 @@ def _latex_row(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _in_groups(methods: Sequence[str]) -> list[Sequence[str]]:
-    n_groups = math.ceil(len(methods) / _MOST_METHODS)
-    size = math.ceil(len(methods) / n_groups) if n_groups else 1
-    return [methods[at : at + size] for at in range(0, len(methods), size)]
+def _in_groups(methods: Sequence[str], size: int = _MOST_METHODS) -> list[Sequence[str]]:
+    """Split methods into groups of at most a size, all of about one length."""
+    n_groups = math.ceil(len(methods) / size)
+    each = math.ceil(len(methods) / n_groups) if n_groups else 1
+    return [methods[at : at + each] for at in range(0, len(methods), each)]
 
 
 def _number(value: Any) -> float | None:

@@ -1,8 +1,11 @@
 """Many cells at once: parallel over processes or whatever joblib runs on."""
 
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 
 import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -85,12 +88,26 @@ def _run_at(
         register(policy)
     if world is not None and isinstance(cell.world, Mapping):
         register_world(cell.world["kind"])(world)
+    if os.getppid() == caller:
+        _end_with(caller)
     limits = threadpool_limits(1)
     try:
         return index, run(cell)
     finally:
         if os.getpid() == caller:  # elsewhere the limit stays: another cell may still be running
             limits.restore_original_limits()
+
+
+@cache
+def _end_with(caller: int) -> None:
+    """Let this worker end when its caller has been killed, instead of waiting for more work."""
+
+    def watch() -> None:
+        while os.getppid() == caller:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _classes(cell: Cell) -> tuple[type[Policy] | None, type[World] | None]:

@@ -56,9 +56,7 @@ def algorithm_1_run(
         truth, burn_in=burn_in, failure_prob=failure_prob, impute_ridge=impute_ridge
     )
     ridge = theory.theorem_ridge(problem)
-    run = play_epochs(
-        policy, truth, ridge=ridge, impute_ridge=impute_ridge, catalogue=catalogue
-    )
+    run = play_epochs(policy, truth, ridge=ridge, impute_ridge=impute_ridge, catalogue=catalogue)
     longest = max(run.epochs, key=lambda epoch: epoch.n_rounds)
     samples = log_spaced(longest.n_rounds, points)
     return {

@@ -134,7 +134,7 @@ def gram(
     """Return how badly the worst arm so far shows the true subspace.
 
     `smallest` is the least λ_min(U_Ω'U_Ω)/p among the first n arms, `floor` the lemma's 3/4, and
-    `needed_observe_prob` the p from which the lemma promises it for all arms: above 1 there is none.
+    `needed_observe_prob` the p from which the lemma promises it for all arms; above 1 none does.
     """
     truth = bounded_low_rank(realization)
     problem, p = truth.problem(), truth.world.observe_prob
@@ -156,5 +156,6 @@ def gram(
         "n_arms": [float(round * problem.n_arms) for round in rounds],
         "smallest": [float(so_far[round - 1]) for round in rounds],
         "floor": [theory.gram_floor_true(p) / p] * len(rounds),
+        "observe_prob": [p],
         "needed_observe_prob": [needed],
     }

@@ -18,7 +18,6 @@ from halfseen.simulation.measures.tools import leading_basis
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.lowrank import LowRankRealization
 
-
 _BLOCK = 20_000  # arms of a catalogue that are drawn at once
 
 

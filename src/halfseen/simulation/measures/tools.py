@@ -59,5 +59,4 @@ def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
     dim, rank = basis.shape
     squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
     grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
-    smallest: FloatArray = np.linalg.eigvalsh(grams)[:, 0]
-    return smallest
+    return np.asarray(np.linalg.eigvalsh(grams)[:, 0], dtype=np.float64)

@@ -1,0 +1,299 @@
+"""Panels and claims of measured numbers: what is drawn, and that verdicts follow the numbers."""
+
+import math
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from halfseen.errors import StudyError
+from halfseen.report.claims import read_claims, verdicts_on
+from halfseen.report.data import Results
+from halfseen.report.figures import PANELS, write_figures
+from halfseen.report.measured import ROLE_LOOKS, draw_measured, measured_of
+from halfseen.report.measured_specs import ROLES
+from halfseen.report.panels import Scene
+from halfseen.report.specs import PANEL_KEYS, figure_specs
+from halfseen.simulation.cells import Result, run_cell
+from halfseen.simulation.tables import Tables
+from halfseen.studies.builtin import builtin_study
+from halfseen.studies.reading import study_from
+
+PANEL = {
+    "kind": "measured",
+    "title": "errors",
+    "setting": "small",
+    "method": "rep",
+    "x": "n",
+    "xlabel": "arms",
+    "ylabel": "error",
+    "lines": [
+        {"value": "error", "label": "measured"},
+        {"value": "bound", "label": "bound", "role": "bound"},
+    ],
+}
+
+
+def study_with(panel=None, claims=()):
+    measure = {"policy": "measure", "measure": "representation"}
+    return study_from(
+        {
+            "name": "made-up",
+            "seeds": "0:2",
+            "world": {"kind": "low-rank", "latent": "uniform", "horizon": 5},
+            "settings": {
+                "small": {"methods": {"rep": measure}, "observe_prob": [0.8, 0.5]},
+                "other": {"methods": {"rep": measure}, "observe_prob": [0.8]},
+            },
+            "figures": [{"label": "made", "panels": [PANEL if panel is None else panel]}],
+            "claims": [{"text": "so it is", **claim} for claim in claims],
+        }
+    )
+
+
+def results_of(study, told, folder):
+    """Return results in which every seed s of every cell told `told(s)`."""
+    finished = [
+        (cell, Result(status="ok", seconds=0.0, diagnostics=told(cell.key.seed)))
+        for cell in study.cells()
+    ]
+    Tables.of(finished).write(folder, {})
+    return Results.load(folder)
+
+
+def plain_told(seed):
+    return {"n": [1.0, 10.0, 100.0], "error": [4.0 + seed, 2.0, 1.0], "bound": [8.0, 4.0, 2.0]}
+
+
+# Panels
+
+
+def test_measured_is_a_kind_of_panel_and_every_role_has_a_look():
+    assert "measured" in PANELS
+    assert "lines" in PANEL_KEYS["measured"]
+    assert tuple(ROLE_LOOKS) == ROLES
+    looks = {(look.color, look.dashes) for look in ROLE_LOOKS.values()}
+    assert len(looks) == len(ROLES)
+
+
+def test_a_line_has_means_over_seeds_and_standard_errors(tmp_path):
+    study = study_with()
+    results = results_of(study, plain_told, tmp_path)
+    panel = figure_specs(study)[0].panels[0]
+    error, bound = measured_of(Scene(study, results), panel)
+    assert error.x.tolist() == [1.0, 10.0, 100.0]
+    assert error.mean.tolist() == [4.5, 2.0, 1.0]
+    assert error.error.tolist() == [0.5, 0.0, 0.0]
+    assert bound.mean.tolist() == [8.0, 4.0, 2.0]
+
+
+def test_a_line_may_have_its_own_setting_method_probability_and_axis():
+    lines = [{"value": "error", "setting": "other", "p": 0.8, "x": "m", "method": "rep"}, "bound"]
+    panel = figure_specs(study_with({**PANEL, "lines": lines}))[0].panels[0]
+    own, shared = panel.measured.lines
+    assert (own.setting, own.p, own.x, own.label) == ("other", 0.8, "m", "error")
+    assert (shared.setting, shared.p, shared.x, shared.role) == ("small", None, "n", "measured")
+
+
+def test_what_was_not_measured_is_left_out(tmp_path):
+    study = study_with({**PANEL, "lines": ["error", "nothing"]})
+    results = results_of(study, plain_told, tmp_path)
+    found = measured_of(Scene(study, results), figure_specs(study)[0].panels[0])
+    assert [line.line.value for line in found] == ["error"]
+    nothing = study_with({**PANEL, "lines": ["nothing"]})
+    (drawn,) = write_figures(nothing, results, tmp_path)
+    assert drawn.png is None
+    assert "nothing of it was run" in drawn.note
+
+
+def test_a_panel_draws_every_line_with_its_label_on_the_wanted_scales(tmp_path):
+    study = study_with({**PANEL, "xscale": "log", "yscale": "symlog"})
+    results = results_of(study, plain_told, tmp_path)
+    panel, axes = figure_specs(study)[0].panels[0], Figure().subplots()
+    scene = Scene(study, results)
+    draw_measured(axes, scene, panel, measured_of(scene, panel))
+    assert axes.get_legend_handles_labels()[1] == ["measured", "bound"]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "symlog")
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("arms", "error", "errors")
+    assert axes.lines[0].get_ydata().tolist() == [4.5, 2.0, 1.0]
+    assert len(axes.collections) == 1  # a band for what differs between seeds, none for the bound
+
+
+def test_a_figure_of_measured_numbers_is_written_as_png_and_svg(tmp_path):
+    study = study_with()
+    (drawn,) = write_figures(study, results_of(study, plain_told, tmp_path))
+    assert drawn.png.name == "made.png"
+    assert drawn.png.with_suffix(".svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lines": []}, r"figures\[0\]\.panels\[0\]\.lines must be a list of tables"),
+        ({"lines": [{"label": "a"}]}, r"panels\[0\]\.lines\[0\]\.value must be a text, got None"),
+        ({"lines": [3]}, r"panels\[0\]\.lines\[0\]\.value must be a text, got 3"),
+        ({"lines": [{"value": "a", "rol": "b"}]}, r"lines\[0\]\.rol is not a key here"),
+        ({"lines": [{"value": "a", "role": "b"}]}, r"lines\[0\]\.role must be one of"),
+        ({"yscale": "cubic"}, r"panels\[0\]\.yscale must be one of.*got 'cubic'"),
+        ({"xlabel": 3}, r"panels\[0\]\.xlabel must be a text, got 3"),
+        ({"logg": True}, r"panels\[0\]\.logg is not a key here"),
+    ],
+)
+def test_mistakes_in_a_panel_are_told_with_their_place(change, message):
+    with pytest.raises(StudyError, match=message):
+        figure_specs(study_with({**PANEL, **change}))
+
+
+# Claims
+
+HERE = {"setting": "small", "p": 0.8, "method": "rep"}
+
+
+def verdict(claim, told, folder):
+    study = study_with(claims=[{**HERE, **claim}])
+    (found,) = verdicts_on(study, results_of(study, told, folder))
+    return found
+
+
+def one_seed_of(told, **changes):
+    """Return what `told` tells, but with changes in seed 1 alone."""
+    return lambda seed: {**told(seed), **(changes if seed == 1 else {})}
+
+
+def test_a_value_at_its_bound_is_within_it_and_one_beyond_fails(tmp_path):
+    claim = {"kind": "within-bound", "value": "error", "bound": "bound"}
+    found = verdict(claim, plain_told, tmp_path)
+    assert found.outcome == "holds"
+    assert "at least 1.6 times the value, 2 times at the end" in found.numbers
+    at_it = one_seed_of(plain_told, error=[8.0, 4.0, 2.0])
+    assert verdict(claim, at_it, tmp_path).outcome == "holds"
+    found = verdict(claim, one_seed_of(plain_told, error=[5.0, 4.01, 1.0]), tmp_path)
+    assert found.outcome == "fails"
+    assert "beyond its bound at 1 of 6 positions, in 1 seeds" in found.numbers
+
+
+def test_a_value_below_its_floor_anywhere_fails(tmp_path):
+    claim = {"kind": "above-floor", "value": "bound", "floor": "error"}
+    assert verdict(claim, plain_told, tmp_path).outcome == "holds"
+    lower = one_seed_of(plain_told, bound=[8.0, 1.5, 2.0])
+    found = verdict(claim, lower, tmp_path)
+    assert found.outcome == "fails"
+    assert "below its floor at 1 of 6 positions, value less floor is at least −0.5" in found.numbers
+
+
+def test_exceeding_is_judged_at_the_last_position_of_every_seed(tmp_path):
+    claim = {"kind": "exceeds", "value": "bound", "bound": "error"}
+    first_below = one_seed_of(plain_told, bound=[0.0, 0.0, 1.1])
+    assert verdict(claim, first_below, tmp_path).outcome == "holds"
+    found = verdict(claim, one_seed_of(plain_told, bound=[8.0, 4.0, 1.0]), tmp_path)
+    assert (found.outcome, "above in 1 of 2 seeds" in found.numbers) == ("fails", True)
+
+
+@pytest.mark.parametrize(("power", "outcome"), [(0.5, "holds"), (0.45, "holds"), (0.3, "fails")])
+def test_a_power_law_falls_like_its_power(power, outcome, tmp_path):
+    claim = {"kind": "falls-like", "value": "e", "x": "n", "power": 0.5, "tolerance": 0.06}
+
+    def told(seed):
+        n = [10.0, 100.0, 1000.0]
+        return {"n": n, "e": [(1 + seed) * x**-power for x in n]}
+
+    found = verdict(claim, told, tmp_path)
+    assert found.outcome == outcome
+    assert f"slope −{power:g}" in found.numbers
+
+
+def test_what_reaches_zero_has_no_slope(tmp_path):
+    claim = {"kind": "falls-like", "value": "e", "x": "n", "power": 0.5, "tolerance": 9}
+    told = {"n": [1.0, 10.0], "e": [1.0, 0.0]}
+    assert verdict(claim, lambda seed: told, tmp_path).outcome == "fails"
+
+
+def test_signs_are_judged_in_every_seed(tmp_path):
+    def told(seed):
+        return {"e": [-1.0, -2.0, 0.5, -3.0], "z": [0.0, 1e-12, -1e-12, 0.0]}
+
+    often = {"kind": "negative", "value": "e", "share": 0.75}
+    assert verdict(often, told, tmp_path).outcome == "holds"
+    assert verdict({**often, "share": 0.8}, told, tmp_path).outcome == "fails"
+    assert verdict(often, one_seed_of(told, e=[-1.0, 2.0, 0.5, -3.0]), tmp_path).outcome == "fails"
+    assert verdict({"kind": "zero", "value": "z"}, told, tmp_path).outcome == "holds"
+    assert verdict({"kind": "zero", "value": "e"}, told, tmp_path).outcome == "fails"
+    never = {"kind": "never-negative", "value": "z"}
+    assert verdict(never, told, tmp_path).outcome == "holds"
+    below = one_seed_of(told, z=[0.0, -1e-6, 0.0, 0.0])
+    assert verdict(never, below, tmp_path).outcome == "fails"
+
+
+@pytest.mark.parametrize("kind", ["within-bound", "above-floor", "exceeds", "negative", "zero"])
+def test_what_was_not_measured_was_not_run(kind, tmp_path):
+    claim = {"kind": kind, "value": "nothing"}
+    claim |= {"within-bound": {"bound": "bound"}, "exceeds": {"bound": "bound"}}.get(kind, {})
+    claim |= {"above-floor": {"floor": "bound"}, "negative": {"share": 1}}.get(kind, {})
+    assert verdict(claim, plain_told, tmp_path).outcome == "not run"
+
+
+def test_mistakes_in_a_claim_are_told_with_their_place():
+    claim = {**HERE, "kind": "within-bound", "value": "error"}
+    with pytest.raises(StudyError, match=r"claims\[0\]\.bound must be a text, got None"):
+        read_claims(study_with(claims=[claim]))
+
+
+# The study
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    study, folder = builtin_study("theory", "smoke"), tmp_path_factory.mktemp("theory")
+    Tables.of([(cell, run_cell(cell)) for cell in study.cells()]).write(folder, {})
+    return study, Results.load(folder)
+
+
+def test_every_name_in_the_figures_and_claims_of_the_theory_study_is_measured(smoke):
+    study, results = smoke
+    scene = Scene(study, results)
+    for figure in figure_specs(study):
+        for panel in figure.panels:
+            there = {line.line for line in measured_of(scene, panel)}
+            run = {line for line in panel.measured.lines if line.setting in study.settings}
+            assert there == run, (figure.label, panel.title)
+    not_run = {found.text for found in verdicts_on(study, results) if found.outcome == "not run"}
+    assert not_run == {claim["text"] for claim in study.claims if claim.get("setting") == "d=16384"}
+
+
+def test_the_deterministic_claims_of_the_theory_study_hold_at_any_scale(smoke):
+    # Slopes and rates need the full size; what the lemmas say for certain does not.
+    outcomes = {found.text: found.outcome for found in verdicts_on(*smoke)}
+    for text in (
+        "The potential of an epoch stays within its bound",
+        "Squared widths sum to at most twice the potential",
+        "The worst misspecification found stays within the contracted bound",
+        "With a frozen one, none has",
+        "It is no part of a frozen one",
+    ):
+        assert outcomes[text] == "holds", text
+
+
+def test_numbers_that_change_turn_the_verdicts_of_the_theory_study(smoke):
+    study, results = smoke
+    before = {found.text: found.outcome for found in verdicts_on(study, results)}
+    frame = results.diagnostics
+    for name, value in (("subspace_bound", 1e-9), ("frozen_retrospective", 0.1), ("regret", 1e9)):
+        frame.loc[frame["name"] == name, "value"] = value
+    after = {found.text: found.outcome for found in verdicts_on(study, results)}
+    turned = {text for text, outcome in after.items() if outcome != before[text]}
+    assert turned == {
+        "The subspace stays within its bound",
+        "It is no part of a frozen one",
+        "Regret stays within the bounds of the lemmas",
+        "Regret stays within the theorem",
+    }
+    assert {after[text] for text in turned} == {"fails"}
+
+
+def test_means_of_lines_are_finite(smoke):
+    study, results = smoke
+    for figure in figure_specs(study):
+        for panel in figure.panels:
+            for line in measured_of(Scene(study, results), panel):
+                assert np.isfinite(line.mean).all()
+                assert math.isfinite(line.error.sum())
