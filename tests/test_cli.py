@@ -274,3 +274,10 @@ def test_a_broken_store_is_told_in_one_line(here):
     result = call("run", "mine.toml", "--out", "bad")
     assert result.exit_code == 2
     assert "line 1 is not a finished cell, got b'[not a cell]': remove the line" in result.output
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_one_line(here):
+    result = call("run", "mine.toml", "--methods", "uniform", "--jobs", "1", "--out", "mine.toml")
+    assert result.exit_code == 2
+    assert "error: [Errno 17] File exists: 'mine.toml'" in result.output
+    assert "Traceback" not in result.output

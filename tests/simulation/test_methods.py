@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from halfseen import InvalidSettingError, LowRankWorld
+from halfseen import InvalidSettingError, LowRankWorld, Uniform
 from halfseen.policies import registry
 from halfseen.simulation.methods import METHODS, Method, method_from
 from halfseen.worlds.base import Facts
@@ -112,3 +112,13 @@ def test_what_neither_the_method_nor_the_world_knows_must_be_given():
         METHODS["tofu"].build(facts)
     with pytest.raises(InvalidSettingError, match="basis must be given: Oracle needs it"):
         METHODS["oracle-masked"].build(facts)
+
+
+def test_a_class_that_hands_its_arguments_on_takes_any_setting(monkeypatch):
+    class Handing(Uniform):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+
+    monkeypatch.setitem(registry._CLASSES, "Handing", Handing)
+    policy = Method(policy="Handing", settings={"max_open": 3}).build(FACTS)
+    assert (policy.dim, policy.seed, policy.max_open) == (6, 7, 3)

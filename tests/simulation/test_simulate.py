@@ -327,3 +327,11 @@ def test_a_world_of_arrays_is_played_but_not_stored(tmp_path):
     with pytest.raises(InvalidSettingError, match="save it first"):
         simulate(["zf-oful"], world, range(2), out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_table_is_found_wherever_the_workers_live(tmp_path, monkeypatch):
+    """Workers of an earlier run are used again; they stay in the folder they were born in."""
+    simulate(["uniform"], WORLD, range(2), jobs=2)
+    (tmp_path / "log.csv").write_text("round,mean,a\n0,0.5,1\n0,0.1,2\n")
+    monkeypatch.chdir(tmp_path)
+    assert not simulate(["uniform"], TableWorld(path="log.csv"), range(2), jobs=2).failures

@@ -326,6 +326,11 @@ def test_a_good_file_is_the_study_that_it_describes(here):
     assert study_from(json.loads(json.dumps(study.to_dict()))) == study
 
 
+def test_a_mark_at_the_beginning_of_a_file_does_no_harm(here):
+    (here / "study.toml").write_text(GOOD, encoding="utf-8-sig")
+    assert read_study(here / "study.toml").name == "mine"
+
+
 def test_the_same_study_as_json_is_equal(here):
     (here / "study.toml").write_text(GOOD)
     study = read_study(here / "study.toml")

@@ -54,9 +54,9 @@ def numbers(text: str | None) -> list[float] | None:
 
 @contextmanager
 def explained(console: Console) -> Iterator[None]:
-    """Turn an error of ours into one line on the terminal and exit code 2."""
+    """Turn an error of ours, or of a file, into one line on the terminal and exit code 2."""
     try:
         yield
-    except HalfseenError as error:
+    except (HalfseenError, OSError) as error:
         console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None

@@ -100,7 +100,7 @@ def report_on(study: "Study", folder: Path, tables: "Tables", console: Console) 
 
     with console.status("drawing figures"):
         page = write_report(study, folder)
-    for table in terminal_tables(tables.summary, study):
+    for table in terminal_tables(tables.summary, study, console.width):
         console.print(table)
     console.print(f"report: {page}", highlight=False, soft_wrap=True, markup=False)
     if tables.failures:

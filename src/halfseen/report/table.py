@@ -13,9 +13,11 @@ from halfseen.report.look import label_of
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
 
-WIDTH = 100
+WIDTH = 80
 """Columns of a terminal into which a table must fit."""
 
+_FRAME = 3  # characters that a column of a terminal's table takes beside its text
+_NARROWEST = 18  # into which labels are broken at words
 _MOST_METHODS = 7  # side by side on a page
 
 _LATEX = {
@@ -105,72 +107,72 @@ def final_table(study: Study, results: Results) -> FinalTable:
 def terminal_tables(
     summary: pd.DataFrame | Iterable[Mapping[str, Any]], study: Study, width: int = WIDTH
 ) -> list[Table]:
-    """Return tables for the terminal, several where the methods do not fit side by side."""
+    """Return tables for the terminal: methods below each other, points side by side.
+
+    There is one table per setting where settings have several points, else one for all; more where
+    the points do not fit into the width, and none where nothing was played.
+    """
     table = FinalTable.of(summary, study)
-    groups = _that_fit(table, width)
-    parts = [f" ({index + 1} of {len(groups)})" for index in range(len(groups))]
+    settings = list(dict.fromkeys(point.setting for point in table.points))
+    if len(table.points) == len(settings) > 1:
+        groups = _that_fit(table, table.points, width)
+        return [_terminal_table(table, group, None, width) for group in groups]
     return [
-        _terminal_table(table, group, part if len(groups) > 1 else "", width)
-        for group, part in zip(groups, parts, strict=True)
+        _terminal_table(table, group, setting if len(settings) > 1 else "", width)
+        for setting in settings
+        for group in _that_fit(table, [p for p in table.points if p.setting == setting], width)
     ]
 
 
-def _terminal_table(table: FinalTable, methods: Sequence[str], part: str, width: int) -> Table:
-    shown = Table(title=f"Final regret, mean ± standard error{part}", title_justify="left")
-    for name in table.heads():
-        shown.add_column(name, justify="right" if name == "p" else "left", no_wrap=True)
-    sizes = _column_widths(table, methods, width)
-    for method, size in zip(methods, sizes, strict=True):
-        shown.add_column(escape(label_of(method)), justify="right", width=size)
-    for point in table.points:
-        cells = []
-        for method in methods:
-            text = table.text(point, method)
-            cells.append(f"[bold]{text}[/]" if _is_best(table, point, method) else text)
-        shown.add_row(*[escape(name) for name in table.head(point)], *cells)
+def _terminal_table(
+    table: FinalTable, points: Sequence[Point], setting: str | None, width: int
+) -> Table:
+    """Return a table over points of one setting, or (None) over settings."""
+    title = "Final regret, mean ± standard error" + (f": {setting}" if setting else "")
+    shown = Table(title=escape(title), title_justify="left")
+    labels = [label_of(method) for method in table.methods]
+    room = width - 1 - _FRAME - sum(_column(table, point) for point in points)
+    names = min(max(len(label) for label in labels), max(room, _NARROWEST))
+    shown.add_column("setting" if setting is None else "share seen", width=names)
+    for point in points:
+        head = point.setting if setting is None or point.p is None else f"{point.p:g}"
+        shown.add_column(escape(head), justify="right", no_wrap=True)
+    for method, label in zip(table.methods, labels, strict=True):
+        cells = [_short(table, point, method) for point in points]
+        if any(cells):
+            told = [
+                f"[bold]{text}[/]" if _is_best(table, point, method) else text
+                for point, text in zip(points, cells, strict=True)
+            ]
+            shown.add_row(escape(label), *told)
     return shown
 
 
-def _that_fit(table: FinalTable, width: int) -> list[Sequence[str]]:
-    """Split methods into as few groups as fit, of about one size."""
-    methods = table.methods
-    for n_groups in range(1, len(methods)):
-        groups = _in_groups(methods, math.ceil(len(methods) / n_groups))
-        if all(_room(table, group, width) >= 0 for group in groups):
-            return groups
-    return [[method] for method in methods] or [[]]
+def _short(table: FinalTable, point: Point, method: str) -> str:
+    """Return a cell in few characters: three digits are enough in a terminal."""
+    cell = table.cells.get((point, method))
+    if cell is not None and cell.mean is not None and abs(cell.mean) >= 100:
+        error = "" if cell.standard_error is None else f"±{cell.standard_error:.0f}"
+        return f"{cell.mean:.0f}{error}"
+    return table.text(point, method).replace(" ", "")
 
 
-def _column_widths(table: FinalTable, methods: Sequence[str], width: int) -> list[int]:
-    """Return widths of columns: as little as words and numbers need, and of the rest a share."""
-    sizes = [_narrowest(table, method) for method in methods]
-    wanted = [len(label_of(method)) for method in methods]
-    room = _room(table, methods, width)
-    while room > 0 and any(size < want for size, want in zip(sizes, wanted, strict=True)):
-        index = max(range(len(sizes)), key=lambda index: wanted[index] / sizes[index])
-        sizes[index] += 1
-        room -= 1
-    return sizes
+def _column(table: FinalTable, point: Point) -> int:
+    """Return the width of a point's column with its frame."""
+    texts = [_short(table, point, method) for method in table.methods]
+    return _FRAME + max(len(point.setting), *(len(text) for text in texts))
 
 
-def _room(table: FinalTable, methods: Sequence[str], width: int) -> int:
-    """Return how many characters of the width are left over; a column has three for its frame."""
-    heads = [
-        max([len(name), *(len(table.head(point)[at]) for point in table.points)])
-        for at, name in enumerate(table.heads())
-    ]
-    sizes = heads + [_narrowest(table, method) for method in methods]
-    return width - 1 - sum(size + 3 for size in sizes)
-
-
-def _narrowest(table: FinalTable, method: str) -> int:
-    """Return the width that a column needs when its label is broken between words."""
-    word = max(len(word) for word in label_of(method).split())
-    return max(word, _cell(table, method))
-
-
-def _cell(table: FinalTable, method: str) -> int:
-    return max(len(table.text(point, method)) for point in table.points)
+def _that_fit(table: FinalTable, points: Sequence[Point], width: int) -> list[Sequence[Point]]:
+    """Split points into as few groups as fit side by side, of about one size."""
+    sizes = [_column(table, point) for point in points]
+    room = width - 1 - _FRAME - _NARROWEST
+    for n_groups in range(1, len(points)):
+        each = math.ceil(len(points) / n_groups)
+        starts = range(0, len(points), each)
+        if all(sum(sizes[at : at + each]) <= room for at in starts):
+            return [points[at : at + each] for at in starts]
+    return [[point] for point in points]
 
 
 def _is_best(table: FinalTable, point: Point, method: str) -> bool:

@@ -5,9 +5,11 @@ import json
 import math
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +26,17 @@ from halfseen.worlds.registry import world_from
 assert worlds.__all__  # importing the package registers every world
 
 _FORMAT = 1  # of stored results: raise it when the meaning of a stored field changes
+# The sources that have a say in what a cell gives.
+_DECIDING = (
+    "_kernels.py",
+    "core",
+    "policies",
+    "seeding.py",
+    "simulation/measures",
+    "simulation/runner.py",
+    "values.py",
+    "worlds",
+)
 
 
 class CellKey(NamedTuple):
@@ -69,12 +82,32 @@ class Cell:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all that decides the result: with another setting it is another cell."""
+        """Digest of all that decides the result: with another setting it is another cell.
+
+        The code that plays counts, too: results of an older version are not mixed with new ones.
+        """
         world = self.world
         if isinstance(world, Mapping) and (data := _data_digest(world)):
             world = {**world, "path": data}  # what a table holds counts, not where it lies
-        plain = [_FORMAT, self.key.seed, world, self.method.to_dict(), self.points]
+        plain = [_FORMAT, _code_digest(), self.key.seed, world, self.method.to_dict(), self.points]
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@cache
+def _code_digest() -> str:
+    digest = hashlib.sha256()
+    for part in _DECIDING:
+        for file in _sources(files("halfseen").joinpath(*part.split("/"))):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _sources(place: Traversable) -> Iterator[Traversable]:
+    if place.is_dir():
+        for inner in sorted(place.iterdir(), key=lambda inner: inner.name):
+            yield from _sources(inner)
+    elif place.name.endswith(".py"):
+        yield place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

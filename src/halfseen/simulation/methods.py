@@ -58,9 +58,11 @@ class Method:
         make = registered(self.policy)
         known = {name: getattr(facts, name) for name in make.told if name not in self.settings}
         known = {name: value for name, value in known.items() if value is not None}
-        arguments = inspect.signature(make).parameters
+        parameters = inspect.signature(make).parameters.values()
+        arguments = {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
+        takes_any = len(arguments) < len(parameters)
         for name in self.settings:
-            if name not in arguments:
+            if name not in arguments and not takes_any:
                 raise InvalidSettingError(
                     f"{name} is not a setting of {self.policy}, which has {sorted(arguments)}"
                 )

@@ -1,8 +1,9 @@
 """Policies in a world over many seeds, in parallel, with results that survive an interruption."""
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ def simulate(
     """
     methods, each = _methods(policies), _seeds(seeds)
     checks.integer("points", points, 2)
+    world = _rooted(world)
     plain: Any = world
     manifest: dict[str, Any] = {}
     if out is not None:
@@ -170,6 +172,14 @@ def run(
         }
         tables.write(store.folder, {**(manifest or {}), **facts})
     return tables
+
+
+def _rooted(world: World) -> World:
+    """Return a world whose path means the same in a worker, which may live in another folder."""
+    path = getattr(world, "path", None)
+    if not isinstance(path, str) or not is_dataclass(world):
+        return world
+    return replace(world, path=os.path.abspath(path))
 
 
 def _seeds(seeds: Iterable[int]) -> list[int]:

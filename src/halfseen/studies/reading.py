@@ -44,7 +44,7 @@ def read_study(path: Path, scale: str = "paper") -> Study:
         The message names the file and the key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except (OSError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} cannot be read: {error}") from None
     try:

@@ -92,7 +92,8 @@ def _numbers(frame: "DataFrame", name: str, source: str) -> FloatArray:
     import pandas as pd
 
     column = frame[name]
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    parsed = pd.to_numeric(column, errors="coerce")
+    numbers: FloatArray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
     texts = np.flatnonzero(column.notna().to_numpy() & np.isnan(numbers))
     if len(texts):
         row = int(texts[0])
