@@ -211,7 +211,7 @@ def test_demo_runs_the_main_study_and_prints_the_means(here, monkeypatch):
     assert len(summary) == 4
     for row in summary:
         mean, error = float(row["mean_regret"]), float(row["se_regret"])
-        assert f"{mean:.1f} ± {error:.1f}" in result.output
+        assert f"{mean:.1f}±{error:.1f}" in result.output.replace(" ", "")
     assert "Final regret, mean ± standard error; lower is better." in result.output
 
 
