@@ -281,3 +281,19 @@ def test_a_folder_that_cannot_be_made_is_told_in_one_line(here):
     assert result.exit_code == 2
     assert "error: [Errno 17] File exists: 'mine.toml'" in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [([], "the same command"), (["--again"], "the same command without --again")],
+)
+def test_ctrl_c_tells_how_to_go_on(here, monkeypatch, options, how):
+    def interrupted(*arguments, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("halfseen.simulation.simulate.run", interrupted)
+    result = call("run", "mine.toml", "--out", "[new]", *options)
+    assert result.exit_code == 130
+    assert (
+        f"0 of 12 cells are finished and kept in [new]; {how} goes on from there" in result.output
+    )

@@ -39,6 +39,7 @@ _HOME = {
     "LowRankWorld": "worlds.lowrank",
     "TableWorld": "worlds.table",
     "play": "simulation.runner",
+    "simulate": "simulation.simulate",
 }
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "UnknownDecisionError",
     "load",
     "play",
+    "simulate",
 ]
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
     from halfseen.policies.two_phase import TwoPhase
     from halfseen.policies.uniform import Uniform
     from halfseen.simulation.runner import play
+    from halfseen.simulation.simulate import simulate
     from halfseen.values import Decision, Slate
     from halfseen.worlds.hard_instance import HardInstanceWorld
     from halfseen.worlds.lowrank import LowRankWorld

@@ -117,6 +117,12 @@ def test_with_another_setting_it_is_another_cell(tmp_path, results, other):
     assert filled(tmp_path, results).missing([cell(0), other]) == [other]
 
 
+def test_results_of_other_code_are_not_taken_for_ours(tmp_path, results, monkeypatch):
+    store = filled(tmp_path, results)
+    monkeypatch.setattr("halfseen.simulation.cells._code_digest", lambda: "other")
+    assert store.missing([cell(0)]) == [cell(0)]
+
+
 def table_cell(path, seed=0):
     world = {"kind": "table", "path": str(path), "noise_scale": 0.1}
     return replace(cell(seed, p=1.0), world=world)

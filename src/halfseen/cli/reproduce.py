@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from halfseen.cli import options
 from halfseen.cli.work import folder_for, part_of, report_on, run_study
+from halfseen.errors import StudyError
 
 
 def reproduce(
@@ -27,7 +29,13 @@ def reproduce(
     with options.explained(console):
         failed = False
         for each in ORDER if name == "all" else (name,):
-            study = part_of(builtin_study(each, scale), seeds, p, methods)
+            try:
+                study = part_of(builtin_study(each, scale), seeds, p, methods)
+            except StudyError as error:
+                if name != "all":
+                    raise
+                console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
+                continue
             base = out / each if name == "all" and out is not None else out
             folder = folder_for(each, scale, base)
             tables = run_study(
