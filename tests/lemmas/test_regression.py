@@ -271,6 +271,8 @@ def test_the_ellipsoid_covers_the_surrogate_parameter_of_a_real_tilted_basis():
 class Recorder:
     """A policy that remembers what it was shown, what it decided and what it was paid."""
 
+    current_rank = None
+
     def __init__(self, policy):
         self.policy, self.slates, self.decisions, self.rewards = policy, [], [], []
 

@@ -3,6 +3,7 @@
 import typer
 
 import halfseen
+from halfseen.cli.build_data import build_data
 from halfseen.cli.demo import demo
 from halfseen.cli.reproduce import reproduce
 from halfseen.cli.run import run
@@ -14,7 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (demo, studies, reproduce, run, verify):
+for command in (demo, studies, reproduce, run, verify, build_data):
     app.command()(command)
 
 

@@ -1,6 +1,7 @@
 """What the commands that run studies have in common."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from rich.markup import escape
 from halfseen.cli.options import RESULTS, numbers, words
 
 if TYPE_CHECKING:
+    from halfseen.simulation.cells import Cell
     from halfseen.simulation.tables import Tables
     from halfseen.studies.spec import Study
 
@@ -53,8 +55,8 @@ def run_study(
     from halfseen.errors import StudyError
     from halfseen.report.claims import read_claims
     from halfseen.report.specs import figure_specs
-    from halfseen.simulation.simulate import run
     from halfseen.simulation.store import Store
+    from halfseen.studies.running import run_study as run_all
 
     try:
         study.check()
@@ -63,16 +65,21 @@ def run_study(
         read_claims(study)
     except StudyError as error:
         raise StudyError(f"{source}{error}") from None
-    cells, store = study.cells(), Store(folder)
-    finished = 0 if again else len(cells) - len(store.missing(cells))
-    told = f"{len(cells)} cells" + (f", {finished} of them finished before" if finished else "")
-    title = escape(f"{study.title} ({told})")
-    console.print(f"[bold]{study.name}[/]: {title}", highlight=False)
+    store = Store(folder)
+    running: list[Cell] = []
+
+    def tell(stage: str, cells: "Sequence[Cell]") -> None:
+        running[:] = cells
+        finished = 0 if again else len(cells) - len(store.missing(cells))
+        told = f"{len(cells)} cells" + (f", {finished} of them finished before" if finished else "")
+        what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
+        console.print(f"[bold]{study.name}[/]: {escape(f'{what} ({told})')}", highlight=False)
+
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        return run(
-            cells,
+        return run_all(
+            study,
             store,
             jobs=jobs,
             again=again,
@@ -80,12 +87,13 @@ def run_study(
             progress=True,
             write=write,
             manifest={"study": study.to_dict(), "scale": scale},
+            tell=tell,
         )
     except KeyboardInterrupt:
-        left = len(Store(folder).missing(cells))
+        left = len(Store(folder).missing(running))
         same = "the same command without --again" if again else "the same command"
         console.print(
-            f"interrupted: {len(cells) - left} of {len(cells)} cells are finished and kept in "
+            f"interrupted: {len(running) - left} of {len(running)} cells are finished and kept in "
             f"{escape(str(folder))}; {same} goes on from there",
             highlight=False,
             soft_wrap=True,

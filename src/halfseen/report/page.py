@@ -138,7 +138,7 @@ def _claims(verdicts: list[Verdict]) -> str:
     if not verdicts:
         return ""
     counts = {outcome: sum(v.outcome == outcome for v in verdicts) for outcome in OUTCOMES}
-    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    told = ", ".join(f"{outcome} {count}" for outcome, count in counts.items() if count)
     lines = ["| claim | verdict | numbers |", "| --- | --- | --- |"]
     for verdict in verdicts:
         text, numbers = markdown_cell(verdict.text), markdown_cell(verdict.numbers)
@@ -147,7 +147,7 @@ def _claims(verdicts: list[Verdict]) -> str:
         "A difference counts when it is larger than two standard errors of the difference, "
         "seed by seed; anything smaller is undecided."
     )
-    return _section(f"Claims: {told}", "\n".join([*lines, "", rule]))
+    return _section(f"Claims ({told})", "\n".join([*lines, "", rule]))
 
 
 def _figures(drawn: list[Drawn]) -> str:

@@ -79,9 +79,9 @@ def simulate(
     >>> [(row["method"], row["n"]) for row in tables.summary]
     [('zf-oful', 2), ('uniform', 2)]
     """
-    methods, each = _methods(policies), _seeds(seeds)
+    methods, each = _methods(policies), seeds_from(seeds)
     checks.integer("points", points, 2)
-    world = _rooted(world)
+    world = rooted(world)
     plain: Any = world
     manifest: dict[str, Any] = {}
     if out is not None:
@@ -102,12 +102,9 @@ def simulate(
             "points": points,
             "settings": {"default": setting},
         }
-    prob = getattr(world, "observe_prob", None)
     cells = [
         Cell(
-            key=CellKey(
-                name, "default", float(prob) if isinstance(prob, float | int) else None, key, seed
-            ),
+            key=CellKey(name, "default", prob_of(world), key, seed),
             world=plain,
             method=method,
             horizon=getattr(world, "horizon", None) or 1,
@@ -174,7 +171,13 @@ def run(
     return tables
 
 
-def _rooted(world: World) -> World:
+def prob_of(world: World) -> float | None:
+    """Return the observation probability under which a world stands in tables."""
+    prob = getattr(world, "observe_prob", None)
+    return float(prob) if isinstance(prob, float | int) else None
+
+
+def rooted(world: World) -> World:
     """Return a world whose path means the same in a worker, which may live in another folder."""
     path = getattr(world, "path", None)
     if not isinstance(path, str) or not is_dataclass(world):
@@ -182,7 +185,8 @@ def _rooted(world: World) -> World:
     return replace(world, path=os.path.abspath(path))
 
 
-def _seeds(seeds: Iterable[int]) -> list[int]:
+def seeds_from(seeds: Iterable[int]) -> list[int]:
+    """Return seeds as a list, at least one and none twice."""
     each = [checks.integer("seed", seed, 0) for seed in seeds]
     if not each or len(set(each)) < len(each):
         raise InvalidSettingError(f"seeds must be different integers, at least one, got {each}")

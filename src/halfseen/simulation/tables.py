@@ -116,11 +116,11 @@ class Tables(NamedTuple):
     def write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         """Write all tables and the manifest into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "per_seed.csv").write_bytes(_csv(PER_SEED, self.per_seed))
-        (folder / "summary.csv").write_bytes(_csv(SUMMARY, self.summary))
-        (folder / "diagnostics.csv").write_bytes(_csv(DIAGNOSTICS, self.diagnostics))
+        (folder / "per_seed.csv").write_bytes(csv_bytes(PER_SEED, self.per_seed))
+        (folder / "summary.csv").write_bytes(csv_bytes(SUMMARY, self.summary))
+        (folder / "diagnostics.csv").write_bytes(csv_bytes(DIAGNOSTICS, self.diagnostics))
         # No clock and no name in the bytes.
-        packed = gzip.compress(_csv(TRAJECTORIES, self.trajectories), mtime=0)
+        packed = gzip.compress(csv_bytes(TRAJECTORIES, self.trajectories), mtime=0)
         (folder / "trajectories.csv.gz").write_bytes(packed)
         failures = folder / "failures.txt"
         if self.failures:
@@ -178,7 +178,8 @@ def _named(key: tuple[Any, ...]) -> Row:
     return dict(zip(("study", "setting", "p", "method"), key, strict=True))
 
 
-def _csv(columns: tuple[str, ...], rows: Iterable[Row]) -> bytes:
+def csv_bytes(columns: tuple[str, ...], rows: Iterable[Row]) -> bytes:
+    """Return a table as the bytes of a file, the same for the same rows."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()

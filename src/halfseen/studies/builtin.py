@@ -17,6 +17,7 @@ ORDER = (
     "theory",
     "hard-instance",
     "masks",
+    "digits",
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 

@@ -1,17 +1,26 @@
 """From a data file to a study; every mistake is told with its key."""
 
 import json
-import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError, StudyError
 from halfseen.simulation.methods import Method, method_from
+from halfseen.studies.plain import (
+    read_integer,
+    read_probs,
+    read_table,
+    read_tables,
+    read_text,
+    read_texts,
+    refuse_other_types,
+)
 from halfseen.studies.spec import Setting, Study
+from halfseen.studies.tuning import Tuning, tuning_from
 from halfseen.worlds.registry import world_from
 
 SCALES = ("paper", "smoke")
@@ -27,11 +36,12 @@ _STUDY_KEYS = (
     "observe_prob",
     "methods",
     "settings",
+    "tuning",
     "figures",
     "claims",
     "smoke",
 )
-_SMOKE_KEYS = ("seeds", "points", "world", "observe_prob", "methods", "settings")
+_SMOKE_KEYS = ("seeds", "points", "world", "observe_prob", "methods", "settings", "tuning")
 _SETTING_KEYS = ("world", "observe_prob", "methods")
 
 
@@ -70,22 +80,29 @@ def study_from(data: Mapping[str, Any], scale: str = "paper", home: Path | None 
         Folder to which paths of data in the file are relative.
     """
     checks.one_of("scale", scale, SCALES)
-    data = _table(data, "", _STUDY_KEYS)
-    _refuse_other_types(data, "")
-    smoke = _table(data.get("smoke", {}), "smoke", _SMOKE_KEYS)
+    data = read_table(data, "", _STUDY_KEYS)
+    refuse_other_types(data, "")
+    smoke = read_table(data.get("smoke", {}), "smoke", _SMOKE_KEYS)
     if scale == "paper":
         smoke = {}
-    name = _text(data, "name")
-    settings = _settings(data, smoke, home)
+    name = read_text(data, "name")
+    tuning = _tuning(data, smoke)
+    settings = _settings(data, smoke, home, tuning)
+    if tuning is not None:
+        if scale == "paper":  # the small form may leave out what is tuned
+            tuning.check({name: [*s.methods, *s.unreported] for name, s in settings.items()})
+        tuning = tuning.part({key for setting in settings.values() for key in setting.methods})
+        settings = {name: s.part(s.methods, tuning) for name, s in settings.items()}
     return Study(
         name=name,
-        title=_text(data, "title", name),
+        title=read_text(data, "title", name),
         seeds=parse_seeds(*_first("seeds", data, smoke, "0:10")),
         settings=settings,
-        points=_integer(*_first("points", data, smoke, 100), 2),
-        notes=tuple(_texts(data.get("notes", []), "notes")),
-        figures=tuple(_tables(data.get("figures", []), "figures")),
-        claims=tuple(_tables(data.get("claims", []), "claims")),
+        points=read_integer(*_first("points", data, smoke, 100), 2),
+        notes=tuple(read_texts(data.get("notes", []), "notes")),
+        figures=tuple(read_tables(data.get("figures", []), "figures")),
+        claims=tuple(read_tables(data.get("claims", []), "claims")),
+        tuning=tuning,
     )
 
 
@@ -114,8 +131,17 @@ def parse_seeds(value: Any, where: str = "seeds") -> tuple[int, ...]:
     return seeds
 
 
+def _tuning(data: Mapping[str, Any], smoke: Mapping[str, Any]) -> Tuning | None:
+    if "tuning" not in data:
+        return None
+    given = read_table(data["tuning"], "tuning", ("seeds", "methods"))
+    small = read_table(smoke.get("tuning", {}), "smoke.tuning", ("seeds",))
+    where = "smoke.tuning.seeds" if "seeds" in small else "tuning.seeds"
+    return tuning_from(given, parse_seeds({**given, **small}.get("seeds"), where))
+
+
 def _settings(
-    data: Mapping[str, Any], smoke: Mapping[str, Any], home: Path | None
+    data: Mapping[str, Any], smoke: Mapping[str, Any], home: Path | None, tuning: Tuning | None
 ) -> dict[str, Setting]:
     given = data.get("settings", {"default": {}})
     if not isinstance(given, Mapping) or not given:
@@ -124,7 +150,7 @@ def _settings(
     known = isinstance(wanted, list) and all(name in list(given) for name in wanted)
     if not known or not wanted:
         raise StudyError(f"smoke.settings must be names of settings {list(given)}, got {wanted!r}")
-    return {name: _setting(name, given[name], data, smoke, home) for name in wanted}
+    return {name: _setting(name, given[name], data, smoke, home, tuning) for name in wanted}
 
 
 def _setting(
@@ -133,9 +159,10 @@ def _setting(
     data: Mapping[str, Any],
     smoke: Mapping[str, Any],
     home: Path | None,
+    tuning: Tuning | None,
 ) -> Setting:
     where = f"settings.{name}"
-    own = _table(given, where, _SETTING_KEYS)
+    own = read_table(given, where, _SETTING_KEYS)
     layers = {"world": data, f"{where}.world": own, "smoke.world": smoke}
     layers = {place: owner.get("world", {}) for place, owner in layers.items()}
     world = _world(layers)
@@ -144,15 +171,24 @@ def _setting(
     probs, place = _first("observe_prob", data, smoke, [])
     if "observe_prob" in own and "observe_prob" not in smoke:
         probs, place = own["observe_prob"], f"{where}.observe_prob"
-    observe_probs = _probs(probs, place)
+    observe_probs = read_probs(probs, place)
     try:
         world_from(world)
         for p in observe_probs:
             world_from({**world, "observe_prob": p})
     except InvalidSettingError as error:
         raise StudyError(f"{_place(layers, error)}.{error}") from None
+    methods = _methods(where, data, own, smoke, () if tuning is None else tuning.searches)
+    reported = {key: method for key, (method, skip) in methods.items() if not skip}
+    if not reported:
+        raise StudyError(
+            f"methods must name at least one for {where}, such as [methods.tofu], got none"
+        )
     return Setting(
-        world=world, observe_probs=observe_probs, methods=_methods(where, data, own, smoke)
+        world=world,
+        observe_probs=observe_probs,
+        methods=reported,
+        unreported={key: method for key, (method, skip) in methods.items() if skip},
     )
 
 
@@ -185,8 +221,13 @@ def _world(layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _methods(
-    where: str, data: Mapping[str, Any], own: Mapping[str, Any], smoke: Mapping[str, Any]
-) -> dict[str, Method]:
+    where: str,
+    data: Mapping[str, Any],
+    own: Mapping[str, Any],
+    smoke: Mapping[str, Any],
+    tuned: Collection[str],
+) -> dict[str, tuple[Method, bool]]:
+    """Return methods, and whether each is skipped; of the skipped ones only those to be tuned."""
     shared = _method_tables(data.get("methods", {}), "methods")
     special = _method_tables(own.get("methods", {}), f"{where}.methods")
     small = _method_tables(smoke.get("methods", {}), "smoke.methods")
@@ -197,16 +238,12 @@ def _methods(
         skip = plain.pop("skip", False)
         if not isinstance(skip, bool):
             raise StudyError(f"{owner}.skip must be true or false, got {skip!r}")
-        if skip:
+        if skip and key not in tuned:
             continue
         try:
-            methods[key] = method_from(key, plain)
+            methods[key] = method_from(key, plain), skip
         except InvalidSettingError as error:
             raise StudyError(f"{owner}: {error}") from None
-    if not methods:
-        raise StudyError(
-            f"methods must name at least one for {where}, such as [methods.tofu], got none"
-        )
     return methods
 
 
@@ -219,70 +256,3 @@ def _method_tables(value: Any, where: str) -> dict[str, dict[str, Any]]:
         if not isinstance(plain, Mapping):
             raise StudyError(f"{where}.{key} must be a table of settings, got {plain!r}")
     return {key: dict(plain) for key, plain in value.items()}
-
-
-def _table(value: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
-    name = where or "a study"
-    if not isinstance(value, Mapping):
-        raise StudyError(f"{name} must be a table, got {value!r}")
-    for key in value:
-        if key not in keys:
-            path = f"{where}.{key}" if where else key
-            raise StudyError(f"{path} is not a key of {name}, which has {list(keys)}")
-    return value
-
-
-def _refuse_other_types(value: Any, where: str) -> None:
-    """Refuse what JSON does not have, which would fail only when results are written."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            _refuse_other_types(item, f"{where}.{key}" if where else str(key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _refuse_other_types(item, f"{where}[{index}]")
-    elif not isinstance(value, str | int | float | None) or (
-        isinstance(value, float) and not math.isfinite(value)
-    ):
-        raise StudyError(f"{where} must be a text, a finite number, true or false, got {value!r}")
-
-
-def _tables(value: Any, where: str) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise StudyError(f"{where} must be a list of tables, got {value!r}")
-    return [dict(item) for item in value]
-
-
-def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
-    value = data.get(key, default)
-    if not isinstance(value, str) or not value:
-        raise StudyError(f"{key} must be a text, got {value!r}")
-    if key == "name" and not re.fullmatch(r"\w[\w.-]*", value):
-        raise StudyError(
-            "name must consist of letters, digits, '-', '_' and '.', and not begin with '-' or "
-            f"'.', got {value!r}: it names a folder"
-        )
-    return value
-
-
-def _texts(value: Any, where: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise StudyError(f"{where} must be a list of texts, got {value!r}")
-    return value
-
-
-def _integer(value: Any, where: str, low: int) -> int:
-    try:
-        return checks.integer(where, value, low)
-    except InvalidSettingError as error:
-        raise StudyError(str(error)) from None
-
-
-def _probs(value: Any, where: str) -> tuple[float, ...]:
-    listed = value if isinstance(value, list | tuple) else [value]
-    try:
-        probs = tuple(checks.probability(where, p) for p in listed)
-    except InvalidSettingError as error:
-        raise StudyError(str(error)) from None
-    if len(set(probs)) < len(probs):
-        raise StudyError(f"{where} must not repeat a value, got {list(probs)}")
-    return probs

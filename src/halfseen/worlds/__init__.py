@@ -3,6 +3,6 @@
 Importing this package registers every world and every mask law that ships with it.
 """
 
-from halfseen.worlds import hard_instance, lowrank, mask_laws, table
+from halfseen.worlds import digits, hard_instance, lowrank, mask_laws, product_context, table
 
-__all__ = ["hard_instance", "lowrank", "mask_laws", "table"]
+__all__ = ["digits", "hard_instance", "lowrank", "mask_laws", "product_context", "table"]

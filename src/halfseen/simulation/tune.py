@@ -1,0 +1,298 @@
+"""Settings chosen on validation seeds: every candidate of a grid plays, the lowest mean wins."""
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from halfseen import checks
+from halfseen.errors import HalfseenError, InvalidSettingError
+from halfseen.simulation.cells import Cell, CellKey
+from halfseen.simulation.methods import Method, method_from
+from halfseen.simulation.simulate import prob_of, rooted, run, seeds_from
+from halfseen.simulation.store import Store
+from halfseen.simulation.tables import Row, csv_bytes
+from halfseen.worlds.base import World
+from halfseen.worlds.registry import world_to_dict
+
+TIES = ("first", "nearest-one")
+"""Which of equally good candidates wins: the earliest in the grid; the one whose numbers are
+nearest to 1 on a logarithmic scale, all together, and then the earliest."""
+
+CALIBRATION = (*CellKey._fields[:4], "candidate", "seed", "final_regret", "selected")
+
+Candidate = dict[str, Any]
+"""Settings by name; a name with dots reaches into a table, such as "rank.multiplier"."""
+
+# Means that differ by less are equal: candidates that make the same choices on every machine.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Which settings are tried, and which of equally good ones wins.
+
+    Attributes
+    ----------
+    grid : mapping
+        Values to try by setting; candidates are all combinations, the last setting changing
+        fastest.
+    ties : "first" or "nearest-one"
+
+    Examples
+    --------
+    >>> Search(grid={"ridge": [0.1, 1.0], "radius_scale": [0.5]}).candidates()
+    [{'ridge': 0.1, 'radius_scale': 0.5}, {'ridge': 1.0, 'radius_scale': 0.5}]
+    """
+
+    grid: Mapping[str, Sequence[Any]]
+    ties: str = "first"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.grid, Mapping) or not self.grid:
+            raise InvalidSettingError(
+                f"grid must have at least one setting with values to try, got {self.grid!r}"
+            )
+        checks.one_of("ties", self.ties, TIES)
+        for name, values in self.grid.items():
+            listed = isinstance(values, list | tuple) and len(values) > 0
+            if not listed or any(value in values[:at] for at, value in enumerate(values)):
+                raise InvalidSettingError(
+                    f"{name} must be a list of different values to try, got {values!r}"
+                )
+            if self.ties == "nearest-one":
+                for value in values:
+                    checks.real(name, value, 0.0, low_open=True)
+        object.__setattr__(self, "grid", {name: tuple(each) for name, each in self.grid.items()})
+
+    def candidates(self) -> list[Candidate]:
+        """Return all combinations, in the order of the grid."""
+        combined = itertools.product(*self.grid.values())
+        return [dict(zip(self.grid, values, strict=True)) for values in combined]
+
+    def best(self, means: Sequence[float]) -> int:
+        """Return which candidate wins with these mean regrets.
+
+        >>> Search(grid={"ridge": [0.1, 2.0, 8.0]}, ties="nearest-one").best([3.0, 3.0, 5.0])
+        1
+        """
+        lowest = min(means)
+        good = [at for at, mean in enumerate(means) if math.isclose(mean, lowest, rel_tol=_SAME)]
+        if self.ties == "first":
+            return good[0]
+        candidates = self.candidates()
+        # Rounded: a half and 2 are equally near.
+        return min(good, key=lambda at: (round(_from_one(candidates[at]), 9), at))
+
+
+class Tuned(NamedTuple):
+    """The outcome of a search.
+
+    Attributes
+    ----------
+    method : Method
+        With the chosen settings.
+    chosen : dict
+        These alone.
+    rows : list of dict
+        Every candidate on every seed: the rows of `calibration.csv`.
+    """
+
+    method: Method
+    chosen: Candidate
+    rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A method to be tuned in a world.
+
+    Attributes
+    ----------
+    place : CellKey
+        Of the method; its seed does not count.
+    method : Method
+    search : Search
+    world : mapping or World
+    horizon : int
+    seeds : tuple of int
+        Validation seeds.
+    """
+
+    place: CellKey
+    method: Method
+    search: Search
+    world: Mapping[str, Any] | World
+    horizon: int
+    seeds: tuple[int, ...]
+
+    def cells(self) -> list[Cell]:
+        """Return the cells of all candidates, under names such as `zf-oful?ridge=0.1`."""
+        return [
+            Cell(
+                key=self.place._replace(method=self._name(candidate), seed=seed),
+                world=self.world,
+                method=applied(self.method, candidate),
+                horizon=self.horizon,
+                points=2,
+            )
+            for candidate in self.search.candidates()
+            for seed in self.seeds
+        ]
+
+    def outcome(self, regrets: Mapping[CellKey, float]) -> Tuned:
+        """Return the candidate with the lowest mean regret."""
+        candidates = self.search.candidates()
+        found = [
+            [regrets[self.place._replace(method=self._name(each), seed=s)] for s in self.seeds]
+            for each in candidates
+        ]
+        best = self.search.best([math.fsum(each) / len(each) for each in found])
+        rows = [
+            self.place._asdict()
+            | {"candidate": json.dumps(candidate), "seed": seed}
+            | {"final_regret": regret, "selected": int(at == best)}
+            for at, candidate in enumerate(candidates)
+            for seed, regret in zip(self.seeds, found[at], strict=True)
+        ]
+        return Tuned(applied(self.method, candidates[best]), candidates[best], rows)
+
+    def _name(self, candidate: Candidate) -> str:
+        told = "&".join(f"{name}={json.dumps(value)}" for name, value in candidate.items())
+        return f"{self.place.method}?{told}"
+
+
+def tune(
+    method: str | Method,
+    grid: Mapping[str, Sequence[Any]],
+    world: World,
+    seeds: Iterable[int],
+    *,
+    reporting: Iterable[int],
+    ties: str = "first",
+    name: str = "tuning",
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    again: bool = False,
+    progress: bool = False,
+) -> Tuned:
+    """Choose the settings of a method that have the lowest mean regret on validation seeds.
+
+    Parameters
+    ----------
+    method : str or Method
+        A standard method by key, or one of one's own.
+    grid : mapping
+        Values to try by setting, such as {"ridge": [0.1, 1.0], "rank.multiplier": [0.5, 1.0]}.
+    world : World
+    seeds : iterable of int
+        Validation seeds.
+    reporting : iterable of int
+        The seeds on which the method will be judged, none of which may be a validation seed.
+    ties : "first" or "nearest-one"
+        Which of equally good candidates wins: see `TIES`.
+    name, jobs, out, again, progress
+        As in `simulate`; `calibration.csv` with all candidates is written into the folder.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld
+    >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+    >>> tuned = tune("zf-oful", {"ridge": [0.1, 1.0]}, world, range(100, 102),
+    ...              reporting=range(2), jobs=1)
+    >>> sorted(tuned.chosen), len(tuned.rows)
+    (['ridge'], 4)
+    """
+    validation = tuple(seeds_from(seeds))
+    check_apart(validation, seeds_from(reporting), "seeds")
+    key = method if isinstance(method, str) else method.policy
+    world = rooted(world)
+    task = Task(
+        place=CellKey(name, "default", prob_of(world), key, 0),
+        method=method_from(method, {}) if isinstance(method, str) else method,
+        search=Search(grid=grid, ties=ties),
+        world=world if out is None else world_to_dict(world),
+        horizon=getattr(world, "horizon", None) or 1,
+        seeds=validation,
+    )
+    store = None if out is None else Store(out)
+    (tuned,) = run_tasks([task], store, jobs=jobs, again=again, progress=progress)
+    if out is not None:
+        write_calibration(Path(out), [tuned])
+    return tuned
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    store: Store | None = None,
+    *,
+    jobs: int | None = None,
+    again: bool = False,
+    progress: bool = False,
+) -> list[Tuned]:
+    """Run the candidates of all tasks that a store does not have, and choose.
+
+    Raises
+    ------
+    HalfseenError
+        A candidate failed: a choice among the others would not be the one that was asked for.
+    """
+    cells = [cell for task in tasks for cell in task.cells()]
+    tables = run(cells, store, jobs=jobs, again=again, progress=progress, write=False)
+    for cell, error in tables.failures:
+        raise HalfseenError(
+            f"tuning stopped, because {cell.key.method} failed on seed {cell.key.seed} "
+            f"(p = {cell.key.p}): {error.strip().splitlines()[-1]}"
+        )
+    regrets = {}
+    for row in tables.per_seed:
+        if row["final_regret"] is None:
+            raise HalfseenError(f"{row['method']} cannot be tuned: it has no regret")
+        regrets[CellKey(*(row[name] for name in CellKey._fields))] = row["final_regret"]
+    return [task.outcome(regrets) for task in tasks]
+
+
+def applied(method: Method, candidate: Mapping[str, Any]) -> Method:
+    """Return a method with the settings of a candidate.
+
+    >>> applied(method_from("ra-tofu", {}), {"rank.cap": 5}).settings["rank"]["cap"]
+    5
+    """
+    if not candidate:
+        return method
+    changed = deepcopy(method.to_dict())
+    for name, value in candidate.items():
+        *path, last = name.split(".")
+        table = changed
+        for step in path:
+            inner = table.setdefault(step, {})
+            if not isinstance(inner, dict):
+                raise InvalidSettingError(f"{name} cannot be set: {step} is {inner!r}, not a table")
+            table = inner
+        table[last] = value
+    return method.changed(changed)
+
+
+def check_apart(validation: Iterable[int], reporting: Iterable[int], where: str) -> None:
+    """Raise InvalidSettingError if a validation seed is also reported on."""
+    both = sorted(set(validation) & set(reporting))
+    if both:
+        raise InvalidSettingError(
+            f"{where} must have none of the seeds that are reported on, got {both} in both: what "
+            "was tuned on a seed looks better there than it is"
+        )
+
+
+def write_calibration(folder: Path, tuned: Iterable[Tuned]) -> None:
+    """Write `calibration.csv`: every candidate on every validation seed."""
+    rows = (row for each in tuned for row in each.rows)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "calibration.csv").write_bytes(csv_bytes(CALIBRATION, rows))
+
+
+def _from_one(candidate: Candidate) -> float:
+    return math.fsum(abs(math.log(value)) for value in candidate.values())

@@ -1,0 +1,164 @@
+"""Classification as a bandit: a real item comes, every class is an arm, the true one pays."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen import checks, seeding
+from halfseen.errors import InvalidSettingError
+from halfseen.values import Slate
+from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.frozen import SOURCES, load_frozen
+from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
+from halfseen.worlds.product_scene import draw_scene
+from halfseen.worlds.registry import register_world
+
+
+class _Usual(NamedTuple):
+    """What the paper's study of a source sets."""
+
+    dim: int
+    horizon: int
+    tail: float
+    repeats: bool  # whether an item may come more than once
+
+
+_USUAL = {
+    "mnist": _Usual(dim=100, horizon=5000, tail=0.0, repeats=False),
+    "newsgroups": _Usual(dim=1000, horizon=8000, tail=0.25, repeats=True),
+}
+
+
+@register_world("product-context")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductContextWorld:
+    """Arms h(x) ⊙ w_k of an item x and all classes k, lifted to many dimensions and masked.
+
+    A classifier that was trained per seed and then frozen gives features h(x) and class weights
+    w_k, so that the sum of the entries of h(x) ⊙ w_k is its score of class k. The lift is a random
+    orthonormal basis; all arms are divided by the largest norm of one. The arm of the true class
+    pays 1, the others 0, without noise: regret is the number of wrong labels, and what the
+    classifier itself gets wrong is out of reach of any linear policy (`irreducible_regret`).
+
+    Parameters
+    ----------
+    source : "mnist" or "newsgroups"
+        Images, 10 classes, rank 4, every image at most once; or documents, 4 classes, rank 20,
+        drawn with replacement.
+    path : str, optional
+        An archive that `halfseen build-data` made, for other seeds than those that ship.
+    dim, horizon : int, optional
+        By default the paper's: 100 and 5000 for images, 1000 and 8000 for documents.
+    observe_prob : float
+    noise_scale : float
+        Told to policies: a reward in [0, 1] has R = 0.5. Nothing is added to rewards.
+    tail : float, optional
+        Strength of a nuisance outside of the lift's span, Gaussian and fresh for every round and
+        arm: its largest variance in any direction as a share of the signal's smallest (both
+        centred and as they turned out). By default the paper's: 0 for images, 0.25 for documents.
+    masks : MaskLaw, str or mapping
+        Which entries are seen.
+
+    Examples
+    --------
+    >>> world = ProductContextWorld(source="newsgroups", dim=50, horizon=3)
+    >>> [round.means.sum() for round in world.realize(seed=0).rounds()]
+    [np.float64(1.0), np.float64(1.0), np.float64(1.0)]
+    """
+
+    source: str
+    path: str | None = None
+    dim: int | None = None
+    horizon: int | None = None
+    observe_prob: float = 0.3
+    noise_scale: float = 0.5
+    tail: float | None = None
+    masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
+
+    def __post_init__(self) -> None:
+        usual = _USUAL[checks.one_of("source", self.source, SOURCES)]
+        for name in ("dim", "horizon", "tail"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(usual, name))
+        if self.path is not None and not isinstance(self.path, str):
+            raise InvalidSettingError(f"path must be a text, got {self.path!r}")
+        dim = checks.integer("dim", self.dim, 1)
+        checks.integer("horizon", self.horizon, 1)
+        checks.probability("observe_prob", self.observe_prob)
+        checks.real("noise_scale", self.noise_scale, 0.0)
+        checks.real("tail", self.tail, 0.0)
+        object.__setattr__(self, "masks", mask_law_from(self.masks))
+        self.masks.told(self.observe_prob, dim)  # refuses what does not fit together
+
+    def realize(self, seed: int) -> "ProductContextRealization":
+        """Return the realization of a seed, which must be one with frozen features."""
+        return ProductContextRealization(self, checks.integer("seed", seed, 0))
+
+
+class ProductContextRealization:
+    """One classifier, one lift, and all rounds of a `ProductContextWorld`.
+
+    Attributes
+    ----------
+    frozen : Frozen
+        Features of the items, class weights, labels.
+    items : ndarray of int, shape (horizon,)
+        Which item comes in each round.
+    basis : ndarray, shape (dim, rank)
+        The principal axes of the signal, which no policy sees; largest first.
+    latent_variances : ndarray, shape (rank,)
+        The signal's second moment along each of them.
+    """
+
+    def __init__(self, world: ProductContextWorld, seed: int) -> None:
+        self.world, self.seed = world, seed
+        self.frozen = load_frozen(world.source, seed, world.path)
+        self._dim, self._horizon, tail = _settled(world)
+        rank = self.frozen.features.shape[1]
+        checks.integer("dim", self._dim, rank + 1 if tail else rank)
+        usual, n_items = _USUAL[world.source], len(self.frozen.labels)
+        if not usual.repeats:
+            checks.integer("horizon", self._horizon, 1, n_items)
+        self._scene = draw_scene(self.frozen, seed, self._dim, self._horizon, tail, usual.repeats)
+        self.items = self._scene.items
+        self.basis, self.latent_variances = self._scene.basis, self._scene.variances
+
+    @property
+    def facts(self) -> Facts:
+        """What may be told about this realization."""
+        world = self.world
+        return Facts(
+            seed=self.seed,
+            dim=self._dim,
+            n_arms=len(self.frozen.weights),
+            horizon=self._horizon,
+            observe_prob=world.masks.told(world.observe_prob, self._dim),
+            noise_scale=world.noise_scale,
+            rank=self.basis.shape[1],
+            basis=self.basis,
+            latent_variances=self.latent_variances,
+        )
+
+    def irreducible_regret(self) -> float:
+        """Return the regret of the classifier itself with nothing hidden, on these very rounds."""
+        return float(self.frozen.wrong()[self.items].sum())
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds; arms are made in chunks of about 2 MB."""
+        world, labels = self.world, self.frozen.labels
+        masks = seeding.stream(self.seed, "world", "masks")
+        classes = np.arange(len(self.frozen.weights))
+        for items, chunk in self._scene.chunks():
+            truth = (labels[items][:, None] == classes).astype(np.float64)
+            for arms, means in zip(chunk, truth, strict=True):
+                mask = world.masks.mask(masks, arms, world.observe_prob)
+                yield Round(Slate(np.where(mask, arms, np.nan)), means, 0.0, arms)
+
+
+def _settled(world: ProductContextWorld) -> tuple[int, int, float]:
+    assert world.dim is not None
+    assert world.horizon is not None
+    assert world.tail is not None
+    return world.dim, world.horizon, world.tail
