@@ -131,7 +131,9 @@ def test_the_error_tree_is_the_one_drawn_in_its_docstring():
         errors.UnknownDecisionError: (errors.HalfseenError, LookupError),
         errors.Unidentifiable: (errors.HalfseenError,),
         errors.HorizonReachedError: (errors.HalfseenError,),
+        errors.StudyError: (errors.InvalidInputError,),
         errors.ArchiveError: (errors.HalfseenError,),
+        errors.StoreError: (errors.HalfseenError,),
     }
     assert {error: error.__bases__ for error in drawn} == drawn
     ours = {

@@ -195,7 +195,7 @@ class TestPage:
             "1.5 s",
             "halfseen ",
             "![It](it.png)",
-            "Claims: 1 holds",
+            "Claims (holds 1)",
             "| a \\| b | **holds** |",
             "| p | TOFU |",
             "Published beside ours",

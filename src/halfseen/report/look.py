@@ -62,6 +62,7 @@ _VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
     "true": ("rank known", -0.12, SOLID, ""),
     "over": ("rank too large", -0.5, DASHED, "\\\\"),
     "adaptive": ("rank chosen", 0.36, MIXED, ".."),
+    "untuned": ("not tuned", 0.4, DOTTED, ".."),
     "pairwise": ("nothing told", 0.5, SPARSE, "xx"),
 }
 """What the end of a key means: words, shade, line, hatch; the marker is that of the family."""

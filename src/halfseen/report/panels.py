@@ -91,6 +91,7 @@ def draw_trajectories(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[C
     axes.set(xlabel="round", ylabel=REGRET_OVER_TIME, title=panel.title or str(scene.point(panel)))
     _set_regret_axis(axes, panel.log)
     axes.margins(x=0.01)
+    axes.locator_params(axis="x", nbins=5)
 
 
 def draw_bands(axes: Axes, curves: Sequence[Curve]) -> None:
@@ -146,7 +147,7 @@ def draw_sweep(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) 
     _set_regret_axis(axes, panel.log)
 
 
-def draw_with_errors(axes: Axes, curve: Curve, label: str | None = None) -> Line2D:
+def draw_with_errors(axes: Axes, curve: Curve) -> Line2D:
     """Draw a curve of few points with error bars of one standard error, and return the curve."""
     look = look_of(curve.method)
     drawn = axes.errorbar(
@@ -157,7 +158,7 @@ def draw_with_errors(axes: Axes, curve: Curve, label: str | None = None) -> Line
         linestyle=look.dashes,
         marker=look.marker,
         elinewidth=1.0,
-        label=look.label if label is None else label,
+        label=look.label,
     )
     return drawn[0]
 

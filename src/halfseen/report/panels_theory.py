@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from halfseen.report.data import Point
 from halfseen.report.growth import Growth, growth_of
-from halfseen.report.look import DASHED, SOLID, look_of
+from halfseen.report.look import DASHED, SOLID
 from halfseen.report.panels import (
     FINAL_REGRET,
     SHARE_SEEN,
@@ -44,9 +44,8 @@ def draw_growth(axes: Axes, scene: Scene, panel: PanelSpec, grown: list[Grown]) 
         means = np.array([mean.mean for mean in growth.means], dtype=float)
         errors = np.array([mean.standard_error or 0.0 for mean in growth.means])
         curve = Curve(method, np.array(growth.horizons, dtype=float), means, errors)
-        # Named in the list of slopes, not in the legend of the figure.
-        handles.append(draw_with_errors(axes, curve, label="_nolegend_"))
-        slopes.append(f"{look_of(method).label}: {growth}")
+        handles.append(draw_with_errors(axes, curve))
+        slopes.append(str(growth))  # the figure's legend names the curves
     axes.set(xscale="log", yscale="log", xlabel="rounds T", ylabel=FINAL_REGRET, title=panel.title)
     _draw_references(axes, grown)
     bottom, top = axes.get_ylim()
