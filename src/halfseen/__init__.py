@@ -35,11 +35,14 @@ _HOME = {
     "load": "policies.registry",
     "TofuPov": "policies.tofu",
     "Uniform": "policies.uniform",
+    "DigitsWorld": "worlds.digits",
     "HardInstanceWorld": "worlds.hard_instance",
     "LowRankWorld": "worlds.lowrank",
     "TableWorld": "worlds.table",
+    "ProductContextWorld": "worlds.product_context",
     "play": "simulation.runner",
     "simulate": "simulation.simulate",
+    "tune": "simulation.tune",
 }
 
 __all__ = [
@@ -47,6 +50,7 @@ __all__ = [
     "ArchiveError",
     "ConstantThreshold",
     "Decision",
+    "DigitsWorld",
     "FixedRank",
     "Greedy",
     "HalfseenError",
@@ -63,6 +67,7 @@ __all__ = [
     "PaperThreshold",
     "Policy",
     "PracticalThreshold",
+    "ProductContextWorld",
     "Pslb",
     "Replay",
     "Slate",
@@ -75,6 +80,7 @@ __all__ = [
     "load",
     "play",
     "simulate",
+    "tune",
 ]
 
 if TYPE_CHECKING:
@@ -109,9 +115,12 @@ if TYPE_CHECKING:
     from halfseen.policies.uniform import Uniform
     from halfseen.simulation.runner import play
     from halfseen.simulation.simulate import simulate
+    from halfseen.simulation.tune import tune
     from halfseen.values import Decision, Slate
+    from halfseen.worlds.digits import DigitsWorld
     from halfseen.worlds.hard_instance import HardInstanceWorld
     from halfseen.worlds.lowrank import LowRankWorld
+    from halfseen.worlds.product_context import ProductContextWorld
     from halfseen.worlds.table import TableWorld
 
 

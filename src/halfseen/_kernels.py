@@ -245,14 +245,17 @@ def play_table(table, largest, basis, ridge, factor, white, radius, parts, chose
     return best
 
 
-@njit(float64(_out_2, _out_1, _out_2, _out_1, _in_1, float64), cache=True)
-def update(gram, response, factor, white, point, reward):
+@njit(float64(_out_2, _out_1, _out_2, _out_1, _out_2, _in_1, float64), cache=True)
+def update_with_shadow(gram, response, factor, white, shadow, point, reward):
     """Add one sample in place (upper triangle of the gram); return the growth of log det V.
 
     The factor turns by one Givens rotation per row, which also turns the response: no inverse, no
-    cancellation, and the determinant grows by the product of the squared ratios of the diagonal.
+    cancellation, and the determinant grows by the product of the squared ratios of the diagonal. In
+    the same way turns a `shadow` R'⁻¹U of any columns U, of which there may be none.
     """
     dim = point.shape[0]
+    n_columns = shadow.shape[1]
+    below = np.zeros(n_columns)
     rest = np.empty(dim)
     for i in range(dim):
         rest[i] = point[i] if point[i] == point[i] else 0.0
@@ -278,7 +281,18 @@ def update(gram, response, factor, white, point, reward):
             old = white[i]
             white[i] = cosine * old + sine * reward
             reward = cosine * reward - sine * old
+            for a in range(n_columns):
+                old = shadow[i, a]
+                shadow[i, a] = cosine * old + sine * below[a]
+                below[a] = cosine * below[a] - sine * old
     return 2.0 * np.log(growth)
+
+
+@njit(float64(_out_2, _out_1, _out_2, _out_1, _in_1, float64), cache=True)
+def update(gram, response, factor, white, point, reward):
+    """Add one sample in place; return the growth of log det V."""
+    shadow = np.empty((point.shape[0], 0))
+    return update_with_shadow(gram, response, factor, white, shadow, point, reward)
 
 
 @njit(float64(_out_2, _out_1, _out_2, _out_1, _in_2, _in_1), cache=True)
@@ -337,13 +351,9 @@ def _triangularize(rows, targets, factor, white):
                 target = cosine * target - sine * old
 
 
-@njit(void(_in_2, _in_1, _in_2, _out_2, _out_1, _out_2, _out_1), cache=True)
-def project_model(factor, white, basis, precision, precision_white, spread, spread_white):
-    """Write what a regression with factor R and whitened response w says inside of a subspace.
-
-    `precision` P and `precision_white` p: P'P = U'VU and P'p = U'Σzr, the regression on projected
-    samples. `spread` S and `spread_white` s: S'S = U'V⁻¹U and S's = U'V⁻¹Σzr, its shadow.
-    """
+@njit(void(_in_2, _in_1, _in_2, _out_2, _out_1), cache=True)
+def project_model(factor, white, basis, precision, precision_white):
+    """Write the regression on projected samples: P'P = U'VU and P'p = U'Σzr."""
     dim, rank = basis.shape
     rows = np.zeros((dim, rank))
     for i in range(dim):
@@ -353,18 +363,27 @@ def project_model(factor, white, basis, precision, precision_white, spread, spre
                 for a in range(rank):
                     rows[i, a] += entry * basis[k, a]
     _triangularize(rows, white, precision, precision_white)
+
+
+@njit(void(_in_2, _in_2, _out_2), cache=True)
+def cast_shadow(factor, basis, shadow):
+    """Write R'⁻¹U, whose square is U'V⁻¹U."""
+    dim, rank = basis.shape
+    shadow[:] = basis
     for i in range(dim):
         for a in range(rank):
-            rows[i, a] = basis[i, a]
-    for i in range(dim):
-        for a in range(rank):
-            rows[i, a] /= factor[i, i]
+            shadow[i, a] /= factor[i, i]
         for k in range(i + 1, dim):
             entry = factor[i, k]
             if entry != 0.0:
                 for a in range(rank):
-                    rows[k, a] -= entry * rows[i, a]
-    _triangularize(rows, white, spread, spread_white)
+                    shadow[k, a] -= entry * shadow[i, a]
+
+
+@njit(void(_in_2, _in_1, _out_2, _out_1), cache=True)
+def square_shadow(shadow, white, spread, spread_white):
+    """Write the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""
+    _triangularize(shadow, white, spread, spread_white)
 
 
 @njit(void(_in_2, _in_2, _out_2), cache=True)

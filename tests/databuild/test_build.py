@@ -119,7 +119,7 @@ def test_equal_makings_give_equal_bytes(raw, tmp_path):
 def test_other_raw_data_never_mix_into_an_archive(raw, tmp_path):
     build("newsgroups", raw, [0], tmp_path)
     other = made_up_documents(1)
-    with pytest.raises(InvalidInputError, match="was made with other raw .*--again"):
+    with pytest.raises(InvalidInputError, match=r"was made with other raw .*--again"):
         build("newsgroups", other, [1], tmp_path)
     archive = build("newsgroups", other, [1], tmp_path, again=True)
     assert list(read_archive(archive)) == [1]
@@ -176,10 +176,10 @@ def test_without_torch_the_remedy_is_named(monkeypatch):
 def test_images_become_four_numbers_that_their_network_tells_apart():
     torch = pytest.importorskip("torch", reason="the extra `images` is not installed")
     raw, before = made_up_images(), torch.random.get_rng_state()
-    frozen = mnist.represent(raw, 0, n_train=400, n_sampled=50, epochs=30)
+    frozen = mnist.represent(raw, 0, n_train=400, n_sampled=50, epochs=12)
     assert frozen.features.shape == (50, 4)
     assert frozen.weights.shape == (10, 4)
     assert frozen.heldout_accuracy > 0.5  # by chance 0.1
     assert torch.equal(before, torch.random.get_rng_state())
-    again = mnist.represent(raw, 0, n_train=400, n_sampled=50, epochs=30)
-    assert difference(frozen, again).features < 1e-3
+    one, other = (mnist.represent(raw, 1, n_train=200, n_sampled=50, epochs=1) for _ in "ab")
+    assert difference(one, other).features < 1e-4

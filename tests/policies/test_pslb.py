@@ -27,7 +27,7 @@ from halfseen.core.ridge import Ridge
 from halfseen.core.subspace import distance, top_eigenpairs
 from halfseen.policies import pslb as pslb_module
 from halfseen.policies.pslb import Pslb
-from halfseen.policies.pslb_search import sampled_parts
+from halfseen.policies.pslb_search import Projection, sampled_parts
 from shared import shared_file
 
 BASICS = {"dim": 6, "rank": 2, "burn_in": 5, "noise_scale": 0.1}
@@ -384,7 +384,7 @@ PARTS = {
     "sums": (Moments, "sums"),
     "eigenvectors": (rank, "top_eigenpairs"),
     "projection": (_kernels, "project"),
-    "sets": (pslb_module, "confidence_sets"),
+    "sets": (Projection, "sets"),
     "exact search": (pslb_module, "optimistic_parts"),
     "exact loop": (_kernels, "support_parts"),
     "sampled search": (pslb_module, "sampled_parts"),
@@ -501,3 +501,18 @@ def test_published_regrets_are_met_up_to_the_random_candidates(method, rank, obs
     mean, error = np.mean(differences), np.std(differences, ddof=1) / math.sqrt(20)
     assert abs(mean) <= 3.0 * error
     assert abs(mean) <= 0.01 * np.mean([regret for regret, _ in theirs.values()])
+
+
+def test_the_projection_kept_up_equals_one_made_anew():
+    """Rotations instead of solves: after 300 samples both agree to rounding."""
+    policy = pslb(ridge=0.01)
+    walk(policy, few_arms(300))
+    kept = policy._subspace.projection
+    fresh = Projection(policy._model, kept.basis)
+    for one, other in zip(
+        *(p.sets(policy._model, policy._confidence, 0.0) for p in (kept, fresh)), strict=True
+    ):
+        np.testing.assert_allclose(one.centre, other.centre, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(one.whitener, other.whitener, rtol=1e-9, atol=1e-11)
+        assert one.radius == pytest.approx(other.radius, rel=1e-12)
+    np.testing.assert_allclose(kept.shadow, fresh.shadow, rtol=1e-9, atol=1e-12)

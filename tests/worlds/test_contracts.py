@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from halfseen import HardInstanceWorld, InvalidSettingError, LowRankWorld, TableWorld
+from halfseen import DigitsWorld, HardInstanceWorld, InvalidSettingError, LowRankWorld, TableWorld
 from halfseen.worlds.mask_laws import Blocks, ValueDependent
 from halfseen.worlds.product_context import ProductContextWorld
 from halfseen.worlds.registry import kind_of, world_from, world_kinds, world_to_dict
@@ -48,6 +48,8 @@ EXAMPLES = {
     "masked table": lambda folder: table_of(
         12, folder, noise_scale=0.3, observe_prob=0.5, masks="blocks", shuffle=True
     ),
+    "digits": lambda folder: DigitsWorld(**SMALL),
+    "digits, blocks": lambda folder: DigitsWorld(**SMALL, masks="blocks"),
     "hard": lambda folder: HardInstanceWorld(n_arms=4, horizon=12),
     "hard, all masked": lambda folder: HardInstanceWorld(
         n_arms=4, horizon=12, masking="fully-masked"

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from halfseen import InvalidInputError, InvalidSettingError
+from halfseen import AmbientOful, InvalidInputError, InvalidSettingError, TofuPov, play
 from halfseen.worlds.frozen import SOURCES, load_frozen, write_archive
 from halfseen.worlds.product_context import ProductContextWorld
 from halfseen.worlds.registry import world_from
@@ -100,9 +100,11 @@ def test_latent_variances_are_the_second_moment_along_the_basis(which, request):
 
 def test_the_nuisance_is_orthogonal_to_the_signal_and_fills_the_rest(documents):
     realization, arms, _ = documents
-    _, outside = parts(realization, arms)
-    assert np.abs(outside @ realization.basis).max() < 1e-15
-    sizes = np.linalg.svd(outside, compute_uv=False)
+    frozen, scene = realization.frozen, realization._scene
+    contexts = frozen.features[realization.items][:, None, :] * frozen.weights
+    nuisance = (arms - scene.scale * contexts @ scene.lift.T).reshape(-1, 60)
+    assert np.abs(nuisance @ realization.basis).max() < 1e-12 * np.abs(nuisance).max()
+    sizes = np.linalg.svd(nuisance, compute_uv=False)
     assert np.sum(sizes > 1e-9 * sizes[0]) == 60 - 20
 
 
@@ -124,6 +126,19 @@ def test_the_nuisance_s_top_eigenvalue_is_a_quarter_of_the_signal_s_smallest(dim
     inside, outside = parts(realization, arms)
     smallest = np.linalg.eigvalsh(np.cov(inside.T))[0]
     assert np.linalg.eigvalsh(np.cov(outside.T))[-1] == pytest.approx(smallest / 4, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("seed", "tofu", "zero_filled"), [(0, 1249, 1959), (1, 1075, 2106), (2, 1547, 2091)]
+)
+def test_regrets_on_images_are_the_published_ones_of_each_seed(seed, tofu, zero_filled):
+    """To 1 %: the networks are the published ones up to the rounding of their training."""
+    realization = ProductContextWorld(source="mnist", observe_prob=0.2).realize(seed)
+    sizes = {"dim": 100, "observe_prob": 0.2, "horizon": 5000, "noise_scale": 0.5}
+    policy = TofuPov(**sizes, rank=4, burn_in=500, replay="full")
+    assert play(policy, realization).final_regret == pytest.approx(tofu, rel=0.01)
+    policy = AmbientOful(dim=100, noise_scale=0.5, radius_scale=0.25)
+    assert play(policy, realization).final_regret == pytest.approx(zero_filled, rel=0.01)
 
 
 def test_a_nuisance_can_be_left_out_or_added():
@@ -170,7 +185,7 @@ def test_a_walk_holds_a_chunk_and_not_the_horizon():
     """All arms of 8000 rounds would be 256 MB; the first walk, for the nuisance, has a Gram."""
     short, long = (
         ProductContextWorld(source="newsgroups", horizon=horizon).realize(0)
-        for horizon in (100, 400)
+        for horizon in (200, 600)
     )
     assert peak(lambda: ProductContextWorld(source="newsgroups", horizon=50).realize(1)) < 60e6
     early, late = (peak(lambda w=each: [None for _ in w.rounds()]) for each in (short, long))
@@ -224,6 +239,13 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path):
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(InvalidInputError, match="is not an archive of frozen features"):
         load_frozen("mnist", 0, str(tmp_path / "text.npz"))
+
+
+def test_images_have_the_published_lift_at_the_papers_dim():
+    frozen = load_frozen("mnist", 4)
+    assert np.array_equal(ProductContextWorld(source="mnist").realize(4)._scene.lift, frozen.lift)
+    other = ProductContextWorld(source="mnist", dim=50).realize(4).basis
+    assert other.T @ other == pytest.approx(np.eye(4), abs=1e-12)
 
 
 def test_shipped_archives_are_small():

@@ -74,11 +74,16 @@ class Ridge:
         solution: FloatArray = solve_triangular(self.factor, self.white, check_finite=False)
         return solution
 
-    def update(self, point: FloatArray, reward: float) -> None:
-        """Add one sample; `point` has shape (dim,)."""
+    def update(self, point: FloatArray, reward: float, shadow: FloatArray | None = None) -> None:
+        """Add one sample; `point` has shape (dim,).
+
+        A `shadow` R'⁻¹U, shape (dim, n), of any columns U is turned along in place.
+        """
         point = _fitting(point, (self.dim,))
-        self.log_det += _kernels.update(
-            self._gram, self.response, self.factor, self.white, point, reward
+        if shadow is None:
+            shadow = np.empty((self.dim, 0))
+        self.log_det += _kernels.update_with_shadow(
+            self._gram, self.response, self.factor, self.white, shadow, point, reward
         )
         self.n_samples += 1
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("numpy", "scikit-learn", "torch")
 RANK = 4
+DIM = 100  # to which the published instances lift the arms
 N_TRAIN = 12_000
 N_SAMPLED = 5_000  # held-out images whose features are kept
 _EPOCHS = 3
@@ -23,9 +24,9 @@ _CHUNK = 2_000
 
 def load() -> Raw:
     """Return the images, pixels from 0 to 1; scikit-learn downloads what it does not have."""
+    _torch()  # if it is missing, say so before anything is downloaded
     from sklearn.datasets import fetch_openml
 
-    _torch()  # if it is missing, say so before anything is downloaded
     found = fetch_openml("mnist_784", version=1, as_frame=False)
     pixels = np.asarray(found.data, dtype=np.float32)
     images = (pixels / pixels.max()).reshape(-1, 1, 28, 28)
@@ -42,8 +43,8 @@ def represent(
 ) -> Frozen:
     """Return features of a sample of held-out images and the weights of the network's last layer.
 
-    Accuracies are of all training and of all held-out images. Which images are sampled, and in
-    which order, comes from the generator that made the split.
+    Accuracies are of all training and of all held-out images. Which images are sampled, in which
+    order, and the lift come from the generator that made the split, in the published draw order.
 
     Raises
     ------
@@ -55,17 +56,18 @@ def represent(
     train, heldout = stratified_split(raw.labels, random)
     train = random.choice(train, min(n_train, len(train)), replace=False)
     sampled = random.choice(heldout, min(n_sampled, len(heldout)), replace=False)
+    lift = np.linalg.qr(random.standard_normal((DIM, RANK)))[0]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         body, head = _network(int(raw.labels.max()) + 1)
         _train(body, head, raw, train, seed, epochs)
     weights = head.weight.detach().numpy().astype(np.float64)
-    parts = [_features(body, raw, items) for items in (sampled, train, heldout)]
-    rights = [
-        _share_right(part, weights, raw.labels[items])
-        for part, items in zip(parts[1:], (train, heldout), strict=True)
+    accuracies = [
+        float(np.mean(np.argmax(_features(body, raw, items) @ weights.T, axis=1) == truth))
+        for items, truth in ((train, raw.labels[train]), (heldout, raw.labels[heldout]))
     ]
-    return Frozen(parts[0], weights, raw.labels[sampled], *rights)
+    features = _features(body, raw, sampled)
+    return Frozen(features, weights, raw.labels[sampled], accuracies[0], accuracies[1], lift)
 
 
 def _torch() -> Any:
@@ -129,9 +131,3 @@ def _features(body: Any, raw: Raw, items: NDArray[np.int64]) -> NDArray[np.float
             for start in range(0, len(items), _CHUNK)
         ]
     return np.concatenate(chunks).astype(np.float64)
-
-
-def _share_right(
-    features: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.int64]
-) -> float:
-    return float(np.mean(np.argmax(features @ weights.T, axis=1) == labels))

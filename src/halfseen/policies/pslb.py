@@ -4,14 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen import _kernels, archive, checks
+from halfseen import _kernels, checks
 from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import optimistic_parts
 from halfseen.core.moments import Moments, Sums
 from halfseen.core.rank import RankRule
 from halfseen.core.ridge import Ridge
 from halfseen.policies.base import Note, Policy
-from halfseen.policies.pslb_search import Sets, confidence_sets, sampled_parts
+from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
 from halfseen.policies.pslb_settings import PslbSettings
 from halfseen.policies.registry import register
 from halfseen.seeding import stream
@@ -19,10 +19,15 @@ from halfseen.values import Decision, FloatArray, Slate
 
 
 class Subspace(NamedTuple):
-    """Directions in which a policy plays, and how many arms per round they come from."""
+    """Where a policy plays, and how many arms per round its directions come from."""
 
-    basis: FloatArray
+    projection: Projection
     arms_per_round: float
+
+    @property
+    def basis(self) -> FloatArray:
+        """Directions, shape (dim, rank)."""
+        return self.projection.basis
 
     @property
     def rank(self) -> int:
@@ -205,7 +210,7 @@ class Pslb(Policy):
         values, n_arms = slate.values, n_arms + slate.n_arms
         second_moment = (sums[0] + values.T @ values) / n_arms
         basis = settings.rank.select(second_moment, settings.known(n_arms, round)).basis
-        return Subspace(basis, n_arms / round)
+        return Subspace(Projection(self._model, basis), n_arms / round)
 
     def _ambient(self, slate: Slate) -> tuple[int, FloatArray]:
         model = self._model
@@ -230,10 +235,13 @@ class Pslb(Policy):
             n_samples=model.n_samples,
             arms_per_round=subspace.arms_per_round,
         )
-        return confidence_sets(model, subspace.basis, self._confidence, bonus)
+        return subspace.projection.sets(model, self._confidence, bonus)
 
     def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        self._model.update(decision._chosen, reward)
+        if self._subspace is None:
+            self._model.update(decision._chosen, reward)
+        else:
+            self._subspace.projection.learn(self._model, decision._chosen, reward)
 
     def _absorb(self, slate: Slate) -> None:
         if self._moments is not None:
@@ -243,7 +251,11 @@ class Pslb(Policy):
         return {
             "model": self._model.state(),
             "moments": None if self._moments is None else self._moments.state(),
-            "subspace": None if self._subspace is None else self._subspace._asdict(),
+            "subspace": self._subspace
+            and {
+                "projection": self._subspace.projection.state(),
+                "arms_per_round": self._subspace.arms_per_round,
+            },
             "n_fallbacks": self._n_fallbacks,
             "random": self._random_state,
         }
@@ -256,7 +268,7 @@ class Pslb(Policy):
             self._moments.restore(state["moments"])
         if state["subspace"] is not None:
             self._subspace = Subspace(
-                archive.array(state["subspace"], "basis", (self.dim, None)),
+                Projection.restored(self._model, state["subspace"]["projection"]),
                 checks.real("arms_per_round", state["subspace"]["arms_per_round"], 0.0),
             )
         self._n_fallbacks = checks.integer("n_fallbacks", state["n_fallbacks"], 0)

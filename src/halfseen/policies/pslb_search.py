@@ -1,12 +1,12 @@
 """The two confidence sets of PSLB, and the search for optimistic values by random candidates."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from halfseen import _kernels
+from halfseen import _kernels, archive
 from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import Ellipsoid
 from halfseen.core.ridge import Ridge
@@ -31,33 +31,82 @@ class Sets(NamedTuple):
     mapped: Ellipsoid
 
 
-def confidence_sets(
-    model: Ridge, basis: FloatArray, confidence: Confidence, bonus: float
-) -> Sets | None:
-    """Return both confidence sets, or None where rounding leaves one of them without a size.
+class Projection:
+    """What a regression in all features says inside of a subspace, kept up sample by sample.
 
-    No sample is looked at again: U'VU is the design of the projected samples, for the same ridge.
-    `bonus` is added to the radius of the projected set.
+    Parameters
+    ----------
+    model : Ridge
+        The regression in all features.
+    basis : ndarray, shape (dim, rank)
+        Of rank 0 nothing is asked.
     """
-    rank = basis.shape[1]
-    precision, spread = np.empty((rank, rank)), np.empty((rank, rank))
-    white, spread_white = np.empty(rank), np.empty(rank)
-    _kernels.project_model(model.factor, model.white, basis, precision, white, spread, spread_white)
-    if not (_is_sound(precision) and _is_sound(spread)):
-        return None
-    log_det = 2.0 * float(np.log(precision.diagonal()).sum()) - rank * math.log(model.ridge)
-    with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
-        root, whitener = dtrtri(precision)[0], dtrtri(spread)[0].T
-        projected = Ellipsoid(
-            root @ white, precision, root, confidence.total(log_det, model.n_samples) + bonus
-        )
-        mapped = Ellipsoid(
-            spread.T @ spread_white,
-            whitener,
-            spread.T,
-            confidence.total(model.log_det, model.n_samples),
-        )
-    return Sets(projected, mapped)
+
+    __slots__ = ("basis", "inside", "shadow")
+
+    def __init__(self, model: Ridge, basis: FloatArray) -> None:
+        self.basis = basis
+        self.shadow, rank = np.empty(basis.shape), basis.shape[1]
+        # The regression on projected samples: U'VU is its design, for the same ridge, so that no
+        # sample is looked at again.
+        self.inside = Ridge(max(1, rank), ridge=model.ridge)
+        if rank == 0:
+            return
+        precision, white = np.empty((rank, rank)), np.empty(rank)
+        _kernels.project_model(model.factor, model.white, basis, precision, white)
+        with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
+            self.inside.factor, self.inside.white = precision, white
+            self.inside.log_det = 2.0 * float(np.log(precision.diagonal()).sum())
+            self.inside.log_det -= rank * math.log(model.ridge)
+        self.inside.n_samples = model.n_samples
+        # The shadow of the regression in all features: R'⁻¹U.
+        _kernels.cast_shadow(model.factor, basis, self.shadow)
+
+    def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
+        """Add a sample to the regression in all features, and follow it here."""
+        point = np.empty((1, self.basis.shape[1]))
+        _kernels.project(arm[None, :], self.basis, point)
+        model.update(arm, reward, self.shadow)
+        if point.size:
+            self.inside.update(point[0], reward)
+
+    def sets(self, model: Ridge, confidence: Confidence, bonus: float) -> Sets | None:
+        """Return both confidence sets, or None where rounding leaves one of them without a size.
+
+        `bonus` is added to the radius of the projected set.
+        """
+        inside, rank = self.inside, self.basis.shape[1]
+        spread, spread_white = np.empty((rank, rank)), np.empty(rank)
+        _kernels.square_shadow(self.shadow, model.white, spread, spread_white)
+        if not (_is_sound(inside.factor) and _is_sound(spread)):
+            return None
+        with np.errstate(all="ignore"):
+            root, whitener = dtrtri(inside.factor)[0], dtrtri(spread)[0].T
+            projected = Ellipsoid(
+                root @ inside.white,
+                inside.factor,
+                root,
+                confidence.total(inside.log_det, inside.n_samples) + bonus,
+            )
+            mapped = Ellipsoid(
+                spread.T @ spread_white,
+                whitener,
+                spread.T,
+                confidence.total(model.log_det, model.n_samples),
+            )
+        return Sets(projected, mapped)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that tells this projection from a fresh one."""
+        return {"basis": self.basis, "inside": self.inside.state(), "shadow": self.shadow}
+
+    @classmethod
+    def restored(cls, model: Ridge, state: dict[str, Any]) -> "Projection":
+        """Return the projection that `state` described."""
+        projection = cls(model, archive.array(state, "basis", (model.dim, None)))
+        projection.inside.restore(state["inside"])
+        projection.shadow = archive.array(state, "shadow", projection.basis.shape)
+        return projection
 
 
 def sampled_parts(

@@ -30,6 +30,7 @@ _FORMAT = 1  # of stored results: raise it when the meaning of a stored field ch
 _DECIDING = (
     "_kernels.py",
     "core",
+    "data",
     "policies",
     "seeding.py",
     "simulation/measures",
@@ -106,7 +107,7 @@ def _sources(place: Traversable) -> Iterator[Traversable]:
     if place.is_dir():
         for inner in sorted(place.iterdir(), key=lambda inner: inner.name):
             yield from _sources(inner)
-    elif place.name.endswith(".py"):
+    elif place.name.endswith((".py", ".npz")):
         yield place
 
 

@@ -18,6 +18,7 @@ ORDER = (
     "hard-instance",
     "masks",
     "digits",
+    "digits-160",
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 

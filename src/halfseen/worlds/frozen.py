@@ -38,6 +38,9 @@ class Frozen:
         The true class of each item.
     train_accuracy, heldout_accuracy : float
         On all items of either side of the split, of which those here may be a sample.
+    lift : ndarray, shape (dim, rank), optional
+        The orthonormal basis that lifts arms in the published instance of this seed. It was drawn
+        with the generator that made the split, so only who has the raw data can draw it again.
     """
 
     features: FloatArray
@@ -45,6 +48,7 @@ class Frozen:
     labels: NDArray[np.int64]
     train_accuracy: float
     heldout_accuracy: float
+    lift: FloatArray | None = None
 
     def wrong(self) -> NDArray[np.bool_]:
         """Return for each item whether the classifier errs on it, shape (n_items,)."""
@@ -109,7 +113,8 @@ def _read(path: Path) -> Mapping[int, Frozen]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             seeds = archive["seeds"].tolist()
-            features, weights, labels, *accuracies = (archive[name] for name in _KINDS)
+            features, weights, labels, train, heldout = (archive[name] for name in _KINDS)
+            lifts = archive["lift"] if "lift" in archive.files else [None] * len(seeds)
     except (OSError, KeyError, ValueError, EOFError) as error:
         raise InvalidInputError(f"{path} is not an archive of frozen features: {error}") from None
     return {
@@ -117,19 +122,27 @@ def _read(path: Path) -> Mapping[int, Frozen]:
             features[index].astype(np.float64),
             weights[index].astype(np.float64),
             labels[index].astype(np.int64),
-            *(float(accuracy[index]) for accuracy in accuracies),
+            float(train[index]),
+            float(heldout[index]),
+            lifts[index],
         )
         for index, seed in enumerate(seeds)
     }
 
 
 def write_archive(path: str | os.PathLike[str], representations: Mapping[int, Frozen]) -> None:
-    """Write representations, all of one shape, in single precision: equal ones to equal bytes."""
+    """Write representations, all of one shape: equal ones to equal bytes.
+
+    Features and weights are kept in single precision.
+    """
     seeds = sorted(representations)
     arrays: dict[str, Any] = {
         name: np.stack([np.asarray(getattr(representations[seed], name), kind) for seed in seeds])
         for name, kind in _KINDS.items()
     }
+    lifts = [lift for seed in seeds if (lift := representations[seed].lift) is not None]
+    if len(lifts) == len(seeds):
+        arrays["lift"] = np.stack(lifts)
     place = Path(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     draft = place.with_name(place.name + ".part")

@@ -77,8 +77,10 @@ def draw_scene(
         Whether items are drawn with replacement; otherwise they come in their own order.
     """
     n_items, rank = frozen.features.shape
-    normals = seeding.stream(seed, "world", "lift").standard_normal((dim, rank))
-    lift: FloatArray = np.linalg.qr(normals)[0]
+    lift = frozen.lift
+    if lift is None or len(lift) != dim:
+        normals = seeding.stream(seed, "world", "lift").standard_normal((dim, rank))
+        lift = np.linalg.qr(normals)[0]
     items: NDArray[np.int64] = np.arange(horizon)
     if repeats:
         items = seeding.stream(seed, "world", "items").integers(n_items, size=horizon)

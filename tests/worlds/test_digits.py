@@ -1,0 +1,92 @@
+"""The world of digits: the published instances, the same for everybody."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from halfseen import DigitsWorld, InvalidSettingError
+from halfseen.worlds.digits import MAX_RANK, latent_pool
+
+
+@pytest.mark.parametrize(
+    ("seed", "settings"),
+    [(0, {}), (10_001, {"observe_prob": 0.8}), (3, {"dim": 160, "rank": 5, "horizon": 700})],
+    ids=str,
+)
+def test_random_numbers_are_drawn_in_the_published_order(seed, settings):
+    """Protocols, section 4, written down independently, all rounds at once."""
+    world = DigitsWorld(**settings)
+    rounds, arms, dim, rank = world.horizon, world.n_arms, world.dim, world.rank
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, 1797, size=rounds * arms)
+    latents = latent_pool(rank)[drawn] * np.linspace(1.25, 0.75, rank)
+    basis, _ = np.linalg.qr(rng.standard_normal((dim, rank)))
+    table = latents @ basis.T
+    table /= np.linalg.norm(table, axis=1).max()
+    direction = rng.standard_normal(rank)
+    theta = basis @ (direction / np.linalg.norm(direction))
+    table = table.reshape(rounds, arms, dim)
+    masks = rng.random(table.shape) < world.observe_prob
+    noise = 0.05 * np.random.default_rng(seed).standard_normal(rounds)
+    realization = world.realize(seed)
+    assert np.array_equal(realization.basis, basis)
+    found = list(realization.rounds())
+    assert np.array_equal([round.slate.mask for round in found], masks)
+    assert np.array_equal([round.noise for round in found], noise)
+    assert np.abs([round.arms for round in found] - table).max() < 1e-14
+    assert np.abs([round.means for round in found] - table @ theta).max() < 1e-14
+
+
+def test_the_pool_is_that_of_a_singular_value_decomposition():
+    """Signs are fixed: those of LAPACK, which made the published instances, may change."""
+    images = load_digits().data - load_digits().data.mean(axis=0)
+    deviations = images.std(axis=0)
+    images /= np.where(deviations < 1e-12, 1.0, deviations)
+    images /= np.linalg.norm(images, axis=1, keepdims=True)
+    _, _, directions = np.linalg.svd(images, full_matrices=False)
+    signs = np.sign(directions[np.arange(5), np.abs(directions[:5]).argmax(axis=1)])
+    projected = images @ (directions[:5] * signs[:, None]).T
+    projected = (projected - projected.mean(axis=0)) / projected.std(axis=0)
+    projected /= np.linalg.norm(projected, axis=1, keepdims=True) * np.sqrt(5)
+    assert np.abs(latent_pool(5) - projected).max() < 1e-10
+
+
+def test_the_longest_arm_has_length_one():
+    lengths = [np.linalg.norm(arms, axis=1).max() for *_, arms in DigitsWorld().realize(0).rounds()]
+    assert max(lengths) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_variances_that_are_told_are_those_of_the_offered_arms():
+    realization = DigitsWorld(horizon=50).realize(4)
+    arms = np.concatenate([arms for *_, arms in realization.rounds()])
+    squares = ((arms @ realization.basis) ** 2).mean(axis=0)
+    assert realization.facts.latent_variances == pytest.approx(squares, rel=1e-12)
+
+
+def test_nobody_can_write_into_the_pool():
+    with pytest.raises(ValueError, match="read-only"):
+        latent_pool(3)[0, 0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rank": MAX_RANK + 1}, r"rank must be an integer in \[1, 61\], got 62"),
+        ({"rank": 9, "dim": 8}, r"rank must be an integer in \[1, 8\], got 9"),
+        ({"dim": 0}, "dim must be an integer"),
+        ({"n_arms": 0}, "n_arms must be an integer"),
+        ({"horizon": 0}, "horizon must be an integer"),
+        ({"observe_prob": 0}, r"observe_prob must be in \(0, 1\], got 0"),
+        ({"noise_scale": -1}, "noise_scale must be in"),
+        ({"masks": "none"}, r"masks\.law must be one of"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(settings, message):
+    with pytest.raises(InvalidSettingError, match=message):
+        DigitsWorld(**settings)
+
+
+def test_as_many_directions_as_there_are_pixels_that_change_can_be_used():
+    pool = latent_pool(MAX_RANK)
+    assert np.isfinite(pool).all()
+    assert np.linalg.matrix_rank(pool) == MAX_RANK
