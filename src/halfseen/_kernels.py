@@ -186,23 +186,55 @@ def _best(parts):
     return best
 
 
+@njit(void(_in_2, _in_1, _in_2, int64, _out_2, _out_2), cache=True)
+def _whiten_four(factor, white, points, first, rest, parts):
+    """Write estimate and squared width of up to four points, from row `first` on.
+
+    Four points stand side by side in `rest`, so that one row of the factor serves them all in the
+    lanes of one register; each point's arithmetic is what it would be alone.
+    """
+    dim = points.shape[1]
+    count = min(4, points.shape[0] - first)
+    for i in range(dim):
+        for a in range(4):
+            x = points[first + a, i] if a < count else 0.0
+            rest[i, a] = x if x == x else 0.0
+    e0 = e1 = e2 = e3 = 0.0
+    s0 = s1 = s2 = s3 = 0.0
+    for i in range(dim):
+        pivot = factor[i, i]
+        u0 = rest[i, 0] / pivot
+        u1 = rest[i, 1] / pivot
+        u2 = rest[i, 2] / pivot
+        u3 = rest[i, 3] / pivot
+        e0 += u0 * white[i]
+        e1 += u1 * white[i]
+        e2 += u2 * white[i]
+        e3 += u3 * white[i]
+        s0 += u0 * u0
+        s1 += u1 * u1
+        s2 += u2 * u2
+        s3 += u3 * u3
+        for k in range(i + 1, dim):
+            entry = factor[i, k]
+            rest[k, 0] -= u0 * entry
+            rest[k, 1] -= u1 * entry
+            rest[k, 2] -= u2 * entry
+            rest[k, 3] -= u3 * entry
+    estimates = (e0, e1, e2, e3)
+    squares = (s0, s1, s2, s3)
+    for a in range(count):
+        parts[1, first + a] = estimates[a]
+        parts[2, first + a] = squares[a]
+
+
 @njit(int64(_in_2, _in_1, _in_2, float64, _out_2), cache=True)
 def score(factor, white, points, radius, parts):
     """Write score, estimate and width of every point; return the best one."""
     n_points, dim = points.shape
-    rest = np.empty((n_points, dim))
-    zero_fill(points, rest, 0)
-    for a in range(n_points):
-        parts[1, a] = parts[2, a] = 0.0
-    # Rows of the factor outside, points inside: the factor is read once, however many points.
-    for i in range(dim):
-        for a in range(n_points):
-            u = rest[a, i] / factor[i, i]
-            if u != 0.0:
-                parts[1, a] += u * white[i]
-                parts[2, a] += u * u
-                for k in range(i + 1, dim):
-                    rest[a, k] -= u * factor[i, k]
+    rest = np.empty((dim, 4))
+    for first in range(0, n_points, 4):
+        _whiten_four(factor, white, points, first, rest, parts)
     for a in range(n_points):
         parts[2, a] = radius * np.sqrt(parts[2, a])
         parts[0, a] = parts[1, a] + parts[2, a]

@@ -14,6 +14,8 @@ from halfseen.values import FloatArray
 
 # How far outside of a set a candidate may lie: rounding puts those on its border there.
 _TOLERANCE = 1e-8
+# From here on LAPACK triangularizes faster than a compiled loop (measured at rank 10).
+_LAPACK_DIM = 256
 
 
 class Sets(NamedTuple):
@@ -75,9 +77,8 @@ class Projection:
 
         `bonus` is added to the radius of the projected set.
         """
-        inside, rank = self.inside, self.basis.shape[1]
-        spread, spread_white = np.empty((rank, rank)), np.empty(rank)
-        _kernels.square_shadow(self.shadow, model.white, spread, spread_white)
+        inside = self.inside
+        spread, spread_white = _squared(self.shadow, model.white)
         if not (_is_sound(inside.factor) and _is_sound(spread)):
             return None
         with np.errstate(all="ignore"):
@@ -107,6 +108,18 @@ class Projection:
         projection.inside.restore(state["inside"])
         projection.shadow = archive.array(state, "shadow", projection.basis.shape)
         return projection
+
+
+def _squared(shadow: FloatArray, white: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""
+    dim, rank = shadow.shape
+    if dim >= _LAPACK_DIM:
+        turned = np.asarray(np.linalg.qr(np.column_stack([shadow, white]), mode="r"))[:rank]
+        turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
+        return np.ascontiguousarray(turned[:, :-1]), np.ascontiguousarray(turned[:, -1])
+    spread, spread_white = np.empty((rank, rank)), np.empty(rank)
+    _kernels.square_shadow(shadow, white, spread, spread_white)
+    return spread, spread_white
 
 
 def sampled_parts(

@@ -25,6 +25,7 @@ from halfseen.report.panels import (
 )
 from halfseen.report.panels_rank import draw_ranks, draw_spectrum, rank_curves, spectra_of
 from halfseen.report.panels_theory import bounded_of, draw_bound, draw_growth, growths_of
+from halfseen.report.panels_validation import draw_validation, validation_curves
 from halfseen.report.specs import FigureSpec, figure_specs
 from halfseen.studies.spec import Study
 
@@ -36,6 +37,7 @@ PANELS: Mapping[str, PanelKind] = {
     "spectrum": PanelKind(spectra_of, draw_spectrum),
     "growth": PanelKind(growths_of, draw_growth),
     "bound": PanelKind(bounded_of, draw_bound),
+    "validation": PanelKind(validation_curves, draw_validation),
     "measured": PanelKind(measured_of, draw_measured),
 }
 """How each kind of panel is made."""

@@ -18,6 +18,7 @@ PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
     "spectrum": ("setting", "p"),
     "growth": ("p",),
     "bound": ("setting",),
+    "validation": ("setting", "p", "over"),
     "measured": MEASURED_KEYS,
 }
 """The kinds of panels, and what each may say beside kind, methods and title."""
@@ -44,6 +45,8 @@ class PanelSpec:
         Whether regret is on a logarithmic axis.
     ranks : tuple of str
         Methods on whose bars the mean final rank is written.
+    over : str
+        The setting along the axis of a panel of validation seeds.
     title : str
         Empty for one made from the data.
     measured : MeasuredSpec, optional
@@ -56,6 +59,7 @@ class PanelSpec:
     p: float | None = None
     log: bool = False
     ranks: tuple[str, ...] = ()
+    over: str = "rank"
     title: str = ""
     measured: MeasuredSpec | None = None
 
@@ -127,6 +131,7 @@ def _panel(plain: Any, where: str, methods: tuple[str, ...], study: Study) -> Pa
         p=keys.prob("p"),
         log=keys.flag("log"),
         ranks=keys.texts("ranks") or (),
+        over=keys.text("over", "rank"),
         title=keys.text("title", ""),
         measured=measured_spec(plain, where, known) if kind == "measured" else None,
     )

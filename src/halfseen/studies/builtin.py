@@ -19,6 +19,8 @@ ORDER = (
     "masks",
     "digits",
     "digits-160",
+    "mnist",
+    "newsgroups",
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 
