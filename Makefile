@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test test-browser check bench format clean
 .DEFAULT_GOAL := test
 
 # Exact versions from constraints.txt, also for the build tools (hence no build isolation).
@@ -19,6 +19,18 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+# The page in a real browser. Debian's packages are installed where they are missing and it may be.
+BROWSER_READY := $(VENV)/.browser-ready
+$(BROWSER_READY): $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[browser]'
+	@touch $@
+
+test-browser: $(BROWSER_READY)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } \
+	  || { echo "needs chromium and chromedriver: apt-get install chromium chromium-driver"; exit 1; }
+	HALFSEEN_BROWSER=required $(BIN)/python -m pytest tests/browser
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -11,6 +11,7 @@
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    more rounds than the horizon promised
+    ├── BudgetExceededError                    a run takes longer than it may
     ├── ArchiveError                           a saved policy that cannot be read
     └── StoreError                             stored results that cannot be read
 
@@ -78,6 +79,38 @@ def _unidentifiable(arm: int, n_seen: int, rank: int) -> Unidentifiable:
 
 class HorizonReachedError(HalfseenError):
     """The policy was built for a number of rounds and they have all been played."""
+
+
+class BudgetExceededError(HalfseenError):
+    """A run was stopped, because it took longer than it may.
+
+    Attributes
+    ----------
+    seconds : float
+        Processor time until then.
+    n_played, horizon : int
+        Rounds that were played, of how many.
+
+    Examples
+    --------
+    >>> str(BudgetExceededError(seconds=5.01, n_played=97, horizon=5000))
+    '5.0 s for 97 of 5000 rounds, about 258 s for a run'
+    """
+
+    def __init__(self, *, seconds: float, n_played: int, horizon: int) -> None:
+        self.seconds, self.n_played, self.horizon = seconds, n_played, horizon
+        super().__init__(
+            f"{seconds:.1f} s for {n_played} of {horizon} rounds, about "
+            f"{seconds * horizon / n_played:.0f} s for a run"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes."""
+        return _over_budget, (self.seconds, self.n_played, self.horizon)
+
+
+def _over_budget(seconds: float, n_played: int, horizon: int) -> BudgetExceededError:
+    return BudgetExceededError(seconds=seconds, n_played=n_played, horizon=horizon)
 
 
 class ArchiveError(HalfseenError):

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from halfseen.errors import StudyError
-from halfseen.simulation.simulate import run
 from halfseen.simulation.store import Store
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.published import published
 from halfseen.studies.reading import SCALES, parse_seeds, study_from
+from halfseen.studies.running import run_study
 from halfseen.studies.spec import Setting, Study
 
 BOTH = pytest.mark.parametrize(("name", "scale"), [(n, s) for n in ORDER for s in SCALES])
@@ -46,7 +46,7 @@ def test_every_policy_of_a_study_can_be_built_at_full_size(name):
 @EACH
 def test_at_smoke_scale_all_cells_of_a_study_work(name, tmp_path):
     study = builtin_study(name, "smoke")
-    tables = run(study.cells(), Store(tmp_path), jobs=2, manifest={"study": study.to_dict()})
+    tables = run_study(study, Store(tmp_path), jobs=2, manifest={"study": study.to_dict()})
     assert [error for _, error in tables.failures] == []
     assert [row["status"] for row in tables.per_seed] == ["ok"] * len(study.cells())
     manifest = json.loads((tmp_path / "manifest.json").read_text())

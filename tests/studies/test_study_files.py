@@ -68,14 +68,14 @@ MISTAKES = {
     ),
     "settings empty": ("settings = {}\n" + GOOD, "settings must be tables by name, at least one"),
     "a setting not a table": ("settings = {a = 1}\n" + GOOD, "settings.a must be a table, got 1"),
-    "no world": (GOOD.split("[world]")[0], "world.kind must be one of ['hard-instance', 'low-rank"),
+    "no world": (GOOD.split("[world]")[0], "world.kind must be one of ['digits', 'hard-instance'"),
     "world not a table": (
         "world = 3\n" + GOOD.split("[world]")[0],
         "world must be a table, got 3",
     ),
     "unknown kind of world": (
         changed('"low-rank"', '"flat"'),
-        "world.kind must be one of ['hard-instance', 'low-rank', 'table'",
+        "world.kind must be one of ['digits', 'hard-instance', 'low-rank'",
     ),
     "kind of another type": (changed('"low-rank"', "[1]"), "world.kind must be one of"),
     "unknown setting of the world": (

@@ -5,6 +5,7 @@ import typer
 import halfseen
 from halfseen.cli.build_data import build_data
 from halfseen.cli.demo import demo
+from halfseen.cli.page import page
 from halfseen.cli.reproduce import reproduce
 from halfseen.cli.run import run
 from halfseen.cli.studies import studies
@@ -15,7 +16,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (demo, studies, reproduce, run, verify, build_data):
+for command in (demo, studies, reproduce, run, verify, page, build_data):
     app.command()(command)
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from halfseen.cli import options
-from halfseen.cli.work import folder_for, part_of, report_on, run_study
+from halfseen.cli.work import folder_for, part_of, refresh_page, report_on, run_study
 from halfseen.errors import StudyError
 
 
@@ -27,7 +27,7 @@ def reproduce(
     with console.status("loading (the first time, compiling takes some seconds)"):
         from halfseen.studies.builtin import ORDER, builtin_study
     with options.explained(console):
-        failed = False
+        failed, home = False, None
         for each in ORDER if name == "all" else (name,):
             try:
                 study = part_of(builtin_study(each, scale), seeds, p, methods)
@@ -41,9 +41,13 @@ def reproduce(
             tables = run_study(
                 study, folder, console, jobs=jobs, again=again, timing=timing, scale=scale
             )
+            if name == "all" or out is None:
+                home = folder.parent
             try:
                 report_on(study, folder, tables, console)
             except typer.Exit:
                 failed = True  # told already; the other studies go on
+        if home is not None:
+            refresh_page(home, console)
         if failed:
             raise typer.Exit(1)

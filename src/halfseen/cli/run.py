@@ -38,4 +38,6 @@ def run(
             scale=scale,
             source=f"{file}: ",
         )
-        report_on(study, folder, tables, console)
+        # A folder of the user's own choice may lie among others that are no studies.
+        home = folder.parent if out is None else None
+        report_on(study, folder, tables, console, home)

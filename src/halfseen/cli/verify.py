@@ -1,4 +1,4 @@
-"""`halfseen verify`: our regrets against the published ones, cell by cell."""
+"""`halfseen verify`: our regrets against the published ones."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,42 +10,97 @@ from halfseen.cli import options
 from halfseen.cli.work import folder_for, part_of, run_study
 
 if TYPE_CHECKING:
-    from halfseen.studies.published import Comparison, Group
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from halfseen.simulation.tables import Tables
+    from halfseen.studies.published import Comparison, Figure, Group, Key
+    from halfseen.studies.published_summary import Level, Order, Summary, SummaryComparison
+    from halfseen.studies.spec import Study
+
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print also the orders of methods that agree.")
+]
 
 
 def verify(
-    name: Annotated[str, typer.Argument(help="A study with published figures per seed.")],
+    name: Annotated[str, typer.Argument(help="A study with published figures.")],
     seeds: options.Seeds = None,
     p: options.Probs = None,
     methods: options.Methods = None,
     jobs: options.Jobs = None,
     out: options.Out = None,
     again: options.Again = False,
+    verbose: Verbose = False,
 ) -> None:
-    """Compare a study with the published figures, cell by cell; exit with 1 if one differs."""
+    """Compare a study with the published figures; exit with 1 if one differs.
+
+    Figures per seed are compared cell by cell. Where only means over seeds are published, the
+    order of methods, their excess over the irreducible regret and the ranks they choose are.
+    """
     console = Console()
     with console.status("loading (the first time, compiling takes some seconds)"):
         from halfseen.errors import StudyError
         from halfseen.studies.builtin import builtin_study
-        from halfseen.studies.published import compare, published
+        from halfseen.studies.published import published
+        from halfseen.studies.published_summary import published_summary
     with options.explained(console):
-        figures = published(name)
-        study = builtin_study(name)
+        study, figures, means = builtin_study(name), published(name), published_summary(name)
+        if not figures and not means:
+            raise StudyError(f"nothing is published per seed for {name!r}, nor are means")
         if not figures:
-            raise StudyError(f"nothing is published per seed for {name!r}")
-        known = {key.method for key in figures}
-        study = part_of(study, seeds, p, methods)
-        if not known & set(study.methods):
-            raise StudyError(f"methods must be among the published {sorted(known)}, got {methods}")
-        study = study.narrowed(methods=[key for key in study.methods if key in known])
-        asked = {(c.key.setting, c.key.p, c.key.method, c.key.seed) for c in study.cells()}
-        figures = {key: figure for key, figure in figures.items() if tuple(key) in asked}
+            seeds = _seeds_of(means, seeds)
+        known = {key.method for key in figures} | {mean.method for mean in means}
+        study = _published_part(part_of(study, seeds, p, methods), known, methods)
         folder = folder_for(name, "paper", out)
         tables = run_study(study, folder, console, jobs=jobs, again=again, write=False)
-        comparison = compare(tables.per_seed, figures)
-    _tell(name, comparison, console)
-    if not comparison.agrees:
+        if figures:
+            agrees = _by_cell(study, tables, figures, console)
+        else:
+            agrees = _by_mean(study, tables, means, console, verbose)
+    if not agrees:
         raise typer.Exit(1)
+
+
+def _seeds_of(means: "Sequence[Summary]", asked: str | None) -> str:
+    """Return the seeds over which means were published: with others there is no comparison."""
+    from halfseen.errors import StudyError
+
+    seeds = f"0:{max(mean.n for mean in means)}"
+    if asked not in (None, seeds):
+        raise StudyError(f"--seeds must be left out: published are means over {seeds}, got {asked}")
+    return seeds
+
+
+def _published_part(study: "Study", known: set[str], methods: str | None) -> "Study":
+    from halfseen.errors import StudyError
+
+    if not known & set(study.methods):
+        raise StudyError(f"methods must be among the published {sorted(known)}, got {methods}")
+    return study.narrowed(methods=[key for key in study.methods if key in known])
+
+
+def _by_cell(
+    study: "Study", tables: "Tables", figures: "Mapping[Key, Figure]", console: Console
+) -> bool:
+    from halfseen.studies.published import compare
+
+    asked = {(c.key.setting, c.key.p, c.key.method, c.key.seed) for c in study.cells()}
+    figures = {key: figure for key, figure in figures.items() if tuple(key) in asked}
+    comparison = compare(tables.per_seed, figures)
+    _tell(study.name, comparison, console)
+    return comparison.agrees
+
+
+def _by_mean(
+    study: "Study", tables: "Tables", means: "Sequence[Summary]", console: Console, verbose: bool
+) -> bool:
+    from halfseen.studies.published_summary import compare_summary
+
+    asked = {(c.key.p, c.key.method) for c in study.cells()}
+    means = [mean for mean in means if (mean.p, mean.method) in asked]
+    comparison = compare_summary(tables.per_seed, tables.diagnostics, means)
+    _tell_means(study.name, comparison, console, verbose)
+    return comparison.agrees
 
 
 def _tell(name: str, comparison: "Comparison", console: Console) -> None:
@@ -59,7 +114,7 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
             highlight=False,
         )
     if comparison.groups:
-        console.print(_table(comparison.groups))
+        console.print(_groups(comparison.groups))
     for key in comparison.differing:
         console.print(f"[red]differs[/] by {comparison.deviations[key]:.3g}: {tuple(key)}")
     for key in comparison.missing:
@@ -70,12 +125,11 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
     console.print(f"[bold]{name} {verdict}[/]")
 
 
-def _table(groups: "list[Group]") -> Table:
-    table = Table(
-        title="Methods that draw random numbers: means, and difference in standard errors"
+def _groups(groups: "list[Group]") -> Table:
+    table = _table(
+        "Methods that draw random numbers: means, and difference in standard errors",
+        ("setting", "p", "method", "seeds", "ours", "published", "difference"),
     )
-    for column in ("setting", "p", "method", "seeds", "ours", "published", "difference"):
-        table.add_column(column, justify="left" if column in ("setting", "method") else "right")
     for group in groups:
         style = "" if group.agrees else "red"
         table.add_row(
@@ -88,4 +142,71 @@ def _table(groups: "list[Group]") -> Table:
             f"{group.standard_errors:+.2f}" if group.telling else "too few seeds",
             style=style,
         )
+    return table
+
+
+def _tell_means(
+    name: str, comparison: "SummaryComparison", console: Console, verbose: bool
+) -> None:
+    told = comparison.told_orders
+    agreeing = sum(order.agrees for order in told)
+    console.print(
+        f"{len(comparison.orders)} pairs of methods compared: for {len(told)} of them the "
+        f"published gap tells an order, and {agreeing} of these orders are ours, too",
+        highlight=False,
+    )
+    shown = [order for order in comparison.orders if verbose or not order.agrees]
+    if shown:
+        console.print(_orders(shown))
+    if comparison.excesses:
+        console.print(_levels("Mean regret above the irreducible one", comparison.excesses, 1))
+    if comparison.ranks:
+        console.print(_levels("Mean rank that was chosen", comparison.ranks, 2))
+    for mean in comparison.missing:
+        console.print(f"[red]no result[/]: {mean.method}, p = {mean.p:g}", highlight=False)
+    verdict = "agrees with the published means" if comparison.agrees else "DIFFERS"
+    console.print(f"[bold]{name} {verdict}[/]")
+
+
+def _orders(orders: "Iterable[Order]") -> Table:
+    heads = ("p", "published lower", "higher", "published gap", "our gap", "SE", "verdict")
+    table = _table("Order of two methods: difference of mean regrets", heads)
+    for order in orders:
+        verdict = _verdict(order.agrees) if order.telling else "too near to tell"
+        table.add_row(
+            f"{order.p:g}",
+            order.lower,
+            order.higher,
+            f"{order.published:.1f}",
+            f"{order.ours:.1f}",
+            f"{order.standard_error:.1f}",
+            verdict,
+            style="" if order.agrees else "red",
+        )
+    return table
+
+
+def _levels(title: str, levels: "Iterable[Level]", digits: int) -> Table:
+    table = _table(title, ("p", "method", "published", "ours", "SE", "tolerance", "verdict"))
+    for level in levels:
+        numbers = (level.published, level.ours, level.standard_error, level.tolerance)
+        table.add_row(
+            f"{level.p:g}",
+            level.method,
+            *(f"{number:.{digits}f}" for number in numbers),
+            _verdict(level.agrees),
+            style="" if level.agrees else "red",
+        )
+    return table
+
+
+def _verdict(agrees: bool) -> str:
+    return "agrees" if agrees else "differs"
+
+
+def _table(title: str, heads: "Iterable[str]") -> Table:
+    table = Table(title=title)
+    for head in heads:
+        left = head in ("setting", "method", "published lower", "higher", "verdict")
+        table.add_column(head, justify="left" if left else "right")
     return table

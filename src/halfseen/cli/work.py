@@ -101,8 +101,13 @@ def run_study(
         raise typer.Exit(130) from None
 
 
-def report_on(study: "Study", folder: Path, tables: "Tables", console: Console) -> None:
-    """Draw figures, write the report, print the table; exit with 1 if a cell failed."""
+def report_on(
+    study: "Study", folder: Path, tables: "Tables", console: Console, home: Path | None = None
+) -> None:
+    """Draw figures, write the report, print the table; exit with 1 if a cell failed.
+
+    With `home`, the page over all studies in that folder is written anew as well.
+    """
     from halfseen.report.page import write_report
     from halfseen.report.table import terminal_tables
 
@@ -111,6 +116,8 @@ def report_on(study: "Study", folder: Path, tables: "Tables", console: Console) 
     for table in terminal_tables(tables.summary, study, console.width):
         console.print(table)
     console.print(f"report: {page}", highlight=False, soft_wrap=True, markup=False)
+    if home is not None:
+        refresh_page(home, console)
     if tables.failures:
         cell, error = tables.failures[0]
         example = f"{tuple(cell.key)}: {error.strip().splitlines()[-1]}"
@@ -121,3 +128,12 @@ def report_on(study: "Study", folder: Path, tables: "Tables", console: Console) 
             soft_wrap=True,
         )
         raise typer.Exit(1)
+
+
+def refresh_page(home: Path, console: Console) -> None:
+    """Write the page over all studies whose results lie in a folder, and say where it is."""
+    from halfseen.report.html.index import write_index
+
+    with console.status("writing the page"):
+        written = write_index(home)
+    console.print(f"all studies: {written}", highlight=False, soft_wrap=True, markup=False)

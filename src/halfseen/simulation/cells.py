@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import worlds
-from halfseen.errors import HalfseenError
+from halfseen.errors import BudgetExceededError, HalfseenError
 from halfseen.simulation.measures import MEASURE, measured
 from halfseen.simulation.methods import Method
-from halfseen.simulation.runner import play
+from halfseen.simulation.runner import Trace, play
 from halfseen.worlds.base import Realization, World
 from halfseen.worlds.registry import world_from
 
@@ -117,16 +117,20 @@ class Result:
 
     Attributes
     ----------
-    status : "ok" or "failed"
+    status : "ok", "failed" or "skipped"
+        A run that takes longer than its method may is skipped.
     seconds : float
     final_regret, final_rank : float or None
     rounds : tuple of int
         The rounds at which `regret` and `ranks` are kept, counted from 1.
     regret, ranks : tuple of float or None
     diagnostics : mapping
-        What the policy tells about its run, plain JSON types.
+        What the policy tells about its run, plain JSON types; and as "irreducible" the regret that
+        nobody can avoid, where the world knows it.
     error : str
         Traceback of a failed cell.
+    note : str
+        Why a cell was skipped.
     """
 
     status: str
@@ -138,6 +142,12 @@ class Result:
     ranks: tuple[float | None, ...] = ()
     diagnostics: Mapping[str, Any] | None = None
     error: str = ""
+    note: str = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to run."""
+        return self.status != "failed"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -159,32 +169,49 @@ def run_cell(cell: Cell) -> Result:
     started = time.perf_counter()
     try:
         realization = _realization(cell)
+        known = _known(realization)
         if cell.method.policy == MEASURE:
-            told = _plain(measured(realization, **cell.method.settings))
+            told = _plain({**measured(realization, **cell.method.settings), **known})
             seconds = time.perf_counter() - started
             return Result(status="ok", seconds=seconds, diagnostics=told)
         policy = cell.method.build(realization.facts)
-        trace = play(policy, realization, cell.method.view)
-        at = kept_rounds(len(trace.regret), cell.points)
-        ranks = [None if math.isnan(rank) else float(rank) for rank in trace.ranks[at - 1]]
-        if not np.isfinite(trace.regret).all():
-            raise HalfseenError("the regret is not finite")
-        return Result(
-            status="ok",
-            seconds=time.perf_counter() - started,
-            final_regret=trace.final_regret,
-            final_rank=ranks[-1],
-            rounds=tuple(at.tolist()),
-            regret=tuple(trace.regret[at - 1].tolist()),
-            ranks=tuple(ranks),
-            diagnostics=_plain(policy.diagnostics()),
-        )
+        try:
+            budget = cell.method.budget_seconds or math.inf
+            trace = play(policy, realization, cell.method.view, budget_seconds=budget)
+        except BudgetExceededError as over:
+            told = _plain(known)
+            return Result(status="skipped", seconds=over.seconds, diagnostics=told, note=str(over))
+        told = _plain({**(policy.diagnostics() or {}), **known})
+        return _played(trace, cell.points, time.perf_counter() - started, told)
     except Exception:
         return Result(
             status="failed",
             seconds=time.perf_counter() - started,
             error=traceback.format_exc(),
         )
+
+
+def _played(trace: Trace, points: int, seconds: float, told: dict[str, Any]) -> Result:
+    at = kept_rounds(len(trace.regret), points)
+    ranks = [None if math.isnan(rank) else float(rank) for rank in trace.ranks[at - 1]]
+    if not np.isfinite(trace.regret).all():
+        raise HalfseenError("the regret is not finite")
+    return Result(
+        status="ok",
+        seconds=seconds,
+        final_regret=trace.final_regret,
+        final_rank=ranks[-1],
+        rounds=tuple(at.tolist()),
+        regret=tuple(trace.regret[at - 1].tolist()),
+        ranks=tuple(ranks),
+        diagnostics=told,
+    )
+
+
+def _known(realization: Realization) -> dict[str, float]:
+    """Return what a realization itself tells, whoever plays it."""
+    irreducible = getattr(realization, "irreducible_regret", None)
+    return {} if irreducible is None else {"irreducible": float(irreducible())}
 
 
 def _plain(diagnostics: Mapping[str, Any]) -> dict[str, Any]:

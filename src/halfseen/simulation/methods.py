@@ -29,6 +29,8 @@ class Method:
     settings : mapping
         Arguments of the constructor as plain JSON types. What the policy is told of its world
         (`Policy.told`) need not be here; what is here comes first.
+    budget_seconds : float, optional
+        Processor time of one run, after which it is stopped and counts as skipped.
 
     Examples
     --------
@@ -40,9 +42,17 @@ class Method:
     policy: str
     view: str = "masked"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    budget_seconds: float | None = None
 
     def __post_init__(self) -> None:
         checks.one_of("view", self.view, VIEWS)
+        if self.budget_seconds is not None:
+            budget = checks.real("budget_seconds", self.budget_seconds, 0.0, low_open=True)
+            object.__setattr__(self, "budget_seconds", budget)
+            if self.policy == MEASURE:
+                raise InvalidSettingError(
+                    f"budget_seconds must be left out where nobody plays ({MEASURE}), got {budget}"
+                )
 
     def build(self, facts: Facts) -> Policy:
         """Return a fresh policy, told what its class may know of the realization.
@@ -75,13 +85,15 @@ class Method:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the method as plain JSON types."""
-        return {"policy": self.policy, "view": self.view, **self.settings}
+        budget = {} if self.budget_seconds is None else {"budget_seconds": self.budget_seconds}
+        return {"policy": self.policy, "view": self.view, **budget, **self.settings}
 
     def changed(self, settings: Mapping[str, Any]) -> "Method":
-        """Return the method with some settings (also `policy` and `view`) replaced."""
+        """Return the method with some settings (or the other attributes) replaced."""
         merged = self.to_dict() | dict(settings)
         policy, view = merged.pop("policy"), merged.pop("view")
-        return Method(policy=policy, view=view, settings=merged)
+        budget = merged.pop("budget_seconds", None)
+        return Method(policy=policy, view=view, settings=merged, budget_seconds=budget)
 
 
 # What the published studies set wherever they do not sweep it.

@@ -1,11 +1,13 @@
 """One policy walks one realization."""
 
 import math
+import time
 from typing import NamedTuple
 
 import numpy as np
 
 from halfseen import checks
+from halfseen.errors import BudgetExceededError
 from halfseen.policies.base import Policy
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization
@@ -35,17 +37,41 @@ class Trace(NamedTuple):
         return float(self.regret[-1])
 
 
-def play(policy: Policy, realization: Realization, view: str = "masked") -> Trace:
+def play(
+    policy: Policy,
+    realization: Realization,
+    view: str = "masked",
+    *,
+    budget_seconds: float = math.inf,
+) -> Trace:
     """Let a policy play all rounds of a realization and return its regret.
+
+    Parameters
+    ----------
+    policy : Policy
+    realization : Realization
+    view : "masked" or "full"
+    budget_seconds : float
+        Processor time after which no further round is begun.
+
+    Raises
+    ------
+    BudgetExceededError
+        The time was up before the last round.
 
     Notes
     -----
     Paper: eq:app-reg-definition
     """
+    # Not the time on the wall, in which other programs have a say.
+    started = time.thread_time()
     full = checks.one_of("view", view, VIEWS) == "full"
     horizon = realization.facts.horizon
     losses, ranks = np.zeros(horizon), np.full(horizon, math.nan)
     for index, (slate, means, noise, arms) in enumerate(realization.rounds()):
+        seconds = time.thread_time() - started
+        if seconds > budget_seconds and index:
+            raise BudgetExceededError(seconds=seconds, n_played=index, horizon=horizon)
         decision = policy.choose(Slate(arms) if full else slate)
         rank = policy.current_rank
         if rank is not None:

@@ -69,7 +69,8 @@ def simulate(
     Returns
     -------
     tables : Tables
-        Failed cells are in `failures`; the others are complete.
+        Failed cells are in `failures`, those that took too long in `skipped`; the others are
+        complete.
 
     Examples
     --------
@@ -165,6 +166,7 @@ def run(
             "cells": len(cells),
             "cells_run_now": len(missing),
             "cells_failed": len(tables.failures),
+            "cells_skipped": len(tables.skipped),
             "seconds": round(time.perf_counter() - started, 1),
         }
         tables.write(store.folder, {**(manifest or {}), **facts})

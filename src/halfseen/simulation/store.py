@@ -39,8 +39,8 @@ class Store:
         return self._results.get((*cell.key, cell.fingerprint))
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells to run: those without a result that worked."""
-        return [cell for cell in cells if (found := self.get(cell)) is None or found.status != "ok"]
+        """Return the cells to run: those without a result, and those that failed."""
+        return [cell for cell in cells if (found := self.get(cell)) is None or not found.finished]
 
     def add(self, cell: Cell, result: Result) -> None:
         """Keep the result of a cell, in the file before this returns."""

@@ -42,6 +42,7 @@ TRAJECTORIES = (
     "mean_rank",
     "se_rank",
 )
+SKIPPED = ("study", "setting", "p", "method", "seed", "note")
 DIAGNOSTICS = ("study", "setting", "p", "method", "seed", "name", "position", "value")
 
 Row = dict[str, Any]
@@ -78,6 +79,8 @@ class Tables(NamedTuple):
     per_seed, summary, trajectories, diagnostics : list of dict
     failures : list of (Cell, str)
         Cells that failed, with their tracebacks.
+    skipped : list of dict
+        Cells that were stopped because they took too long, with what was measured.
     """
 
     per_seed: list[Row]
@@ -85,13 +88,15 @@ class Tables(NamedTuple):
     trajectories: list[Row]
     diagnostics: list[Row]
     failures: list[tuple[Cell, str]]
+    skipped: list[Row]
 
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Tables":
-        """Make the tables of finished cells; without `timing` the column seconds stays empty."""
+        """Make the tables of finished cells; without `timing` nothing that was measured is told."""
         per_seed: list[Row] = []
         diagnostics: list[Row] = []
         failures: list[tuple[Cell, str]] = []
+        skipped: list[Row] = []
         groups: dict[tuple[Any, ...], list[Result]] = {}
         for cell, result in finished:
             per_seed.append(
@@ -107,11 +112,13 @@ class Tables(NamedTuple):
             group = groups.setdefault(cell.key[:4], [])
             if result.status == "ok":
                 group.append(result)
+            elif result.finished:
+                skipped.append(cell.key._asdict() | {"note": result.note if timing else ""})
             else:
                 failures.append((cell, result.error))
         summary = [_summary(key, results) for key, results in groups.items()]
         over_time = [row for key, results in groups.items() for row in _over_time(key, results)]
-        return cls(per_seed, summary, over_time, diagnostics, failures)
+        return cls(per_seed, summary, over_time, diagnostics, failures, skipped)
 
     def write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         """Write all tables and the manifest into a folder."""
@@ -122,6 +129,11 @@ class Tables(NamedTuple):
         # No clock and no name in the bytes.
         packed = gzip.compress(csv_bytes(TRAJECTORIES, self.trajectories), mtime=0)
         (folder / "trajectories.csv.gz").write_bytes(packed)
+        skipped = folder / "skipped.csv"
+        if self.skipped:
+            skipped.write_bytes(csv_bytes(SKIPPED, self.skipped))
+        else:
+            skipped.unlink(missing_ok=True)
         failures = folder / "failures.txt"
         if self.failures:
             told = [f"{tuple(cell.key)}\n{error}" for cell, error in self.failures]

@@ -240,6 +240,11 @@ def _methods(
             raise StudyError(f"{owner}.skip must be true or false, got {skip!r}")
         if skip and key not in tuned:
             continue
+        if key in tuned and "budget_seconds" in plain:
+            raise StudyError(
+                f"{owner}.budget_seconds cannot be set for a method that is tuned: what is chosen "
+                f"would depend on the machine, got {plain['budget_seconds']!r}"
+            )
         try:
             methods[key] = method_from(key, plain), skip
         except InvalidSettingError as error:

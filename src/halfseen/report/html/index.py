@@ -79,9 +79,7 @@ def _study_of(results: Results) -> Study:
     return study_from(plain)
 
 
-def _page(
-    sections: list[Section], unread: list[tuple[str, str]], versions: dict[str, Any]
-) -> str:
+def _page(sections: list[Section], unread: list[tuple[str, str]], versions: dict[str, Any]) -> str:
     counts = {o: n for o in OUTCOMES if (n := sum(s.counts.get(o, 0) for s in sections))}
     return Template(_asset("assets/index.html")).substitute(
         style=_asset("assets/style.css"),

@@ -1,6 +1,7 @@
 """A study on the page: claims with verdicts, charts, table, figures, files."""
 
 import json
+import re
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
@@ -15,11 +16,12 @@ from halfseen.report.html.images import data_uri
 from halfseen.report.html.table import table_html
 from halfseen.report.specs import figure_specs
 from halfseen.report.table import final_table
-from halfseen.report.verdicts import OUTCOMES, Verdict
+from halfseen.report.verdicts import FAILS, HOLDS, OUTCOMES, Verdict
 from halfseen.studies.spec import Study
 
 _FILES = ("summary.csv", "per_seed.csv", "trajectories.csv.gz", "diagnostics.csv", "claims.csv")
 _OTHER_FILES = ("table.tex", "manifest.json", "report.md", "failures.txt")
+_SEVERAL = {HOLDS: "hold", FAILS: "fail"}
 
 
 class Section(NamedTuple):
@@ -47,7 +49,7 @@ def section_of(study: Study, results: Results) -> Section:
     StudyError
         What the study says about its figures or claims is wrong.
     """
-    anchor = results.folder.name
+    anchor = re.sub(r"\s", "-", results.folder.name)
     verdicts = verdicts_on(study, results)
     data = chart_data(study, results)
     table = final_table(study, results)
@@ -77,13 +79,14 @@ def counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
 def badges(counts: dict[str, int]) -> str:
     """Return counts of outcomes as HTML."""
     return " ".join(
-        f'<span class="badge {_class_of(outcome)}">{n} {escape(outcome)}</span>'
+        f'<span class="badge {_class_of(outcome)}">{n} '
+        f"{escape(outcome if n == 1 else _SEVERAL.get(outcome, outcome))}</span>"
         for outcome, n in counts.items()
     )
 
 
 def embedded(data: Any) -> str:
-    """Return JSON that may stand inside a script element, whatever texts are in it.
+    r"""Return JSON that may stand inside a script element, whatever texts are in it.
 
     >>> embedded({"a": "</script>"})
     '{"a":"\\u003c/script\\u003e"}'

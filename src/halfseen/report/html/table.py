@@ -11,9 +11,7 @@ from halfseen.report.table import FinalTable
 from halfseen.report.verdicts import said
 from halfseen.simulation.tables import Mean
 
-_MEANING = (
-    "Mean ± standard error over seeds, the lowest mean of a column in bold."
-)
+_MEANING = "Mean ± standard error over seeds, the lowest mean of a column in bold."
 _BESIDE = (
     " Below ours stands what was published, over the same seeds: where nothing in the policy is "
     "random with the largest difference of any seed, elsewhere with the mean difference in "
@@ -51,7 +49,10 @@ def table_html(table: FinalTable, beside: pd.DataFrame) -> str:
             for name, points in groups
         ]
     meaning = _MEANING + (_BESIDE if published else "")
-    return f'<h3>Final regret</h3>\n<p class="meaning">{escape(meaning)}</p>\n' + "\n".join(tables)
+    return (
+        f'<h3>Final regret</h3>\n<p class="meaning">{escape(meaning)}</p>\n'
+        f'<div class="tables">{"".join(tables)}</div>'
+    )
 
 
 def _table(

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const BAND = 0.14;
-  const PRINTED = { width: 660, height: 330 };
+  const PRINTED = { width: 335, height: 270 };
   const CONFIG = { displayModeBar: false, responsive: false, showTips: false };
   const dark = matchMedia("(prefers-color-scheme: dark)");
   let printing = false;
@@ -134,11 +134,11 @@
         return button;
       });
       const every = (text, hidden) => make("button", { type: "button", class: "every", onclick: () => {
-        this.hidden = new Set(hidden);
+        this.hidden = new Set(hidden());
         this.buildLegend();
         this.draw();
       } }, text);
-      this.legend.replaceChildren(...buttons, every("all", []), every("none", this.data.methods.keys()));
+      this.legend.replaceChildren(...buttons, every("all", () => []), every("none", () => this.data.methods.keys()));
     }
 
     change() { this.buildControls(); this.draw(); }
@@ -213,7 +213,7 @@
 
     timeAxis() { return { title: { text: "round" }, type: this.log.x ? "log" : "linear" }; }
     probAxis() {
-      const narrow = !printing && this.place.clientWidth < 480;
+      const narrow = printing || this.place.clientWidth < 480;
       return { title: { text: "share seen, p" }, autorange: "reversed", tickvals: this.probs, tickangle: 0, tickfont: { size: narrow ? 10 : 12 } };
     }
 
@@ -227,7 +227,7 @@
         width: printing ? PRINTED.width : plot.clientWidth, height: printing ? PRINTED.height : plot.clientHeight,
         margin: { l: 52, r: 12, t: 10, b: 44 }, showlegend: false, hovermode: "closest", dragmode: false,
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-        font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: css("--ink") },
+        font: { family: getComputedStyle(document.body).fontFamily, size: printing ? 10 : 12, color: css("--ink") },
         hoverlabel: { bgcolor: css("--page"), bordercolor: css("--soft"), font: { color: css("--ink") }, align: "left", namelength: -1 },
         xaxis: { ...lines, ...xaxis },
         yaxis: { ...lines, ...dtick, title: { text: "regret" }, type: this.log.y ? "log" : "linear", rangemode: this.log.y ? "normal" : "tozero" },
@@ -262,16 +262,12 @@
   });
   dark.addEventListener("change", again);
 
-  const closed = [];
-  addEventListener("beforeprint", () => {
-    printing = true;
-    closed.push(...document.querySelectorAll("details.numbers:not([open])"));
-    closed.forEach((details) => { details.open = true; });
+  const print = (now) => {
+    printing = now;
+    // Charts take their colours before the browser turns to paper.
+    document.documentElement.toggleAttribute("data-printing", now);
     again();
-  });
-  addEventListener("afterprint", () => {
-    printing = false;
-    closed.splice(0).forEach((details) => { details.open = false; });
-    again();
-  });
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
 })();
