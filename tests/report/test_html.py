@@ -15,6 +15,7 @@ from halfseen.cli import app
 from halfseen.errors import StoreError
 from halfseen.report.beside import compare
 from halfseen.report.data import Results
+from halfseen.report.html import means
 from halfseen.report.html.data_for_page import MOST_POINTS, chart_data, color_in_the_dark, rounded
 from halfseen.report.html.index import PLOTLY_VERSION, _asset, study_folders, write_index
 from halfseen.report.html.picture import half_seen_picture
@@ -23,6 +24,7 @@ from halfseen.report.html.table import table_html
 from halfseen.report.look import LOOKS
 from halfseen.report.page import write_report
 from halfseen.report.table import final_table
+from halfseen.studies.published_summary import Level, SummaryComparison
 
 EVIL = '<img src=x onerror=alert(1)> & "quoted" </script>'
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
@@ -309,3 +311,28 @@ class TestCommands:
         assert (here / "results" / "smoke" / "index.html").exists()
         assert self.call("reproduce", "synthetic", *small, "--out", "mine").exit_code == 0
         assert not (here / "index.html").exists()
+
+
+def test_published_means_stand_below_ours(tmp_path, monkeypatch):
+    found = SummaryComparison(
+        orders=[],
+        excesses=[Level(0.2, "tofu", 100.0, 101.5, 2.0, 8.0), Level(0.2, "uniform", 9, 80, 1, 4)],
+        ranks=[],
+        missing=[],
+    )
+    monkeypatch.setattr(means, "summaries_for", lambda study: [object()])
+    monkeypatch.setattr(means, "compare_summary", lambda *given: found)
+    made(tmp_path)
+    text = means.means_html(small_study(), Results.load(tmp_path / "small"))
+    assert "101.5 ± 2" in text
+    assert ">published 100</span>" in text
+    assert text.count("agrees") == text.count("<strong>differs</strong>") == 1
+
+
+def test_skipped_cells_are_no_failures(tmp_path):
+    made(tmp_path)
+    file = tmp_path / "small" / "per_seed.csv"
+    file.write_text(file.read_text().replace(",ok,", ",skipped,", 1))
+    words = " ".join(Elements(write_index(tmp_path).read_text(encoding="utf-8")).texts)
+    assert "1 of them skipped" in words
+    assert "of these runs failed" not in words

@@ -22,7 +22,7 @@ def demo(
         study = builtin_study("synthetic")
         folder = folder_for(study.name, "paper", out)
         tables = run_study(study, folder, console, jobs=jobs, again=again)
-        report_on(study, folder, tables, console)
+        report_on(study, folder, tables, console, None if out is not None else folder.parent)
     console.print(
         "Final regret, mean ± standard error; lower is better. Same arms, masks and noise for "
         f"every method; nothing is tuned. {time.perf_counter() - started:.0f} s in all."

@@ -208,5 +208,6 @@ def _table(title: str, heads: "Iterable[str]") -> Table:
     table = Table(title=title)
     for head in heads:
         left = head in ("setting", "method", "published lower", "higher", "verdict")
-        table.add_column(head, justify="left" if left else "right")
+        # A key that is cut off is no key.
+        table.add_column(head, justify="left" if left else "right", overflow="fold")
     return table

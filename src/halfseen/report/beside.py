@@ -35,20 +35,25 @@ def published_for(study: Study) -> pd.DataFrame:
     A study at another size, or with other methods under the same names, has nothing to compare.
     """
     rows = []
-    if study.name in ORDER:
-        full = builtin_study(study.name)
-        for key, figure in published(study.name).items():
-            ours, theirs = study.settings.get(key.setting), full.settings.get(key.setting)
-            same = (
-                ours is not None
-                and theirs is not None
-                and ours.world == theirs.world
-                and ours.methods.get(key.method) == theirs.methods.get(key.method)
-            )
-            if same:
-                kind = "exact" if figure.exact else "statistical"
-                rows.append((*key, figure.final_regret, kind))
+    for key, figure in published(study.name).items():
+        if repeats(study, key.setting, key.method):
+            kind = "exact" if figure.exact else "statistical"
+            rows.append((*key, figure.final_regret, kind))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def repeats(study: Study, setting: str, method: str) -> bool:
+    """Tell whether a study has a method, as it is, in a setting of the package's study."""
+    if study.name not in ORDER:
+        return False
+    ours = study.settings.get(setting)
+    theirs = builtin_study(study.name).settings.get(setting)
+    return (
+        ours is not None
+        and theirs is not None
+        and ours.world == theirs.world
+        and ours.methods.get(method) == theirs.methods.get(method)
+    )
 
 
 def compare(results: Results, published: pd.DataFrame) -> pd.DataFrame:

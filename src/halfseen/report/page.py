@@ -5,8 +5,10 @@ from pathlib import Path
 import pandas as pd
 
 from halfseen.report.beside import compare, published_for
+from halfseen.report.beside_summary import summaries_for, summary_beside
 from halfseen.report.claims import as_frame, verdicts_on
 from halfseen.report.data import Point, Results
+from halfseen.report.excess import excess_section, write_excess
 from halfseen.report.figures import Drawn, write_figures
 from halfseen.report.look import label_of
 from halfseen.report.table import (
@@ -26,6 +28,8 @@ _FILES = {
     "trajectories.csv.gz": "regret and rank over rounds",
     "diagnostics.csv": "what policies tell of their runs",
     "claims.csv": "the claims with their verdicts",
+    "excess.csv": "final regret above what nobody can avoid",
+    "skipped.csv": "cells that took too long",
     "table.tex": "the table of final regrets for LaTeX",
     "manifest.json": "what was run, with versions",
 }
@@ -40,7 +44,8 @@ def write_report(study: Study, folder: str | Path, published: pd.DataFrame | Non
     study : Study
         What was run, or a part of it.
     folder : path
-        Holds the tables of the run; figures, `table.tex`, `claims.csv` and `report.md` join them.
+        Holds the tables of the run; figures, `table.tex`, `claims.csv`, `report.md` and
+        perhaps `excess.csv` join them.
     published : DataFrame, optional
         Published regrets: columns setting, p, method, seed, final_regret and kind ("exact" or
         "statistical"). By default those that ship with the package.
@@ -64,7 +69,10 @@ def write_report(study: Study, folder: str | Path, published: pd.DataFrame | Non
     (results.folder / "table.tex").write_text(latex_table(table), encoding="utf-8")
     as_frame(verdicts).to_csv(results.folder / "claims.csv", index=False, lineterminator="\n")
     page = results.folder / "report.md"
-    page.write_text(_page(study, results, verdicts, drawn, table, beside), encoding="utf-8")
+    excess = excess_section(study, results, write_excess(study, results))
+    means = summary_beside(results, summaries_for(study))
+    told = "\n\n".join(part for part in (_beside(beside), means) if part)
+    page.write_text(_page(study, results, verdicts, drawn, table, excess, told), encoding="utf-8")
     return page
 
 
@@ -74,7 +82,8 @@ def _page(
     verdicts: list[Verdict],
     drawn: list[Drawn],
     table: FinalTable,
-    beside: pd.DataFrame,
+    excess: str,
+    beside: str,
 ) -> str:
     parts = [
         f"# {study.title}",
@@ -82,9 +91,11 @@ def _page(
         _claims(verdicts),
         _figures(drawn),
         _section("Final regret", markdown_table(table) if table.cells else "Nothing was run."),
-        _section("Published beside ours", _beside(beside)),
+        _section("Excess over what nobody can avoid", excess),
+        _section("Published beside ours", beside),
         _section("Notes", "\n".join(f"- {note}" for note in study.notes)),
         _section("Failed cells", _failures(results)),
+        _section("Skipped cells", _skipped(results.folder / "skipped.csv")),
         _section("Files", _files(results.folder)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -99,13 +110,15 @@ def _what_was_run(study: Study, results: Results) -> str:
     seeds = sorted(per_seed["seed"].unique().tolist())
     kinds = {str(setting.world.get("kind")) for setting in study.settings.values()}
     probs = [f"{p:g}" for p in study.observe_probs if p is not None]
+    skipped = int((per_seed["status"] == "skipped").sum())
     lines = [
         f"- study: `{study.name}`"
         + (f", at {manifest['scale']} scale" if "scale" in manifest else ""),
         f"- seeds: {_ranges(seeds)}; settings: {len(study.settings)} ({', '.join(study.settings)})",
         f"- worlds: {', '.join(sorted(kinds))}"
         + (f"; share of entries seen: {', '.join(probs)}" if probs else ""),
-        f"- cells: {len(per_seed)}, failed: {int((per_seed['status'] != 'ok').sum())}",
+        f"- cells: {len(per_seed)}, failed: {int((per_seed['status'] == 'failed').sum())}"
+        + (f", skipped: {skipped}" if skipped else ""),
     ]
     if "seconds" in manifest:
         lines.append(
@@ -201,7 +214,7 @@ def _mean(mean: float, error: float) -> Mean:
 
 
 def _failures(results: Results) -> str:
-    failed = results.per_seed[results.per_seed["status"] != "ok"]
+    failed = results.per_seed[results.per_seed["status"] == "failed"]
     if failed.empty:
         return ""
     lines = []
@@ -212,6 +225,21 @@ def _failures(results: Results) -> str:
         lines.append(f"- and {len(failed) - _MOST_FAILURES} more")
     if (results.folder / "failures.txt").exists():
         lines.append("\nTracebacks: [failures.txt](failures.txt)")
+    return "\n".join(lines)
+
+
+def _skipped(path: Path) -> str:
+    if not path.exists():
+        return ""
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    lines = ["Runs that were stopped, because they took longer than the study gives them:", ""]
+    for key, group in frame.groupby(["setting", "p", "method"], sort=False):
+        setting, p, method = key
+        point = Point(setting, float(p) if p else None)
+        seeds = _ranges(sorted(int(seed) for seed in group["seed"]))
+        note = group["note"].iloc[0]
+        told = f" ({note})" if note else ""
+        lines.append(f"- {label_of(method)}, {point}, seeds {seeds}{told}")
     return "\n".join(lines)
 
 

@@ -60,10 +60,10 @@ def _grid(values: Array, seen: NDArray[np.bool_] | None, largest: float, *, gues
     for row, column in np.ndindex(values.shape):
         x, y = column * (_CELL + _GAP), row * (_CELL + _GAP)
         place = f'x="{x + 1}" y="{y + 1}" width="{_CELL}" height="{_CELL}" rx="3"'
+        color = _color(float(values[row, column]) / largest)
         if seen is None or seen[row, column]:
-            cells.append(f'<rect {place} fill="{_color(values[row, column] / largest)}"/>')
+            cells.append(f'<rect {place} fill="{color}"/>')
         elif guess:
-            color = _color(values[row, column] / largest)
             cells.append(f'<rect {place} class="guess" fill="{color}"/>')
         else:
             middle = f'x="{x + 1 + _CELL / 2:g}" y="{y + 1 + _CELL * 0.7:g}"'

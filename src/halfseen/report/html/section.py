@@ -13,14 +13,23 @@ from halfseen.report.claims import verdicts_on
 from halfseen.report.data import Results
 from halfseen.report.html.data_for_page import chart_data
 from halfseen.report.html.images import data_uri
+from halfseen.report.html.means import means_html
 from halfseen.report.html.table import table_html
 from halfseen.report.specs import figure_specs
 from halfseen.report.table import final_table
 from halfseen.report.verdicts import FAILS, HOLDS, OUTCOMES, Verdict
 from halfseen.studies.spec import Study
 
-_FILES = ("summary.csv", "per_seed.csv", "trajectories.csv.gz", "diagnostics.csv", "claims.csv")
-_OTHER_FILES = ("table.tex", "manifest.json", "report.md", "failures.txt")
+_FILES = (
+    "summary.csv",
+    "per_seed.csv",
+    "trajectories.csv.gz",
+    "diagnostics.csv",
+    "claims.csv",
+    "excess.csv",
+    "skipped.csv",
+)
+_OTHER_FILES = ("calibration.csv", "table.tex", "manifest.json", "report.md", "failures.txt")
 _SEVERAL = {HOLDS: "hold", FAILS: "fail"}
 
 
@@ -62,6 +71,7 @@ def section_of(study: Study, results: Results) -> Section:
         _claims(verdicts),
         "" if data is None else _charts(anchor, data),
         table_html(table, beside) if table.cells else "",
+        means_html(study, results),
         figures,
         _notes(study.notes),
         _links(results.folder),
@@ -103,7 +113,8 @@ def _class_of(outcome: str) -> str:
 
 def _what_was_run(study: Study, results: Results) -> str:
     per_seed = results.per_seed
-    failed = int((per_seed["status"] != "ok").sum())
+    skipped = int((per_seed["status"] == "skipped").sum())
+    failed = int((per_seed["status"] != "ok").sum()) - skipped
     told = [
         f"study <code>{escape(study.name)}</code>",
         f"{per_seed['seed'].nunique()} seeds",
@@ -112,6 +123,8 @@ def _what_was_run(study: Study, results: Results) -> str:
     ]
     if results.manifest.get("scale", "paper") != "paper":
         told.append(f"at {escape(str(results.manifest['scale']))} scale")
+    if skipped:
+        told.append(f"{skipped:,} of them skipped because they would take too long")
     warned = f'<p class="warning">{failed} of these runs failed.</p>' if failed else ""
     return f'<p class="facts">{" · ".join(told)}</p>{warned}'
 

@@ -194,12 +194,17 @@
 
     bars() {
       return this.finals(() => true).map(({ method, rows }) => ({
-        type: "bar", x: rows.map((row) => this.data.settings[row.setting].name), y: rows.map((row) => row.mean),
+        type: "bar", x: rows.map((row) => this.barName(row)), y: rows.map((row) => row.mean),
         name: escaped(method.label), meta: method.key, textposition: "none",
         marker: { color: colorOf(method), pattern: { shape: method.pattern, fgcolor: css("--card"), size: 6, solidity: 0.25, fillmode: "overlay" } },
         error_y: { type: "data", array: rows.map((row) => row.error ?? 0), thickness: 1.2, width: 2, color: css("--soft") },
         hovertext: rows.map((row) => told(method, this.where(row.setting, row.p), row.mean, row.error, row.n)), hoverinfo: "text",
       }));
+    }
+
+    barName({ setting, p }) {
+      const { name } = this.data.settings[setting];
+      return name === "default" ? this.where(setting, p) || "all" : name;
     }
 
     finals(wanted) {
