@@ -120,8 +120,8 @@ def test_what_differs_from_published_means_is_told(tmp_path, study):
     text = summary_beside(write_results(tmp_path, study, regret, diagnostics=irreducible), swapped)
     assert "| 0.8 | TOFU | 15.0 | 5.0 ± 0.1 | 4.2 | **differs** |" in text
     assert (
-        "- **differs** at p = 0.8: zero-filled OFUL below TOFU by 6.0 as published, by -4.0 ± 0.0 here"
-        in text
+        "- **differs** at p = 0.8: zero-filled OFUL below TOFU by 6.0 as published, "
+        "by -4.0 ± 0.0 here" in text
     )
 
 
