@@ -297,3 +297,16 @@ def test_ctrl_c_tells_how_to_go_on(here, monkeypatch, options, how):
     assert (
         f"0 of 12 cells are finished and kept in [new]; {how} goes on from there" in result.output
     )
+
+
+def test_rebuild_needs_features_that_were_made_from_raw_data(here):
+    result = CliRunner().invoke(app, ["reproduce", "synthetic", "--scale", "smoke", "--rebuild"])
+    assert result.exit_code == 2
+    assert "--rebuild: synthetic has no features" in " ".join(result.output.split())
+
+
+def test_rebuild_compares_with_the_features_that_ship(monkeypatch):
+    seen, module = [], sys.modules["halfseen.cli.build_data"]  # the package shows the command
+    monkeypatch.setattr(module, "build_data", lambda source, compare: seen.append(source))
+    module.rebuild_for(builtin_study("mnist", "smoke"))
+    assert seen == ["mnist"]

@@ -16,9 +16,11 @@ from rich.progress import (
 from rich.table import Table
 
 from halfseen.cli import options
+from halfseen.errors import StudyError
 
 if TYPE_CHECKING:
     from halfseen.databuild.build import Difference, Done
+    from halfseen.studies.spec import Study
     from halfseen.worlds.frozen import Frozen
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the archive and its manifest.")]
@@ -57,6 +59,16 @@ def build_data(
             console.print(_table(source, differences))
         else:
             console.print(f"{archive}, {archive.stat().st_size / 1e6:.2f} MB", soft_wrap=True)
+
+
+def rebuild_for(study: "Study") -> None:
+    """Make the features behind a study's worlds again, and say how far they are from those used."""
+    worlds = [setting.world for setting in study.settings.values()]
+    sources = dict.fromkeys(world["source"] for world in worlds if "source" in world)
+    if not sources:
+        raise StudyError(f"--rebuild: {study.name} has no features that were made from raw data")
+    for source in sources:
+        build_data(source, compare=True)
 
 
 def _progress(console: Console) -> Progress:

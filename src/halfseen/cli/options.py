@@ -30,6 +30,10 @@ Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
 ]
 Again = Annotated[bool, typer.Option("--again", help="Run finished cells again, too.")]
+Rebuild = Annotated[
+    bool,
+    typer.Option("--rebuild", help="Real data: first make its features from raw data and compare."),
+]
 Timing = Annotated[
     bool,
     typer.Option(help="Without it the column seconds is empty and equal runs give equal bytes."),

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from halfseen.cli import options
+from halfseen.cli.build_data import rebuild_for
 from halfseen.cli.work import folder_for, part_of, refresh_page, report_on, run_study
 from halfseen.errors import StudyError
 
@@ -21,6 +22,7 @@ def reproduce(
     out: options.Out = None,
     again: options.Again = False,
     timing: options.Timing = True,
+    rebuild: options.Rebuild = False,
 ) -> None:
     """Run a study of the package and write figures, tables and a report with verdicts."""
     console = Console()
@@ -36,6 +38,8 @@ def reproduce(
                     raise
                 console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
                 continue
+            if rebuild:
+                rebuild_for(study)
             base = out / each if name == "all" and out is not None else out
             folder = folder_for(each, scale, base)
             tables = run_study(
