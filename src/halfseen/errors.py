@@ -90,27 +90,34 @@ class BudgetExceededError(HalfseenError):
         Processor time until then.
     n_played, horizon : int
         Rounds that were played, of how many.
+    within : bool
+        Whether it was stopped within a round, which is not among them.
 
     Examples
     --------
     >>> str(BudgetExceededError(seconds=5.01, n_played=97, horizon=5000))
     '5.0 s for 97 of 5000 rounds, about 258 s for a run'
+    >>> str(BudgetExceededError(seconds=5.01, n_played=9, horizon=5000, within=True))
+    '5.0 s for 9 of 5000 rounds and a part of the next, more than 2505 s for a run'
     """
 
-    def __init__(self, *, seconds: float, n_played: int, horizon: int) -> None:
-        self.seconds, self.n_played, self.horizon = seconds, n_played, horizon
+    def __init__(
+        self, *, seconds: float, n_played: int, horizon: int, within: bool = False
+    ) -> None:
+        self.seconds, self.n_played, self.horizon, self.within = seconds, n_played, horizon, within
+        run = seconds * horizon / (n_played + within)
+        also = " and a part of the next, more than" if within else ", about"
         super().__init__(
-            f"{seconds:.1f} s for {n_played} of {horizon} rounds, about "
-            f"{seconds * horizon / n_played:.0f} s for a run"
+            f"{seconds:.1f} s for {n_played} of {horizon} rounds{also} {run:.0f} s for a run"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel between processes."""
-        return _over_budget, (self.seconds, self.n_played, self.horizon)
+        return _over_budget, (self.seconds, self.n_played, self.horizon, self.within)
 
 
-def _over_budget(seconds: float, n_played: int, horizon: int) -> BudgetExceededError:
-    return BudgetExceededError(seconds=seconds, n_played=n_played, horizon=horizon)
+def _over_budget(seconds: float, n_played: int, horizon: int, within: bool) -> BudgetExceededError:
+    return BudgetExceededError(seconds=seconds, n_played=n_played, horizon=horizon, within=within)
 
 
 class ArchiveError(HalfseenError):

@@ -5,6 +5,10 @@ import itertools
 import json
 import math
 import pickle
+import signal
+import threading
+import time
+from contextlib import suppress
 from typing import ClassVar
 
 import pytest
@@ -13,7 +17,6 @@ from typer.testing import CliRunner
 from halfseen import InvalidSettingError, LowRankWorld, ProductContextWorld, Uniform, play, simulate
 from halfseen.cli import app
 from halfseen.errors import BudgetExceededError, StudyError
-from halfseen.simulation import runner
 from halfseen.simulation.cells import Cell, CellKey, run_cell
 from halfseen.simulation.methods import METHODS, Method, method_from
 from halfseen.simulation.store import Store
@@ -28,7 +31,7 @@ SLOW = method_from("uniform", {"budget_seconds": 5})
 def clock(monkeypatch):
     """Make every look at the clock one second later than the last."""
     seconds = itertools.count()
-    monkeypatch.setattr(runner.time, "thread_time", lambda: float(next(seconds)))
+    monkeypatch.setattr(time, "thread_time", lambda: float(next(seconds)))
 
 
 def cell(method=SLOW, seed=0, world=PLAIN):
@@ -60,6 +63,44 @@ def test_one_round_is_always_played_so_that_there_is_something_to_tell():
     with pytest.raises(BudgetExceededError) as caught:
         play(Uniform(dim=5), WORLD.realize(0), budget_seconds=1e-9)
     assert caught.value.n_played == 1
+
+
+class Stuck(Uniform):
+    """Does not come out of its fourth round."""
+
+    def _choose(self, slate):
+        while self.round == 3 and time.thread_time() < self.until:
+            with suppress(Exception):
+                sum(range(100))
+        return super()._choose(slate)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals of the system")
+def test_a_round_that_does_not_end_is_stopped_too():
+    policy = Stuck(dim=5)
+    policy.until = time.thread_time() + 20.0
+    before = signal.getsignal(signal.SIGVTALRM)
+    with pytest.raises(BudgetExceededError, match="for 3 of 40 rounds and a part of the next"):
+        play(policy, WORLD.realize(0), budget_seconds=0.05)
+    assert time.thread_time() < policy.until - 15.0
+    assert signal.getsignal(signal.SIGVTALRM) is before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_in_another_thread_the_round_is_played_to_its_end():
+    policy, caught = Stuck(dim=5), []
+
+    def run():
+        policy.until = time.thread_time() + 0.1
+        try:
+            play(policy, WORLD.realize(0), budget_seconds=0.05)
+        except BudgetExceededError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert [(error.n_played, error.within) for error in caught] == [(4, False)]
 
 
 def test_the_error_travels_between_processes():
@@ -112,7 +153,7 @@ def test_without_timing_nothing_measured_is_written(tmp_path, monkeypatch):
     written = []
     for step in (1.0, 1.5):  # another machine
         seconds = itertools.count(step=step)
-        monkeypatch.setattr(runner.time, "thread_time", lambda now=seconds: float(next(now)))
+        monkeypatch.setattr(time, "thread_time", lambda now=seconds: float(next(now)))
         out = tmp_path / f"out{step}"
         options = ["--no-timing", "--jobs", "1", "--out", str(out)]
         result = CliRunner().invoke(app, ["run", str(tmp_path / "s.json"), *options])

@@ -62,7 +62,6 @@ _VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
     "true": ("rank known", -0.12, SOLID, ""),
     "over": ("rank too large", -0.5, DASHED, "\\\\"),
     "adaptive": ("rank chosen", 0.36, MIXED, ".."),
-    "untuned": ("not tuned", 0.4, DOTTED, ".."),
     "pairwise": ("nothing told", 0.5, SPARSE, "xx"),
 }
 """What the end of a key means: words, shade, line, hatch; the marker is that of the family."""
@@ -75,6 +74,7 @@ _STANDARD = {
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
     "latent-ucb-told": Look("latent UCB, told", "#9B6FC4", DASHED, "P", "//"),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
+    "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
     "zf-pslb": Look("zero-filled PSLB", "#AA4499", SOLID, "v"),
     "zf-pslb-adaptive": Look("zero-filled PSLB, rank chosen", "#5E1A3C", DASHED, "<", "//"),

@@ -1,14 +1,13 @@
 """One policy walks one realization."""
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
 
 from halfseen import checks
-from halfseen.errors import BudgetExceededError
 from halfseen.policies.base import Policy
+from halfseen.simulation.budget import Budget
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization
 
@@ -52,30 +51,27 @@ def play(
     realization : Realization
     view : "masked" or "full"
     budget_seconds : float
-        Processor time after which no further round is begun.
+        Processor time after which the run is stopped.
 
     Raises
     ------
     BudgetExceededError
-        The time was up before the last round.
+        The time was up before the last round was over; the policy is of no further use.
 
     Notes
     -----
     Paper: eq:app-reg-definition
     """
-    # Not the time on the wall, in which other programs have a say.
-    started = time.thread_time()
     full = checks.one_of("view", view, VIEWS) == "full"
     horizon = realization.facts.horizon
     losses, ranks = np.zeros(horizon), np.full(horizon, math.nan)
-    for index, (slate, means, noise, arms) in enumerate(realization.rounds()):
-        seconds = time.thread_time() - started
-        if seconds > budget_seconds and index:
-            raise BudgetExceededError(seconds=seconds, n_played=index, horizon=horizon)
-        decision = policy.choose(Slate(arms) if full else slate)
-        rank = policy.current_rank
-        if rank is not None:
-            ranks[index] = rank
-        policy.learn(decision, float(means[decision.arm]) + noise)
-        losses[index] = means.max() - means[decision.arm]
+    with Budget(budget_seconds, horizon) as budget:
+        for index, (slate, means, noise, arms) in enumerate(realization.rounds()):
+            budget.begin(index)
+            decision = policy.choose(Slate(arms) if full else slate)
+            rank = policy.current_rank
+            if rank is not None:
+                ranks[index] = rank
+            policy.learn(decision, float(means[decision.arm]) + noise)
+            losses[index] = means.max() - means[decision.arm]
     return Trace(np.cumsum(losses), ranks)
