@@ -321,15 +321,10 @@ def test_a_projected_model_is_the_regression_on_projected_samples(seed, rank, ri
     direct.insert(samples @ basis, rewards)
     precision, spread = np.empty((rank, rank)), np.empty((rank, rank))
     white, spread_white = np.empty(rank), np.empty(rank)
-    _kernels.project_model(
-        model.factor,
-        model.white,
-        np.ascontiguousarray(basis),
-        precision,
-        white,
-        spread,
-        spread_white,
-    )
+    basis, cast = np.ascontiguousarray(basis), np.empty((8, rank))
+    _kernels.project_model(model.factor, model.white, basis, precision, white)
+    _kernels.cast_shadow(model.factor, basis, cast)
+    _kernels.square_shadow(cast, model.white, spread, spread_white)
     np.testing.assert_allclose(precision.T @ precision, direct.gram, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(precision.T @ white, direct.response, rtol=1e-10, atol=1e-10)
     inverse = np.linalg.inv(model.gram)

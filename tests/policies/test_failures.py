@@ -221,10 +221,10 @@ def test_a_failure_while_room_is_made_for_played_arms_changes_nothing(monkeypatc
 @pytest.mark.parametrize(
     ("owner", "name", "n_rounds"),
     [
-        (_kernels, "update", 0),
-        (_kernels, "update", 1),
-        (_kernels, "update", 37),
-        (_kernels, "update", 38),
+        (_kernels, "update_with_shadow", 0),
+        (_kernels, "update_with_shadow", 1),
+        (_kernels, "update_with_shadow", 37),
+        (_kernels, "update_with_shadow", 38),
         (Ridge, "extended", 1),
         (Ridge, "extended", 36),
         (SpanRidge, "_split", 9),

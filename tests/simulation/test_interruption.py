@@ -24,7 +24,7 @@ methods = ["tofu", "uniform"]
 kind = "low-rank"
 dim = 20
 rank = 2
-horizon = 300
+horizon = 1500
 """
 PATIENCE = 60.0
 
