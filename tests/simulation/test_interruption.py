@@ -70,6 +70,8 @@ def stopped(home, out, send):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # Where the tests run in the background, Ctrl-C is ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         wait_until(lambda: path.exists() and path.read_bytes().count(b"\n") >= 3)
