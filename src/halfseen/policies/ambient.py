@@ -5,13 +5,13 @@ from typing import Any
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE, Confidence
 from halfseen.core.span_ridge import SpanRidge
-from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import register
+from halfseen.policies.ridge_policy import RidgePolicy
 from halfseen.values import Decision, Slate
 
 
 @register
-class AmbientOful(Policy):
+class AmbientOful(RidgePolicy):
     """Optimism in dimension `dim`; what is hidden counts as zero.
 
     On a slate with nothing hidden this is OFUL itself.
@@ -64,11 +64,6 @@ class AmbientOful(Policy):
             radius_scale=self.radius_scale,
         )
 
-    @property
-    def current_rank(self) -> int:
-        """All features."""
-        return self.dim
-
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
         return {
@@ -85,12 +80,3 @@ class AmbientOful(Policy):
         size = self._confidence.total(self._model.log_det, self._model.n_samples)
         arm, parts = self._model.score(slate._table, size)
         return self._answer(slate, arm, parts)
-
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        self._model.update(decision._chosen, reward)
-
-    def _state(self) -> dict[str, Any]:
-        return self._model.state()
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._model.restore(state)

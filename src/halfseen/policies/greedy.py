@@ -3,13 +3,13 @@
 from typing import Any
 
 from halfseen.core.span_ridge import SpanRidge
-from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import register
+from halfseen.policies.ridge_policy import RidgePolicy
 from halfseen.values import Decision, Slate
 
 
 @register
-class Greedy(Policy):
+class Greedy(RidgePolicy):
     """Plays the arm of the largest ridge estimate in dimension `dim`; what is hidden is zero.
 
     Whatever exploration there is comes from the arms themselves changing from round to round. While
@@ -38,11 +38,6 @@ class Greedy(Policy):
         super().__init__(dim=dim, max_open=max_open)
         self._model = SpanRidge(self.dim, ridge=ridge)
 
-    @property
-    def current_rank(self) -> int:
-        """All features."""
-        return self.dim
-
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
         return {"dim": self.dim, "ridge": self._model.ridge, "max_open": self.max_open}
@@ -50,12 +45,3 @@ class Greedy(Policy):
     def _choose(self, slate: Slate) -> Decision:
         arm, parts = self._model.score(slate._table, 0.0)
         return self._answer(slate, arm, parts)
-
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        self._model.update(decision._chosen, reward)
-
-    def _state(self) -> dict[str, Any]:
-        return self._model.state()
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._model.restore(state)

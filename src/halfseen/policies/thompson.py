@@ -8,14 +8,14 @@ from scipy.linalg import solve_triangular
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.ridge import Ridge
-from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import register
+from halfseen.policies.ridge_policy import RidgePolicy
 from halfseen.seeding import stream
 from halfseen.values import Decision, FloatArray, Slate
 
 
 @register
-class LinearThompson(Policy):
+class LinearThompson(RidgePolicy):
     """Plays the best arm for a parameter drawn anew each round; what is hidden counts as zero.
 
     θ ~ N(V⁻¹Σzr, scale²·V⁻¹) with V = λI + Σzz'. One parameter is drawn per round, not one per arm.
@@ -66,12 +66,7 @@ class LinearThompson(Policy):
         self.seed = checks.integer("seed", seed, 0)
         self._random = stream(self.seed, "thompson")
         # The plain regression: outside of the span of the samples the draw is as random as inside.
-        self._model = Ridge(self.dim, ridge=ridge)
-
-    @property
-    def current_rank(self) -> int:
-        """All features."""
-        return self.dim
+        self._model: Ridge = Ridge(self.dim, ridge=ridge)
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
@@ -104,12 +99,9 @@ class LinearThompson(Policy):
         differences = np.einsum("ij,j->i", points, offset)
         return np.stack([estimates + differences, estimates, differences])
 
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        self._model.update(decision._chosen, reward)
-
     def _state(self) -> dict[str, Any]:
-        return {"random": self._random.bit_generator.state, "model": self._model.state()}
+        return {"random": self._random.bit_generator.state, "model": super()._state()}
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._random.bit_generator.state = state["random"]
-        self._model.restore(state["model"])
+        super()._restore(state["model"])

@@ -4,6 +4,7 @@ Every law turns one table of uniform numbers, of the shape of the arms, into a m
 law a world has, its random numbers stay in step: the same arms, means and noise.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
@@ -28,7 +29,7 @@ def bernoulli_mask(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaskLaw:
+class MaskLaw(ABC):
     """How masks are drawn: a frozen dataclass whose fields are plain JSON types.
 
     Attributes
@@ -43,9 +44,9 @@ class MaskLaw:
         """Return which entries of arms (n_arms, dim) are seen; draws one uniform per entry."""
         return self.seen(random.random(arms.shape), arms, observe_prob)
 
+    @abstractmethod
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen; may overwrite the uniforms."""
-        raise NotImplementedError
 
     def told(self, observe_prob: float, dim: int) -> float | FloatArray:
         """Return the probability that a policy is told: an array (dim,) where features differ."""
