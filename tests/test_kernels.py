@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import _kernels
-from halfseen.core.latent import coordinates
+from halfseen.core.latent import Lift, coordinates
 from halfseen.core.ridge import Ridge
 from halfseen.values import LARGEST, Slate
 
@@ -33,8 +33,9 @@ def play(table, basis, ridge, model, start=2):
     parts, chosen = np.full((3, len(table)), -7.0), np.full(table.shape[1], -7.0)
     block = np.full((len(table) + 5, table.shape[1]), -7.0)
     answer = _kernels.play_table(
-        table, LARGEST, basis, ridge, model.factor, model.white, 0.7, parts, chosen, block, start
-    )
+        table, LARGEST, basis, ridge, np.full(basis.shape[1], 1.0 + ridge),
+        model.factor, model.white, 0.7, parts, chosen, block, start, 0.0,
+    )  # fmt: skip
     return answer, parts, chosen, block
 
 
@@ -59,7 +60,7 @@ def test_learning_an_arm_is_an_update_with_its_coordinates(rank):
     (basis, model), table = frozen(rank), half_seen(0, 1, 50)
     (_, expected) = frozen(rank)
     expected.update(coordinates(basis, Slate(table), 1e-5)[0], 2.5)
-    assert model.learn_arm(basis, table[0], 1e-5, 2.5)
+    assert model.learn_arm(Lift.least_squares(basis, 1e-5), table[0], 2.5)
     assert model.log_det == expected.log_det
     for name, array in expected.state().items():
         np.testing.assert_array_equal(model.state()[name], array)
@@ -69,8 +70,9 @@ def test_learning_an_arm_that_is_not_identified_changes_nothing():
     basis, model = frozen(3)
     before = {name: np.copy(value) for name, value in model.state().items()}
     growth = _kernels.learn_arm(
-        basis, np.full(50, NAN), 0.0, model._gram, model.response, model.factor, model.white, 2.5
-    )
+        basis, np.full(50, NAN), 0.0, np.ones(3),
+        model._gram, model.response, model.factor, model.white, 2.5,
+    )  # fmt: skip
     assert growth < 0.0
     for name, array in before.items():
         np.testing.assert_array_equal(model.state()[name], array)

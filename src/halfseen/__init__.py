@@ -23,10 +23,12 @@ _HOME = {
     "FixedRank": "core.rank",
     "PaperThreshold": "core.rank",
     "PracticalThreshold": "core.rank",
+    "HeldOutRank": "core.held_out",
     "Replay": "core.replay",
     "AmbientOful": "policies.ambient",
     "Greedy": "policies.greedy",
     "Imputed": "policies.imputed",
+    "LatentUcb": "policies.latent_ucb",
     "Oracle": "policies.oracle",
     "Pslb": "policies.pslb",
     "LinearThompson": "policies.thompson",
@@ -55,12 +57,14 @@ __all__ = [
     "Greedy",
     "HalfseenError",
     "HardInstanceWorld",
+    "HeldOutRank",
     "HorizonReachedError",
     "Imputed",
     "InvalidInputError",
     "InvalidRewardError",
     "InvalidSettingError",
     "InvalidSlateError",
+    "LatentUcb",
     "LinearThompson",
     "LowRankWorld",
     "Oracle",
@@ -84,6 +88,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from halfseen.core.held_out import HeldOutRank
     from halfseen.core.rank import (
         ConstantThreshold,
         FixedRank,
@@ -106,6 +111,7 @@ if TYPE_CHECKING:
     from halfseen.policies.base import Policy
     from halfseen.policies.greedy import Greedy
     from halfseen.policies.imputed import Imputed
+    from halfseen.policies.latent_ucb import LatentUcb
     from halfseen.policies.oracle import Oracle
     from halfseen.policies.pslb import Pslb
     from halfseen.policies.registry import load

@@ -40,13 +40,13 @@ def copy_seen(table, copy, largest):
     return n_wild == 0
 
 
-@njit(void(_in_2, _out_2, int64), cache=True)
-def zero_fill(table, block, start):
-    """Copy a table into a block from row `start` on, zero where hidden."""
+@njit(void(_in_2, _out_2, int64, float64), cache=True)
+def fill_in(table, block, start, hidden):
+    """Copy a table into a block from row `start` on, with `hidden` (0 or NaN) where hidden."""
     for arm in range(table.shape[0]):
         for feature in range(table.shape[1]):
             x = table[arm, feature]
-            block[start + arm, feature] = x if x == x else 0.0
+            block[start + arm, feature] = x if x == x else hidden
 
 
 @njit(void(_any_2, _out_2), cache=True)
@@ -89,11 +89,11 @@ def _add_rows(basis, arm, seen, gram, latent):
                 )  # fmt: skip
 
 
-@njit(boolean(_in_2, _in_1, float64, _out_2, int64[::1], _out_1), cache=True)
-def _solve_arm(basis, arm, ridge, gram, seen, latent):
-    """Solve (U_Ω'U_Ω + ρI) a = U_Ω'x_Ω and write (1 + ρ)a = U'x̂; False if not identified.
+@njit(boolean(_in_2, _in_1, float64, _in_1, _out_2, int64[::1], _out_1), cache=True)
+def _solve_arm(basis, arm, ridge, scales, gram, seen, latent):
+    """Solve (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω and write scales·a; False if not identified.
 
-    `gram` (rank, rank) and `seen` (dim,) are scratch.
+    `gram` (rank, rank), which ends as the Cholesky factor, and `seen` (dim,) are scratch.
     """
     dim, rank = basis.shape
     # Indices of seen entries without a branch, which would be mispredicted for every third entry.
@@ -141,24 +141,43 @@ def _solve_arm(basis, arm, ridge, gram, seen, latent):
             rest -= gram[a, b] * latent[b]
         latent[a] = rest * gram[a, a]
     for a in range(rank):
-        latent[a] *= 1.0 + ridge
+        latent[a] *= scales[a]
     return True
 
 
-@njit(int64(_in_2, _in_2, float64, _out_2, _flags_1), cache=True)
-def coordinates(basis, table, ridge, latent, identified):
+@njit(int64(_in_2, _in_2, float64, _in_1, _out_2, _flags_1), cache=True)
+def coordinates(basis, table, ridge, scales, latent, identified):
     """Write the latent coordinates of all arms and which are identified; return how many not."""
     dim, rank = basis.shape
     gram = np.empty((rank, rank))
     seen = np.empty(dim, np.int64)
     missed = 0
     for arm in range(table.shape[0]):
-        identified[arm] = _solve_arm(basis, table[arm], ridge, gram, seen, latent[arm])
+        identified[arm] = _solve_arm(basis, table[arm], ridge, scales, gram, seen, latent[arm])
         if not identified[arm]:
             missed += 1
             for a in range(rank):
                 latent[arm, a] = 0.0
     return missed
+
+
+@njit(void(_in_2, _in_2, float64, _in_1, _out_1), cache=True)
+def hidden_squares(basis, table, ridge, direction, squares):
+    """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive."""
+    dim, rank = basis.shape
+    gram = np.empty((rank, rank))
+    seen = np.empty(dim, np.int64)
+    latent = np.empty(rank)
+    ones = np.ones(rank)
+    for arm in range(table.shape[0]):
+        _solve_arm(basis, table[arm], ridge, ones, gram, seen, latent)
+        squares[arm] = 0.0
+        for a in range(rank):
+            rest = direction[a]
+            for b in range(a):
+                rest -= gram[b, a] * latent[b]
+            latent[a] = rest * gram[a, a]  # the reciprocal pivot
+            squares[arm] += latent[a] * latent[a]
 
 
 @njit(UniTuple(float64, 2)(_in_2, _in_1, _out_1), cache=True)
@@ -242,11 +261,16 @@ def score(factor, white, points, radius, parts):
 
 
 @njit(
-    int64(_in_2, float64, _in_2, float64, _in_2, _in_1, float64, _out_2, _out_1, _out_2, int64),
+    int64(
+        _in_2, float64, _in_2, float64, _in_1, _in_2, _in_1, float64,
+        _out_2, _out_1, _out_2, int64, float64,
+    ),
     cache=True,
-)
-def play_table(table, largest, basis, ridge, factor, white, radius, parts, chosen, block, start):
-    """Check a table, score its arms, copy the chosen one, and zero-fill the table into a block.
+)  # fmt: skip
+def play_table(
+    table, largest, basis, ridge, scales, factor, white, radius, parts, chosen, block, start, hidden
+):
+    """Check a table, score its arms, copy the chosen one, and fill the table into a block.
 
     A whole round in one call. If an arm is not identified, returns −1 − arm; if an entry is too
     large, −1 − n_arms. Then nothing but scratch has changed.
@@ -263,7 +287,7 @@ def play_table(table, largest, basis, ridge, factor, white, radius, parts, chose
     seen = np.empty(dim, np.int64)
     latent = np.empty(rank)
     for arm in range(n_arms):
-        if not _solve_arm(basis, table[arm], ridge, gram, seen, latent):
+        if not _solve_arm(basis, table[arm], ridge, scales, gram, seen, latent):
             return -1 - arm
         estimate, square = _whiten(factor, white, latent)
         width = radius * np.sqrt(square)
@@ -273,7 +297,7 @@ def play_table(table, largest, basis, ridge, factor, white, radius, parts, chose
     best = _best(parts)
     for j in range(dim):
         chosen[j] = table[best, j]
-    zero_fill(table, block, start)
+    fill_in(table, block, start, hidden)
     return best
 
 
@@ -336,14 +360,14 @@ def insert(gram, response, factor, white, points, rewards):
     return growth
 
 
-@njit(float64(_in_2, _in_1, float64, _out_2, _out_1, _out_2, _out_1, float64), cache=True)
-def learn_arm(basis, arm, ridge, gram, response, factor, white, reward):
+@njit(float64(_in_2, _in_1, float64, _in_1, _out_2, _out_1, _out_2, _out_1, float64), cache=True)
+def learn_arm(basis, arm, ridge, scales, gram, response, factor, white, reward):
     """Latent coordinates of one arm and their update; −1 if the arm is not identified."""
     dim, rank = basis.shape
     scratch = np.empty((rank, rank))
     seen = np.empty(dim, np.int64)
     latent = np.empty(rank)
-    if not _solve_arm(basis, arm, ridge, scratch, seen, latent):
+    if not _solve_arm(basis, arm, ridge, scales, scratch, seen, latent):
         return -1.0
     return update(gram, response, factor, white, latent, reward)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from halfseen.core.latent import coordinates, fill, identified_coordinates
+from halfseen.core.latent import Lift, coordinates, fill
 from halfseen.errors import InvalidInputError, Unidentifiable
 from halfseen.values import LARGEST, Slate
 
@@ -206,7 +206,7 @@ def test_arms_that_are_not_identified_are_flagged_and_zero_and_the_others_right(
     basis, truth = orthonormal(rng, 10, 2), rng.normal(size=(3, 2))
     table = truth @ basis.T
     table[1, 1:] = NAN
-    latent, identified = identified_coordinates(basis, table, 0.0)
+    latent, identified = Lift.least_squares(basis, 0.0).coordinates(table)
     assert identified.tolist() == [True, False, True]
     assert latent[1].tolist() == [0.0, 0.0]
     np.testing.assert_allclose(latent[[0, 2]], truth[[0, 2]], atol=1e-12)

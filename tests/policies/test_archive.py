@@ -298,7 +298,7 @@ def saved_array(entry):
 @pytest.mark.parametrize("axis", [0, -1], ids=["longer", "wider"])
 def test_an_array_of_another_shape_is_refused(tmp_path, where, axis):
     """Compiled loops do not check bounds: what does not fit must not come in."""
-    if where == "/moments/waiting":
+    if where == "/offered/waiting":
         axis = -1  # any number of arms may wait
     array = saved_array(ARRAYS[where])
     shape = list(array.shape)

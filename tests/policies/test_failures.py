@@ -16,11 +16,12 @@ from halfseen import (
     _kernels,
 )
 from halfseen.core import rank, subspace
+from halfseen.core.latent import Lift
 from halfseen.core.moments import Moments
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
 from halfseen.core.span_ridge import SpanRidge
-from halfseen.policies import tofu_epoch
+from halfseen.policies import tofu_subspace
 
 
 class InjectedError(Exception):
@@ -77,9 +78,9 @@ OPENING = {
     "eigen-solver of a threshold": (PracticalThreshold(), subspace, "top_eigenpairs"),
     "LAPACK": (2, subspace, "_lapack"),
     "LAPACK of a threshold": (PracticalThreshold(), subspace, "_lapack"),
-    "covariance": (2, tofu_epoch, "covariance_of"),
+    "covariance": (2, tofu_subspace, "covariance_of"),
     "product of the moments": (2, Moments, "sums"),
-    "coordinates of the replay": (2, tofu_epoch, "identified_coordinates"),
+    "coordinates of the replay": (2, Lift, "coordinates"),
     "compiled coordinates": (2, _kernels, "coordinates"),
     "insertion of the replay": (2, Ridge, "insert"),
     "compiled insertion": (2, _kernels, "insert"),
@@ -124,7 +125,7 @@ def test_a_failure_while_a_slate_is_scored_inside_an_epoch_changes_nothing(monke
 def test_a_failing_product_of_a_full_block_changes_nothing(monkeypatch, call, n_arms, observe_prob):
     policy = tofu(observe_prob=observe_prob)
     walk(policy, offers(8, sizes=(4, 4, 4, 4, 4, 4, 1012, 8)))
-    assert policy._moments.n_waiting == 1024
+    assert policy._offered.n_waiting == 1024
     table = offers(1, sizes=(n_arms,), seed=1)[0].table
     if call == "choose":
         choose_fails_once(monkeypatch, policy, table, Moments, "sums")

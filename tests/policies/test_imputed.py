@@ -160,8 +160,8 @@ def test_every_row_is_kept_with_the_same_probability():
     for seed in range(n_seeds):
         reservoir, rows = Reservoir(1, max_rows=max_rows, seed=seed), np.arange(40.0)[:, None]
         for size in range(1, 9):  # slates of 1, 2, …, 8 arms, and the rest
-            reservoir.add(rows[reservoir.n_seen :][:size])
-        reservoir.add(rows[reservoir.n_seen :])
+            reservoir.add(rows[reservoir.n_arms :][:size])
+        reservoir.add(rows[reservoir.n_arms :])
         counts[reservoir.rows[:, 0].astype(int)] += 1
     share = max_rows / n_rows
     expected = n_seeds * share

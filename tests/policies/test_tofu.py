@@ -20,8 +20,9 @@ from halfseen import (
     Unidentifiable,
     load,
 )
+from halfseen.core.latent import Lift
 from halfseen.core.ridge import Ridge
-from halfseen.policies import registry, tofu_epoch
+from halfseen.policies import registry
 
 REPLAYS = ("none", "burn-in-once", "burn-in", "full")
 
@@ -293,9 +294,10 @@ def test_scores_do_not_depend_on_which_basis_of_the_subspace_is_frozen(turn):
     for one in (policy, other):
         one.choose(rounds[11].table)
     epoch = other._epoch
-    epoch.basis = np.ascontiguousarray(epoch.basis @ by)
+    epoch.lift = Lift.least_squares(epoch.basis @ by, 1e-5)
     epoch.model = Ridge(2, ridge=1.0)
-    tofu_epoch._replay(epoch.model, epoch.basis, other._played, 1e-5)
+    arms, earned = other._played.samples()
+    epoch.model.insert(epoch.lift.coordinates(arms)[0], earned)
     for table, rewards in rounds[12:]:
         decision, turned = policy.choose(table), other.choose(table)
         assert turned.arm == decision.arm
@@ -315,9 +317,9 @@ def test_the_bonus_widens_by_the_misspecification_of_all_samples_in_the_regressi
     # The bonus changes choices, so one state is asked with and without it.
     epoch, slate = plain._epoch, Slate(few_arms(1, seed=1)[0].table)
     radius = epoch.confidence.total(epoch.model.log_det, epoch.model.n_samples)
-    _, (_, _, narrow) = epoch.score(slate)
+    _, (_, _, narrow) = epoch.score(slate, 16)
     epoch.confidence = full._epoch.confidence
-    _, (_, _, wide) = epoch.score(slate)
+    _, (_, _, wide) = epoch.score(slate, 16)
     bonus = record.misspecification * math.sqrt(15)
     assert epoch.model.n_samples == 15
     assert wide - narrow == pytest.approx(narrow / radius * bonus, rel=1e-9)
@@ -426,7 +428,7 @@ def test_features_that_were_never_seen_together_are_no_obstacle():
         table[:, 3:] = 0.5 if index % 2 else np.nan
     policy = after(30, rounds, observe_prob=None)
     assert [record.n_never_paired for record in policy.epoch_log] == [9, 9, 9]
-    covariance = policy._moments.covariance(None)
+    covariance = policy._offered.covariance(None)
     assert np.array_equal(covariance[:3, 3:], np.zeros((3, 3)))
     assert np.isfinite(policy.choose(few_arms(1)[0].table).scores).all()
 

@@ -51,6 +51,12 @@ def test_by_default_it_is_practical_with_full_replay():
         "impute_ridge": 1e-5,
         "replay": "full",
         "radius_scale": 1.0,
+        "subspace": "covariance",
+        "features": "least-squares",
+        "exploration": "ucb",
+        "fallback": False,
+        "memory_bytes": 64_000_000,
+        "seed": 0,
         "burn_in_policy": {
             "policy": "AmbientOful",
             "settings": {

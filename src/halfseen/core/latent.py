@@ -1,6 +1,6 @@
 """Latent coordinates of half-seen arms in a frozen basis."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,87 @@ def checked_impute_ridge(value: Any) -> float:
             f"impute_ridge must be 0 or at least {SMALLEST_IMPUTE_RIDGE:g}, got {value!r}"
         )
     return ridge
+
+
+class Lift(NamedTuple):
+    """How the seen entries of an arm become its latent coordinates.
+
+    They are scales·a with (W_Ω'W_Ω + ρI)a = W_Ω'x_Ω.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (dim, rank)
+        W, C-contiguous.
+    ridge : float
+        ρ ≥ 0.
+    scales : ndarray, shape (rank,)
+    noise : float
+        Variance of an entry's noise; a has posterior covariance noise·(W_Ω'W_Ω + ρI)⁻¹.
+    """
+
+    basis: FloatArray
+    ridge: float
+    scales: FloatArray
+    noise: float = 0.0
+
+    @property
+    def rank(self) -> int:
+        """Number of coordinates."""
+        return int(self.basis.shape[1])
+
+    @classmethod
+    def least_squares(cls, basis: FloatArray, ridge: float) -> "Lift":
+        """Return what gives U'x̂ of the paper's imputation, which is (1 + ρ)a exactly."""
+        basis = np.ascontiguousarray(basis, dtype=np.float64)
+        return cls(basis, ridge, np.full(basis.shape[1], 1.0 + ridge))
+
+    @classmethod
+    def posterior_mean(
+        cls, basis: FloatArray, variances: FloatArray, noise: float, unit: float = 1.0
+    ) -> "Lift":
+        """Return what gives the posterior mean (G + σ²Λ⁻¹)⁻¹b in the coordinates of a basis.
+
+        Parameters
+        ----------
+        basis : ndarray, shape (dim, rank)
+            Orthonormal columns; G = U_Ω'U_Ω and b = U_Ω'x_Ω.
+        variances : ndarray, shape (rank,)
+            Λ: prior variances along the columns, the prior mean being 0.
+        noise : float
+            σ² > 0 of every entry; at least 1e-10 of the mean of Λ counts.
+        unit : float
+            Coordinates are given in this unit.
+        """
+        # Only the ratio of noise to prior matters: no overflow, whatever the arms' scale.
+        mean = float(variances.mean()) or 1.0
+        scales = np.sqrt(variances / mean)
+        ridge = max(noise / mean, SMALLEST_IMPUTE_RIDGE)
+        return cls(np.ascontiguousarray(basis * scales), ridge, scales / unit, ridge * mean)
+
+    def coordinates(self, table: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Return coordinates (n, rank) of half-seen arms (n, dim), and which are identified."""
+        latent = np.empty((len(table), self.rank))
+        identified = np.empty(len(table), dtype=np.bool_)
+        _kernels.coordinates(self.basis, table, self.ridge, self.scales, latent, identified)
+        return latent, identified
+
+    def covariances(self, table: FloatArray) -> FloatArray:
+        """Return what hidden entries leave open: posterior covariances, shape (n, rank, rank)."""
+        seen = (table == table).astype(np.float64)
+        rank = self.rank
+        outer = self.basis[:, :, None] * self.basis[:, None, :]
+        grams = (seen @ outer.reshape(len(outer), -1)).reshape(-1, rank, rank)
+        inverses = np.linalg.inv(grams + self.ridge * np.eye(rank))
+        scaled: FloatArray = self.noise * inverses * np.multiply.outer(self.scales, self.scales)
+        return scaled
+
+    def hidden_variances(self, table: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return the variance of θ'z that hidden entries leave open, shape (n,)."""
+        squares = np.zeros(len(table))
+        if self.noise > 0.0:
+            direction = self.scales * theta
+            _kernels.hidden_squares(self.basis, table, self.ridge, direction, squares)
+        return self.noise * squares
 
 
 def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
@@ -57,35 +138,10 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
     [[5.0]]
     """
     slate, ridge = Slate.of(slate, basis.shape[0]), checked_impute_ridge(ridge)
-    latent, identified = identified_coordinates(basis, slate._table, ridge)
+    latent, identified = Lift.least_squares(basis, ridge).coordinates(slate._table)
     if not identified.all():
         raise unidentifiable(slate, int(identified.argmin()), basis.shape[1])
     return latent
-
-
-def identified_coordinates(
-    basis: FloatArray, table: FloatArray, ridge: float
-) -> tuple[FloatArray, BoolArray]:
-    """Return the coordinates of all arms and which of them their seen entries determine.
-
-    Parameters
-    ----------
-    basis : ndarray, shape (dim, rank)
-    table : ndarray, shape (n_arms, dim)
-        NaN where hidden.
-    ridge : float
-
-    Returns
-    -------
-    latent : ndarray, shape (n_arms, rank)
-        Zero where not identified.
-    identified : ndarray of bool, shape (n_arms,)
-    """
-    latent = np.empty((len(table), basis.shape[1]))
-    identified = np.empty(len(table), dtype=np.bool_)
-    basis = np.ascontiguousarray(basis, dtype=np.float64)
-    _kernels.coordinates(basis, table, ridge, latent, identified)
-    return latent, identified
 
 
 def unidentifiable(slate: Slate, arm: int, rank: int) -> Unidentifiable:

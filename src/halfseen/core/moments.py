@@ -45,6 +45,9 @@ class Moments:
     [[10.0, 2.0], [2.0, 4.0]]
     """
 
+    hidden = 0.0
+    """What stands for a hidden entry in the block."""
+
     __slots__ = ("_block_mask", "_pairs", "_products", "block", "dim", "n_arms", "n_waiting")
 
     def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
@@ -94,7 +97,7 @@ class Moments:
         if n_arms > _BLOCK:
             self.n_arms += n_arms
         else:
-            _kernels.zero_fill(slate._table, self.block, self.n_waiting)
+            _kernels.fill_in(slate._table, self.block, self.n_waiting, self.hidden)
             self.claim(slate._table)
 
     def has_room(self, n_arms: int) -> bool:
@@ -248,6 +251,27 @@ def pairwise_covariance(
     seen = pair_counts > 0
     covariance = np.divide(second_moment, pair_counts, out=np.zeros_like(second_moment), where=seen)
     return covariance, int(np.count_nonzero(np.triu(~seen)))
+
+
+def sums_of(table: FloatArray) -> Sums:
+    """Return the sums over the arms of a table, shape (n, dim) with NaN where hidden."""
+    mask = table == table
+    filled = np.where(mask, table, 0.0)
+    return filled.T @ filled, _pair_counts(mask)
+
+
+def shares_of(sums: Sums, n_arms: int) -> FloatArray:
+    """Return the share of arms that showed each feature, at least one arm, shape (dim,).
+
+    Examples
+    --------
+    >>> shares_of(sums_of(np.array([[1.0, np.nan], [2.0, 3.0]])), 2).tolist()
+    [1.0, 0.5]
+    """
+    pairs = sums[1]
+    if pairs is None:
+        raise InvalidSettingError("shares need Moments(count_pairs=True)")
+    return np.maximum(pairs.diagonal(), 1.0) / max(1, n_arms)
 
 
 def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> tuple[FloatArray, int]:

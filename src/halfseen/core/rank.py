@@ -68,11 +68,7 @@ class Selection(NamedTuple):
 
 
 class RankRule(ABC):
-    """Chooses the subspace of an epoch from the corrected covariance."""
-
-    @abstractmethod
-    def select(self, covariance: FloatArray, known: Known) -> Selection:
-        """Return the subspace to freeze."""
+    """Says how many directions an epoch keeps."""
 
     @abstractmethod
     def check(self, dim: int) -> None:
@@ -81,6 +77,16 @@ class RankRule(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain JSON types."""
         return {"rule": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+
+
+class SpectralRule(RankRule):
+    """Chooses the subspace of an epoch from the corrected covariance."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
+        """Return the subspace to freeze."""
 
 
 Rule = TypeVar("Rule", bound=type[RankRule])
@@ -94,7 +100,7 @@ def register_rule(rule: Rule) -> Rule:
     return rule
 
 
-def _store(rule: RankRule, **plain: float) -> None:
+def store(rule: RankRule, **plain: float) -> None:
     """Keep checked values as plain numbers, so that every rule can be written as JSON."""
     for name, value in plain.items():
         object.__setattr__(rule, name, value)
@@ -102,12 +108,12 @@ def _store(rule: RankRule, **plain: float) -> None:
 
 def _store_failure_prob(rule: RankRule, value: float | None) -> None:
     if value is not None:
-        _store(rule, failure_prob=checks.failure_prob("failure_prob", value))
+        store(rule, failure_prob=checks.failure_prob("failure_prob", value))
 
 
 @register_rule
 @dataclass(frozen=True, slots=True)
-class FixedRank(RankRule):
+class FixedRank(SpectralRule):
     """Keep the same number of directions in every epoch, the paper's known m.
 
     >>> FixedRank(3).to_dict()
@@ -117,7 +123,7 @@ class FixedRank(RankRule):
     rank: int
 
     def __post_init__(self) -> None:
-        _store(self, rank=checks.integer("rank", self.rank, 1))
+        store(self, rank=checks.integer("rank", self.rank, 1))
 
     def check(self, dim: int) -> None:
         """Raise InvalidSettingError if the rank exceeds `dim`."""
@@ -129,7 +135,7 @@ class FixedRank(RankRule):
         return Selection(vectors, values, None)
 
 
-class ThresholdRule(RankRule):
+class ThresholdRule(SpectralRule):
     """Keep the directions whose eigenvalues reach a threshold, between a floor and a cap.
 
     Notes
@@ -151,9 +157,9 @@ class ThresholdRule(RankRule):
         checks.integer("floor", self.floor, 0, dim)
 
     def _store_limits(self) -> None:
-        _store(self, floor=checks.integer("floor", self.floor, 0))
+        store(self, floor=checks.integer("floor", self.floor, 0))
         if self.cap is not None:
-            _store(self, cap=checks.integer("cap", self.cap, max(1, self.floor)))
+            store(self, cap=checks.integer("cap", self.cap, max(1, self.floor)))
 
     def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
@@ -227,7 +233,7 @@ class PracticalThreshold(ThresholdRule):
 
     def __post_init__(self) -> None:
         for name in ("constant", "scale", "multiplier"):
-            _store(self, **{name: checks.real(name, getattr(self, name), 0.0, low_open=True)})
+            store(self, **{name: checks.real(name, getattr(self, name), 0.0, low_open=True)})
         _store_failure_prob(self, self.failure_prob)
         self._store_limits()
 
@@ -250,7 +256,7 @@ class ConstantThreshold(ThresholdRule):
     cap: int | None = None
 
     def __post_init__(self) -> None:
-        _store(self, value=checks.real("value", self.value, 0.0, low_open=True))
+        store(self, value=checks.real("value", self.value, 0.0, low_open=True))
         self._store_limits()
 
     def threshold(self, dim: int, known: Known) -> float:

@@ -5,67 +5,129 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import archive, checks
+from halfseen import _kernels, archive, checks
 from halfseen.seeding import stream
-from halfseen.values import FloatArray
+from halfseen.values import FloatArray, Slate
+
+# Rows whose places are drawn at once: a generator per slate would cost more than the slate.
+_DRAWS = 4096
 
 
 class Reservoir:
     """At most `max_rows` of all rows so far, each subset of that size equally likely.
 
-    The n-th row replaces a kept one with probability max_rows / n. Random numbers depend on the
-    seed and the number of rows before, so that nothing moves until `add`.
+    The n-th row replaces a kept one with probability max_rows / n. Where it goes is a function of
+    the seed and of n, so that nothing moves until `add`. While all fit, all are kept, in order.
 
     Parameters
     ----------
     dim, max_rows : int
     seed : int
 
+    Attributes
+    ----------
+    n_arms : int
+        Rows so far, kept or not.
+
     Examples
     --------
     >>> reservoir = Reservoir(1, max_rows=3)
     >>> for n in range(10):
     ...     reservoir.add(np.full((2, 1), n))
-    >>> reservoir.n_seen, reservoir.rows.shape
+    >>> reservoir.n_arms, reservoir.rows.shape
     (20, (3, 1))
     """
 
-    __slots__ = ("_kept", "dim", "max_rows", "n_seen", "seed")
+    hidden = np.nan
+    """What stands for a hidden entry in the block."""
+
+    __slots__ = ("_draws", "block", "dim", "max_rows", "n_arms", "seed")
 
     def __init__(self, dim: int, *, max_rows: int, seed: int = 0) -> None:
         self.dim = checks.integer("dim", dim, 1)
         self.max_rows = checks.integer("max_rows", max_rows, 1)
         self.seed = checks.integer("seed", seed, 0)
-        self.n_seen = 0
-        self._kept = np.empty((self.max_rows, self.dim))
+        self.n_arms = 0
+        # Memory that nothing was written to is not taken yet. As in `Moments`, rows beyond those
+        # that count mean nothing, so that a compiled loop may write there.
+        self.block = np.empty((self.max_rows, self.dim))
+        self._draws: tuple[int, NDArray[np.int64]] | None = None
 
     @property
     def rows(self) -> FloatArray:
-        """A copy of the kept rows, shape (n, dim)."""
-        return self._kept[: self.n_seen].copy()
+        """The kept rows, shape (n, dim), in an array that changes with the next `add`."""
+        return self.block[: self.n_arms]
+
+    @property
+    def n_waiting(self) -> int:
+        """Number of rows in the block."""
+        return min(self.n_arms, self.max_rows)
+
+    def has_room(self, n_rows: int) -> bool:
+        """Return whether that many rows are kept without replacing others."""
+        return self.n_arms + n_rows <= self.max_rows
+
+    def claim(self, table: FloatArray) -> None:
+        """Add the rows of a table that was copied into the block's next rows."""
+        self.n_arms += len(table)
+
+    def prepare(self, slate: Slate, sums: Any = None) -> NDArray[np.int64]:
+        """Return where the arms of a slate go; nothing changes before `commit`.
+
+        There are no `sums` here; `Moments` has some.
+        """
+        return self.draw(slate.n_arms)
+
+    def commit(self, slate: Slate, places: NDArray[np.int64]) -> None:
+        """Add a slate, given what `prepare` returned for it."""
+        self.add(slate._table, places)
 
     def draw(self, n_rows: int) -> NDArray[np.int64]:
         """Return where the next rows would go, shape (n_rows,); from `max_rows` on: nowhere."""
-        order = np.arange(self.n_seen, self.n_seen + n_rows)
-        if self.n_seen + n_rows <= self.max_rows:
-            return order
-        random = stream(self.seed, "reservoir", str(self.n_seen))
+        if self.has_room(n_rows):
+            return np.arange(self.n_arms, self.n_arms + n_rows)
+        first, stop, parts = self.n_arms, self.n_arms + n_rows, []
+        while first < stop:
+            number, offset = divmod(first, _DRAWS)
+            if self._draws is None or self._draws[0] != number:
+                self._draws = number, self._drawn(number)
+            parts.append(self._draws[1][offset : offset + stop - first])
+            first += len(parts[-1])
+        return np.concatenate(parts)
+
+    def _drawn(self, number: int) -> NDArray[np.int64]:
+        order = np.arange(number * _DRAWS, (number + 1) * _DRAWS)
+        random = stream(self.seed, "reservoir", str(number))
         return np.where(order < self.max_rows, order, random.integers(0, order + 1))
 
     def add(self, rows: FloatArray, places: NDArray[np.int64] | None = None) -> None:
         """Offer rows, shape (n, dim), in their order; `places` are what `draw` returned."""
-        places = self.draw(len(rows)) if places is None else places
-        for row in np.flatnonzero(places < self.max_rows):
-            self._kept[places[row]] = rows[row]
-        self.n_seen += len(rows)
+        if self.has_room(len(rows)):
+            _kernels.fill_in(
+                np.ascontiguousarray(rows, np.float64), self.block, self.n_arms, np.nan
+            )
+        else:
+            places = self.draw(len(rows)) if places is None else places
+            kept = np.flatnonzero(places < self.max_rows)
+            if len(kept):
+                self.block[places[kept]] = rows[kept]  # of equal places the last row stays
+        self.n_arms += len(rows)
+
+    def sample(self, max_rows: int) -> FloatArray:
+        """Return at most so many of the kept rows, a uniform sample that depends on `n_arms`."""
+        rows = self.rows
+        if len(rows) <= max_rows:
+            return rows
+        random = stream(self.seed, "reservoir", "sample", str(self.n_arms))
+        return rows[np.sort(random.choice(len(rows), max_rows, replace=False))]
 
     def state(self) -> dict[str, Any]:
         """Return everything that tells this reservoir from a fresh one."""
-        return {"n_seen": self.n_seen, "rows": self.rows}
+        return {"n_arms": self.n_arms, "rows": self.rows}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        n_seen = checks.integer("n_seen", state["n_seen"], 0)
-        n_rows = min(n_seen, self.max_rows)
-        self._kept[:n_rows] = archive.array(state, "rows", (n_rows, self.dim))
-        self.n_seen = n_seen
+        n_arms = checks.integer("n_arms", state["n_arms"], 0)
+        n_rows = min(n_arms, self.max_rows)
+        self.block[:n_rows] = archive.array(state, "rows", (n_rows, self.dim))
+        self.n_arms = n_arms

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from halfseen import _kernels, archive, checks
+from halfseen.core.latent import Lift
 from halfseen.errors import InvalidInputError
 from halfseen.values import LARGEST, FloatArray
 
@@ -62,6 +63,19 @@ class Ridge:
         self.factor = _scaled_identity(dim, math.sqrt(self.ridge))
         self.white = np.zeros(dim)
 
+    @classmethod
+    def fitted(cls, points: FloatArray, rewards: FloatArray, *, ridge: float) -> "Ridge":
+        """Return the regression of many samples, by matrix products: for many dimensions."""
+        model = cls(points.shape[1], ridge=ridge)
+        model._gram += points.T @ points
+        model.response = points.T @ rewards
+        model.factor = np.ascontiguousarray(np.linalg.cholesky(model._gram).T)
+        model.white = solve_triangular(model.factor, model.response, trans=1, check_finite=False)
+        pivots = np.log(model.factor.diagonal()).sum()
+        model.log_det = 2.0 * float(pivots) - model.dim * math.log(model.ridge)
+        model.n_samples = len(points)
+        return model
+
     @property
     def gram(self) -> FloatArray:
         """V, shape (dim, dim)."""
@@ -87,14 +101,13 @@ class Ridge:
         )
         self.n_samples += 1
 
-    def learn_arm(
-        self, basis: FloatArray, arm: FloatArray, impute_ridge: float, reward: float
-    ) -> bool:
-        """Add a half-seen arm in the coordinates of `basis`, in one compiled call.
+    def learn_arm(self, lift: Lift, arm: FloatArray, reward: float) -> bool:
+        """Add a half-seen arm in its latent coordinates, in one compiled call.
 
         Parameters
         ----------
-        basis : ndarray, shape (n_features, dim)
+        lift : Lift
+            To `dim` coordinates.
         arm : ndarray, shape (n_features,)
             NaN where hidden. Not checked: it comes from a decision.
 
@@ -104,9 +117,10 @@ class Ridge:
             False, and nothing changed, if its seen entries do not identify it.
         """
         growth = _kernels.learn_arm(
-            basis,
+            lift.basis,
             arm,
-            impute_ridge,
+            lift.ridge,
+            lift.scales,
             self._gram,
             self.response,
             self.factor,

@@ -161,5 +161,5 @@ class SpanRidge:
 
 def _zero_filled(points: FloatArray) -> FloatArray:
     filled = np.empty(points.shape)
-    _kernels.zero_fill(points, filled, 0)
+    _kernels.fill_in(points, filled, 0, 0.0)
     return filled

@@ -98,7 +98,7 @@ class Imputed(ViewedPolicy):
         self._reservoir = Reservoir(dim, max_rows=max_rows, seed=seed)
         self._recipe = ImputerRecipe(imputer, imputer_settings, seed)
         self._recipe.try_out(dim)
-        self._filler = Filler(self._recipe, self._reservoir.rows)
+        self._filler = Filler(self._recipe, self._reservoir.rows.copy())
         self._next_fit = first_fit + 1
 
     def settings(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Imputed(ViewedPolicy):
         # All that may fail comes first and changes nothing; the inner choice is the last of it.
         filler, next_fit, round = self._filler, self._next_fit, self._round + 1
         if round >= next_fit:
-            filler = Filler(self._recipe, self._reservoir.rows)
+            filler = Filler(self._recipe, self._reservoir.rows.copy())
             next_fit = self._schedule.next_start(round)
         places = self._reservoir.draw(slate.n_arms)
         decision = self._pass_on(slate, filler.fill(slate._table))

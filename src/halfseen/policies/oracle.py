@@ -2,12 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.latent import checked_impute_ridge, identified_coordinates
+from halfseen.core.latent import Lift, checked_impute_ridge
 from halfseen.errors import InvalidSettingError
 from halfseen.policies.registry import register
 from halfseen.policies.viewed import Exploration, ViewedPolicy
@@ -17,14 +17,6 @@ FEATURES = ("posterior-mean", "least-squares")
 # The default of TofuPov: what differs from it is the subspace, and nothing else.
 _LEAST_SQUARES_RIDGE = 1e-5
 _ORTHONORMAL_TOLERANCE = 1e-8
-
-
-class _Lift(NamedTuple):
-    """Arms are basis · (scales · z) plus noise of variance `ridge`, with z standard normal."""
-
-    basis: FloatArray
-    scales: FloatArray
-    ridge: float
 
 
 @register
@@ -122,26 +114,23 @@ class Oracle(ViewedPolicy):
     def _turn(self, round: int) -> int:
         return bisect_right(self._starts, round) - 1
 
-    def _lift(self, basis: FloatArray) -> _Lift:
-        rank = basis.shape[1]
+    def _lift(self, basis: FloatArray) -> Lift:
         if self.features == "least-squares":
-            return _Lift(basis, np.ones(rank), _LEAST_SQUARES_RIDGE)
-        # Only the ratio of noise to prior matters.
+            return Lift.least_squares(basis, _LEAST_SQUARES_RIDGE)
         mean = float(self._variances.mean())
-        scales = np.sqrt(np.broadcast_to(self._variances / mean, rank))
         try:
-            ridge = checked_impute_ridge(self.entry_noise / mean)
+            checked_impute_ridge(self.entry_noise / mean)
         except InvalidSettingError:
             raise InvalidSettingError(
                 f"entry_noise must be at least 1e-10 of the latent variances' mean {mean:g}, got "
                 f"{self.entry_noise}"
             ) from None
-        return _Lift(np.ascontiguousarray(basis * scales), scales, ridge)
+        variances = np.broadcast_to(self._variances, basis.shape[1])
+        return Lift.posterior_mean(basis, variances, self.entry_noise)
 
     def _view(self, slate: Slate) -> FloatArray:
         lift = self._lifts[self._turn(self._round + 1)]
-        latent, _ = identified_coordinates(lift.basis, slate._table, lift.ridge)
-        return latent * lift.scales
+        return lift.coordinates(slate._table)[0]
 
 
 def _checked_basis(name: str, value: Any) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
-from halfseen.core.rank import Known, RankRule, as_rule
+from halfseen.core.rank import Known, SpectralRule, as_rule
 from halfseen.core.ridge import SMALLEST_RIDGE
 from halfseen.errors import InvalidSettingError
 from halfseen.values import LARGEST
@@ -23,7 +23,7 @@ class PslbSettings:
     """Settings of `Pslb`, which documents them; immutable and complete."""
 
     dim: int
-    rank: RankRule
+    rank: SpectralRule
     burn_in: int
     refresh: str
     search: str
@@ -44,6 +44,11 @@ class PslbSettings:
 
     def __post_init__(self) -> None:
         rule, horizon = as_rule(self.rank), self.horizon
+        if not isinstance(rule, SpectralRule):
+            raise InvalidSettingError(
+                "rank must be a number or a rule on the spectrum, got "
+                f"{type(rule).__name__}, which needs the arms themselves"
+            )
         rule.check(checks.integer("dim", self.dim, 1))
         self._store(
             rank=rule,

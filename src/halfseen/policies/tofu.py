@@ -1,9 +1,10 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
-from halfseen import checks
+import numpy as np
+
 from halfseen.core.epochs import EpochSchedule
 from halfseen.core.moments import Moments, Sums
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
@@ -13,9 +14,9 @@ from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Note, Policy
 from halfseen.policies.registry import policy_from_tree, register, registered
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
-from halfseen.policies.tofu_settings import TofuSettings
+from halfseen.policies.tofu_settings import ESTIMATED, TofuSettings
 from halfseen.policies.uniform import Uniform
-from halfseen.values import Decision, Slate, is_plain_table
+from halfseen.values import Decision, FloatArray, Slate, is_plain_table
 
 
 @register
@@ -82,7 +83,14 @@ class TofuPov(Policy):
     Paper: alg:bandits
     """
 
-    told = ("dim", "rank", "observe_prob", "horizon", "noise_scale", "seed")
+    told: ClassVar[tuple[str, ...]] = (
+        "dim",
+        "rank",
+        "observe_prob",
+        "horizon",
+        "noise_scale",
+        "seed",
+    )
 
     def __init__(
         self,
@@ -93,10 +101,10 @@ class TofuPov(Policy):
         horizon: int | None = None,
         burn_in: Any = 30,
         burn_in_policy: Any = "zero-filled",
-        ridge: float = 1.0,
+        ridge: float | str = 1.0,
         failure_prob: float = 0.05,
-        theta_bound: float = 1.0,
-        noise_scale: float = 0.5,
+        theta_bound: float | str = 1.0,
+        noise_scale: float | str = 0.5,
         arm_bound: float = 1.0,
         top_eigenvalue: float | None = None,
         last_eigenvalue: float | None = None,
@@ -106,6 +114,11 @@ class TofuPov(Policy):
         replay: str = "full",
         growth: float = 2.0,
         radius_scale: float = 1.0,
+        subspace: str = "covariance",
+        features: str = "least-squares",
+        exploration: str = "ucb",
+        fallback: bool = False,
+        memory_bytes: int = 64_000_000,
         seed: int = 0,
         max_open: int = 10_000,
     ) -> None:
@@ -129,14 +142,20 @@ class TofuPov(Policy):
             replay=replay,
             growth=growth,
             radius_scale=radius_scale,
+            subspace=subspace,
+            features=features,
+            exploration=exploration,
+            fallback=fallback,
+            memory_bytes=memory_bytes,
+            seed=seed,
         )
         self._replays_all = self._settings.replay is Replay.FULL
-        self._moments = Moments(dim, count_pairs=self._settings.observe_prob is None)
+        self._offered = self._settings.collector()
         self._played = Played(dim)
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self._settings.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
-        self._burner = self._make_burner(burn_in_policy, checks.integer("seed", seed, 0))
+        self._burner = self._make_burner(burn_in_policy)
 
     @classmethod
     def algorithm_1(cls, *, arm_bound: float, rank: int | RankRule, **settings: Any) -> "TofuPov":
@@ -203,9 +222,30 @@ class TofuPov(Policy):
     @property
     def current_rank(self) -> int:
         """Rank of the current epoch; all features where the burn-in policy plays."""
-        if self._epoch is None or not self._epoch.plays:
+        if self._epoch is None or self._epoch.lift is None:
             return self.dim
         return self._epoch.record.rank
+
+    @property
+    def fallback_rounds(self) -> int:
+        """Rounds so far in which zero-filled OFUL played because low rank did not help."""
+        log = self.epoch_log
+        ends = [*(record.round for record in log[1:]), self._round + 1]
+        lengths = (max(0, end - record.round) for record, end in zip(log, ends, strict=True))
+        return sum(n for n, record in zip(lengths, log, strict=True) if record.fallback)
+
+    def hidden_deviations(self, options: Any) -> FloatArray:
+        """Return how uncertain each arm's estimate is for what is hidden of it, shape (n_arms,).
+
+        The standard deviation of the estimated reward over the hidden entries given the seen ones,
+        where `features="posterior-mean"`; 0 with least squares, NaN where no subspace is used. It
+        is told to people and never added to scores: masks are drawn anew in every round, so there
+        is nothing to learn by choosing an arm that hides much.
+        """
+        slate = Slate.of(options, self.dim)
+        if self._epoch is None:
+            return np.full(slate.n_arms, np.nan)
+        return self._epoch.hidden_deviations(slate._table)
 
     @property
     def schedule(self) -> EpochSchedule:
@@ -252,16 +292,18 @@ class TofuPov(Policy):
         epoch = self._epoch
         if (
             epoch is not None
-            and epoch.plays
+            and epoch.lift is not None
             and self._round < self._next_event
             and is_plain_table(options)
         ):
             n_arms, dim = options.shape
-            moments = self._moments
-            if dim == self.dim and moments.has_room(n_arms):
-                arm, parts, chosen = epoch.play_table(options, moments.block, moments.n_waiting)
+            offered = self._offered
+            if dim == self.dim and offered.has_room(n_arms):
+                arm, parts, chosen = epoch.play_table(
+                    options, self._round + 1, offered.block, offered.n_waiting, offered.hidden
+                )
                 if arm >= 0:
-                    moments.claim(options)
+                    offered.claim(options)
                     return self._opened(chosen, arm, parts, epoch.index, None)
         return super().choose(options)
 
@@ -270,13 +312,13 @@ class TofuPov(Policy):
         epoch, sums = self._epoch, None
         if self._round >= self._next_event:
             epoch, sums = self._opened_epoch()
-        sums = self._moments.prepare(slate, sums)
+        prepared = self._offered.prepare(slate, sums)
         if epoch is not None and epoch.plays:
-            arm, parts = epoch.score(slate)
+            arm, parts = epoch.score(slate, self._round + 1)
             inner = None
         else:
             inner = self._burner.choose(slate)
-        self._moments.commit(slate, sums)
+        self._offered.commit(slate, prepared)
         if epoch is not None and epoch is not self._epoch:
             self._enter(epoch)
         index = -1 if epoch is None else epoch.index
@@ -285,7 +327,7 @@ class TofuPov(Policy):
         note = inner._id, inner._round, inner._epoch
         return self._opened(inner._chosen, inner._arm, inner._parts, index, note)
 
-    def _opened_epoch(self) -> tuple[Epoch, Sums]:
+    def _opened_epoch(self) -> tuple[Epoch, Sums | None]:
         """Return the epoch that is due, opened but not entered, and the sums it came from."""
         settings, round = self._settings, self._round + 1
         if settings.horizon is not None and round > settings.horizon:
@@ -293,10 +335,9 @@ class TofuPov(Policy):
                 f"all {settings.horizon} rounds of the horizon are played: use horizon=None for a "
                 "policy without an end"
             )
-        index = 0 if self._epoch is None else self._epoch.index + 1
         played = None if settings.replay is Replay.NONE else self._played
-        sums = self._moments.sums()
-        return Epoch.open(settings, sums, self._moments.n_arms, played, index, round), sums
+        sums = self._offered.sums() if isinstance(self._offered, Moments) else None
+        return Epoch.open(settings, self._offered, sums, played, round, self._epoch), sums
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
@@ -357,11 +398,11 @@ class TofuPov(Policy):
         return replay is not Replay.NONE
 
     def _absorb(self, slate: Slate) -> None:
-        sums = self._moments.prepare(slate)
+        prepared = self._offered.prepare(slate)
         self._burner.absorb(slate)
-        self._moments.commit(slate, sums)
+        self._offered.commit(slate, prepared)
 
-    def _make_burner(self, burn_in_policy: Any, seed: int) -> Policy:
+    def _make_burner(self, burn_in_policy: Any) -> Policy:
         if isinstance(burn_in_policy, dict) and {"policy", "settings"} <= burn_in_policy.keys():
             return registered(burn_in_policy["policy"])(**burn_in_policy["settings"])
         if isinstance(burn_in_policy, Policy):
@@ -382,19 +423,20 @@ class TofuPov(Policy):
                 f"{burn_in_policy!r}"
             )
         if burn_in_policy == "uniform":
-            return Uniform(dim=self.dim, seed=seed, max_open=self.max_open)
+            return Uniform(dim=self.dim, seed=self._settings.seed, max_open=self.max_open)
+        settings = self._settings
+        given = {
+            name: getattr(settings, name)
+            for name in ("ridge", "theta_bound", "noise_scale")
+            if getattr(settings, name) != ESTIMATED
+        }
         return AmbientOful(
-            dim=self.dim,
-            ridge=self._settings.ridge,
-            failure_prob=self._settings.failure_prob,
-            theta_bound=self._settings.theta_bound,
-            noise_scale=self._settings.noise_scale,
-            max_open=self.max_open,
+            dim=self.dim, failure_prob=settings.failure_prob, max_open=self.max_open, **given
         )
 
     def _state(self) -> dict[str, Any]:
         return {
-            "moments": self._moments.state(),
+            "offered": self._offered.state(),
             "played": self._played.state(),
             "log": [asdict(record) for record in self._log],
             "epoch": None if self._epoch is None else self._epoch.state(),
@@ -403,7 +445,7 @@ class TofuPov(Policy):
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self._moments.restore(state["moments"])
+        self._offered.restore(state["offered"])
         self._played.restore(state["played"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:

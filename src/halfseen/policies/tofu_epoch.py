@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 from numpy import empty
 
-from halfseen import _kernels, archive
+from halfseen import _kernels, checks
+from halfseen.core.collector import Collector
 from halfseen.core.confidence import Confidence
-from halfseen.core.latent import identified_coordinates, unidentifiable
-from halfseen.core.moments import Sums, covariance_of, smallest_prob
+from halfseen.core.latent import unidentifiable
+from halfseen.core.moments import Sums
 from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
+from halfseen.policies.contest import Contest
+from halfseen.policies.tofu_rewards import Rewards
 from halfseen.policies.tofu_settings import TofuSettings
+from halfseen.policies.tofu_subspace import Subspace, find_subspace
+from halfseen.seeding import stream
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
 
@@ -38,6 +43,10 @@ class EpochRecord:
         observation probability is unknown.
     failure_prob, misspecification : float
         δ_e, and b_e times the bonus scale.
+    ridge, theta_bound, noise_scale : float
+        λ, S and R: given, or estimated from the rewards so far.
+    fallback : bool
+        Whether zero-filled OFUL plays the epoch because low rank does not help.
     n_replayed, n_skipped : int
         Earlier rewards that entered the regression, and those that could not because their arm is
         not identified in this basis.
@@ -52,6 +61,10 @@ class EpochRecord:
     n_never_paired: int
     failure_prob: float
     misspecification: float
+    ridge: float
+    theta_bound: float
+    noise_scale: float
+    fallback: bool = False
     n_replayed: int = 0
     n_skipped: int = 0
 
@@ -59,113 +72,172 @@ class EpochRecord:
 class Epoch:
     """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
 
-    __slots__ = ("basis", "confidence", "index", "model", "plays", "record", "settings")
+    __slots__ = (
+        "confidence", "contest", "index", "lift", "model", "plays", "record", "settings",
+        "subspace", "unit",
+    )  # fmt: skip
 
     def __init__(
-        self, settings: TofuSettings, record: EpochRecord, basis: FloatArray, model: Ridge
+        self,
+        settings: TofuSettings,
+        record: EpochRecord,
+        subspace: Subspace,
+        model: Ridge,
+        contest: Contest,
+        unit: float,
     ) -> None:
         self.settings = settings
         self.record = record
         self.index = record.epoch
-        self.plays = record.rank > 0  # else there is no subspace to play in
-        self.basis = basis
+        self.plays = record.rank > 0 or record.fallback  # else there is nothing to play in
+        self.subspace = subspace
+        # Where zero-filling plays, arms are divided by a unit and stay as they are otherwise.
+        self.lift = None if record.fallback or record.rank == 0 else subspace.lift(settings)
+        self.unit = unit
         self.model = model
+        self.contest = contest
         self.confidence = Confidence(
-            ridge=settings.ridge,
-            theta_bound=settings.theta_bound,
-            noise_scale=settings.noise_scale,
+            ridge=record.ridge,
+            theta_bound=record.theta_bound,
+            noise_scale=record.noise_scale,
             failure_prob=record.failure_prob,
             misspecification=record.misspecification,
             radius_scale=settings.radius_scale,
         )
 
+    @property
+    def basis(self) -> FloatArray:
+        """Orthonormal basis of the frozen subspace, shape (dim, rank)."""
+        return self.subspace.basis
+
     @classmethod
     def open(
         cls,
         settings: TofuSettings,
-        sums: Sums,
-        n_arms: int,
+        offered: Collector,
+        sums: Sums | None,
         played: Played | None,
-        index: int,
         round: int,
+        last: "Epoch | None",
     ) -> "Epoch":
-        """Estimate the subspace from the sums over `n_arms` arms, freeze it, replay `played`."""
-        observe_prob = smallest_prob(sums, n_arms, settings.observe_prob)
+        """Estimate the subspace from all offered arms, freeze it, replay `played`."""
+        index = 0 if last is None else last.index + 1
         failure_prob = settings.schedule.failure_prob(
             settings.failure_prob, index, settings.horizon
         )
         known = Known(
-            n_arms=n_arms,
+            n_arms=offered.n_arms,
             round=round - 1,
             horizon=settings.horizon,
-            observe_prob=observe_prob,
+            observe_prob=1.0,
             failure_prob=settings.failure_prob,
             epoch_failure_prob=failure_prob,
             arm_bound=settings.arm_bound,
             top_eigenvalue=settings.top_eigenvalue,
         )
-        covariance, n_never_paired = covariance_of(sums, n_arms, settings.observe_prob)
-        selection = settings.rank.select(covariance, known)
-        rank = selection.basis.shape[1]
-        model = Ridge(max(1, rank), ridge=settings.ridge)
-        n_replayed = n_skipped = 0
-        if rank > 0 and played:
-            n_replayed, n_skipped = _replay(model, selection.basis, played, settings.impute_ridge)
+        found = find_subspace(
+            settings, offered, sums, known, None if last is None else last.subspace
+        )
+        rewards = Rewards.replayed(settings, found.subspace, played, last)
         record = EpochRecord(
             epoch=index,
             round=round,
-            n_arms=n_arms,
-            rank=rank,
-            eigenvalues=tuple(selection.eigenvalues.tolist()),
-            threshold=selection.threshold,
-            n_never_paired=n_never_paired,
+            n_arms=offered.n_arms,
+            rank=found.subspace.rank,
+            eigenvalues=tuple(found.eigenvalues.tolist()),
+            threshold=found.threshold,
+            n_never_paired=found.n_never_paired,
             failure_prob=failure_prob,
             misspecification=settings.misspecification(
-                n_arms=n_arms, round=round - 1, observe_prob=observe_prob
+                n_arms=offered.n_arms, round=round - 1, observe_prob=found.observe_prob
             ),
-            n_replayed=n_replayed,
-            n_skipped=n_skipped,
+            ridge=rewards.ridge,
+            theta_bound=rewards.theta_bound,
+            noise_scale=rewards.noise_scale,
+            fallback=rewards.fallback,
+            n_replayed=rewards.model.n_samples,
+            n_skipped=rewards.n_skipped,
         )
-        return cls(settings, record, selection.basis, model)
+        return cls(settings, record, found.subspace, rewards.model, rewards.contest, rewards.unit)
 
-    def score(self, slate: Slate) -> tuple[int, FloatArray]:
-        """Return the optimistic arm and per arm score, estimate and width, shape (3, n_arms)."""
-        arm, parts, _ = self.play_table(slate._table, empty(slate._table.shape), 0)
+    def score(self, slate: Slate, round: int) -> tuple[int, FloatArray]:
+        """Return the chosen arm and per arm score, estimate and width, shape (3, n_arms)."""
+        if self.lift is None:
+            return self._score_filled(slate._table, round)
+        scratch = empty(slate._table.shape)
+        arm, parts, _ = self.play_table(slate._table, round, scratch, 0, 0.0)
         if arm < 0:
             raise unidentifiable(slate, -1 - arm, self.record.rank)
         return arm, parts
 
     def play_table(
-        self, table: FloatArray, block: FloatArray, start: int
+        self, table: FloatArray, round: int, block: FloatArray, start: int, hidden: float
     ) -> tuple[int, FloatArray, FloatArray]:
-        """Score a raw table, NaN where hidden, in one compiled call.
+        """Score a raw table, NaN where hidden, in one compiled call (two with "thompson").
 
-        Returns what `score` returns and the chosen arm, and zero-fills the table into a block from
-        row `start` on. A negative index means that the table must not or cannot be scored.
+        Returns what `score` returns and the chosen arm, and copies the table into a block from row
+        `start` on, `hidden` where hidden. A negative index means that the table must not or cannot
+        be scored.
         """
         n_arms, dim = table.shape
-        model = self.model
+        model, lift = self.model, self.lift
+        assert lift is not None
+        white, radius = self._explored(round)
         parts, chosen = empty((3, n_arms)), empty(dim)
         arm: int = _kernels.play_table(
             table,
             LARGEST,
-            self.basis,
-            self.settings.impute_ridge,
+            lift.basis,
+            lift.ridge,
+            lift.scales,
             model.factor,
-            model.white,
-            self.confidence.total(model.log_det, model.n_samples),
+            white,
+            radius,
             parts,
             chosen,
             block,
             start,
+            hidden,
         )
+        if white is not model.white and arm >= 0:
+            self._tell_draw(parts, lift.coordinates(table)[0])
         return arm, parts, chosen
+
+    def _score_filled(self, table: FloatArray, round: int) -> tuple[int, FloatArray]:
+        """Score zero-filled arms."""
+        points = table / self.unit
+        white, radius = self._explored(round)
+        parts = empty((3, len(table)))
+        arm = _kernels.score(self.model.factor, white, points, radius, parts)
+        if white is not self.model.white:
+            self._tell_draw(parts, points)
+        return arm, parts
+
+    def _explored(self, round: int) -> tuple[FloatArray, float]:
+        """Return the whitened response to score with, and the radius."""
+        model, exploration = self.model, self.settings.exploration
+        if exploration == "ucb":
+            return model.white, self.confidence.total(model.log_det, model.n_samples)
+        if exploration == "greedy":
+            return model.white, 0.0
+        # With V = R'R, u = R'⁻¹z and g standard normal, u·g has the posterior's variance z'V⁻¹z.
+        # Each round has a stream of its own: there is no state to save.
+        draw = stream(self.settings.seed, "thompson", str(round)).standard_normal(model.dim)
+        scale = self.settings.radius_scale * self.record.noise_scale
+        return model.white + scale * draw, 0.0
+
+    def _tell_draw(self, parts: FloatArray, points: FloatArray) -> None:
+        """Put estimates under the mean, and how far the draw is from them, beside drawn scores."""
+        parts[1] = self.model.predict(points)[0]
+        parts[2] = parts[0] - parts[1]
 
     def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
         """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
-        learned = self.model.learn_arm(
-            self.basis, decision._chosen, self.settings.impute_ridge, reward
-        )
+        learned = True
+        if self.lift is None:
+            self.model.update(decision._chosen / self.unit, reward)
+        else:
+            learned = self.model.learn_arm(self.lift, decision._chosen, reward)
         if replayed or not learned:
             self.record = replace(
                 self.record,
@@ -173,37 +245,45 @@ class Epoch:
                 n_skipped=self.record.n_skipped + (not learned),
             )
 
+    def hidden_deviations(self, table: FloatArray) -> FloatArray:
+        """Return the standard deviation of each arm's estimate that hidden entries leave open."""
+        if self.lift is None:
+            return np.full(len(table), np.nan)
+        return np.sqrt(self.lift.hidden_variances(table, self.model.estimate))
+
     def copied(self) -> "Epoch":
         """Return an independent copy."""
-        return Epoch(self.settings, self.record, self.basis, self.model.copied())
+        return Epoch(
+            self.settings,
+            self.record,
+            self.subspace,
+            self.model.copied(),
+            self.contest,
+            self.unit,
+        )
 
     def state(self) -> dict[str, Any]:
-        """Return basis, record and regression."""
-        return {"basis": self.basis, "record": asdict(self.record), "model": self.model.state()}
+        """Return subspace, record and regression."""
+        return {
+            "subspace": self.subspace.state(),
+            "record": asdict(self.record),
+            "model": self.model.state(),
+            "contest": list(self.contest),
+            "unit": self.unit,
+        }
 
     @classmethod
     def restored(cls, settings: TofuSettings, state: dict[str, Any]) -> "Epoch":
         """Return the epoch that `state` described."""
         record = record_from(state["record"])
-        model = Ridge(max(1, record.rank), ridge=settings.ridge)
+        subspace = Subspace.restored(state["subspace"], settings.dim)
+        model = Ridge(settings.dim if record.fallback else max(1, record.rank), ridge=record.ridge)
         model.restore(state["model"])
-        basis = archive.array(state, "basis", (settings.dim, record.rank))
-        return cls(settings, record, basis, model)
+        contest = Contest.restored(state["contest"])
+        unit = checks.real("unit", state["unit"], 0.0, low_open=True)
+        return cls(settings, record, subspace, model, contest, unit)
 
 
 def record_from(plain: dict[str, Any]) -> EpochRecord:
     """Return the record that was saved as plain values."""
     return EpochRecord(**(plain | {"eigenvalues": tuple(plain["eigenvalues"])}))
-
-
-def _replay(
-    model: Ridge, basis: FloatArray, played: Played, impute_ridge: float
-) -> tuple[int, int]:
-    """Insert played arms in the coordinates of `basis`; return how many, and how many could not."""
-    arms, rewards = played.samples()
-    latent, identified = identified_coordinates(basis, arms, impute_ridge)
-    n_replayed = int(np.count_nonzero(identified))
-    if n_replayed < len(rewards):
-        latent, rewards = latent[identified], rewards[identified]
-    model.insert(latent, rewards)
-    return n_replayed, len(arms) - n_replayed

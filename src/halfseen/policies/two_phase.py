@@ -96,7 +96,8 @@ class TwoPhase(TofuPov):
     def settings(self) -> dict[str, Any]:
         """Return arguments that rebuild the policy, as plain JSON types."""
         plain = super().settings()
-        del plain["growth"]
+        for name in ("growth", "subspace", "features", "exploration", "fallback", "memory_bytes"):
+            del plain[name]  # one epoch, as in the literature
         plain["split"] = plain.pop("burn_in")
         plain["first_phase"] = plain.pop("burn_in_policy")
         return plain

@@ -1,0 +1,303 @@
+"""Compiled loops of expectation maximisation: all arms at once, matrix products by BLAS.
+
+Every arm (and every feature) has a small symmetric matrix of its own. They lie side by side, entry
+by entry: row a(a+1)/2 + b of a packed array holds entry (a, b), a ≥ b, of all of them. So each loop
+runs over arms in the innermost place, in the lanes of vector registers, whatever the rank.
+"""
+
+import numpy as np
+from numba import njit
+from numba.types import Array, Tuple, boolean, float64, int64, uint64, void
+
+from halfseen._kernels import _in_1, _in_2, _out_1, _out_2
+
+# Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
+_BLOCK = 256
+# Rounding level at which a feature's normal equations count as singular.
+_PIVOT_SHARE = 1e-13
+# A product of pivots is turned into its logarithm before it can overflow.
+_LARGE_PRODUCT = 1e100
+
+
+@njit(void(_out_2, _in_1, int64), cache=True)
+def _factor(packed, floor, n):
+    """Replace n packed matrices by their Cholesky factors; pivots are at least `floor`."""
+    rank = 0
+    while rank * (rank + 1) // 2 < packed.shape[0]:
+        rank += 1
+    for a in range(rank):
+        row = a * (a + 1) // 2
+        for b in range(a):
+            other = b * (b + 1) // 2
+            for q in range(b):
+                for i in range(n):
+                    packed[row + b, i] -= packed[row + q, i] * packed[other + q, i]
+            for i in range(n):
+                packed[row + b, i] /= packed[other + b, i]
+        for q in range(a):
+            for i in range(n):
+                packed[row + a, i] -= packed[row + q, i] * packed[row + q, i]
+        for i in range(n):
+            packed[row + a, i] = np.sqrt(max(packed[row + a, i], floor[i]))
+
+
+@njit(void(_in_2, int64, float64, _out_1, int64), cache=True)
+def _log_pivots(packed, rank, noise, logs, n):
+    """Write log(det(LL') / noise^rank) of n packed factors."""
+    product = np.ones(n)
+    for i in range(n):
+        logs[i] = 0.0
+    for a in range(rank):
+        row = a * (a + 1) // 2 + a
+        largest = 0.0
+        for i in range(n):
+            product[i] *= packed[row, i] * packed[row, i] / noise
+            largest = max(largest, product[i])
+        if largest > _LARGE_PRODUCT or a == rank - 1:
+            for i in range(n):
+                logs[i] += np.log(product[i])
+                product[i] = 1.0
+
+
+@njit(void(_out_2, int64), cache=True)
+def _invert(packed, n):
+    """Replace n packed lower triangular factors by their inverses."""
+    rank = 0
+    while rank * (rank + 1) // 2 < packed.shape[0]:
+        rank += 1
+    rest = np.empty(n)
+    for a in range(rank):
+        row = a * (a + 1) // 2
+        for i in range(n):
+            packed[row + a, i] = 1.0 / packed[row + a, i]
+        for b in range(a):
+            # Entries b … a − 1 of this row are still those of the factor.
+            for i in range(n):
+                rest[i] = 0.0
+            for q in range(b, a):
+                inner = q * (q + 1) // 2 + b
+                for i in range(n):
+                    rest[i] -= packed[row + q, i] * packed[inner, i]
+            for i in range(n):
+                packed[row + b, i] = rest[i] * packed[row + a, i]
+
+
+@njit(void(_in_2, _in_2, _out_2, float64, _out_1, _out_2, int64), cache=True)
+def _posterior(inverse, targets, means, noise, explained, second, n):
+    """Write posterior means M⁻¹b, b'M⁻¹b, and second moments σ²M⁻¹ + mean·mean' (packed)."""
+    rank = targets.shape[0]
+    whitened = np.empty(n)
+    for i in range(n):
+        explained[i] = 0.0
+    means[:] = 0.0
+    for a in range(rank):
+        row = a * (a + 1) // 2
+        for i in range(n):
+            whitened[i] = 0.0
+        for b in range(a + 1):
+            for i in range(n):
+                whitened[i] += inverse[row + b, i] * targets[b, i]
+        for i in range(n):
+            explained[i] += whitened[i] * whitened[i]
+        for b in range(a + 1):
+            for i in range(n):
+                means[b, i] += inverse[row + b, i] * whitened[i]
+    for a in range(rank):
+        for b in range(a + 1):
+            entry = a * (a + 1) // 2 + b
+            for i in range(n):
+                second[entry, i] = 0.0
+            for q in range(a, rank):
+                row = q * (q + 1) // 2
+                for i in range(n):
+                    second[entry, i] += inverse[row + a, i] * inverse[row + b, i]
+            for i in range(n):
+                second[entry, i] = noise * second[entry, i] + means[a, i] * means[b, i]
+
+
+@njit(void(_in_2, _out_2), cache=True)
+def _outer_products(loadings, products):
+    """Write the packed outer products of every feature's loadings, shape (rank·…, dim)."""
+    entry = 0
+    for a in range(loadings.shape[0]):
+        for b in range(a + 1):
+            for j in range(loadings.shape[1]):
+                products[entry, j] = loadings[a, j] * loadings[b, j]
+            entry += 1
+
+
+@njit(float64(_in_2, _in_2, _in_1, _in_1, _in_2, float64, _out_2, _out_2, _out_1), cache=True)
+def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spread):
+    """Take the expectation step over all arms and return their log-likelihood.
+
+    Written are, per feature, the packed sum of E[zz'] over the arms that show it (`moments`) and of
+    x·E[z] (`cross`, (rank, dim)), and over all arms the packed sum of E[zz'] (`spread`).
+    """
+    n, dim = filled.shape
+    rank = loadings.shape[0]
+    packed_rows = rank * (rank + 1) // 2
+    products = np.empty((packed_rows, dim))
+    _outer_products(loadings, products)
+    moments[:] = 0.0
+    cross[:] = 0.0
+    spread[:] = 0.0
+    explained = np.empty(_BLOCK)
+    logs = np.empty(_BLOCK)
+    floor = np.full(_BLOCK, noise)
+    constant = np.log(2.0 * np.pi * noise)
+    likelihood = 0.0
+    for first in range(0, n, _BLOCK):
+        size = min(_BLOCK, n - first)
+        x = filled[first : first + size]
+        shown = seen[first : first + size]
+        second = np.empty((packed_rows, size))
+        means = np.empty((rank, size))
+        grams = np.dot(products, shown.T)
+        targets = np.dot(loadings, x.T)
+        for a in range(rank):
+            row = a * (a + 1) // 2 + a
+            for i in range(size):
+                grams[row, i] += noise
+        _factor(grams, floor, size)
+        _log_pivots(grams, rank, noise, logs, size)
+        _invert(grams, size)
+        _posterior(grams, targets, means, noise, explained, second, size)
+        for i in range(size):
+            rest = max(0.0, squares[first + i] - explained[i]) / noise
+            likelihood -= 0.5 * (counts[first + i] * constant + logs[i] + rest)
+        for entry in range(packed_rows):
+            for i in range(size):
+                spread[entry] += second[entry, i]
+        moments += np.dot(second, shown)
+        cross += np.dot(means, x)
+    return likelihood
+
+
+@njit(float64(_out_2, _in_2, _in_1, _out_2), cache=True)
+def _maximise(moments, cross, squares, loadings):
+    """Write each feature's new loadings and return what they leave of all squares.
+
+    `moments` (overwritten) and `cross` are those of `expect`, `squares` (dim,) each feature's sum
+    of squares. A feature that was never seen gets zeros.
+    """
+    rank, dim = cross.shape
+    floor = np.zeros(dim)
+    for a in range(rank):
+        row = a * (a + 1) // 2 + a
+        for j in range(dim):
+            floor[j] += _PIVOT_SHARE * moments[row, j]
+    for j in range(dim):
+        if floor[j] == 0.0:
+            floor[j] = 1.0
+    _factor(moments, floor, dim)
+    loadings[:] = cross
+    for a in range(rank):
+        row = a * (a + 1) // 2
+        for b in range(a):
+            for j in range(dim):
+                loadings[a, j] -= moments[row + b, j] * loadings[b, j]
+        for j in range(dim):
+            loadings[a, j] /= moments[row + a, j]
+    for a in range(rank - 1, -1, -1):
+        for b in range(a + 1, rank):
+            entry = b * (b + 1) // 2 + a
+            for j in range(dim):
+                loadings[a, j] -= moments[entry, j] * loadings[b, j]
+        row = a * (a + 1) // 2 + a
+        for j in range(dim):
+            loadings[a, j] /= moments[row, j]
+    rest = 0.0
+    for j in range(dim):
+        left = squares[j]
+        for a in range(rank):
+            left -= loadings[a, j] * cross[a, j]
+        rest += max(0.0, left)
+    return rest
+
+
+@njit(void(_out_1, _out_2), cache=True)
+def _absorb_spread(spread, loadings):
+    """Multiply the loadings by the root of the latents' packed covariance."""
+    rank, dim = loadings.shape
+    packed = spread.reshape((-1, 1))
+    _factor(packed, np.zeros(1), 1)
+    for b in range(rank):
+        for j in range(dim):
+            loadings[b, j] *= packed[b * (b + 1) // 2 + b, 0]
+        for a in range(b + 1, rank):
+            entry = packed[a * (a + 1) // 2 + b, 0]
+            for j in range(dim):
+                loadings[b, j] += entry * loadings[a, j]
+
+
+@njit(
+    Tuple((float64, float64, int64))(
+        _in_2, _in_2, _in_1, _in_1, _in_1, _out_2, float64, float64, int64, float64
+    ),
+    cache=True,
+)
+def climb(
+    filled, seen, squares, counts, feature_squares, loadings, noise, floor, max_steps, least_gain
+):
+    """Improve loadings (in place) and noise by EM; return log-likelihood, noise and steps taken.
+
+    `filled` (n, dim) is zero where hidden, `seen` (n, dim) is 1 or 0; `squares` and `counts` (n,)
+    are each arm's sum of squares and number of seen entries, `feature_squares` (dim,) each
+    feature's; `loadings` (rank, dim) is transposed. A step is taken while there are steps left and
+    the last one gained at least `least_gain`; the likelihood is that of the result.
+
+    The covariance of the latents is fitted too and then put into the loadings (parameter
+    expansion), which leaves the likelihood monotone and saves most of the steps.
+    """
+    n, dim = filled.shape
+    rank = loadings.shape[0]
+    moments = np.empty((rank * (rank + 1) // 2, dim))
+    cross = np.empty((rank, dim))
+    spread = np.empty(rank * (rank + 1) // 2)
+    n_entries = counts.sum()
+    before = -np.inf
+    n_steps = 0
+    while True:
+        likelihood = _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spread)
+        if n_steps == max_steps or likelihood - before < least_gain:
+            return likelihood, noise, n_steps
+        before = likelihood
+        rest = _maximise(moments, cross, feature_squares, loadings)
+        noise = max(floor, rest / n_entries)
+        spread /= n
+        _absorb_spread(spread, loadings)
+        n_steps += 1
+
+
+@njit(uint64(uint64), cache=True)
+def _mixed(word):
+    """Return a number that looks random but depends on the word alone (SplitMix64)."""
+    word = (word ^ (word >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return word ^ (word >> uint64(31))
+
+
+@njit(void(Array(uint64, 2, "C", readonly=True), _in_2, float64, boolean[:, ::1]), cache=True)
+def hold_out(bits, table, share, held):
+    """Mark about a share of the seen entries of every arm, always the same ones of the same arm.
+
+    `bits` are those of the table's numbers. Of an arm with a single seen entry nothing is marked,
+    and one entry is always left.
+    """
+    n, dim = table.shape
+    step = uint64(0x9E3779B97F4A7C15)
+    for i in range(n):
+        state = uint64(0)
+        n_seen = 0
+        for j in range(dim):
+            if table[i, j] == table[i, j]:
+                state = _mixed(state + bits[i, j] + step * uint64(j + 1))
+                n_seen += 1
+        n_left = n_seen
+        for j in range(dim):
+            held[i, j] = False
+            if table[i, j] == table[i, j] and n_left > 1:
+                word = _mixed(state + step * uint64(j + 1))
+                if float64(word >> uint64(11)) * 2.0**-53 < share:
+                    held[i, j] = True
+                    n_left -= 1

@@ -1,0 +1,224 @@
+"""The rank by held-out entries: hide some of what is seen, and see which rank predicts it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import _em_kernels, archive, checks
+from halfseen.core.latent import Lift
+from halfseen.core.likelihood import Arms, Ppca, Spectrum, fit_arms
+from halfseen.core.rank import RankRule, register_rule, store
+from halfseen.values import FloatArray
+
+# What is left of the held-out squares below this share is as good as nothing: no rank does better.
+_NEGLIGIBLE = 1e-4
+# With fewer arms every decision starts over: a wrong fit of few arms must not lead astray.
+_SMALL_SAMPLE = 400
+# Enough to tell whether a fit from a good start holds.
+_FEW_STEPS = 5
+# Ranks in a row that must not improve before the search ends.
+_PATIENCE = 2
+# Fits kept for the next decision: those of ranks this close to the chosen one.
+_NEIGHBOURS = 2
+
+
+class Ranking(NamedTuple):
+    """A decision, and what the next one starts from.
+
+    Attributes
+    ----------
+    rank : int
+        0 where no rank predicts better than nothing.
+    n_arms : int
+        Arms offered before the decision.
+    fits : mapping
+        Models by rank, of entries that were not held out.
+    """
+
+    rank: int
+    n_arms: int
+    fits: Mapping[int, Ppca]
+
+    def state(self) -> dict[str, Any]:
+        """Return the ranking as numbers and arrays."""
+        fits = [[rank, model.loadings, model.noise] for rank, model in self.fits.items()]
+        return {"rank": self.rank, "n_arms": self.n_arms, "fits": fits}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], dim: int) -> "Ranking":
+        """Return the ranking that `state` described."""
+        fits = {}
+        for rank, loadings, noise in state["fits"]:
+            rank = checks.integer("rank", rank, 1, dim)
+            loadings = archive.array({"loadings": loadings}, "loadings", (dim, rank))
+            fits[rank] = Ppca(loadings, checks.real("noise", noise, 0.0))
+        rank = checks.integer("rank", state["rank"], 0, dim)
+        return cls(rank, checks.integer("n_arms", state["n_arms"], 0), fits)
+
+
+@register_rule
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOutRank(RankRule):
+    """Keep the smallest rank that predicts hidden entries within one standard error of the best.
+
+    A share of the seen entries is hidden, models of growing rank are fitted to the rest by maximum
+    likelihood, and the squared errors on the hidden entries are compared arm by arm. The search
+    starts at the last decision, so that it follows a subspace that grows, and it ends when two
+    ranks in a row bring nothing. Always the same entries of an arm are hidden: fits of earlier
+    decisions, from which later ones start, have never seen them.
+
+    Parameters
+    ----------
+    share : float
+        Of the seen entries that is hidden.
+    growth : float
+        A new decision is made when there are so many times the arms of the last one.
+    max_rank : int, optional
+        By default dim − 1.
+    max_arms : int
+        Arms used for a decision.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> table = random.normal(size=(80, 2)) @ random.normal(size=(2, 9))
+    >>> table[random.random(table.shape) < 0.4] = np.nan
+    >>> HeldOutRank().decide(table, n_arms=80).rank
+    2
+    """
+
+    share: float = 0.2
+    growth: float = 1.5
+    max_rank: int | None = None
+    max_arms: int = 1000
+
+    def __post_init__(self) -> None:
+        share = checks.real("share", self.share, 0.0, 0.9, low_open=True)
+        store(self, share=share, growth=checks.real("growth", self.growth, 1.0))
+        if self.max_rank is not None:
+            store(self, max_rank=checks.integer("max_rank", self.max_rank, 1))
+        store(self, max_arms=checks.integer("max_arms", self.max_arms, 1))
+
+    def check(self, dim: int) -> None:
+        """Do nothing: a rank that is too large is never reached."""
+
+    def is_due(self, n_arms: int, last: Ranking | None) -> bool:
+        """Return whether there is clearly more data than at the last decision."""
+        return last is None or n_arms >= self.growth * last.n_arms
+
+    def decide(self, table: FloatArray, *, n_arms: int, last: Ranking | None = None) -> Ranking:
+        """Return the rank for a sample of arms.
+
+        Parameters
+        ----------
+        table : ndarray, shape (n, dim)
+            A sample of the arms, NaN where hidden; the first `max_arms` are used.
+        n_arms : int
+            Arms offered so far.
+        last : Ranking, optional
+            The decision before.
+        """
+        search = _Search(table[: self.max_arms], self.share, last)
+        rank = search.run(self._highest(search))
+        fits = {
+            each: model
+            for each, model in search.fits.items()
+            if abs(each - max(1, rank)) <= _NEIGHBOURS
+        }
+        return Ranking(rank, n_arms, fits)
+
+    def _highest(self, search: "_Search") -> int:
+        """Return the largest rank that has fewer loadings than there are entries."""
+        arms = search.arms
+        most: int = min(arms.dim - 1, len(arms) - 1, arms.n_entries // (arms.dim + 1))
+        return most if self.max_rank is None else min(most, self.max_rank)
+
+
+class _Search:
+    """Errors on held-out entries by rank, fitted as they are asked for."""
+
+    def __init__(self, table: FloatArray, share: float, last: Ranking | None) -> None:
+        table = np.ascontiguousarray(table)
+        held = np.empty(table.shape, dtype=np.bool_)
+        _em_kernels.hold_out(table.view(np.uint64), table, share, held)
+        has_held = held.any(axis=1)
+        self.train = np.where(held, np.nan, table)
+        self.arms = Arms(self.train)
+        self._rows = np.flatnonzero(has_held)
+        self._held = held[has_held]
+        self._truth = np.where(self._held, table[has_held], 0.0)
+        self._last = Ranking(0, 0, {}) if last is None else last
+        self._spectrum = Spectrum(self.arms)
+        self.fits: dict[int, Ppca] = {}
+        self._errors: dict[int, FloatArray] = {0: (self._truth**2).sum(axis=1)}
+
+    def errors(self, rank: int) -> FloatArray:
+        """Return the squared error on the held-out entries of every arm that has some."""
+        if rank not in self._errors:
+            if rank not in self.fits:
+                self._fit(rank)
+            model = self.fits[rank]
+            latent, _ = Lift(model.loadings, model.noise, np.ones(rank)).coordinates(
+                self.train[self._rows]
+            )
+            missed = np.where(self._held, latent @ model.loadings.T - self._truth, 0.0)
+            self._errors[rank] = (missed**2).sum(axis=1)
+        return self._errors[rank]
+
+    def run(self, highest: int) -> int:
+        """Return the smallest rank that is as good as the best."""
+        if len(self._rows) < 2 or highest < 1 or not self._errors[0].any():
+            return 0
+        rank = min(self._last.rank, highest)
+        if rank in self._last.fits and self._still_explains_all(rank):
+            best = rank
+        else:
+            known = len(self.arms) >= _SMALL_SAMPLE
+            best = self._best_upwards(max(1, rank) if known else 1, highest)
+        return self._smallest_as_good(best)
+
+    def _fit(self, rank: int) -> None:
+        """Fit from a fresh start and from the last decision's fit, where there is one."""
+        starts = [self._spectrum.start(rank)]
+        if rank in self._last.fits:
+            starts.append(self._last.fits[rank])
+        self.fits[rank] = fit_arms(self.arms, starts).model
+
+    def _still_explains_all(self, rank: int) -> bool:
+        """Return whether the last fit, hardly changed, leaves nothing of the new arms, either."""
+        model = fit_arms(self.arms, [self._last.fits[rank]], max_steps=_FEW_STEPS).model
+        if self._leaves_nothing(model):
+            self.fits[rank] = model
+            return True
+        return False
+
+    def _leaves_nothing(self, model: Ppca) -> bool:
+        return model.noise <= _NEGLIGIBLE * self.arms.unit**2
+
+    def _best_upwards(self, first: int, highest: int) -> int:
+        best, misses = 0, 0
+        for rank in range(first, highest + 1):
+            if self.errors(rank).mean() < self._errors[best].mean():
+                best, misses = rank, 0
+            else:
+                misses += 1
+            if misses == _PATIENCE or self._leaves_nothing(self.fits[rank]):
+                break
+        return best
+
+    def _smallest_as_good(self, best: int) -> int:
+        """Go down from the best rank while the errors stay within a standard error of its."""
+        rank = best
+        while rank > 0 and self._as_good(rank - 1, best):
+            rank -= 1
+        return rank
+
+    def _as_good(self, rank: int, best: int) -> bool:
+        if rank > 0 and rank not in self.fits:
+            start = self.fits[rank + 1].truncated(rank)
+            self.fits[rank] = fit_arms(self.arms, [start], max_steps=_FEW_STEPS).model
+        excess = self.errors(rank) - self.errors(best)
+        error = float(excess.std()) / np.sqrt(len(excess))
+        return bool(excess.mean() <= error + _NEGLIGIBLE * self._errors[0].mean())

@@ -1,0 +1,261 @@
+"""The subspace of half-seen arms by maximum likelihood: probabilistic PCA with missing entries.
+
+An arm is x = Wz + noise with z standard normal in `rank` dimensions and independent noise of
+variance σ² on every feature. Hidden entries are simply not part of the likelihood, so no
+observation probability is needed, and nearly exact low rank is used to the full: the corrected
+covariance converges like 1/√n, this as soon as there are enough entries to pin the subspace down.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen import _em_kernels, checks
+from halfseen.core.moments import corrected_covariance
+from halfseen.core.subspace import top_eigenpairs
+from halfseen.errors import InvalidInputError
+from halfseen.values import FloatArray
+
+NOISE_FLOOR = 1e-6
+"""Smallest σ², as a share of the mean square of what is seen: without a floor the likelihood of
+exactly low-rank arms has no maximum."""
+
+MAX_STEPS = 60
+TOLERANCE = 1e-3
+"""EM stops when a step gains less than this per seen entry, in units of log-likelihood."""
+
+# A spectral start is blurred, so that its errors are not taken for certain.
+_START_NOISE = 0.3
+_START_VARIANCE = 0.1
+_FIRST_COUNT = 4  # eigenpairs computed at first
+
+
+class Ppca(NamedTuple):
+    """Arms x = Wz + noise, z standard normal.
+
+    Attributes
+    ----------
+    loadings : ndarray, shape (dim, rank)
+        W.
+    noise : float
+        σ² > 0, the variance of the noise on each feature.
+    """
+
+    loadings: FloatArray
+    noise: float
+
+    @property
+    def rank(self) -> int:
+        """Number of latent dimensions."""
+        return int(self.loadings.shape[1])
+
+    def subspace(self) -> tuple[FloatArray, FloatArray]:
+        """Return an orthonormal basis of W's span, shape (dim, rank), and variances along it.
+
+        Columns are in descending order of variance, each with its largest entry positive.
+
+        Examples
+        --------
+        >>> basis, variances = Ppca(np.array([[0.0], [-2.0]]), 1.0).subspace()
+        >>> basis.tolist(), variances.tolist()
+        ([[0.0], [1.0]], [4.0])
+        """
+        basis, scales, _ = np.linalg.svd(self.loadings, full_matrices=False)
+        largest = np.abs(basis).argmax(axis=0)
+        signs = np.where(basis[largest, np.arange(self.rank)] < 0.0, -1.0, 1.0)
+        return np.ascontiguousarray(basis * signs), scales**2
+
+    def truncated(self, rank: int) -> "Ppca":
+        """Return the model with the weakest directions put into the noise."""
+        basis, variances = self.subspace()
+        lost = float(variances[rank:].sum()) / len(basis)
+        return Ppca(basis[:, :rank] * np.sqrt(variances[:rank]), self.noise + lost)
+
+    def scaled(self, factor: float) -> "Ppca":
+        """Return the model of arms multiplied by `factor`."""
+        return Ppca(self.loadings * factor, self.noise * factor * factor)
+
+
+class Fit(NamedTuple):
+    """A fitted model and how it came about.
+
+    Attributes
+    ----------
+    model : Ppca
+    log_likelihood : float
+        Of all that is seen, under `model`.
+    n_steps : int
+        Expectation steps over all starts.
+    """
+
+    model: Ppca
+    log_likelihood: float
+    n_steps: int
+
+
+class Arms:
+    """Half-seen arms as the compiled loops want them, in units of their root mean square.
+
+    Arms that show nothing are left out: they have likelihood 1 and say nothing.
+
+    Parameters
+    ----------
+    table : ndarray, shape (n, dim)
+        NaN where hidden.
+    """
+
+    __slots__ = (
+        "counts",
+        "dim",
+        "feature_squares",
+        "filled",
+        "n_entries",
+        "seen",
+        "squares",
+        "unit",
+    )
+
+    def __init__(self, table: FloatArray) -> None:
+        mask = table == table
+        shows = mask.any(axis=1)
+        if not shows.all():
+            table, mask = table[shows], mask[shows]
+        self.dim = table.shape[1]
+        self.seen: FloatArray = mask.astype(np.float64)
+        self.filled: FloatArray = np.where(mask, table, 0.0)
+        self.n_entries = int(np.count_nonzero(mask))
+        largest = float(np.abs(self.filled).max(initial=0.0))
+        self.unit = 1.0
+        if largest > 0.0:
+            share = self.filled / largest  # squares of values up to 1e100 would do, of 1e-200 not
+            self.unit = largest * math.sqrt(float((share * share).sum()) / self.n_entries)
+            self.filled /= self.unit
+        self.counts: FloatArray = self.seen.sum(axis=1)
+        squares = self.filled * self.filled
+        self.squares: FloatArray = squares.sum(axis=1)
+        self.feature_squares: FloatArray = squares.sum(axis=0)
+
+    def __len__(self) -> int:
+        return len(self.filled)
+
+
+class Spectrum:
+    """The top of the corrected covariance of some arms, as far as it is asked for.
+
+    Parameters
+    ----------
+    arms : Arms
+    observe_prob : float or ndarray of shape (dim,), optional
+        By default each feature's share of the arms that show it.
+    """
+
+    def __init__(self, arms: Arms, observe_prob: float | FloatArray | None = None) -> None:
+        self._arms = arms
+        if observe_prob is None:
+            observe_prob = np.maximum(arms.seen.mean(axis=0), 1.0 / max(1, len(arms)))
+        self._observe_prob = observe_prob
+        self._covariance: FloatArray | None = None
+        self._values, self._vectors = np.empty(0), np.empty((arms.dim, 0))
+
+    def start(self, rank: int) -> Ppca:
+        """Return a model of that rank to start from, blurred, in the units of the table."""
+        arms = self._arms
+        if self._covariance is None:
+            products = arms.filled.T @ arms.filled
+            self._covariance = corrected_covariance(products, len(arms), self._observe_prob)
+        if rank > len(self._values):
+            count = min(arms.dim, max(rank, _FIRST_COUNT, 2 * len(self._values)))
+            self._values, self._vectors = top_eigenpairs(self._covariance, count)
+        scales = np.sqrt(np.maximum(self._values[:rank], _START_VARIANCE))
+        return Ppca(self._vectors[:, :rank] * scales, _START_NOISE).scaled(arms.unit)
+
+
+def spectral_start(
+    table: FloatArray, rank: int, observe_prob: float | FloatArray | None = None
+) -> Ppca:
+    """Return a model to start from: the top of the corrected covariance, blurred.
+
+    Parameters
+    ----------
+    table : ndarray, shape (n, dim)
+        NaN where hidden.
+    rank : int
+    observe_prob : float or ndarray of shape (dim,), optional
+        By default each feature's share of the arms that show it.
+    """
+    return Spectrum(Arms(table), observe_prob).start(rank)
+
+
+def fit_likelihood(
+    table: FloatArray,
+    starts: Sequence[Ppca],
+    *,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = TOLERANCE,
+) -> Fit:
+    """Return the most likely of the models that EM reaches from some starts of equal rank.
+
+    Parameters
+    ----------
+    table : ndarray, shape (n, dim)
+        NaN where hidden; at least one entry is seen.
+    starts : sequence of Ppca
+    max_steps : int
+        Per start.
+    tolerance : float
+        Least gain of log-likelihood per seen entry for which one more step is taken.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> table = random.normal(size=(60, 1)) * np.array([[1.0, 2.0, -1.0]])
+    >>> table[random.random(table.shape) < 0.3] = np.nan
+    >>> fit = fit_likelihood(table, [spectral_start(table, 1)])
+    >>> (fit.model.loadings[:, 0] / fit.model.loadings[0, 0]).round(2).tolist()
+    [1.0, 2.0, -1.0]
+    """
+    return fit_arms(Arms(table), starts, max_steps=max_steps, tolerance=tolerance)
+
+
+def fit_arms(
+    arms: Arms, starts: Sequence[Ppca], *, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
+) -> Fit:
+    """As `fit_likelihood`, of prepared arms."""
+    if arms.n_entries == 0:
+        raise InvalidInputError("a likelihood needs at least one seen entry, got none")
+    checks.integer("max_steps", max_steps, 1)
+    fits = [_climb(arms, start, max_steps, tolerance) for start in starts]
+    best = max(fits, key=lambda fit: fit.log_likelihood)  # the first of equals
+    return best._replace(n_steps=sum(fit.n_steps for fit in fits))
+
+
+def _climb(arms: Arms, start: Ppca, max_steps: int, tolerance: float) -> Fit:
+    """Take steps until one gains too little."""
+    model = start.scaled(1.0 / arms.unit)
+    loadings = np.array(model.loadings.T, order="C")
+    likelihood, noise, n_steps = _em_kernels.climb(
+        arms.filled,
+        arms.seen,
+        arms.squares,
+        arms.counts,
+        arms.feature_squares,
+        loadings,
+        max(NOISE_FLOOR, model.noise),
+        NOISE_FLOOR,
+        max_steps,
+        tolerance * arms.n_entries,
+    )
+    # The density of x is that of x / unit over unit per entry.
+    likelihood -= arms.n_entries * math.log(arms.unit)
+    return Fit(Ppca(loadings.T.copy(), noise).scaled(arms.unit), likelihood, n_steps)
+
+
+def log_likelihood(table: FloatArray, model: Ppca) -> float:
+    """Return the log-density of all that is seen, shape (n, dim) with NaN where hidden.
+
+    The noise counts as at least the floor.
+    """
+    arms = Arms(table)
+    return _climb(arms, model, 0, 0.0).log_likelihood if len(arms) else 0.0

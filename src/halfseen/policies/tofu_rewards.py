@@ -1,0 +1,131 @@
+"""What an epoch starts from: earlier rewards in its coordinates, their scales, and who plays."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from halfseen.core.latent import Lift
+from halfseen.core.replay import Played
+from halfseen.core.ridge import Ridge
+from halfseen.core.scales import UNKNOWN, Scales, estimate_scales, without_hidden
+from halfseen.policies.contest import Contest
+from halfseen.policies.tofu_settings import TofuSettings
+from halfseen.policies.tofu_subspace import Subspace
+from halfseen.values import FloatArray
+
+if TYPE_CHECKING:
+    from halfseen.policies.tofu_epoch import Epoch
+
+
+class Rewards(NamedTuple):
+    """A regression that was started from replayed rewards.
+
+    Attributes
+    ----------
+    model : Ridge
+    ridge, theta_bound, noise_scale : float
+        λ, S, R: given or estimated.
+    fallback : bool
+        Whether the regression is on zero-filled arms, because low rank does not help.
+    contest : Contest
+    unit : float
+        By which zero-filled arms are divided.
+    n_skipped : int
+        Rewards whose arms are not identified.
+    """
+
+    model: Ridge
+    ridge: float
+    theta_bound: float
+    noise_scale: float
+    fallback: bool
+    contest: Contest
+    unit: float = 1.0
+    n_skipped: int = 0
+
+    @classmethod
+    def replayed(
+        cls,
+        settings: TofuSettings,
+        subspace: Subspace,
+        played: Played | None,
+        last: "Epoch | None",
+    ) -> "Rewards":
+        """Return the regression that an epoch starts from."""
+        contest = Contest() if last is None else last.contest
+        arms, rewards = played.samples() if played else _no_samples(settings.dim)
+        if subspace.rank == 0:
+            if settings.fallback:
+                return _zero_filled(settings, arms, rewards, contest)
+            return cls(
+                Ridge(1, ridge=_given(settings.ridge, 1.0)), *_numbers(settings, UNKNOWN),
+                False, contest,
+            )  # fmt: skip
+        lift = subspace.lift(settings)
+        latent, identified = lift.coordinates(arms)
+        if settings.fallback and played and last is not None:
+            filled, _ = _filled(arms)
+            contest = contest.after(latent, filled, rewards, played.n_before(last.record.round))
+            if contest.zero_filled_wins:
+                return _zero_filled(settings, arms, rewards, contest)
+        n_skipped = int(np.count_nonzero(~identified))
+        if n_skipped:
+            arms, latent, rewards = arms[identified], latent[identified], rewards[identified]
+        scales = _scales(settings, lift, arms, latent, rewards)
+        numbers = _numbers(settings, scales)
+        model = Ridge(lift.rank, ridge=numbers[0])
+        if len(rewards):
+            model.insert(latent, rewards)
+        return cls(model, *numbers, False, contest, n_skipped=n_skipped)
+
+
+def _no_samples(dim: int) -> tuple[FloatArray, FloatArray]:
+    return np.empty((0, dim)), np.empty(0)
+
+
+def _given(value: float | str, estimated: float) -> float:
+    return estimated if isinstance(value, str) else value
+
+
+def _numbers(settings: TofuSettings, scales: Scales) -> tuple[float, float, float]:
+    """Return λ, S and R, as given or else as estimated."""
+    return (
+        _given(settings.ridge, scales.ridge),
+        _given(settings.theta_bound, scales.theta_bound),
+        _given(settings.noise_scale, scales.noise_scale),
+    )
+
+
+def _scales(
+    settings: TofuSettings, lift: Lift, arms: FloatArray, latent: FloatArray, rewards: FloatArray
+) -> Scales:
+    if not settings.estimates_scales:
+        return UNKNOWN
+    scales, theta = estimate_scales(latent, rewards)
+    return without_hidden(scales, lift.hidden_variances(arms, theta)) if rewards.any() else scales
+
+
+def _filled(arms: FloatArray) -> tuple[FloatArray, float]:
+    """Return zero-filled arms in units of the root of their mean square, and that unit."""
+    filled = np.where(arms == arms, arms, 0.0)
+    largest = float(np.abs(filled).max(initial=0.0))
+    if largest == 0.0:
+        return filled, 1.0
+    share = filled / largest
+    unit = largest * float(np.sqrt((share * share).mean()))
+    return filled / unit, unit
+
+
+def _zero_filled(
+    settings: TofuSettings, arms: FloatArray, rewards: FloatArray, contest: Contest
+) -> Rewards:
+    """Return the regression on zero-filled arms."""
+    points, unit = _filled(arms) if isinstance(settings.ridge, str) else (
+        np.where(arms == arms, arms, 0.0), 1.0,
+    )  # fmt: skip
+    scales = UNKNOWN
+    if settings.estimates_scales and len(rewards):
+        scales = estimate_scales(points, rewards)[0]
+    numbers = _numbers(settings, scales)
+    model = Ridge.fitted(points, rewards, ridge=numbers[0])
+    return Rewards(model, *numbers, True, contest, unit=unit)

@@ -1,0 +1,213 @@
+"""What an epoch freezes: the subspace, found from all arms that were offered before it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import archive, checks
+from halfseen.core.collector import Collector
+from halfseen.core.held_out import HeldOutRank, Ranking
+from halfseen.core.latent import Lift
+from halfseen.core.likelihood import NOISE_FLOOR, Arms, Fit, Ppca, Spectrum, fit_arms
+from halfseen.core.moments import (
+    ObserveProb,
+    Sums,
+    covariance_of,
+    shares_of,
+    smallest_prob,
+    sums_of,
+)
+from halfseen.core.rank import FixedRank, Known, Selection, SpectralRule
+from halfseen.core.reservoir import Reservoir
+from halfseen.policies.tofu_settings import COUNTED, TofuSettings
+from halfseen.values import FloatArray
+
+MAX_FIT_ARMS = 5000
+"""Arms that a likelihood is fitted to; more add little and cost time."""
+
+# With more arms a fit from the last subspace has never been found inferior to a fresh start.
+_FRESH_START_ARMS = 1000
+
+
+class Subspace(NamedTuple):
+    """A frozen subspace with its spectrum.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (dim, rank)
+    variances : ndarray, shape (rank,)
+        Of the arms along the basis.
+    noise : float
+        Variance of an entry around the subspace.
+    ranking : Ranking or None
+        The held-out decision on the rank, where there was one.
+    """
+
+    basis: FloatArray
+    variances: FloatArray
+    noise: float
+    ranking: Ranking | None = None
+
+    @property
+    def rank(self) -> int:
+        """Number of directions."""
+        return int(self.basis.shape[1])
+
+    def lift(self, settings: TofuSettings) -> Lift:
+        """Return how arms get their coordinates; in units of its spread where λ is estimated."""
+        if settings.features == "least-squares":
+            lift = Lift.least_squares(self.basis, settings.impute_ridge)
+        else:
+            lift = Lift.posterior_mean(self.basis, self.variances, self.noise)
+        if isinstance(settings.ridge, str):
+            unit = float(np.sqrt(self.variances.mean())) or 1.0
+            lift = lift._replace(scales=lift.scales / unit)
+        return lift
+
+    def model(self) -> Ppca:
+        """Return the model that a later fit may start from."""
+        return Ppca(self.basis * np.sqrt(self.variances), self.noise)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as arrays and numbers."""
+        plain = self._asdict()
+        return plain | {"ranking": None if self.ranking is None else self.ranking.state()}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], dim: int) -> "Subspace":
+        """Return the subspace that `state` described."""
+        basis = archive.array(state, "basis", (dim, None))
+        variances = archive.array(state, "variances", (basis.shape[1],))
+        ranking = state["ranking"]
+        return cls(
+            basis,
+            variances,
+            checks.real("noise", state["noise"], 0.0),
+            None if ranking is None else Ranking.restored(ranking, dim),
+        )
+
+
+class Finding(NamedTuple):
+    """A subspace and what an epoch's record tells about how it was found."""
+
+    subspace: Subspace
+    eigenvalues: FloatArray
+    threshold: float | None
+    n_never_paired: int
+    observe_prob: float
+
+
+def find_subspace(
+    settings: TofuSettings,
+    offered: Collector,
+    sums: Sums | None,
+    known: Known,
+    last: Subspace | None,
+) -> Finding:
+    """Return the subspace to freeze.
+
+    Parameters
+    ----------
+    settings : TofuSettings
+    offered : Collector
+    sums : tuple of ndarray or None
+        Those of moments.
+    known : Known
+        All but the observation probability, which is put in here.
+    last : Subspace, optional
+        That of the epoch before.
+    """
+    if sums is None:
+        assert isinstance(offered, Reservoir)
+        return _find_from_arms(settings, offered, known, last)
+    prob, known = _prob(settings, sums, offered.n_arms, known)
+    covariance, n_never = covariance_of(sums, offered.n_arms, prob)
+    assert isinstance(settings.rank, SpectralRule)
+    selection = settings.rank.select(covariance, known)
+    subspace = _spectral(selection, covariance, None)
+    return Finding(
+        subspace, selection.eigenvalues, selection.threshold, n_never, known.observe_prob
+    )
+
+
+def _prob(
+    settings: TofuSettings, sums: Sums, n_arms: int, known: Known
+) -> tuple[ObserveProb, Known]:
+    """Return the observation probability of every feature, counted where it is to be."""
+    prob = settings.observe_prob
+    if isinstance(prob, str):
+        assert prob == COUNTED
+        prob = shares_of(sums, n_arms)
+    return prob, known._replace(observe_prob=smallest_prob(sums, n_arms, prob))
+
+
+def _find_from_arms(
+    settings: TofuSettings, offered: Reservoir, known: Known, last: Subspace | None
+) -> Finding:
+    likely = settings.subspace == "likelihood"
+    table = offered.sample(MAX_FIT_ARMS) if likely else offered.rows
+    rule, ranking = settings.rank, None
+    if isinstance(rule, HeldOutRank):
+        ranking = None if last is None else last.ranking
+        if rule.is_due(offered.n_arms, ranking):
+            sample = offered.sample(rule.max_arms)
+            ranking = rule.decide(sample, n_arms=offered.n_arms, last=ranking)
+        if ranking is None or ranking.rank == 0:
+            return _nothing(settings, ranking)
+        rule = FixedRank(ranking.rank)
+    assert isinstance(rule, SpectralRule)
+    if likely and isinstance(rule, FixedRank):
+        return _most_likely(settings, table, rule.rank, ranking, last)
+    sums = sums_of(table)
+    prob, known = _prob(settings, sums, len(table), known)
+    covariance, n_never = covariance_of(sums, len(table), prob)
+    selection = rule.select(covariance, known)
+    if likely and selection.basis.shape[1] > 0:
+        found = _most_likely(settings, table, selection.basis.shape[1], None, last)
+        return found._replace(threshold=selection.threshold)
+    subspace = _spectral(selection, covariance, ranking)
+    return Finding(
+        subspace, selection.eigenvalues, selection.threshold, n_never, known.observe_prob
+    )
+
+
+def _nothing(settings: TofuSettings, ranking: Ranking | None) -> Finding:
+    empty = Subspace(np.empty((settings.dim, 0)), np.empty(0), 0.0, ranking)
+    return Finding(empty, np.empty(0), None, 0, 1.0)
+
+
+def _spectral(selection: Selection, covariance: FloatArray, ranking: Ranking | None) -> Subspace:
+    """Return the subspace of eigenvectors; what they leave of the trace is noise."""
+    basis = selection.basis
+    dim, rank = basis.shape
+    trace = float(covariance.trace())
+    floor = NOISE_FLOOR * max(trace, 0.0) / dim
+    variances = np.maximum(selection.eigenvalues[:rank], floor)
+    noise = max((trace - float(variances.sum())) / max(1, dim - rank), floor)
+    return Subspace(basis, variances, noise, ranking)
+
+
+def _most_likely(
+    settings: TofuSettings,
+    table: FloatArray,
+    rank: int,
+    ranking: Ranking | None,
+    last: Subspace | None,
+) -> Finding:
+    """Fit by likelihood from the last subspace and, while arms are few, from a fresh start."""
+    arms = Arms(table)
+    if arms.n_entries == 0 or arms.feature_squares.sum() == 0.0:
+        return _nothing(settings, ranking)
+    starts: list[Ppca] = []
+    if last is not None and last.rank == rank:
+        starts.append(last.model())
+    if ranking is not None and not starts and rank in ranking.fits:
+        starts.append(ranking.fits[rank])
+    if not starts or len(arms) < _FRESH_START_ARMS:
+        prob = settings.observe_prob
+        starts.append(Spectrum(arms, None if isinstance(prob, str) else prob).start(rank))
+    fit: Fit = fit_arms(arms, starts)
+    basis, variances = fit.model.subspace()
+    shown = float(arms.counts.mean()) / arms.dim
+    subspace = Subspace(basis, variances, fit.model.noise, ranking)
+    return Finding(subspace, variances, None, 0, shown)
