@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numba.types import Array, Tuple, boolean, float64, int64, uint64, void
 
-from halfseen._kernels import _in_1, _in_2, _out_1, _out_2
+from halfseen._kernels import _in_1, _in_2, _out_1, _out_2, _solve_arm
 
 # Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
 _BLOCK = 256
@@ -17,6 +17,52 @@ _BLOCK = 256
 _PIVOT_SHARE = 1e-13
 # A product of pivots is turned into its logarithm before it can overflow.
 _LARGE_PRODUCT = 1e100
+
+
+@njit(float64(_in_2), cache=True)
+def root_mean_square(table):
+    """Return the root of the mean square of seen entries; −1 if there are none."""
+    # Without branches, which would be mispredicted for every other entry.
+    largest = 0.0
+    n_entries = 0
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            x = table[i, j]
+            shown = x == x
+            n_entries += shown
+            largest = max(largest, abs(x) if shown else 0.0)
+    if largest == 0.0:
+        return -1.0 if n_entries == 0 else 0.0
+    total = 0.0
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            x = table[i, j]
+            share = x / largest if x == x else 0.0
+            total += share * share
+    return largest * np.sqrt(total / n_entries)
+
+
+@njit(int64(_in_2, float64, _out_2, _out_2, _out_1, _out_1, _out_1), cache=True)
+def take_in(table, unit, filled, seen, squares, counts, feature_squares):
+    """Write arms that show something, in a unit, as `climb` wants them; return how many."""
+    n = 0
+    feature_squares[:] = 0.0
+    for i in range(table.shape[0]):
+        square = 0.0
+        count = 0
+        for j in range(table.shape[1]):
+            x = table[i, j]
+            shown = x == x
+            value = x / unit if shown else 0.0
+            filled[n, j] = value
+            seen[n, j] = 1.0 if shown else 0.0
+            feature_squares[j] += value * value
+            square += value * value
+            count += shown
+        squares[n] = square
+        counts[n] = count
+        n += count > 0
+    return n
 
 
 @njit(void(_out_2, _in_1, int64), cache=True)
@@ -277,15 +323,19 @@ def _mixed(word):
     return word ^ (word >> uint64(31))
 
 
-@njit(void(Array(uint64, 2, "C", readonly=True), _in_2, float64, boolean[:, ::1]), cache=True)
-def hold_out(bits, table, share, held):
+@njit(
+    int64(Array(uint64, 2, "C", readonly=True), _in_2, float64, boolean[:, ::1], _out_2), cache=True
+)
+def hold_out(bits, table, share, held, rest):
     """Mark about a share of the seen entries of every arm, always the same ones of the same arm.
 
-    `bits` are those of the table's numbers. Of an arm with a single seen entry nothing is marked,
-    and one entry is always left.
+    `bits` are those of the table's numbers; `rest` becomes the table without the marked entries.
+    Of an arm with a single seen entry nothing is marked, and one entry is always left. Returns how
+    many arms have marked entries.
     """
     n, dim = table.shape
     step = uint64(0x9E3779B97F4A7C15)
+    n_marked = 0
     for i in range(n):
         state = uint64(0)
         n_seen = 0
@@ -296,8 +346,42 @@ def hold_out(bits, table, share, held):
         n_left = n_seen
         for j in range(dim):
             held[i, j] = False
+            rest[i, j] = table[i, j]
             if table[i, j] == table[i, j] and n_left > 1:
                 word = _mixed(state + step * uint64(j + 1))
                 if float64(word >> uint64(11)) * 2.0**-53 < share:
                     held[i, j] = True
+                    rest[i, j] = np.nan
                     n_left -= 1
+        n_marked += n_left < n_seen
+    return n_marked
+
+
+@njit(void(_in_2, Array(boolean, 2, "C", readonly=True), _in_2, _in_2, float64, _out_1), cache=True)
+def held_out_errors(table, held, rest, loadings, noise, errors):
+    """Write the squared error on the marked entries of every arm that has some, in their order.
+
+    `loadings` has shape (dim, rank); rank 0 predicts zeros.
+    """
+    n, dim = table.shape
+    rank = loadings.shape[1]
+    gram = np.empty((rank, rank))
+    seen = np.empty(dim, np.int64)
+    latent = np.empty(rank)
+    ones = np.ones(rank)
+    n_marked = 0
+    for i in range(n):
+        marked = False
+        for j in range(dim):
+            marked |= held[i, j]
+        if marked:
+            _solve_arm(loadings, rest[i], noise, ones, gram, seen, latent)
+            error = 0.0
+            for j in range(dim):
+                if held[i, j]:
+                    missed = table[i, j]
+                    for a in range(rank):
+                        missed -= loadings[j, a] * latent[a]
+                    error += missed * missed
+            errors[n_marked] = error
+            n_marked += 1

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import _em_kernels, archive, checks
-from halfseen.core.latent import Lift
 from halfseen.core.likelihood import Arms, Ppca, Spectrum, fit_arms
 from halfseen.core.rank import RankRule, register_rule, store
 from halfseen.values import FloatArray
@@ -18,6 +17,8 @@ _NEGLIGIBLE = 1e-4
 _SMALL_SAMPLE = 400
 # Enough to tell whether a fit from a good start holds.
 _FEW_STEPS = 5
+# Enough to tell that one direction less does not do.
+_FEWER_STEPS = 2
 # Ranks in a row that must not improve before the search ends.
 _PATIENCE = 2
 # Fits kept for the next decision: those of ranks this close to the chosen one.
@@ -74,7 +75,8 @@ class HeldOutRank(RankRule):
     share : float
         Of the seen entries that is hidden.
     growth : float
-        A new decision is made when there are so many times the arms of the last one.
+        With few arms every epoch decides anew; beyond 400, when there are so many times the arms
+        of the last decision.
     max_rank : int, optional
         By default dim − 1.
     max_arms : int
@@ -89,8 +91,8 @@ class HeldOutRank(RankRule):
     2
     """
 
-    share: float = 0.2
-    growth: float = 1.5
+    share: float = 0.1
+    growth: float = 2.0
     max_rank: int | None = None
     max_arms: int = 1000
 
@@ -106,7 +108,9 @@ class HeldOutRank(RankRule):
 
     def is_due(self, n_arms: int, last: Ranking | None) -> bool:
         """Return whether there is clearly more data than at the last decision."""
-        return last is None or n_arms >= self.growth * last.n_arms
+        if last is None or n_arms <= _SMALL_SAMPLE:
+            return True
+        return n_arms >= self.growth * last.n_arms
 
     def decide(self, table: FloatArray, *, n_arms: int, last: Ranking | None = None) -> Ranking:
         """Return the rank for a sample of arms.
@@ -140,36 +144,35 @@ class _Search:
     """Errors on held-out entries by rank, fitted as they are asked for."""
 
     def __init__(self, table: FloatArray, share: float, last: Ranking | None) -> None:
-        table = np.ascontiguousarray(table)
-        held = np.empty(table.shape, dtype=np.bool_)
-        _em_kernels.hold_out(table.view(np.uint64), table, share, held)
-        has_held = held.any(axis=1)
-        self.train = np.where(held, np.nan, table)
-        self.arms = Arms(self.train)
-        self._rows = np.flatnonzero(has_held)
-        self._held = held[has_held]
-        self._truth = np.where(self._held, table[has_held], 0.0)
+        self._table = np.ascontiguousarray(table)
+        self._held = np.empty(table.shape, dtype=np.bool_)
+        self._rest = np.empty(table.shape)
+        self._n_marked: int = _em_kernels.hold_out(
+            self._table.view(np.uint64), self._table, share, self._held, self._rest
+        )
+        self.arms = Arms(self._rest)
         self._last = Ranking(0, 0, {}) if last is None else last
         self._spectrum = Spectrum(self.arms)
         self.fits: dict[int, Ppca] = {}
-        self._errors: dict[int, FloatArray] = {0: (self._truth**2).sum(axis=1)}
+        self._errors: dict[int, FloatArray] = {}
 
     def errors(self, rank: int) -> FloatArray:
         """Return the squared error on the held-out entries of every arm that has some."""
         if rank not in self._errors:
-            if rank not in self.fits:
+            if rank > 0 and rank not in self.fits:
                 self._fit(rank)
-            model = self.fits[rank]
-            latent, _ = Lift(model.loadings, model.noise, np.ones(rank)).coordinates(
-                self.train[self._rows]
+            model = self.fits[rank] if rank > 0 else Ppca(np.empty((self.arms.dim, 0)), 1.0)
+            loadings, noise = np.ascontiguousarray(model.loadings), model.noise
+            errors = np.empty(self._n_marked)
+            _em_kernels.held_out_errors(
+                self._table, self._held, self._rest, loadings, noise, errors
             )
-            missed = np.where(self._held, latent @ model.loadings.T - self._truth, 0.0)
-            self._errors[rank] = (missed**2).sum(axis=1)
+            self._errors[rank] = errors
         return self._errors[rank]
 
     def run(self, highest: int) -> int:
         """Return the smallest rank that is as good as the best."""
-        if len(self._rows) < 2 or highest < 1 or not self._errors[0].any():
+        if self._n_marked < 2 or highest < 1 or not self.errors(0).any():
             return 0
         rank = min(self._last.rank, highest)
         if rank in self._last.fits and self._still_explains_all(rank):
@@ -218,7 +221,7 @@ class _Search:
     def _as_good(self, rank: int, best: int) -> bool:
         if rank > 0 and rank not in self.fits:
             start = self.fits[rank + 1].truncated(rank)
-            self.fits[rank] = fit_arms(self.arms, [start], max_steps=_FEW_STEPS).model
+            self.fits[rank] = fit_arms(self.arms, [start], max_steps=_FEWER_STEPS).model
         excess = self.errors(rank) - self.errors(best)
         error = float(excess.std()) / np.sqrt(len(excess))
         return bool(excess.mean() <= error + _NEGLIGIBLE * self._errors[0].mean())

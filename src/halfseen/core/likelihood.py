@@ -118,24 +118,20 @@ class Arms:
     )
 
     def __init__(self, table: FloatArray) -> None:
-        mask = table == table
-        shows = mask.any(axis=1)
-        if not shows.all():
-            table, mask = table[shows], mask[shows]
-        self.dim = table.shape[1]
-        self.seen: FloatArray = mask.astype(np.float64)
-        self.filled: FloatArray = np.where(mask, table, 0.0)
-        self.n_entries = int(np.count_nonzero(mask))
-        largest = float(np.abs(self.filled).max(initial=0.0))
-        self.unit = 1.0
-        if largest > 0.0:
-            share = self.filled / largest  # squares of values up to 1e100 would do, of 1e-200 not
-            self.unit = largest * math.sqrt(float((share * share).sum()) / self.n_entries)
-            self.filled /= self.unit
-        self.counts: FloatArray = self.seen.sum(axis=1)
-        squares = self.filled * self.filled
-        self.squares: FloatArray = squares.sum(axis=1)
-        self.feature_squares: FloatArray = squares.sum(axis=0)
+        table = np.ascontiguousarray(table, dtype=np.float64)
+        n, self.dim = table.shape
+        self.unit: float = _em_kernels.root_mean_square(table)
+        if self.unit <= 0.0:
+            self.unit = 1.0
+        filled, seen = np.empty((n, self.dim)), np.empty((n, self.dim))
+        squares, counts = np.empty(n), np.empty(n)
+        self.feature_squares = np.empty(self.dim)
+        shown = _em_kernels.take_in(
+            table, self.unit, filled, seen, squares, counts, self.feature_squares
+        )
+        self.filled, self.seen = filled[:shown], seen[:shown]
+        self.squares, self.counts = squares[:shown], counts[:shown]
+        self.n_entries = int(self.counts.sum())
 
     def __len__(self) -> int:
         return len(self.filled)

@@ -90,10 +90,6 @@ class Played:
         order = np.argsort(self._rounds[:n], kind="stable")
         return self._arms[order], self._rewards[order]
 
-    def n_before(self, round: int) -> int:
-        """Return how many of the samples were played before a round."""
-        return int(np.count_nonzero(self._rounds[: self.n_played] < round))
-
     def clear(self) -> None:
         """Forget all, also the memory."""
         self.n_played = 0

@@ -9,6 +9,8 @@ from halfseen.values import FloatArray
 
 # Penalties that are tried, for coordinates of mean square about 1.
 _PENALTIES = 10.0 ** np.arange(-4.0, 2.25, 0.5)
+# Smaller shares of the largest eigenvalue are rounding.
+_ROUNDING = 1e-12
 # Before there are many rewards the noise counts as if these many had been seen with residuals of
 # this share of the mean squared reward: one reward alone does not prove that there is no noise.
 _PRIOR_REWARDS = 2.0
@@ -55,12 +57,13 @@ class Evidence:
         self.reward_squares = float(rewards @ rewards)
         if points.shape[1] <= self.n:
             values, vectors = np.linalg.eigh(points.T @ points)
-            self._response = vectors.T @ (points.T @ rewards)
         else:
             # With more dimensions than samples the same numbers come from the small matrix.
             values, vectors = np.linalg.eigh(points @ points.T)
-            vectors = (points.T @ vectors) / np.sqrt(np.maximum(values, 1e-300))
-            self._response = vectors.T @ (points.T @ rewards)
+            real = values > _ROUNDING * values[-1]
+            values, vectors = values[real], vectors[:, real]
+            vectors = (points.T @ vectors) / np.sqrt(values)
+        self._response = vectors.T @ (points.T @ rewards)
         self._vectors, self._values = vectors, np.maximum(values, 0.0)
 
     def estimate(self, ridge: float) -> FloatArray:

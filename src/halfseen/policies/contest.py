@@ -1,6 +1,5 @@
 """Whether low rank helps to predict rewards, or zero-filling does better."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,35 +8,40 @@ from halfseen import checks
 from halfseen.core.scales import Evidence
 from halfseen.values import FloatArray
 
+# The contest is held with this many rewards, and again when they have grown by a factor.
+_FIRST = 8
+_GROWTH = 1.5
 # Older epochs count less, so that a change of the world shows.
 _MEMORY = 0.8
-# By how many standard errors zero-filling must predict better before it plays.
-_MARGIN = 1.0
 
 
 class Contest(NamedTuple):
-    """Squared errors of predicted rewards, low rank less zero-filled, over all epochs so far.
+    """Squared errors of predicted rewards, low rank less zero-filled, over all rewards so far.
 
-    Each epoch's rewards are predicted from those before it, by either regression.
+    New rewards are predicted from those before them, by either regression.
 
     Attributes
     ----------
-    excess, squares : float
-        Sum of the differences and of their squares.
+    excess : float
+        Sum of the differences, in units of the mean squared reward.
+    n_judged : int
+        Rewards that were there when it was held last.
     """
 
     excess: float = 0.0
-    squares: float = 0.0
+    n_judged: int = 0
 
     @property
     def zero_filled_wins(self) -> bool:
-        """Whether zero-filling predicts clearly better."""
-        return self.excess > _MARGIN * math.sqrt(self.squares)
+        """Whether zero-filling predicts better."""
+        return self.excess > 0.0
 
-    def after(
-        self, latent: FloatArray, filled: FloatArray, rewards: FloatArray, n_before: int
-    ) -> "Contest":
-        """Return the contest after an epoch.
+    def is_due(self, n_rewards: int) -> bool:
+        """Return whether there are enough new rewards for another round."""
+        return n_rewards >= max(_FIRST, _GROWTH * self.n_judged)
+
+    def after(self, latent: FloatArray, filled: FloatArray, rewards: FloatArray) -> "Contest":
+        """Return the contest after the rewards that are new in it.
 
         Parameters
         ----------
@@ -46,28 +50,27 @@ class Contest(NamedTuple):
         filled : ndarray, shape (n, dim)
             The same arms, zero where hidden.
         rewards : ndarray, shape (n,)
-        n_before : int
-            How many of them were there before the epoch.
         """
-        if n_before == 0 or n_before == len(rewards):
-            return self
+        before = self.n_judged or len(rewards) // 2
         # Relative to the rewards' size: nothing here depends on units, and squares stay finite.
         size = float(np.abs(rewards).max()) or 1.0
         rewards = rewards / size
-        errors = [_prediction_errors(points, rewards, n_before) for points in (latent, filled)]
-        difference = errors[0] - errors[1]
-        scale = float((rewards @ rewards) / len(rewards)) or 1.0
-        difference /= scale
+        difference = _prediction_errors(latent, rewards, before)
+        difference -= _prediction_errors(filled, rewards, before)
+        difference /= float(rewards @ rewards) / len(rewards) or 1.0
         return Contest(
             _MEMORY * self.excess + float(difference.sum()),
-            _MEMORY * self.squares + float(difference @ difference),
+            len(rewards),
         )
 
     @classmethod
     def restored(cls, state: Any) -> "Contest":
         """Return the contest that was saved as a list."""
-        excess, squares = state
-        return cls(checks.real("excess", excess), checks.real("squares", squares, 0.0))
+        excess, n_judged = state
+        return cls(
+            checks.real("excess", excess),
+            checks.integer("n_judged", n_judged, 0),
+        )
 
 
 def _prediction_errors(points: FloatArray, rewards: FloatArray, n_before: int) -> FloatArray:

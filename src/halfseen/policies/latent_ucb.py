@@ -11,7 +11,7 @@ from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_settings import COUNTED, ESTIMATED
 from halfseen.values import Decision, Slate
 
-RADIUS_SCALE = 0.3
+RADIUS_SCALE = 0.1
 """Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
 
 

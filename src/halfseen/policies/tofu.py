@@ -33,10 +33,11 @@ class TofuPov(Policy):
         Number of features.
     rank : int or RankRule
         Dimension of the subspace, or how to choose it: `FixedRank`, `PracticalThreshold`,
-        `PaperThreshold`, `ConstantThreshold`.
-    observe_prob : float, array of shape (dim,), None or "unknown"
-        Probability that an entry is seen: one for all, one per feature, or unknown (None, and
-        "unknown" where a file has no word for None).
+        `PaperThreshold`, `ConstantThreshold`, `HeldOutRank`.
+    observe_prob : float, array of shape (dim,), None, "unknown" or "counted"
+        Probability that an entry is seen: one for all, one per feature, each feature's share of
+        the arms so far ("counted"), or unknown (None, and "unknown" where a file has no word for
+        None), where each pair of features is corrected by how often both were seen.
     horizon : int, optional
         Number of rounds. Without it no formula uses one and the rounds are unlimited.
     burn_in : int or "theory"
@@ -45,7 +46,8 @@ class TofuPov(Policy):
         Who plays the burn-in, and epochs of rank 0. It learns from its own decisions, and must not
         have a horizon that ends before this policy's.
     ridge, failure_prob, theta_bound, noise_scale : float
-        λ, δ, S, R. A reward in [0, 1] has R = 0.5.
+        λ, δ, S, R. A reward in [0, 1] has R = 0.5. All but δ may be "estimated" from the rewards
+        when an epoch opens.
     arm_bound, top_eigenvalue, last_eigenvalue : float
         B_X, λ̄ (default B_X²) and λ_m; used by `PaperThreshold`, the bonus and the theory's burn-in.
     n_arms : int, optional
@@ -60,9 +62,20 @@ class TofuPov(Policy):
     growth : float
         Factor between epoch starts; 2 in the paper.
     radius_scale : float
-        Multiplies the radius in epochs; 1 is the theory's.
+        Multiplies the radius in epochs, and the deviation R of "thompson"; 1 is the theory's.
+    subspace : "covariance" or "likelihood"
+        The paper's corrected covariance, or the maximum likelihood of what was seen (`Ppca`).
+    features : "least-squares" or "posterior-mean"
+        The paper's imputation, or the posterior mean given the subspace's spectrum and noise.
+    exploration : "ucb", "thompson" or "greedy"
+        Optimism; a parameter drawn from the posterior; no exploration.
+    fallback : bool
+        Whether zero-filled OFUL plays the epochs before which it predicted rewards better than
+        the subspace did, and those of rank 0. Needs `replay="full"`.
+    memory_bytes : int
+        Room for a uniform sample of arms, which "likelihood" and `HeldOutRank` need.
     seed : int
-        Of the uniform burn-in policy; nothing else is random.
+        Of that sample, of "thompson" and of the uniform burn-in policy.
     max_open : int
         How many decisions wait for their reward at most; the oldest is forgotten first.
 

@@ -63,11 +63,10 @@ class Rewards(NamedTuple):
             )  # fmt: skip
         lift = subspace.lift(settings)
         latent, identified = lift.coordinates(arms)
-        if settings.fallback and played and last is not None:
-            filled, _ = _filled(arms)
-            contest = contest.after(latent, filled, rewards, played.n_before(last.record.round))
-            if contest.zero_filled_wins:
-                return _zero_filled(settings, arms, rewards, contest)
+        if settings.fallback and contest.is_due(len(rewards)):
+            contest = contest.after(latent, _filled(arms)[0], rewards)
+        if settings.fallback and contest.zero_filled_wins:
+            return _zero_filled(settings, arms, rewards, contest)
         n_skipped = int(np.count_nonzero(~identified))
         if n_skipped:
             arms, latent, rewards = arms[identified], latent[identified], rewards[identified]

@@ -23,10 +23,13 @@ from halfseen.policies.tofu_settings import COUNTED, TofuSettings
 from halfseen.values import FloatArray
 
 MAX_FIT_ARMS = 5000
-"""Arms that a likelihood is fitted to; more add little and cost time."""
+ARMS_PER_FEATURE = 64
+"""Arms that a likelihood is fitted to, at most: more add little and cost time."""
 
-# With more arms a fit from the last subspace has never been found inferior to a fresh start.
+# With more arms a fit from the last subspace is not compared with a fresh start any more.
 _FRESH_START_ARMS = 1000
+# Noise below this share of the mean square leaves a fresh start nothing to gain.
+_NEGLIGIBLE = 1e-4
 
 
 class Subspace(NamedTuple):
@@ -145,7 +148,8 @@ def _find_from_arms(
     settings: TofuSettings, offered: Reservoir, known: Known, last: Subspace | None
 ) -> Finding:
     likely = settings.subspace == "likelihood"
-    table = offered.sample(MAX_FIT_ARMS) if likely else offered.rows
+    most = min(MAX_FIT_ARMS, ARMS_PER_FEATURE * settings.dim)
+    table = offered.sample(most) if likely else offered.rows
     rule, ranking = settings.rank, None
     if isinstance(rule, HeldOutRank):
         ranking = None if last is None else last.ranking
@@ -198,16 +202,23 @@ def _most_likely(
     arms = Arms(table)
     if arms.n_entries == 0 or arms.feature_squares.sum() == 0.0:
         return _nothing(settings, ranking)
-    starts: list[Ppca] = []
+    fit: Fit | None = None
     if last is not None and last.rank == rank:
-        starts.append(last.model())
-    if ranking is not None and not starts and rank in ranking.fits:
-        starts.append(ranking.fits[rank])
-    if not starts or len(arms) < _FRESH_START_ARMS:
+        fit = fit_arms(arms, [last.model()])
+    elif ranking is not None and rank in ranking.fits:
+        fit = fit_arms(arms, [ranking.fits[rank]])
+    if fit is None or _may_gain(fit, arms):
         prob = settings.observe_prob
-        starts.append(Spectrum(arms, None if isinstance(prob, str) else prob).start(rank))
-    fit: Fit = fit_arms(arms, starts)
+        start = Spectrum(arms, None if isinstance(prob, str) else prob).start(rank)
+        fresh = fit_arms(arms, [start])
+        if fit is None or fresh.log_likelihood > fit.log_likelihood:
+            fit = fresh
     basis, variances = fit.model.subspace()
     shown = float(arms.counts.mean()) / arms.dim
     subspace = Subspace(basis, variances, fit.model.noise, ranking)
     return Finding(subspace, variances, None, 0, shown)
+
+
+def _may_gain(fit: Fit, arms: Arms) -> bool:
+    """Return whether a fresh start may end in a likelier model."""
+    return len(arms) < _FRESH_START_ARMS and fit.model.noise > _NEGLIGIBLE * arms.unit**2

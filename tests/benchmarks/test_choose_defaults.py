@@ -1,0 +1,49 @@
+"""Defaults are chosen where no study looks."""
+
+import csv
+import inspect
+
+from benchmarks import choose_defaults
+from halfseen import HeldOutRank, LatentUcb
+from halfseen.studies.builtin import ORDER, builtin_study
+from halfseen.worlds.registry import world_from
+
+
+def studies():
+    return [builtin_study(name, scale) for name in ORDER for scale in ("paper", "smoke")]
+
+
+def test_no_study_reports_or_tunes_on_a_seed_of_the_choice():
+    used = set()
+    for study in studies():
+        for setting in study.settings.values():
+            used |= set(study.seeds_of(setting))
+            tuning = study.tuning_of(setting)
+            used |= set() if tuning is None else set(tuning.seeds)
+    assert used and not used & set(choose_defaults.SEEDS)
+    assert min(choose_defaults.SEEDS) >= 1000
+
+
+def test_no_study_has_a_world_of_the_choice():
+    """Sizes, probabilities aside, are enough to tell them apart."""
+    sizes = ("dim", "rank", "n_arms", "horizon", "noise_scale")
+    chosen = {tuple(world[name] for name in sizes) for world in choose_defaults.WORLDS.values()}
+    seen = {
+        tuple(getattr(world_from(setting.world), name, None) for name in sizes)
+        for study in studies()
+        for setting in study.settings.values()
+    }
+    assert seen and not chosen & seen
+
+
+def test_the_defaults_are_the_ones_that_the_table_chooses():
+    with choose_defaults.TABLE.open() as file:
+        rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    close = [row for row in rows if row["score"] <= rows[0]["score"] + choose_defaults.TOLERANCE]
+    most = max(row["radius_scale"] for row in close)
+    chosen = next(each for each in choose_defaults.CANDIDATES if each["radius_scale"] == most)
+    parameters = inspect.signature(LatentUcb).parameters
+    share = chosen.pop("share")
+    assert {name: parameters[name].default for name in chosen} == chosen
+    assert HeldOutRank().share == share
+    assert list(rows[0])[5:] == list(choose_defaults.WORLDS)
