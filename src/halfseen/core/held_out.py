@@ -15,6 +15,8 @@ from halfseen.values import FloatArray
 _NEGLIGIBLE = 1e-4
 # With fewer arms every decision starts over: a wrong fit of few arms must not lead astray.
 _SMALL_SAMPLE = 400
+# With as many arms a subspace that explains all of new ones is no accident.
+_SETTLED_SAMPLE = 200
 # Enough to tell whether a fit from a good start holds.
 _FEW_STEPS = 5
 # Enough to tell that one direction less does not do.
@@ -36,16 +38,24 @@ class Ranking(NamedTuple):
         Arms offered before the decision.
     fits : mapping
         Models by rank, of entries that were not held out.
+    is_settled : bool
+        Whether the fit of the decision before, hardly changed, left nothing of enough arms.
     """
 
     rank: int
     n_arms: int
     fits: Mapping[int, Ppca]
+    is_settled: bool = False
 
     def state(self) -> dict[str, Any]:
         """Return the ranking as numbers and arrays."""
         fits = [[rank, model.loadings, model.noise] for rank, model in self.fits.items()]
-        return {"rank": self.rank, "n_arms": self.n_arms, "fits": fits}
+        return {
+            "rank": self.rank,
+            "n_arms": self.n_arms,
+            "fits": fits,
+            "is_settled": self.is_settled,
+        }
 
     @classmethod
     def restored(cls, state: dict[str, Any], dim: int) -> "Ranking":
@@ -56,7 +66,8 @@ class Ranking(NamedTuple):
             loadings = archive.array({"loadings": loadings}, "loadings", (dim, rank))
             fits[rank] = Ppca(loadings, checks.real("noise", noise, 0.0))
         rank = checks.integer("rank", state["rank"], 0, dim)
-        return cls(rank, checks.integer("n_arms", state["n_arms"], 0), fits)
+        n_arms = checks.integer("n_arms", state["n_arms"], 0)
+        return cls(rank, n_arms, fits, bool(state["is_settled"]))
 
 
 @register_rule
@@ -131,7 +142,7 @@ class HeldOutRank(RankRule):
             for each, model in search.fits.items()
             if abs(each - max(1, rank)) <= _NEIGHBOURS
         }
-        return Ranking(rank, n_arms, fits)
+        return Ranking(rank, n_arms, fits, search.is_settled and rank == search.last.rank)
 
     def _highest(self, search: "_Search") -> int:
         """Return the largest rank that has fewer loadings than there are entries."""
@@ -151,8 +162,9 @@ class _Search:
             self._table.view(np.uint64), self._table, share, self._held, self._rest
         )
         self.arms = Arms(self._rest)
-        self._last = Ranking(0, 0, {}) if last is None else last
+        self.last = Ranking(0, 0, {}) if last is None else last
         self._spectrum = Spectrum(self.arms)
+        self.is_settled = False
         self.fits: dict[int, Ppca] = {}
         self._errors: dict[int, FloatArray] = {}
 
@@ -174,9 +186,10 @@ class _Search:
         """Return the smallest rank that is as good as the best."""
         if self._n_marked < 2 or highest < 1 or not self.errors(0).any():
             return 0
-        rank = min(self._last.rank, highest)
-        if rank in self._last.fits and self._still_explains_all(rank):
+        rank = min(self.last.rank, highest)
+        if rank in self.last.fits and self._still_explains_all(rank):
             best = rank
+            self.is_settled = len(self.arms) >= _SETTLED_SAMPLE
         else:
             known = len(self.arms) >= _SMALL_SAMPLE
             best = self._best_upwards(max(1, rank) if known else 1, highest)
@@ -185,13 +198,13 @@ class _Search:
     def _fit(self, rank: int) -> None:
         """Fit from a fresh start and from the last decision's fit, where there is one."""
         starts = [self._spectrum.start(rank)]
-        if rank in self._last.fits:
-            starts.append(self._last.fits[rank])
+        if rank in self.last.fits:
+            starts.append(self.last.fits[rank])
         self.fits[rank] = fit_arms(self.arms, starts).model
 
     def _still_explains_all(self, rank: int) -> bool:
         """Return whether the last fit, hardly changed, leaves nothing of the new arms, either."""
-        model = fit_arms(self.arms, [self._last.fits[rank]], max_steps=_FEW_STEPS).model
+        model = fit_arms(self.arms, [self.last.fits[rank]], max_steps=_FEW_STEPS).model
         if self._leaves_nothing(model):
             self.fits[rank] = model
             return True

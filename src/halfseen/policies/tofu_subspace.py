@@ -28,6 +28,8 @@ ARMS_PER_FEATURE = 64
 
 # With more arms a fit from the last subspace is not compared with a fresh start any more.
 _FRESH_START_ARMS = 1000
+# Arms that are looked at to see whether the last subspace still explains everything.
+_LOOK = 256
 # Noise below this share of the mean square leaves a fresh start nothing to gain.
 _NEGLIGIBLE = 1e-4
 
@@ -148,11 +150,12 @@ def _find_from_arms(
     settings: TofuSettings, offered: Reservoir, known: Known, last: Subspace | None
 ) -> Finding:
     likely = settings.subspace == "likelihood"
-    most = min(MAX_FIT_ARMS, ARMS_PER_FEATURE * settings.dim)
-    table = offered.sample(most) if likely else offered.rows
-    rule, ranking = settings.rank, None
+    rule, ranking = settings.rank, None if last is None else last.ranking
+    if likely and last is not None:
+        unchanged = _if_it_explains_all(last, settings, offered)
+        if unchanged is not None:
+            return unchanged
     if isinstance(rule, HeldOutRank):
-        ranking = None if last is None else last.ranking
         if rule.is_due(offered.n_arms, ranking):
             sample = offered.sample(rule.max_arms)
             ranking = rule.decide(sample, n_arms=offered.n_arms, last=ranking)
@@ -160,6 +163,8 @@ def _find_from_arms(
             return _nothing(settings, ranking)
         rule = FixedRank(ranking.rank)
     assert isinstance(rule, SpectralRule)
+    most = min(MAX_FIT_ARMS, ARMS_PER_FEATURE * settings.dim)
+    table = offered.sample(most) if likely else offered.rows
     if likely and isinstance(rule, FixedRank):
         return _most_likely(settings, table, rule.rank, ranking, last)
     sums = sums_of(table)
@@ -214,9 +219,36 @@ def _most_likely(
         if fit is None or fresh.log_likelihood > fit.log_likelihood:
             fit = fresh
     basis, variances = fit.model.subspace()
-    shown = float(arms.counts.mean()) / arms.dim
     subspace = Subspace(basis, variances, fit.model.noise, ranking)
-    return Finding(subspace, variances, None, 0, shown)
+    return Finding(subspace, variances, None, 0, _shown(arms))
+
+
+def _shown(arms: Arms) -> float:
+    """Return the share of entries that is seen."""
+    return arms.n_entries / (len(arms) * arms.dim)
+
+
+def _if_it_explains_all(
+    last: Subspace, settings: TofuSettings, offered: Reservoir
+) -> Finding | None:
+    """Return the last subspace if it leaves nothing to learn: no rank, and of the arms no rest.
+
+    Then nothing is fitted at all. Arms must be low-rank to the last digits for that.
+    """
+    rule = settings.rank
+    if last.ranking is not None:
+        known = last.ranking.is_settled
+    else:
+        known = isinstance(rule, FixedRank) and last.rank == rule.rank
+    if not known or offered.n_arms < _LOOK:
+        return None
+    arms = Arms(offered.sample(_LOOK))
+    if arms.n_entries == 0:
+        return None
+    looked = fit_arms(arms, [last.model()], max_steps=1, tolerance=0.0)
+    if looked.model.noise > 2.0 * NOISE_FLOOR * arms.unit**2:
+        return None
+    return Finding(last, last.variances, None, 0, _shown(arms))
 
 
 def _may_gain(fit: Fit, arms: Arms) -> bool:
