@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen import _em_kernels, checks
+from halfseen.core.krylov import block_krylov
 from halfseen.core.moments import corrected_covariance
+from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
 from halfseen.core.subspace import top_eigenpairs
 from halfseen.errors import InvalidInputError
 from halfseen.values import FloatArray
@@ -29,6 +31,9 @@ TOLERANCE = 1e-3
 # A spectral start is blurred, so that its errors are not taken for certain.
 _START_NOISE = 0.3
 _START_VARIANCE = 0.1
+# Beyond the arms' rank eigenvalues lie close together, and a start need not tell them apart.
+_START_TOLERANCE = 1e-2
+_FEW_ARMS = 8  # times these many are fewer than the features
 _FIRST_COUNT = 4  # eigenpairs computed at first
 
 
@@ -119,7 +124,7 @@ class Arms:
 
     def __init__(self, table: FloatArray) -> None:
         table = np.ascontiguousarray(table, dtype=np.float64)
-        n, self.dim = table.shape
+        n, self.dim = len(table), int(table.shape[1])
         self.unit: float = _em_kernels.root_mean_square(table)
         if self.unit <= 0.0:
             self.unit = 1.0
@@ -152,20 +157,38 @@ class Spectrum:
         if observe_prob is None:
             observe_prob = np.maximum(arms.seen.mean(axis=0), 1.0 / max(1, len(arms)))
         self._observe_prob = observe_prob
-        self._covariance: FloatArray | None = None
+        self._covariance: FloatArray | CovarianceOperator | None = None
         self._values, self._vectors = np.empty(0), np.empty((arms.dim, 0))
 
     def start(self, rank: int) -> Ppca:
         """Return a model of that rank to start from, blurred, in the units of the table."""
         arms = self._arms
         if self._covariance is None:
-            products = arms.filled.T @ arms.filled
-            self._covariance = corrected_covariance(products, len(arms), self._observe_prob)
+            self._covariance = self._corrected()
         if rank > len(self._values):
-            count = min(arms.dim, max(rank, _FIRST_COUNT, 2 * len(self._values)))
-            self._values, self._vectors = top_eigenpairs(self._covariance, count)
+            self._values, self._vectors = self._pairs(rank)
         scales = np.sqrt(np.maximum(self._values[:rank], _START_VARIANCE))
         return Ppca(self._vectors[:, :rank] * scales, _START_NOISE).scaled(arms.unit)
+
+    def _pairs(self, rank: int) -> tuple[FloatArray, FloatArray]:
+        dim = self._arms.dim
+        if isinstance(self._covariance, CovarianceOperator):
+            values, vectors = block_krylov(
+                self._covariance.product, dim, rank, tolerance=_START_TOLERANCE
+            )
+            return values[::-1], vectors[:, ::-1]
+        assert self._covariance is not None
+        return top_eigenpairs(
+            self._covariance, min(dim, max(rank, _FIRST_COUNT, 2 * len(self._values)))
+        )
+
+    def _corrected(self) -> FloatArray | CovarianceOperator:
+        arms = self._arms
+        # With few arms their products are cheaper than the matrix, which may not even fit.
+        if arms.dim > LARGEST_DENSE_DIM or _FEW_ARMS * len(arms) < arms.dim:
+            return CovarianceOperator(arms.filled, self._observe_prob)
+        products = arms.filled.T @ arms.filled
+        return corrected_covariance(products, len(arms), self._observe_prob)
 
 
 def spectral_start(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from halfseen import _kernels, archive, checks
+from halfseen.core.operators import check_dense
 from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.values import BoolArray, FloatArray, Slate
 
@@ -52,6 +53,7 @@ class Moments:
 
     def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
         self.dim = checks.integer("dim", dim, 1)
+        check_dense(self.dim)
         self.n_arms = 0
         self._products = np.zeros((dim, dim))
         self._pairs = np.zeros((dim, dim)) if count_pairs else None

@@ -11,9 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from halfseen import checks
 from halfseen.core import theory
+from halfseen.core.operators import CovarianceOperator
 from halfseen.core.subspace import eigenpairs_above, top_eigenpairs
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray
+
+Covariance = FloatArray | CovarianceOperator
 
 
 class Known(NamedTuple):
@@ -85,7 +88,7 @@ class SpectralRule(RankRule):
     __slots__ = ()
 
     @abstractmethod
-    def select(self, covariance: FloatArray, known: Known) -> Selection:
+    def select(self, covariance: Covariance, known: Known) -> Selection:
         """Return the subspace to freeze."""
 
 
@@ -129,7 +132,7 @@ class FixedRank(SpectralRule):
         """Raise InvalidSettingError if the rank exceeds `dim`."""
         checks.integer("rank", self.rank, 1, dim)
 
-    def select(self, covariance: FloatArray, known: Known) -> Selection:
+    def select(self, covariance: Covariance, known: Known) -> Selection:
         """Return the top eigenvectors."""
         values, vectors = top_eigenpairs(covariance, self.rank)
         return Selection(vectors, values, None)
@@ -161,7 +164,7 @@ class ThresholdRule(SpectralRule):
         if self.cap is not None:
             store(self, cap=checks.integer("cap", self.cap, max(1, self.floor)))
 
-    def select(self, covariance: FloatArray, known: Known) -> Selection:
+    def select(self, covariance: Covariance, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
         threshold = self.threshold(covariance.shape[0], known)
         values, vectors, _ = eigenpairs_above(covariance, threshold, floor=self.floor, cap=self.cap)

@@ -8,6 +8,7 @@ from scipy.linalg import solve_triangular
 
 from halfseen import _kernels, archive, checks
 from halfseen.core.latent import Lift
+from halfseen.core.operators import check_dense
 from halfseen.errors import InvalidInputError
 from halfseen.values import LARGEST, FloatArray
 
@@ -55,6 +56,7 @@ class Ridge:
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
+        check_dense(self.dim)
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
         self.n_samples = 0
         self.log_det = 0.0

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from halfseen import _kernels, archive
+from halfseen.core.operators import check_dense
 from halfseen.core.ridge import Ridge
 from halfseen.errors import ArchiveError
 from halfseen.values import FloatArray
@@ -46,6 +47,7 @@ class SpanRidge:
     __slots__ = ("_directions", "_inner", "_n_directions", "dim", "ridge")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
+        check_dense(dim)
         self.dim = dim
         self._n_directions = 0
         # None once the inner regression is the plain one, in all dimensions.

@@ -6,6 +6,8 @@ from scipy.linalg.lapack import dsyevr
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from halfseen import _kernels, checks
+from halfseen.core.krylov import block_krylov
+from halfseen.core.operators import CovarianceOperator
 from halfseen.values import FloatArray
 
 # Measured on one core: Lanczos overtakes LAPACK between dim 100 and 150 for ten eigenpairs, and is
@@ -18,7 +20,9 @@ _LANCZOS_TOLERANCE = 1e-12
 _FIRST_GUESS = 8
 
 
-def top_eigenpairs(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+def top_eigenpairs(
+    matrix: FloatArray | CovarianceOperator, count: int
+) -> tuple[FloatArray, FloatArray]:
     """Return the algebraically largest eigenvalues, descending, and their eigenvectors.
 
     The corrected covariance is indefinite, so largest means largest with its sign. The sign of
@@ -26,7 +30,7 @@ def top_eigenpairs(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArr
 
     Parameters
     ----------
-    matrix : ndarray, shape (dim, dim)
+    matrix : ndarray of shape (dim, dim), or CovarianceOperator
         Symmetric.
     count : int
         How many, from 0 to dim.
@@ -46,7 +50,9 @@ def top_eigenpairs(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArr
     count = checks.integer("count", count, 0, dim)
     if count == 0:
         return np.empty(0), np.empty((dim, 0))
-    if dim >= _LANCZOS_DIM and count <= _LANCZOS_SHARE * dim:
+    if isinstance(matrix, CovarianceOperator):
+        values, vectors = block_krylov(matrix.product, dim, count)
+    elif dim >= _LANCZOS_DIM and count <= _LANCZOS_SHARE * dim:
         values, vectors = _lanczos(matrix, count)
     else:
         values, vectors = _lapack(matrix, count)
@@ -82,7 +88,11 @@ def _lanczos(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
 
 
 def eigenpairs_above(
-    matrix: FloatArray, threshold: float, *, floor: int = 0, cap: int | None = None
+    matrix: FloatArray | CovarianceOperator,
+    threshold: float,
+    *,
+    floor: int = 0,
+    cap: int | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return top eigenpairs and how many of them reach a threshold, computing few others.
 

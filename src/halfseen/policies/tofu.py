@@ -10,12 +10,11 @@ from halfseen.core.moments import Moments, Sums
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
-from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Note, Policy
-from halfseen.policies.registry import policy_from_tree, register, registered
+from halfseen.policies.registry import policy_from_tree, register
+from halfseen.policies.tofu_burn_in import burn_in_policy_from
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
-from halfseen.policies.tofu_settings import ESTIMATED, TofuSettings
-from halfseen.policies.uniform import Uniform
+from halfseen.policies.tofu_settings import TofuSettings
 from halfseen.values import Decision, FloatArray, Slate, is_plain_table
 
 
@@ -42,8 +41,9 @@ class TofuPov(Policy):
         Number of rounds. Without it no formula uses one and the rounds are unlimited.
     burn_in : int or "theory"
         Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.
-    burn_in_policy : "zero-filled", "uniform" or Policy
-        Who plays the burn-in, and epochs of rank 0. It learns from its own decisions, and must not
+    burn_in_policy : "zero-filled", "uniform" or Policy, optional
+        By default "zero-filled", or "uniform" beyond 8192 features. Who plays the burn-in, and
+        epochs of rank 0. It learns from its own decisions, and must not
         have a horizon that ends before this policy's.
     ridge, failure_prob, theta_bound, noise_scale : float
         λ, δ, S, R. A reward in [0, 1] has R = 0.5. All but δ may be "estimated" from the rewards
@@ -113,7 +113,7 @@ class TofuPov(Policy):
         observe_prob: Any,
         horizon: int | None = None,
         burn_in: Any = 30,
-        burn_in_policy: Any = "zero-filled",
+        burn_in_policy: Any = None,
         ridge: float | str = 1.0,
         failure_prob: float = 0.05,
         theta_bound: float | str = 1.0,
@@ -168,7 +168,7 @@ class TofuPov(Policy):
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self._settings.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
-        self._burner = self._make_burner(burn_in_policy)
+        self._burner = burn_in_policy_from(burn_in_policy, self._settings, self.max_open)
 
     @classmethod
     def algorithm_1(cls, *, arm_bound: float, rank: int | RankRule, **settings: Any) -> "TofuPov":
@@ -414,38 +414,6 @@ class TofuPov(Policy):
         prepared = self._offered.prepare(slate)
         self._burner.absorb(slate)
         self._offered.commit(slate, prepared)
-
-    def _make_burner(self, burn_in_policy: Any) -> Policy:
-        if isinstance(burn_in_policy, dict) and {"policy", "settings"} <= burn_in_policy.keys():
-            return registered(burn_in_policy["policy"])(**burn_in_policy["settings"])
-        if isinstance(burn_in_policy, Policy):
-            if burn_in_policy.dim != self.dim:
-                raise InvalidSettingError(
-                    f"burn_in_policy must have dim {self.dim}, got {burn_in_policy.dim}"
-                )
-            if burn_in_policy.max_open < self.max_open:
-                raise InvalidSettingError(
-                    f"burn_in_policy must keep at least max_open = {self.max_open} decisions open, "
-                    f"got {burn_in_policy.max_open}"
-                )
-            return burn_in_policy
-        words = ("zero-filled", "uniform")
-        if not isinstance(burn_in_policy, str) or burn_in_policy not in words:
-            raise InvalidSettingError(
-                "burn_in_policy must be 'zero-filled', 'uniform' or a Policy, got "
-                f"{burn_in_policy!r}"
-            )
-        if burn_in_policy == "uniform":
-            return Uniform(dim=self.dim, seed=self._settings.seed, max_open=self.max_open)
-        settings = self._settings
-        given = {
-            name: getattr(settings, name)
-            for name in ("ridge", "theta_bound", "noise_scale")
-            if getattr(settings, name) != ESTIMATED
-        }
-        return AmbientOful(
-            dim=self.dim, failure_prob=settings.failure_prob, max_open=self.max_open, **given
-        )
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -55,7 +55,7 @@ class Rewards(NamedTuple):
         contest = Contest() if last is None else last.contest
         arms, rewards = played.samples() if played else _no_samples(settings.dim)
         if subspace.rank == 0:
-            if settings.fallback:
+            if settings.may_fall_back:
                 return _zero_filled(settings, arms, rewards, contest)
             return cls(
                 Ridge(1, ridge=_given(settings.ridge, 1.0)), *_numbers(settings, UNKNOWN),
@@ -63,9 +63,9 @@ class Rewards(NamedTuple):
             )  # fmt: skip
         lift = subspace.lift(settings)
         latent, identified = lift.coordinates(arms)
-        if settings.fallback and contest.is_due(len(rewards)):
+        if settings.may_fall_back and contest.is_due(len(rewards)):
             contest = contest.after(latent, _filled(arms)[0], rewards)
-        if settings.fallback and contest.zero_filled_wins:
+        if settings.may_fall_back and contest.zero_filled_wins:
             return _zero_filled(settings, arms, rewards, contest)
         n_skipped = int(np.count_nonzero(~identified))
         if n_skipped:

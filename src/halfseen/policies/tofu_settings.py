@@ -14,6 +14,7 @@ from halfseen.core.epochs import EpochSchedule
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.latent import checked_impute_ridge
 from halfseen.core.moments import Moments, ObserveProb
+from halfseen.core.operators import LARGEST_DENSE_DIM
 from halfseen.core.rank import FixedRank, RankRule, as_rule
 from halfseen.core.replay import Replay
 from halfseen.core.reservoir import Reservoir
@@ -27,6 +28,8 @@ SMALLEST_PROB = 1e-6
 SUBSPACES = ("covariance", "likelihood")
 FEATURES = ("least-squares", "posterior-mean")
 EXPLORATIONS = ("ucb", "thompson", "greedy")
+# However little memory there may be.
+_FEWEST_ROWS = 2
 ESTIMATED = "estimated"
 COUNTED = "counted"
 
@@ -135,7 +138,18 @@ class TofuSettings:
     @property
     def keeps_arms(self) -> bool:
         """Whether arms themselves are kept, and not only their moments."""
-        return self.subspace == "likelihood" or isinstance(self.rank, HeldOutRank)
+        needed = self.subspace == "likelihood" or isinstance(self.rank, HeldOutRank)
+        return needed or not self.fits_dense
+
+    @property
+    def fits_dense(self) -> bool:
+        """Whether matrices of dim² are possible; beyond, nothing works in all features."""
+        return self.dim <= LARGEST_DENSE_DIM
+
+    @property
+    def may_fall_back(self) -> bool:
+        """Whether zero-filled OFUL may play epochs."""
+        return self.fallback and self.fits_dense
 
     @property
     def estimates_scales(self) -> bool:
@@ -145,7 +159,7 @@ class TofuSettings:
     def collector(self) -> Collector:
         """Return what keeps of the offered arms what these settings need."""
         if self.keeps_arms:
-            max_rows = max(1, self.memory_bytes // (8 * self.dim))
+            max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
             return Reservoir(self.dim, max_rows=max_rows, seed=self.seed)
         counts = self.observe_prob is None or isinstance(self.observe_prob, str)
         return Moments(self.dim, count_pairs=counts)

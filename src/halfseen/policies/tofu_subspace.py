@@ -17,7 +17,8 @@ from halfseen.core.moments import (
     smallest_prob,
     sums_of,
 )
-from halfseen.core.rank import FixedRank, Known, Selection, SpectralRule
+from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
+from halfseen.core.rank import Covariance, FixedRank, Known, Selection, SpectralRule
 from halfseen.core.reservoir import Reservoir
 from halfseen.policies.tofu_settings import COUNTED, TofuSettings
 from halfseen.values import FloatArray
@@ -167,9 +168,7 @@ def _find_from_arms(
     table = offered.sample(most) if likely else offered.rows
     if likely and isinstance(rule, FixedRank):
         return _most_likely(settings, table, rule.rank, ranking, last)
-    sums = sums_of(table)
-    prob, known = _prob(settings, sums, len(table), known)
-    covariance, n_never = covariance_of(sums, len(table), prob)
+    covariance, n_never, known = _covariance(settings, table, known)
     selection = rule.select(covariance, known)
     if likely and selection.basis.shape[1] > 0:
         found = _most_likely(settings, table, selection.basis.shape[1], None, last)
@@ -180,12 +179,28 @@ def _find_from_arms(
     )
 
 
+def _covariance(
+    settings: TofuSettings, table: FloatArray, known: Known
+) -> tuple[Covariance, int, Known]:
+    """Return the corrected covariance of some arms, as an operator where it would not fit."""
+    prob: ObserveProb | str = settings.observe_prob
+    if settings.dim > LARGEST_DENSE_DIM:
+        # Pairs of features cannot be counted either: features are.
+        given = prob if isinstance(prob, float | np.ndarray) else None
+        operator = CovarianceOperator(table, given)
+        return operator, 0, known._replace(observe_prob=operator.smallest_prob)
+    sums = sums_of(table)
+    prob, known = _prob(settings, sums, len(table), known)
+    covariance, n_never = covariance_of(sums, len(table), prob)
+    return covariance, n_never, known
+
+
 def _nothing(settings: TofuSettings, ranking: Ranking | None) -> Finding:
     empty = Subspace(np.empty((settings.dim, 0)), np.empty(0), 0.0, ranking)
     return Finding(empty, np.empty(0), None, 0, 1.0)
 
 
-def _spectral(selection: Selection, covariance: FloatArray, ranking: Ranking | None) -> Subspace:
+def _spectral(selection: Selection, covariance: Covariance, ranking: Ranking | None) -> Subspace:
     """Return the subspace of eigenvectors; what they leave of the trace is noise."""
     basis = selection.basis
     dim, rank = basis.shape
@@ -225,7 +240,7 @@ def _most_likely(
 
 def _shown(arms: Arms) -> float:
     """Return the share of entries that is seen."""
-    return arms.n_entries / (len(arms) * arms.dim)
+    return float(arms.n_entries) / (len(arms) * arms.dim)
 
 
 def _if_it_explains_all(
