@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-browser check bench format clean
+.PHONY: demo test test-browser check bench bench-check format clean
 .DEFAULT_GOAL := test
 
 # Exact versions from constraints.txt, also for the build tools (hence no build isolation).
@@ -39,13 +39,17 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules src
 
+# Other libraries go into an environment of their own, benchmarks/peers/.venv.
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/halfseen bench
+
+bench-check: $(READY)
+	$(BIN)/halfseen bench --check
 
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

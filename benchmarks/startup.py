@@ -40,3 +40,13 @@ def compile_seconds() -> float:
     """Return the time to the first choices where nothing has been compiled before."""
     with tempfile.TemporaryDirectory() as cache:
         return _seconds(_FIRST_CHOICE, NUMBA_CACHE_DIR=cache)
+
+
+def lines(imported: float, compiled: float) -> list[str]:
+    return [
+        "| start | seconds | goal |",
+        "|---|---|---|",
+        f"| `import halfseen` | {imported:.3f} | < 0.3 |",
+        f"| first choice in a fresh process with an empty cache | {compiled:.1f} | < 10 |",
+        "",
+    ]

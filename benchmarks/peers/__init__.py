@@ -1,0 +1,1 @@
+"""Other libraries on the same rounds, in an environment of their own."""

@@ -1,0 +1,42 @@
+"""What the report says between its tables."""
+
+HEAD = (
+    "Written by `make bench`, all in one run on one machine. One thread unless stated; always "
+    "through the public API, arrays with NaN, validation included; p = .3. What is compared is "
+    "measured in turns, so that noise hits both sides. Numbers are medians (quartiles) over "
+    "repeats; a ratio is taken repeat by repeat."
+)
+QUICK = " This was a quick run: fewer repeats, shorter horizons."
+CONTEST = (
+    "choose + learn per round by each library's documented online path with its default settings, "
+    "all on the same rounds in turns, whole runs with burn-in and epoch openings. Those that "
+    "cannot do with holes see every entry, the others 30 % of them. A library that takes one "
+    "context for all arms gets the whole slate as that context. Imputers are fitted at rounds 30, "
+    "60, 120, …, which their time includes; PPCA is told the rank, as TofuPov is."
+)
+FLOORS = (
+    "The floor of a round: all K systems of a slate in one compiled call made from Python, slates "
+    "rotated beyond the cache; one `Decision`; and the second-moment product in BLAS, one per "
+    "block of about 1000 arms. The *mean round* has its share of that product; the *median round* "
+    "has none, unless one slate fills a block. Below, the compiled part alone, called from "
+    "compiled code."
+)
+SHAPES = (
+    "Products this small do not come near the rate of a large one, neither ours nor those of BLAS: "
+    "at rank 3 each arm ends in nine sums of 30 numbers, at rank 20 the seen rows must be gathered "
+    "first. So the last column compares with what BLAS reaches on a dense product of the same "
+    "shape, in the cache, with nothing to gather, no masks to find and no systems to solve."
+)
+WHOLE_RUNS = (
+    "TofuPov with full replay and the yardstick (`benchmarks/yardstick.py`), T = 400, burn-in and "
+    "epoch openings included."
+)
+MEMORY = (
+    "Memory of a run at (30, 3, 8): what the policy holds at the end, and the peak of the whole "
+    "process. Nothing is replayed unless stated, so no played arms are kept."
+)
+PROFILES = (
+    "Line by line of the package, each with what it calls outside. Watching costs about a "
+    "microsecond per line, so that Python looks dearer than it is where a round takes only some "
+    "microseconds."
+)

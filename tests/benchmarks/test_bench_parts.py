@@ -1,0 +1,93 @@
+"""The small parts that measurements and the report are made of."""
+
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import halfseen
+from benchmarks import budget, memory
+from benchmarks.growth import Growth
+from benchmarks.harness import Compared, Plan, Quartiles, in_turns
+from benchmarks.latent import measure_latent
+from benchmarks.line_profile import profile
+from benchmarks.rotation import Size, rotation_of
+from benchmarks.rounds import play_round, tofu_in_epoch
+from halfseen.cli import app
+
+
+def test_quartiles_are_written_with_three_figures():
+    assert str(Quartiles(1.234, 12.34, 123.4)) == "12.3 (1.23–123)"
+
+
+def test_everybody_has_a_turn_in_every_repeat_and_the_order_turns_round():
+    order = []
+    runs = {name: lambda name=name: order.append(name) or 1.0 for name in "ab"}
+    assert in_turns(runs, 3) == {"a": [1.0] * 3, "b": [1.0] * 3}
+    assert order == ["a", "b", "b", "a", "a", "b"]
+
+
+def test_a_ratio_is_taken_repeat_by_repeat():
+    compared = Compared.of([2.0, 40.0, 6.0], [1.0, 10.0, 2.0])
+    assert compared.ratio.median == 3.0
+
+
+def test_a_linear_run_has_slope_one():
+    growth = Growth([10**3, 10**4, 10**5], [0.01, 0.1, 1.0], [9.0, 9.0, 10.0])
+    assert growth.slope == pytest.approx(1.0)
+    assert [row.met for row in budget.growth_rows(growth)] == [True, True]
+    worse = growth._replace(seconds=[0.01, 0.3, 9.0], microseconds=[9.0, 20.0, 90.0])
+    assert [row.met for row in budget.growth_rows(worse)] == [False, False]
+
+
+def test_memory_rows_tell_flat_from_growing():
+    flat = dict.fromkeys(memory.MEMORY_CASES, (1000, 5))
+    flat[memory.ALL_REPLAYED] = 1000 + 4000 * 256, 5
+    assert [row.met for row in budget.memory_rows(flat)] == [True, True]
+    growing = {**flat, "10 T": (9000, 5)}
+    assert not budget.memory_rows(growing)[0].met
+
+
+def test_a_policy_that_is_not_there_has_a_row(monkeypatch):
+    monkeypatch.delitem(halfseen._HOME, "LatentUcb", raising=False)
+    monkeypatch.delitem(vars(halfseen), "LatentUcb", raising=False)
+    assert measure_latent(Plan(quick=True)) is None
+    row = budget.latent_row(None)
+    assert (row.measured, row.met) == ("not there yet", None)
+    assert row.line().endswith("| – |")
+
+
+def test_a_profile_charges_lines_of_the_package_and_knows_compiled_ones():
+    slates = rotation_of(Size(300, 10, 4), 1e6).endless()
+    policy = tofu_in_epoch(Size(300, 10, 4), slates)
+    found = profile(lambda: [play_round(policy, slates) for _ in range(50)])
+    compiled = {line.source for line in found.lines if line.compiled}
+    assert any("_kernels.play_table" in source for source in compiled)
+    assert 0.0 < found.compiled_share < 1.0
+    assert found.lines == sorted(found.lines, key=lambda line: -line.seconds)
+
+
+def test_a_profile_does_not_count_what_happens_outside_of_the_package():
+    assert profile(lambda: time.sleep(0.001)).lines == []
+
+
+def test_bench_explains_itself_where_the_benchmarks_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(halfseen, "__file__", str(tmp_path / "a" / "b" / "halfseen.py"))
+    result = CliRunner().invoke(app, ["bench"], env={"COLUMNS": "300"})
+    assert result.exit_code == 2
+    assert "clone the repository" in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_bench_hands_its_options_over_and_returns_the_exit_code(monkeypatch):
+    called = {}
+
+    def run(command, **settings):
+        called.update(settings, command=command)
+        return type("Done", (), {"returncode": 1})
+
+    monkeypatch.setattr("subprocess.run", run)
+    result = CliRunner().invoke(app, ["bench", "--quick", "--no-peers", "--check"])
+    assert result.exit_code == 1
+    assert called["command"][1:] == ["-m", "benchmarks", "--quick", "--no-peers", "--check"]
+    assert called["env"]["OMP_NUM_THREADS"] == "1"
