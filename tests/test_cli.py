@@ -90,7 +90,7 @@ def test_studies_lists_every_study_with_its_cells():
     for name in ORDER:
         assert name in result.output
         assert builtin_study(name).title in result.output
-    assert " 1400 " in result.output
+    assert " 1600 " in result.output
     assert " 700 " in result.output
 
 

@@ -18,6 +18,8 @@ _PIVOT_SHARE = 1e-13
 # A product of pivots is turned into its logarithm before it can overflow.
 _LARGE_PRODUCT = 1e100
 
+_numbers = Array(int64, 1, "C", readonly=True)
+
 
 @njit(float64(_in_2), cache=True)
 def root_mean_square(table):
@@ -31,9 +33,13 @@ def root_mean_square(table):
             x = table[i, j]
             counts[j] += 1.0 if x == x else 0.0
             largest[j] = max(largest[j], abs(x) if x == x else 0.0)
-    if counts.sum() == 0.0:
+    n_entries = 0.0
+    unit = 0.0
+    for j in range(dim):
+        n_entries += counts[j]
+        unit = max(unit, largest[j])
+    if n_entries == 0.0:
         return -1.0
-    unit = largest.max()
     if unit == 0.0:
         return 0.0
     totals = np.zeros(dim)
@@ -42,7 +48,10 @@ def root_mean_square(table):
             x = table[i, j]
             share = x / unit if x == x else 0.0
             totals[j] += share * share
-    return unit * np.sqrt(totals.sum() / counts.sum())
+    total = 0.0
+    for j in range(dim):
+        total += totals[j]
+    return unit * np.sqrt(total / n_entries)
 
 
 @njit(int64(_in_2, float64, _out_2, _out_2, _out_1, _out_1, _out_1), cache=True)
@@ -192,7 +201,9 @@ def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spre
     spread[:] = 0.0
     explained = np.empty(_BLOCK)
     logs = np.empty(_BLOCK)
-    floor = np.full(_BLOCK, noise)
+    floor = np.empty(_BLOCK)
+    for i in range(_BLOCK):
+        floor[i] = noise
     constant = np.log(2.0 * np.pi * noise)
     likelihood = 0.0
     for first in range(0, n, _BLOCK):
@@ -303,7 +314,9 @@ def climb(
     moments = np.empty((rank * (rank + 1) // 2, dim))
     cross = np.empty((rank, dim))
     spread = np.empty(rank * (rank + 1) // 2)
-    n_entries = counts.sum()
+    n_entries = 0.0
+    for i in range(n):
+        n_entries += counts[i]
     before = -np.inf
     n_steps = 0
     while True:
@@ -326,26 +339,22 @@ def _mixed(word):
     return word ^ (word >> uint64(31))
 
 
-@njit(
-    int64(Array(uint64, 2, "C", readonly=True), _in_2, float64, boolean[:, ::1], _out_2), cache=True
-)
-def hold_out(bits, table, share, held, rest):
+@njit(int64(_numbers, _in_2, float64, boolean[:, ::1], _out_2), cache=True)
+def hold_out(numbers, table, share, held, rest):
     """Mark about a share of the seen entries of every arm, always the same ones of the same arm.
 
-    `bits` are those of the table's numbers; `rest` becomes the table without the marked entries.
-    Of an arm with a single seen entry nothing is marked, and one entry is always left. Returns how
-    many arms have marked entries.
+    `numbers` (n,) tell the arms apart; `rest` becomes the table without the marked entries. Of an
+    arm with a single seen entry nothing is marked, and one entry is always left. Returns how many
+    arms have marked entries.
     """
     n, dim = table.shape
     step = uint64(0x9E3779B97F4A7C15)
     n_marked = 0
     for i in range(n):
-        state = uint64(0)
+        state = _mixed(uint64(numbers[i]) * step + uint64(1))
         n_seen = 0
         for j in range(dim):
-            if table[i, j] == table[i, j]:
-                state = _mixed(state + bits[i, j] + step * uint64(j + 1))
-                n_seen += 1
+            n_seen += table[i, j] == table[i, j]
         n_left = n_seen
         for j in range(dim):
             held[i, j] = False
@@ -360,11 +369,14 @@ def hold_out(bits, table, share, held, rest):
     return n_marked
 
 
-@njit(void(_in_2, Array(boolean, 2, "C", readonly=True), _in_2, _in_2, float64, _out_1), cache=True)
-def held_out_errors(table, held, rest, loadings, noise, errors):
+@njit(
+    void(_in_2, Array(boolean, 2, "C", readonly=True), _in_2, _in_2, float64, float64, _out_1),
+    cache=True,
+)
+def held_out_errors(table, held, rest, loadings, noise, unit, errors):
     """Write the squared error on the marked entries of every arm that has some, in their order.
 
-    `loadings` has shape (dim, rank); rank 0 predicts zeros.
+    `loadings` has shape (dim, rank); rank 0 predicts zeros. Errors are in units of `unit`.
     """
     n, dim = table.shape
     rank = loadings.shape[1]
@@ -385,6 +397,6 @@ def held_out_errors(table, held, rest, loadings, noise, errors):
                     missed = table[i, j]
                     for a in range(rank):
                         missed -= loadings[j, a] * latent[a]
-                    error += missed * missed
+                    error += (missed / unit) * (missed / unit)
             errors[n_marked] = error
             n_marked += 1

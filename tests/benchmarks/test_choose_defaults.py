@@ -41,9 +41,7 @@ def test_no_study_has_a_world_of_the_choice():
 def test_the_defaults_are_the_ones_that_the_table_chooses():
     with choose_defaults.TABLE.open() as file:
         rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
-    close = [row for row in rows if row["score"] <= rows[0]["score"] + choose_defaults.TOLERANCE]
-    most = max(row["radius_scale"] for row in close)
-    chosen = next(each for each in choose_defaults.CANDIDATES if each["radius_scale"] == most)
+    chosen = choose_defaults.chosen(rows)
     parameters = inspect.signature(LatentUcb).parameters
     share = chosen.pop("share")
     assert {name: parameters[name].default for name in chosen} == chosen

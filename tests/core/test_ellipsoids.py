@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from halfseen import _kernels
+from halfseen import _set_kernels
 from halfseen.core.ellipsoids import Ellipsoid, optimistic_parts, optimistic_values
 from halfseen.core.ridge import Ridge
 from halfseen.errors import InvalidInputError, InvalidSettingError
@@ -322,9 +322,9 @@ def test_a_projected_model_is_the_regression_on_projected_samples(seed, rank, ri
     precision, spread = np.empty((rank, rank)), np.empty((rank, rank))
     white, spread_white = np.empty(rank), np.empty(rank)
     basis, cast = np.ascontiguousarray(basis), np.empty((8, rank))
-    _kernels.project_model(model.factor, model.white, basis, precision, white)
-    _kernels.cast_shadow(model.factor, basis, cast)
-    _kernels.square_shadow(cast, model.white, spread, spread_white)
+    _set_kernels.project_model(model.factor, model.white, basis, precision, white)
+    _set_kernels.cast_shadow(model.factor, basis, cast)
+    _set_kernels.square_shadow(cast, model.white, spread, spread_white)
     np.testing.assert_allclose(precision.T @ precision, direct.gram, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(precision.T @ white, direct.response, rtol=1e-10, atol=1e-10)
     inverse = np.linalg.inv(model.gram)

@@ -82,3 +82,14 @@ def looks(decision):
         decision.estimates.tobytes(),
         decision.widths.tobytes(),
     )
+
+
+def regret_in(policy, world, seed):
+    """Let a policy play a whole realization and return its regret and its choices."""
+    total, arms = 0.0, []
+    for round in world.realize(seed).rounds():
+        decision = policy.choose(round.slate)
+        arms.append(decision.arm)
+        total += float(round.means.max() - round.means[decision.arm])
+        policy.learn(decision, float(round.means[decision.arm]) + round.noise)
+    return total, arms

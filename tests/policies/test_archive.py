@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from policy_runs import few_arms, looks, state_bytes, walk
 
-from halfseen import AmbientOful, ArchiveError, TofuPov, Uniform, archive, load
+from halfseen import AmbientOful, ArchiveError, LatentUcb, TofuPov, Uniform, archive, load
 from halfseen.policies.registry import policy_from_tree
 
 
@@ -68,6 +68,8 @@ def content_positions(content):
         TofuPov(dim=6, rank=2, observe_prob=None, burn_in=5, replay="none"),
         AmbientOful(dim=6),
         Uniform(dim=6),
+        LatentUcb(),
+        LatentUcb(dim=6, memory_bytes=480, exploration="thompson", seed=3),
     ],
     ids=lambda policy: type(policy).__name__,
 )
@@ -187,9 +189,9 @@ def test_the_message_names_the_file_and_the_remedy(tmp_path):
 # Archives that are whole but wrong
 
 
-def rewritten(change_text=None, drop=(), add=()):
+def rewritten(change_text=None, drop=(), add=(), content=None):
     """Return the saved policy with another text, without some entries, or with others."""
-    source = zipfile.ZipFile(io.BytesIO(saved_bytes()))
+    source = zipfile.ZipFile(io.BytesIO(saved_bytes() if content is None else content))
     added, buffer = dict(add), io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as target:
         for name in source.namelist():
@@ -239,8 +241,9 @@ def test_a_missing_text_is_noticed(tmp_path):
         load_bytes(tmp_path, rewritten(drop=["halfseen.json"]))
 
 
-def saved_text():
-    return json.loads(zipfile.ZipFile(io.BytesIO(saved_bytes())).read("halfseen.json"))
+def saved_text(content=None):
+    source = zipfile.ZipFile(io.BytesIO(saved_bytes() if content is None else content))
+    return json.loads(source.read("halfseen.json"))
 
 
 def test_each_missing_part_of_the_state_is_noticed(tmp_path):
@@ -284,13 +287,16 @@ def arrays(node, path=""):
     elif isinstance(node, dict):
         for name, child in node.items():
             yield from arrays(child, f"{path}/{name}")
+    elif isinstance(node, list):
+        for index, child in enumerate(node):
+            yield from arrays(child, f"{path}/{index}")
 
 
 ARRAYS = dict(arrays(saved_text()["state"]["state"]))
 
 
-def saved_array(entry):
-    source = zipfile.ZipFile(io.BytesIO(saved_bytes()))
+def saved_array(entry, content=None):
+    source = zipfile.ZipFile(io.BytesIO(saved_bytes() if content is None else content))
     return np.lib.format.read_array(io.BytesIO(source.read(entry)))
 
 
@@ -313,6 +319,102 @@ def test_an_array_of_texts_is_refused(tmp_path, where):
     wrong = np.full(saved_array(ARRAYS[where]).shape, "text")
     with pytest.raises(ArchiveError):
         load_bytes(tmp_path, rewritten(add={ARRAYS[where]: npy(wrong)}))
+
+
+# What only a policy with a sample of arms and a decision on the rank has
+
+
+@cache
+def latent_bytes():
+    """Return a policy inside an epoch of rank 2, with fits of other ranks, as bytes."""
+    policy = LatentUcb(dim=4)
+    walk(policy, few_arms(14, dim=4))
+    assert policy.current_rank == 2
+    return state_bytes(policy)
+
+
+LATENT_ARRAYS = dict(arrays(saved_text(latent_bytes())["state"]["state"]))
+
+
+def test_a_latent_policy_has_arms_subspace_and_fits_in_its_file():
+    assert {"/offered/rows", "/epoch/subspace/basis", "/epoch/subspace/variances"} <= set(
+        LATENT_ARRAYS
+    )
+    assert any(where.startswith("/epoch/subspace/ranking/fits/0/") for where in LATENT_ARRAYS)
+
+
+@pytest.mark.parametrize("where", LATENT_ARRAYS)
+@pytest.mark.parametrize("axis", [0, -1], ids=["longer", "wider"])
+def test_an_array_of_another_shape_in_a_latent_policy_is_refused(tmp_path, where, axis):
+    array = saved_array(LATENT_ARRAYS[where], latent_bytes())
+    shape = list(array.shape)
+    shape[axis] += 1
+    wrong = npy(np.ones(shape, dtype=array.dtype))
+    content = rewritten(add={LATENT_ARRAYS[where]: wrong}, content=latent_bytes())
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("unit", 0.0),
+        ("unit", "x"),
+        ("contest", [0.1]),
+        ("contest", ["x", 3]),
+        ("contest", None),
+        ("subspace", None),
+        ("record", {}),
+    ],
+    ids=str,
+)
+def test_an_epoch_that_makes_no_sense_is_refused(tmp_path, where, value):
+    def change(head):
+        head["state"]["state"]["epoch"][where] = value
+
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [("noise", -1.0), ("noise", None), ("ranking", {}), ("ranking", 3)],
+    ids=str,
+)
+def test_a_subspace_that_makes_no_sense_is_refused(tmp_path, where, value):
+    def change(head):
+        head["state"]["state"]["epoch"]["subspace"][where] = value
+
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
+
+
+def test_a_record_of_another_rank_than_its_subspace_is_refused(tmp_path):
+    """Compiled loops do not check bounds: the regression must fit the coordinates."""
+
+    def change(head):
+        head["state"]["state"]["epoch"]["record"]["rank"] = 1
+
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
+
+
+def test_a_subspace_of_another_rank_than_its_record_is_refused(tmp_path):
+    """Compiled loops do not check bounds: coordinates must fit the regression."""
+    wider = {
+        LATENT_ARRAYS["/epoch/subspace/basis"]: npy(np.ones((4, 3))),
+        LATENT_ARRAYS["/epoch/subspace/variances"]: npy(np.ones(3)),
+    }
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, rewritten(add=wider, content=latent_bytes()))
+
+
+def test_a_record_that_wrongly_tells_of_the_fallback_is_refused(tmp_path):
+    def change(head):
+        head["state"]["state"]["epoch"]["record"]["fallback"] = True
+
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
 
 
 class Bomb:

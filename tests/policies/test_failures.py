@@ -9,19 +9,24 @@ from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 
 from halfseen import (
     AmbientOful,
+    HeldOutRank,
+    LatentUcb,
     PaperThreshold,
     PracticalThreshold,
     Slate,
     TofuPov,
+    _em_kernels,
     _kernels,
 )
-from halfseen.core import rank, subspace
+from halfseen.core import held_out, rank, scales, subspace
 from halfseen.core.latent import Lift
+from halfseen.core.likelihood import Arms, Ppca, Spectrum
 from halfseen.core.moments import Moments
 from halfseen.core.replay import Played
+from halfseen.core.reservoir import Reservoir
 from halfseen.core.ridge import Ridge
 from halfseen.core.span_ridge import SpanRidge
-from halfseen.policies import tofu_subspace
+from halfseen.policies import contest, tofu_epoch, tofu_rewards, tofu_subspace
 
 
 class InjectedError(Exception):
@@ -99,6 +104,96 @@ def test_a_failure_while_an_epoch_opens_changes_nothing(monkeypatch, part, late,
     walk(policy, rounds[:-1])
     failure = fail_after(getattr(owner, name)) if late else fail
     choose_fails_once(monkeypatch, policy, rounds[-1].table, owner, name, failure)
+
+
+LATENT_OPENING = {
+    "sample of the arms": (Reservoir, "sample"),
+    "decision on the rank": (HeldOutRank, "decide"),
+    "marks of held-out entries": (_em_kernels, "hold_out"),
+    "fit of a rank": (held_out, "fit_arms"),
+    "fit of the subspace": (tofu_subspace, "fit_arms"),
+    "compiled fit": (_em_kernels, "climb"),
+    "arms of a fit": (Arms, "__init__"),
+    "spectral start": (Spectrum, "start"),
+    "subspace of a model": (Ppca, "subspace"),
+    "contest": (contest.Contest, "after"),
+    "evidence of the contest": (contest, "Evidence"),
+    "scales": (tofu_rewards, "estimate_scales"),
+    "evidence of the scales": (scales, "Evidence"),
+    "what hidden entries add": (Lift, "hidden_variances"),
+    "compiled variances": (_kernels, "hidden_squares"),
+    "coordinates of the replay": (Lift, "coordinates"),
+    "insertion of the replay": (Ridge, "insert"),
+    "compiled scoring": (_kernels, "play_table"),
+}
+
+
+def latent(**settings):
+    """Return a policy whose epochs start at rounds 6, 9, 14."""
+    return LatentUcb(dim=6, burn_in=5, growth=1.5, **settings)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
+@pytest.mark.parametrize("part", LATENT_OPENING.values(), ids=list(LATENT_OPENING))
+def test_a_failure_while_a_latent_epoch_opens_changes_nothing(monkeypatch, part, late):
+    """The 13 rewards before are enough for a contest; noise leaves a fresh start much to gain."""
+    owner, name = part
+    policy, random = latent(), np.random.default_rng(0)
+    rounds = few_arms(14)
+    for offer in rounds:
+        offer.table[:] += 0.1 * random.standard_normal(offer.table.shape)
+    walk(policy, rounds[:-1])
+    assert policy.schedule.starts(14)[-1] == 14
+    failure = fail_after(getattr(owner, name)) if late else fail
+    choose_fails_once(monkeypatch, policy, rounds[-1].table, owner, name, failure)
+
+
+@pytest.mark.parametrize("memory_bytes", [480, 64_000_000], ids=["full", "not full"])
+@pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(Ridge, "fitted"), (tofu_rewards, "estimate_scales"), (_kernels, "score")],
+    ids=["regression", "scales", "scoring"],
+)
+def test_a_failure_while_an_epoch_of_the_fallback_opens_changes_nothing(
+    monkeypatch, owner, name, late, memory_bytes
+):
+    """Each arm shows one entry, from which no rank predicts another."""
+    policy = latent(memory_bytes=memory_bytes)
+    table = np.where(np.eye(4, 6, dtype=bool), 1.0, np.nan)
+    walk(policy, [(table, np.arange(4.0))] * 13)
+    assert policy.epoch_log[-1].fallback
+    failure = fail_after(getattr(owner, name)) if late else fail
+    choose_fails_once(monkeypatch, policy, table, owner, name, failure)
+
+
+@pytest.mark.parametrize("options", [Slate, np.array], ids=["slate", "table"])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(tofu_epoch, "stream"), (_kernels, "play_table"), (Lift, "coordinates"), (_kernels, "score")],
+    ids=["draw", "scoring", "coordinates", "estimates"],
+)
+def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, owner, name, options):
+    policy = latent(rank=2, exploration="thompson")
+    walk(policy, few_arms(15))
+    table = options(few_arms(1, seed=1)[0].table)
+    choose_fails_once(monkeypatch, policy, table, owner, name)
+
+
+@pytest.mark.parametrize("call", ["choose", "absorb"])
+def test_a_failing_draw_of_a_full_reservoir_changes_nothing(monkeypatch, call):
+    policy = latent(memory_bytes=480)
+    walk(policy, few_arms(15))
+    table = few_arms(1, seed=1)[0].table
+    if call == "choose":
+        choose_fails_once(monkeypatch, policy, table, Reservoir, "draw")
+        return
+    before = state_bytes(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(Reservoir, "draw", fail)
+        with pytest.raises(InjectedError):
+            policy.absorb(table)
+    assert state_bytes(policy) == before
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
@@ -205,6 +300,17 @@ def test_a_failure_while_a_late_burn_in_reward_enters_the_regression_changes_not
     decision = policy.choose(rounds[0].table)
     walk(policy, rounds[1:])
     learn_fails_once(monkeypatch, policy, decision, _kernels, "learn_arm")
+
+
+@pytest.mark.parametrize("n_rounds", [0, 9], ids=["of burn-in", "of an epoch"])
+def test_a_failure_while_a_late_reward_enters_the_fallback_changes_nothing(monkeypatch, n_rounds):
+    policy = latent()
+    offer = np.where(np.eye(4, 6, dtype=bool), 1.0, np.nan), np.arange(4.0)
+    walk(policy, [offer] * n_rounds)
+    decision = policy.choose(offer[0])
+    walk(policy, [offer] * (14 - n_rounds))
+    assert policy.epoch_log[-1].fallback
+    learn_fails_once(monkeypatch, policy, decision, Ridge, "update")
 
 
 @pytest.mark.parametrize("burn_in", [5, 80], ids=["in an epoch", "in burn-in"])

@@ -6,13 +6,11 @@ import sys
 import numpy as np
 import pytest
 from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
-from scipy.stats import chi2
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import Ridge
 
 from halfseen import AmbientOful, Imputed, InvalidSettingError, load
-from halfseen.core.reservoir import Reservoir
 from halfseen.policies import imputed, imputers
 
 NAMES = ["mean", "knn", "iterative"]
@@ -151,33 +149,6 @@ def test_a_late_reward_meets_the_features_of_its_choice(imputer):
 
 
 # The sample
-
-
-def test_every_row_is_kept_with_the_same_probability():
-    """Chi-square over 40 rows of which 8 are kept, 1000 seeds: a false alarm has rate 1e-6."""
-    n_rows, max_rows, n_seeds = 40, 8, 1000
-    counts = np.zeros(n_rows)
-    for seed in range(n_seeds):
-        reservoir, rows = Reservoir(1, max_rows=max_rows, seed=seed), np.arange(40.0)[:, None]
-        for size in range(1, 9):  # slates of 1, 2, …, 8 arms, and the rest
-            reservoir.add(rows[reservoir.n_arms :][:size])
-        reservoir.add(rows[reservoir.n_arms :])
-        counts[reservoir.rows[:, 0].astype(int)] += 1
-    share = max_rows / n_rows
-    expected = n_seeds * share
-    assert counts.sum() == n_seeds * max_rows
-    # Kept without replacement: counts vary less than a multinomial's, by these factors.
-    statistic = ((counts - expected) ** 2).sum() / (expected * (1 - share)) * (n_rows - 1) / n_rows
-    assert statistic < chi2.isf(1e-6, n_rows - 1)
-
-
-def test_a_draw_moves_nothing_until_the_rows_are_added():
-    reservoir = Reservoir(1, max_rows=5)
-    reservoir.add(np.arange(9.0)[:, None])
-    first, again = reservoir.draw(50), reservoir.draw(50)
-    assert np.array_equal(first, again)
-    reservoir.add(np.zeros((1, 1)))
-    assert not np.array_equal(reservoir.draw(50), first)
 
 
 def test_no_more_rows_are_kept_than_allowed():

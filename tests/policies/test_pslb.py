@@ -16,7 +16,7 @@ from halfseen import (
     PaperThreshold,
     PracticalThreshold,
     Slate,
-    _kernels,
+    _set_kernels,
     play,
 )
 from halfseen.core import rank
@@ -218,7 +218,7 @@ def test_candidates_are_uniform_in_the_unit_ball():
     directions = np.random.default_rng(0).standard_normal((20_000, 3))
     reaches = np.random.default_rng(1).random(20_000) ** (1 / 3)
     places = np.empty((20_002, 3))
-    _kernels.candidates_in(
+    _set_kernels.candidates_in(
         np.ones((1, 3)), sphere.centre, sphere.root, 1.0, directions, reaches, places
     )
     units = places[2:]
@@ -383,12 +383,12 @@ class InjectedError(Exception):
 PARTS = {
     "sums": (Moments, "sums"),
     "eigenvectors": (rank, "top_eigenpairs"),
-    "projection": (_kernels, "project"),
+    "projection": (_set_kernels, "project"),
     "sets": (Projection, "sets"),
     "exact search": (pslb_module, "optimistic_parts"),
-    "exact loop": (_kernels, "support_parts"),
+    "exact loop": (_set_kernels, "support_parts"),
     "sampled search": (pslb_module, "sampled_parts"),
-    "sampled loop": (_kernels, "candidate_parts"),
+    "sampled loop": (_set_kernels, "candidate_parts"),
 }
 
 

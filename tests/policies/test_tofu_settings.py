@@ -293,7 +293,6 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
         ({"burn_in": None}, "burn_in .* got None"),
         ({"burn_in": np.array([5, 6])}, r"burn_in .* got array\(\[5, 6\]\)"),
         ({"burn_in_policy": "greedy"}, "burn_in_policy .* got 'greedy'"),
-        ({"burn_in_policy": None}, "burn_in_policy .* got None"),
         ({"burn_in_policy": {}}, "burn_in_policy .* got {}"),
         ({"burn_in_policy": np.ones(2)}, "burn_in_policy .* got array"),
         ({"burn_in_policy": AmbientOful}, "burn_in_policy .* got .*AmbientOful"),

@@ -39,13 +39,15 @@ def asked_for(monkeypatch):
 def test_every_standard_method_builds_a_fresh_policy_on_the_facts_of_a_low_rank_world(key):
     first, second = METHODS[key].build(FACTS), METHODS[key].build(FACTS)
     assert first is not second
-    assert (first.dim, first.round) == (6, 0)
+    assert first.round == 0
+    first.choose(next(WORLD.realize(7).rounds()).slate)  # some learn the dimension from it
+    assert (first.dim, first.round) == (6, 1)
 
 
 @pytest.mark.parametrize("key", METHODS)
-def test_a_policy_is_told_exactly_what_its_class_declares(key, asked_for):
+def test_a_policy_is_told_exactly_what_its_class_and_method_declare(key, asked_for):
     method = METHODS[key]
-    told = set(registry.registered(method.policy).told)
+    told = {*registry.registered(method.policy).told, *method.told}
     got = asked_for(method)
     assert set(got) == told | set(method.settings)
     for name in told - set(method.settings):
@@ -67,6 +69,49 @@ def test_the_seed_of_the_realization_reaches_the_policies_that_draw(asked_for):
 def test_a_setting_comes_before_what_the_world_tells(asked_for):
     got = asked_for(method_from("tofu", {"rank": 1, "observe_prob": 0.25}))
     assert (got["rank"], got["observe_prob"]) == (1, 0.25)
+
+
+TOLD = Method(policy="AmbientOful", settings={"ridge": 2.0}, told=("noise_scale", "dim"))
+
+
+def test_a_method_tells_its_policy_more(asked_for):
+    assert asked_for(Method(policy="Greedy", told=("dim",))) == {"dim": 6}
+    told = Method(policy="Imputed", told=("observe_prob",))
+    with pytest.raises(InvalidSettingError, match="observe_prob is not a setting of Imputed"):
+        told.build(FACTS)
+
+
+def test_what_a_method_tells_is_part_of_its_plain_form_only_where_it_is_something():
+    assert TOLD.to_dict()["told"] == ["noise_scale", "dim"]
+    assert method_from("any", TOLD.to_dict()) == TOLD
+    assert "told" not in METHODS["zf-oful"].to_dict()
+    assert method_from("zf-oful", {"told": []}) == METHODS["zf-oful"]
+    assert TOLD.changed({"ridge": 1.0}).told == TOLD.told
+
+
+def test_what_the_world_does_not_know_cannot_be_told():
+    facts = Facts(seed=0, dim=4, horizon=20)
+    method = Method(policy="AmbientOful", told=("noise_scale",))
+    with pytest.raises(InvalidSettingError, match="noise_scale cannot be told to AmbientOful"):
+        method.build(facts)
+    assert method.changed({"noise_scale": 0.1}).build(facts).dim == 4
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (("truth",), "told must be one of 'seed', .* got 'truth'"),
+        (("rank", "rank"), "told must be a list of different facts"),
+        ("rank", "told must be a list of different facts, got 'rank'"),
+        ([3], "told must be one of .* got 3"),
+        (None, "told must be a list of different facts, got None"),
+    ],
+)
+def test_only_facts_can_be_told(told, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        Method(policy="Uniform", told=told)
+    with pytest.raises(InvalidSettingError, match=says):
+        method_from("uniform", {"told": told})
 
 
 def test_full_information_is_a_view_of_the_same_policy():

@@ -7,10 +7,12 @@ import pytest
 from halfseen.errors import StudyError
 from halfseen.simulation.store import Store
 from halfseen.studies.builtin import ORDER, builtin_study
+from halfseen.studies.plain import parse_seeds
 from halfseen.studies.published import published
-from halfseen.studies.reading import SCALES, parse_seeds, study_from
+from halfseen.studies.reading import SCALES, study_from
 from halfseen.studies.running import run_study
-from halfseen.studies.spec import Setting, Study
+from halfseen.studies.setting import Setting
+from halfseen.studies.spec import Study
 
 BOTH = pytest.mark.parametrize(("name", "scale"), [(n, s) for n in ORDER for s in SCALES])
 EACH = pytest.mark.parametrize("name", ORDER)

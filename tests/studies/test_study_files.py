@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from halfseen.cli import app
 from halfseen.errors import StudyError
 from halfseen.simulation.methods import METHODS
-from halfseen.studies.reading import parse_seeds, read_study, study_from
+from halfseen.studies.plain import parse_seeds
+from halfseen.studies.reading import read_study, study_from
 
 GOOD = """
 name = "mine"
@@ -55,8 +56,8 @@ MISTAKES = {
         "sedes is not a key of a study, which has ['name', 'title', 'seeds'",
     ),
     "unknown key of a setting": (
-        GOOD + "[settings.one]\nseeds = 3",
-        "settings.one.seeds is not a key of settings.one, which has ['world', 'observe_prob', 'me",
+        GOOD + "[settings.one]\npoints = 3",
+        "settings.one.points is not a key of settings.one, which has ['world', 'observe_prob', 'me",
     ),
     "unknown key of smoke": (
         GOOD + "[smoke]\nname = 'x'",
@@ -165,8 +166,8 @@ MISTAKES = {
         "settings.default.methods.tofu: burn_in must be an integer in [1, ",
     ),
     "method's setting of another type": (
-        with_methods('[methods.tofu]\nridge = "much"'),
-        "settings.default.methods.tofu: ridge must be in [1e-50, 1e+100], got 'much'",
+        with_methods('[methods.tofu]\nfailure_prob = "much"'),
+        "settings.default.methods.tofu: failure_prob must be in (0, 1), got 'much'",
     ),
     "wrong view": (
         with_methods('[methods.tofu]\nview = "half"'),

@@ -110,6 +110,54 @@ def test_an_extra_setting_leaves_the_published_random_numbers_in_step(extra):
             assert np.array_equal(first.slate.mask, second.slate.mask)
 
 
+def test_a_spectrum_decays_as_told_along_the_columns_of_the_basis():
+    plain, decaying = LowRankWorld(**SMALL), LowRankWorld(**SMALL, decay=2.0)
+    expected = plain.realize(3).facts.latent_variances * [1.0, 2.0**-2]
+    facts = decaying.realize(3).facts
+    assert facts.latent_variances == pytest.approx(expected, rel=1e-14)
+    for flat, round in zip(walked(plain, 3), walked(decaying, 3), strict=True):
+        inside = flat.arms @ facts.basis
+        assert round.arms @ facts.basis == pytest.approx(inside * [1.0, 0.5], abs=1e-13)
+        assert np.array_equal(flat.slate.mask, round.slate.mask)
+        assert flat.noise == round.noise
+
+
+@pytest.mark.parametrize(("rank", "n_tail"), [(1, 1), (2, 1), (5, 3), (6, 3)])
+def test_a_parameter_in_the_tail_has_nothing_in_the_leading_columns(rank, n_tail):
+    world = LowRankWorld(dim=12, rank=rank, horizon=2, theta="tail", change_round=2)
+    realization = world.realize(1)
+    for basis in (realization.basis, realization.later_basis):
+        inside = basis.T @ realization.theta
+        assert np.linalg.norm(inside) == pytest.approx(1.0, rel=1e-14)
+        assert inside[: rank - n_tail] == pytest.approx(np.zeros(rank - n_tail), abs=1e-14)
+        assert (np.abs(inside[rank - n_tail :]) > 1e-6).all()
+
+
+@pytest.mark.parametrize("scale", [100.0, 0.01])
+def test_the_scale_of_features_changes_no_reward(scale):
+    more = {"perturbation": 0.1, "change_round": 6, "decay": 1.0, "masks": "value-dependent"}
+    plain, scaled = (LowRankWorld(**SMALL, **more, feature_scale=s) for s in (1.0, scale))
+    one, other = plain.realize(2), scaled.realize(2)
+    assert np.array_equal(one.basis, other.basis)
+    assert other.facts.latent_variances == pytest.approx(
+        scale**2 * one.facts.latent_variances, rel=1e-14
+    )
+    for first, second in zip(one.rounds(), other.rounds(), strict=True):
+        assert second.arms == pytest.approx(scale * first.arms, rel=1e-12)
+        assert second.means == pytest.approx(first.means, rel=1e-12, abs=1e-13)
+        assert np.array_equal(first.slate.mask, second.slate.mask)
+        assert first.noise == second.noise
+
+
+def test_the_constants_of_a_problem_know_decay_and_scale():
+    plain = LowRankWorld(**SMALL).realize(0)
+    problem = LowRankWorld(**SMALL, decay=1.0, feature_scale=10.0).realize(0).problem()
+    sizes = 10 * plain.loadings / np.sqrt([1.0, 2.0])
+    assert problem.top_eigenvalue == pytest.approx(max(sizes) ** 2, rel=1e-14)
+    assert problem.last_eigenvalue == pytest.approx(min(sizes) ** 2, rel=1e-14)
+    assert problem.theta_bound == pytest.approx(0.1)
+
+
 def latents_of(latent, n_arms=200_000):
     world = LowRankWorld(dim=4, rank=2, n_arms=n_arms, horizon=1, latent=latent)
     realization = world.realize(1)
@@ -252,6 +300,10 @@ def test_uniform_latents_have_the_bound_of_the_loading_model():
         ({"loadings": (1.0, 0.5)}, r"loadings\[1\] .* got 0\.5"),
         ({"loadings": (1.0,)}, "loadings .* got"),
         ({"loadings": 1.0}, "loadings .* got"),
+        ({"decay": -0.5}, r"decay .* got -0\.5"),
+        ({"theta": "head"}, "theta .*'random', 'tail', got 'head'"),
+        ({"feature_scale": 0}, "feature_scale .* got 0"),
+        ({"feature_scale": math.inf}, "feature_scale .* got inf"),
         ({"perturbation": -1.0}, r"perturbation .* got -1\.0"),
         ({"change_round": 1}, "change_round .* got 1"),
         ({"change_round": 5, "rank": 16}, "rank .* half of dim.* got 16"),

@@ -13,7 +13,7 @@ def demo(
     out: options.Out = None,
     again: options.Again = False,
 ) -> None:
-    """Run the paper's main synthetic study: all its methods, 5 probabilities, 20 seeds."""
+    """Run the main synthetic study: the paper's methods and latent UCB, 5 shares seen, 20 seeds."""
     started = time.perf_counter()
     console = Console()
     with console.status("loading (the first time, compiling takes some seconds)"):
@@ -21,7 +21,7 @@ def demo(
     with options.explained(console):
         study = builtin_study("synthetic")
         folder = folder_for(study.name, "paper", out)
-        tables = run_study(study, folder, console, jobs=jobs, again=again)
+        tables = run_study(study, folder, console, jobs=jobs, again=again, among_others=out is None)
         report_on(study, folder, tables, console, None if out is not None else folder.parent)
     console.print(
         "Final regret, mean ± standard error; lower is better. Same arms, masks and noise for "

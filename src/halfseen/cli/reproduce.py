@@ -42,11 +42,18 @@ def reproduce(
                 rebuild_for(study)
             base = out / each if name == "all" and out is not None else out
             folder = folder_for(each, scale, base)
-            tables = run_study(
-                study, folder, console, jobs=jobs, again=again, timing=timing, scale=scale
-            )
             if name == "all" or out is None:
                 home = folder.parent
+            tables = run_study(
+                study,
+                folder,
+                console,
+                jobs=jobs,
+                again=again,
+                timing=timing,
+                scale=scale,
+                among_others=home is not None,
+            )
             try:
                 report_on(study, folder, tables, console)
             except typer.Exit:

@@ -37,6 +37,7 @@ def run(
             timing=timing,
             scale=scale,
             source=f"{file}: ",
+            among_others=out is None,
         )
         # A folder of the user's own choice may lie among others that are no studies.
         home = folder.parent if out is None else None

@@ -52,7 +52,15 @@ def verify(
         known = {key.method for key in figures} | {mean.method for mean in means}
         study = _published_part(part_of(study, seeds, p, methods), known, methods)
         folder = folder_for(name, "paper", out)
-        tables = run_study(study, folder, console, jobs=jobs, again=again, write=False)
+        tables = run_study(
+            study,
+            folder,
+            console,
+            jobs=jobs,
+            again=again,
+            write=False,
+            among_others=out is None,
+        )
         if figures:
             agrees = _by_cell(study, tables, figures, console)
         else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def part_of(study: "Study", seeds: str | None, p: str | None, methods: str | None) -> "Study":
     """Return the part of a study that the options ask for."""
-    from halfseen.studies.reading import parse_seeds
+    from halfseen.studies.plain import parse_seeds
 
     return study.narrowed(
         seeds=None if seeds is None else parse_seeds(seeds),
@@ -46,14 +46,17 @@ def run_study(
     scale: str = "paper",
     write: bool = True,
     source: str = "",
+    among_others: bool = False,
 ) -> "Tables":
     """Run what is missing of a study with a progress bar, and write its tables.
 
     Ctrl-C ends the command with a word about how to go on; what is finished stays. `source` comes
-    before the message of a mistake in the study.
+    before the message of a mistake in the study. `among_others` says that other studies have their
+    folders beside this one: cells that one of them has finished are not run again.
     """
     from halfseen.errors import StudyError
     from halfseen.report.claims import read_claims
+    from halfseen.report.comparisons import read_comparisons
     from halfseen.report.specs import figure_specs
     from halfseen.simulation.store import Store
     from halfseen.studies.running import run_study as run_all
@@ -63,14 +66,17 @@ def run_study(
         # Read now: a mistake there should not wait for all cells.
         figure_specs(study)
         read_claims(study)
+        read_comparisons(study)
     except StudyError as error:
         raise StudyError(f"{source}{error}") from None
-    store = Store(folder)
+    store = Store.among(folder) if among_others else Store(folder)
     running: list[Cell] = []
 
     def tell(stage: str, cells: "Sequence[Cell]") -> None:
         running[:] = cells
-        finished = 0 if again else len(cells) - len(store.missing(cells))
+        if not again:
+            store.borrow(cells)
+        finished = 0 if again else sum(store.has(cell) for cell in cells)
         told = f"{len(cells)} cells" + (f", {finished} of them finished before" if finished else "")
         what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
         console.print(f"[bold]{study.name}[/]: {escape(f'{what} ({told})')}", highlight=False)
@@ -90,7 +96,8 @@ def run_study(
             tell=tell,
         )
     except KeyboardInterrupt:
-        left = len(Store(folder).missing(running))
+        kept = Store(folder)
+        left = sum(not kept.has(cell) for cell in running)
         same = "the same command without --again" if again else "the same command"
         console.print(
             f"interrupted: {len(running) - left} of {len(running)} cells are finished and kept in "

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from halfseen import _em_kernels, archive, checks
+from halfseen import archive, checks
 from halfseen.core.likelihood import Arms, Ppca, Spectrum, fit_arms
 from halfseen.core.rank import RankRule, register_rule, store
+from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
+
+_em_kernels = LazyModule("halfseen._em_kernels")
 
 # What is left of the held-out squares below this share is as good as nothing: no rank does better.
 _NEGLIGIBLE = 1e-4
@@ -22,7 +26,7 @@ _FEW_STEPS = 5
 # Enough to tell that one direction less does not do.
 _FEWER_STEPS = 2
 # Ranks in a row that must not improve before the search ends.
-_PATIENCE = 2
+_PATIENCE = 3
 # Fits kept for the next decision: those of ranks this close to the chosen one.
 _NEIGHBOURS = 2
 
@@ -77,7 +81,7 @@ class HeldOutRank(RankRule):
 
     A share of the seen entries is hidden, models of growing rank are fitted to the rest by maximum
     likelihood, and the squared errors on the hidden entries are compared arm by arm. The search
-    starts at the last decision, so that it follows a subspace that grows, and it ends when two
+    starts at the last decision, so that it follows a subspace that grows, and it ends when three
     ranks in a row bring nothing. Always the same entries of an arm are hidden: fits of earlier
     decisions, from which later ones start, have never seen them.
 
@@ -102,7 +106,7 @@ class HeldOutRank(RankRule):
     2
     """
 
-    share: float = 0.1
+    share: float = 0.2
     growth: float = 2.0
     max_rank: int | None = None
     max_arms: int = 1000
@@ -123,7 +127,14 @@ class HeldOutRank(RankRule):
             return True
         return n_arms >= self.growth * last.n_arms
 
-    def decide(self, table: FloatArray, *, n_arms: int, last: Ranking | None = None) -> Ranking:
+    def decide(
+        self,
+        table: FloatArray,
+        *,
+        n_arms: int,
+        numbers: NDArray[np.int64] | None = None,
+        last: Ranking | None = None,
+    ) -> Ranking:
         """Return the rank for a sample of arms.
 
         Parameters
@@ -132,10 +143,15 @@ class HeldOutRank(RankRule):
             A sample of the arms, NaN where hidden; the first `max_arms` are used.
         n_arms : int
             Arms offered so far.
+        numbers : ndarray of int, shape (n,), optional
+            Which of them the sample is, counted from 0; by default the first.
         last : Ranking, optional
             The decision before.
         """
-        search = _Search(table[: self.max_arms], self.share, last)
+        if numbers is None:
+            numbers = np.arange(len(table))
+        used = slice(self.max_arms)
+        search = _Search(table[used], numbers[used], self.share, last)
         rank = search.run(self._highest(search))
         fits = {
             each: model
@@ -154,18 +170,25 @@ class HeldOutRank(RankRule):
 class _Search:
     """Errors on held-out entries by rank, fitted as they are asked for."""
 
-    def __init__(self, table: FloatArray, share: float, last: Ranking | None) -> None:
+    def __init__(
+        self,
+        table: FloatArray,
+        numbers: NDArray[np.int64],
+        share: float,
+        last: Ranking | None,
+    ) -> None:
         self._table = np.ascontiguousarray(table)
         self._held = np.empty(table.shape, dtype=np.bool_)
         self._rest = np.empty(table.shape)
         self._n_marked: int = _em_kernels.hold_out(
-            self._table.view(np.uint64), self._table, share, self._held, self._rest
+            np.ascontiguousarray(numbers), self._table, share, self._held, self._rest
         )
         self.arms = Arms(self._rest)
         self.last = Ranking(0, 0, {}) if last is None else last
         self._spectrum = Spectrum(self.arms)
         self.is_settled = False
         self.fits: dict[int, Ppca] = {}
+        self._is_rough: set[int] = set()
         self._errors: dict[int, FloatArray] = {}
 
     def errors(self, rank: int) -> FloatArray:
@@ -177,7 +200,7 @@ class _Search:
             loadings, noise = np.ascontiguousarray(model.loadings), model.noise
             errors = np.empty(self._n_marked)
             _em_kernels.held_out_errors(
-                self._table, self._held, self._rest, loadings, noise, errors
+                self._table, self._held, self._rest, loadings, noise, self.arms.unit, errors
             )
             self._errors[rank] = errors
         return self._errors[rank]
@@ -216,7 +239,7 @@ class _Search:
     def _best_upwards(self, first: int, highest: int) -> int:
         best, misses = 0, 0
         for rank in range(first, highest + 1):
-            if self.errors(rank).mean() < self._errors[best].mean():
+            if not self._within_error(best, rank):
                 best, misses = rank, 0
             else:
                 misses += 1
@@ -227,14 +250,27 @@ class _Search:
     def _smallest_as_good(self, best: int) -> int:
         """Go down from the best rank while the errors stay within a standard error of its."""
         rank = best
-        while rank > 0 and self._as_good(rank - 1, best):
+        while rank > 0 and (self._is_as_good(rank - 1, best) or self._refit_is(rank - 1, best)):
             rank -= 1
         return rank
 
-    def _as_good(self, rank: int, best: int) -> bool:
+    def _is_as_good(self, rank: int, best: int) -> bool:
         if rank > 0 and rank not in self.fits:
             start = self.fits[rank + 1].truncated(rank)
             self.fits[rank] = fit_arms(self.arms, [start], max_steps=_FEWER_STEPS).model
-        excess = self.errors(rank) - self.errors(best)
+            self._is_rough.add(rank)
+        return self._within_error(rank, best)
+
+    def _within_error(self, rank: int, other: int) -> bool:
+        """Return whether a rank is at most a standard error worse than another."""
+        excess = self.errors(rank) - self.errors(other)
         error = float(excess.std()) / np.sqrt(len(excess))
-        return bool(excess.mean() <= error + _NEGLIGIBLE * self._errors[0].mean())
+        return bool(excess.mean() <= error + _NEGLIGIBLE * self.errors(0).mean())
+
+    def _refit_is(self, rank: int, best: int) -> bool:
+        """Return whether a rank that few steps made no good fit of is as good after all."""
+        if rank not in self._is_rough or self._leaves_nothing(self.fits[best]):
+            return False
+        self.fits[rank] = fit_arms(self.arms, [self.fits[rank]]).model
+        del self._errors[rank]
+        return self._is_as_good(rank, best)

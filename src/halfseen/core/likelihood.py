@@ -12,13 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen import _em_kernels, checks
+from halfseen import checks
 from halfseen.core.krylov import block_krylov
 from halfseen.core.moments import corrected_covariance
 from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
 from halfseen.core.subspace import top_eigenpairs
 from halfseen.errors import InvalidInputError
+from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
+
+_em_kernels = LazyModule("halfseen._em_kernels")
 
 NOISE_FLOOR = 1e-6
 """Smallest σ², as a share of the mean square of what is seen: without a floor the likelihood of
@@ -155,7 +158,7 @@ class Spectrum:
     def __init__(self, arms: Arms, observe_prob: float | FloatArray | None = None) -> None:
         self._arms = arms
         if observe_prob is None:
-            observe_prob = np.maximum(arms.seen.mean(axis=0), 1.0 / max(1, len(arms)))
+            observe_prob = np.maximum(arms.seen.sum(axis=0), 1.0) / max(1, len(arms))
         self._observe_prob = observe_prob
         self._covariance: FloatArray | CovarianceOperator | None = None
         self._values, self._vectors = np.empty(0), np.empty((arms.dim, 0))

@@ -41,7 +41,7 @@ class Reservoir:
     hidden = np.nan
     """What stands for a hidden entry in the block."""
 
-    __slots__ = ("_draws", "block", "dim", "max_rows", "n_arms", "seed")
+    __slots__ = ("_draws", "_numbers", "block", "dim", "max_rows", "n_arms", "seed")
 
     def __init__(self, dim: int, *, max_rows: int, seed: int = 0) -> None:
         self.dim = checks.integer("dim", dim, 1)
@@ -51,6 +51,8 @@ class Reservoir:
         # Memory that nothing was written to is not taken yet. As in `Moments`, rows beyond those
         # that count mean nothing, so that a compiled loop may write there.
         self.block = np.empty((self.max_rows, self.dim))
+        # Which row, counted from 0, each kept one is; None while they are all.
+        self._numbers: NDArray[np.int64] | None = None
         self._draws: tuple[int, NDArray[np.int64]] | None = None
 
     @property
@@ -111,23 +113,41 @@ class Reservoir:
             kept = np.flatnonzero(places < self.max_rows)
             if len(kept):
                 self.block[places[kept]] = rows[kept]  # of equal places the last row stays
+                if self._numbers is None:
+                    self._numbers = np.arange(self.max_rows)
+                self._numbers[places[kept]] = self.n_arms + kept
         self.n_arms += len(rows)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Which of all rows, counted from 0, the kept ones are, shape (n,)."""
+        return np.arange(self.n_waiting) if self._numbers is None else self._numbers
 
     def sample(self, max_rows: int) -> FloatArray:
         """Return at most so many of the kept rows, a uniform sample that depends on `n_arms`."""
-        rows = self.rows
-        if len(rows) <= max_rows:
-            return rows
+        return self.rows[self._sampled(max_rows)]
+
+    def numbered_sample(self, max_rows: int) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Return what `sample` does, and which of all rows these are."""
+        sampled = self._sampled(max_rows)
+        return self.rows[sampled], self.numbers[sampled]
+
+    def _sampled(self, max_rows: int) -> slice | NDArray[np.int64]:
+        n_kept = self.n_waiting
+        if n_kept <= max_rows:
+            return slice(None)
         random = stream(self.seed, "reservoir", "sample", str(self.n_arms))
-        return rows[np.sort(random.choice(len(rows), max_rows, replace=False))]
+        return np.sort(random.choice(n_kept, max_rows, replace=False))
 
     def state(self) -> dict[str, Any]:
         """Return everything that tells this reservoir from a fresh one."""
-        return {"n_arms": self.n_arms, "rows": self.rows}
+        return {"n_arms": self.n_arms, "rows": self.rows, "numbers": self._numbers}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         n_arms = checks.integer("n_arms", state["n_arms"], 0)
         n_rows = min(n_arms, self.max_rows)
         self.block[:n_rows] = archive.array(state, "rows", (n_rows, self.dim))
+        if state["numbers"] is not None:
+            self._numbers = archive.array(state, "numbers", (self.max_rows,), np.int64)
         self.n_arms = n_arms

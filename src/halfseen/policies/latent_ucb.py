@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen.core.held_out import HeldOutRank
-from halfseen.core.rank import RankRule
+from halfseen.core.rank import RankRule, as_rule
 from halfseen.policies.registry import register
 from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_settings import COUNTED, ESTIMATED
 from halfseen.values import Decision, Slate
 
-RADIUS_SCALE = 0.1
+RADIUS_SCALE = 0.3
 """Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
 
 
@@ -186,7 +186,7 @@ class LatentUcb(TofuPov):
         """Answer as a policy of the slate's dimension would, and become it."""
         slate = Slate.of(options)
         begun = LatentUcb(dim=slate.dim, **self._choices)
-        begun._token = self._token
+        begun._token, begun._burner._token = self._token, self._burner._token
         answer = getattr(begun, name)(slate)
         self.__dict__.update(begun.__dict__)
         return answer
@@ -195,4 +195,5 @@ class LatentUcb(TofuPov):
 def _least_dim(rank: Any, observe_prob: Any) -> int:
     if isinstance(observe_prob, np.ndarray | list | tuple):
         return max(1, len(observe_prob))
-    return max(1, int(rank)) if isinstance(rank, int | np.integer) else 1
+    rule = HeldOutRank() if rank is None else as_rule(rank)
+    return max(1, getattr(rule, "rank", 1), getattr(rule, "floor", 1))

@@ -4,18 +4,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen import _kernels, checks
+from halfseen import checks
 from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import optimistic_parts
 from halfseen.core.moments import Moments, Sums
 from halfseen.core.rank import RankRule
 from halfseen.core.ridge import Ridge
+from halfseen.lazy import LazyModule
 from halfseen.policies.base import Note, Policy
 from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
 from halfseen.policies.pslb_settings import PslbSettings
 from halfseen.policies.registry import register
 from halfseen.seeding import stream
 from halfseen.values import Decision, FloatArray, Slate
+
+_set_kernels = LazyModule("halfseen._set_kernels")
 
 
 class Subspace(NamedTuple):
@@ -221,7 +224,7 @@ class Pslb(Policy):
         """Return score, estimate and width of each arm over both sets; None if they do not meet."""
         settings, basis = self._settings, subspace.basis
         points = np.empty((slate.n_arms, subspace.rank))
-        _kernels.project(slate._table, basis, points)
+        _set_kernels.project(slate._table, basis, points)
         sets = self._sets(subspace)
         if settings.search == "exact":
             return sets and optimistic_parts(points, *sets)

@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from halfseen import _kernels, archive
+from halfseen import archive
 from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import Ellipsoid
 from halfseen.core.ridge import Ridge
+from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
+
+_set_kernels = LazyModule("halfseen._set_kernels")
 
 # How far outside of a set a candidate may lie: rounding puts those on its border there.
 _TOLERANCE = 1e-8
@@ -55,19 +58,19 @@ class Projection:
         if rank == 0:
             return
         precision, white = np.empty((rank, rank)), np.empty(rank)
-        _kernels.project_model(model.factor, model.white, basis, precision, white)
+        _set_kernels.project_model(model.factor, model.white, basis, precision, white)
         with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
             self.inside.factor, self.inside.white = precision, white
             self.inside.log_det = 2.0 * float(np.log(precision.diagonal()).sum())
             self.inside.log_det -= rank * math.log(model.ridge)
         self.inside.n_samples = model.n_samples
         # The shadow of the regression in all features: R'⁻¹U.
-        _kernels.cast_shadow(model.factor, basis, self.shadow)
+        _set_kernels.cast_shadow(model.factor, basis, self.shadow)
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features, and follow it here."""
         point = np.empty((1, self.basis.shape[1]))
-        _kernels.project(arm[None, :], self.basis, point)
+        _set_kernels.project(arm[None, :], self.basis, point)
         model.update(arm, reward, self.shadow)
         if point.size:
             self.inside.update(point[0], reward)
@@ -118,7 +121,7 @@ def _squared(shadow: FloatArray, white: FloatArray) -> tuple[FloatArray, FloatAr
         turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
         return np.ascontiguousarray(turned[:, :-1]), np.ascontiguousarray(turned[:, -1])
     spread, spread_white = np.empty((rank, rank)), np.empty(rank)
-    _kernels.square_shadow(shadow, white, spread, spread_white)
+    _set_kernels.square_shadow(shadow, white, spread, spread_white)
     return spread, spread_white
 
 
@@ -144,7 +147,7 @@ def sampled_parts(
         (sets.projected, slice(n_own + half), slice(half)),
         (sets.mapped, slice(n_own + half, None), slice(half, None)),
     ):
-        _kernels.candidates_in(
+        _set_kernels.candidates_in(
             points,
             one.centre,
             one.root,
@@ -155,13 +158,13 @@ def sampled_parts(
         )
     n_kept = len(candidates)
     for one in sets:
-        n_kept = _kernels.keep_inside(
+        n_kept = _set_kernels.keep_inside(
             candidates, n_kept, one.centre, one.whitener, one.limit(_TOLERANCE)
         )
     if n_kept == 0:
         return None
     parts = np.empty((3, len(points)))
-    _kernels.candidate_parts(points, candidates[:n_kept], parts)
+    _set_kernels.candidate_parts(points, candidates[:n_kept], parts)
     return parts if np.isfinite(parts).all() else None
 
 

@@ -307,16 +307,17 @@ class TofuPov(Policy):
             epoch is not None
             and epoch.lift is not None
             and self._round < self._next_event
-            and is_plain_table(options)
+            and (type(options) is Slate or is_plain_table(options))
         ):
-            n_arms, dim = options.shape
+            table = options._table if type(options) is Slate else options
+            n_arms, dim = table.shape
             offered = self._offered
             if dim == self.dim and offered.has_room(n_arms):
                 arm, parts, chosen = epoch.play_table(
-                    options, self._round + 1, offered.block, offered.n_waiting, offered.hidden
+                    table, self._round + 1, offered.block, offered.n_waiting, offered.hidden
                 )
                 if arm >= 0:
-                    offered.claim(options)
+                    offered.claim(table)
                     return self._opened(chosen, arm, parts, epoch.index, None)
         return super().choose(options)
 

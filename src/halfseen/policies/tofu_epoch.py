@@ -14,6 +14,7 @@ from halfseen.core.moments import Sums
 from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
+from halfseen.errors import ArchiveError
 from halfseen.policies.contest import Contest
 from halfseen.policies.tofu_rewards import Rewards
 from halfseen.policies.tofu_settings import TofuSettings
@@ -182,7 +183,6 @@ class Epoch:
         n_arms, dim = table.shape
         model, lift = self.model, self.lift
         assert lift is not None
-        white, radius = self._explored(round)
         parts, chosen = empty((3, n_arms)), empty(dim)
         arm: int = _kernels.play_table(
             table,
@@ -191,45 +191,48 @@ class Epoch:
             lift.ridge,
             lift.scales,
             model.factor,
-            white,
-            radius,
+            model.white,
+            self._radius(),
             parts,
             chosen,
             block,
             start,
             hidden,
         )
-        if white is not model.white and arm >= 0:
-            self._tell_draw(parts, lift.coordinates(table)[0])
+        if self._draws and arm >= 0:
+            arm = self._draw(lift.coordinates(table)[0], round, parts)
+            chosen = table[arm].copy()
         return arm, parts, chosen
 
     def _score_filled(self, table: FloatArray, round: int) -> tuple[int, FloatArray]:
         """Score zero-filled arms."""
         points = table / self.unit
-        white, radius = self._explored(round)
-        parts = empty((3, len(table)))
-        arm = _kernels.score(self.model.factor, white, points, radius, parts)
-        if white is not self.model.white:
-            self._tell_draw(parts, points)
-        return arm, parts
+        arm, parts = self.model.score(points, self._radius())
+        return self._draw(points, round, parts) if self._draws else arm, parts
 
-    def _explored(self, round: int) -> tuple[FloatArray, float]:
-        """Return the whitened response to score with, and the radius."""
-        model, exploration = self.model, self.settings.exploration
-        if exploration == "ucb":
-            return model.white, self.confidence.total(model.log_det, model.n_samples)
-        if exploration == "greedy":
-            return model.white, 0.0
-        # With V = R'R, u = R'⁻¹z and g standard normal, u·g has the posterior's variance z'V⁻¹z.
+    @property
+    def _draws(self) -> bool:
+        return self.settings.exploration == "thompson"
+
+    def _radius(self) -> float:
+        if self.settings.exploration == "ucb":
+            return self.confidence.total(self.model.log_det, self.model.n_samples)
+        return 0.0
+
+    def _draw(self, points: FloatArray, round: int, parts: FloatArray) -> int:
+        """Add to all estimates what a drawn parameter adds, and return the best arm under it.
+
+        With V = R'R, u = R'⁻¹z and g standard normal, u·g has the posterior's variance z'V⁻¹z.
+        """
+        model = self.model
         # Each round has a stream of its own: there is no state to save.
         draw = stream(self.settings.seed, "thompson", str(round)).standard_normal(model.dim)
-        scale = self.settings.radius_scale * self.record.noise_scale
-        return model.white + scale * draw, 0.0
-
-    def _tell_draw(self, parts: FloatArray, points: FloatArray) -> None:
-        """Put estimates under the mean, and how far the draw is from them, beside drawn scores."""
-        parts[1] = self.model.predict(points)[0]
-        parts[2] = parts[0] - parts[1]
+        draw *= self.settings.radius_scale * self.record.noise_scale
+        drawn = empty(parts.shape)
+        _kernels.score(model.factor, draw, points, 0.0, drawn)
+        parts[2] = drawn[1]
+        parts[0] = parts[1] + parts[2]
+        return int(parts[0].argmax())
 
     def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
         """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
@@ -277,6 +280,8 @@ class Epoch:
         """Return the epoch that `state` described."""
         record = record_from(state["record"])
         subspace = Subspace.restored(state["subspace"], settings.dim)
+        if subspace.rank != record.rank:
+            raise ArchiveError(f"a basis must have rank {record.rank}, got {subspace.rank}")
         model = Ridge(settings.dim if record.fallback else max(1, record.rank), ridge=record.ridge)
         model.restore(state["model"])
         contest = Contest.restored(state["contest"])

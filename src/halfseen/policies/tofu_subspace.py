@@ -158,8 +158,8 @@ def _find_from_arms(
             return unchanged
     if isinstance(rule, HeldOutRank):
         if rule.is_due(offered.n_arms, ranking):
-            sample = offered.sample(rule.max_arms)
-            ranking = rule.decide(sample, n_arms=offered.n_arms, last=ranking)
+            sample, numbers = offered.numbered_sample(rule.max_arms)
+            ranking = rule.decide(sample, n_arms=offered.n_arms, numbers=numbers, last=ranking)
         if ranking is None or ranking.rank == 0:
             return _nothing(settings, ranking)
         rule = FixedRank(ranking.rank)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from halfseen.report.claims_levels import at_most, at_most_times
 from halfseen.report.claims_theory import (
     above_bound,
     claimed_points,
@@ -49,6 +50,8 @@ class ClaimKind(NamedTuple):
     judge : (Study, Results, settings) -> list of Finding
     methods, numbers : tuple of str
         Keys that name a method (or a measured list) or give a number; all are required.
+    lists : tuple of str
+        Keys that give a number or a list of them; required.
     places : tuple of str
         Optional keys that say where: "setting", "p".
     words : mapping
@@ -58,6 +61,7 @@ class ClaimKind(NamedTuple):
     judge: Callable[[Study, Results, Mapping[str, Any]], list[Finding]]
     methods: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
     places: tuple[str, ...] = ("setting", "p")
     words: Mapping[str, tuple[str, ...]] = {}
 
@@ -102,6 +106,7 @@ def _claim(plain: Any, where: str) -> tuple[str, str, dict[str, Any]]:
     keys = Keys(plain, where, _keys_of(kind))
     settings: dict[str, Any] = {key: keys.text(key) for key in kind.methods}
     settings |= {key: keys.number(key) for key in kind.numbers}
+    settings |= {key: keys.list_of_numbers(key) for key in kind.lists}
     settings |= {key: keys.one_of(key, words) for key, words in kind.words.items()}
     if "setting" in kind.places:
         settings["setting"] = keys.texts("setting")
@@ -111,7 +116,7 @@ def _claim(plain: Any, where: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def _keys_of(kind: ClaimKind) -> tuple[str, ...]:
-    return ("text", "kind", *kind.methods, *kind.numbers, *kind.words, *kind.places)
+    return ("text", "kind", *kind.methods, *kind.numbers, *kind.lists, *kind.words, *kind.places)
 
 
 def _lower(study: Study, results: Results, settings: Mapping[str, Any]) -> list[Finding]:
@@ -198,6 +203,8 @@ CLAIMS: Mapping[str, ClaimKind] = {
     "lower": ClaimKind(_lower, ("method", "than")),
     "no-higher": ClaimKind(_no_higher, ("method", "than")),
     "close": ClaimKind(_close, ("method", "to"), ("tolerance",)),
+    "at-most": ClaimKind(at_most, ("method",), lists=("values",)),
+    "at-most-times": ClaimKind(at_most_times, ("method", "than"), ("factor",)),
     "rises": ClaimKind(_rises, ("method",), places=("setting", "p")),
     "rank": ClaimKind(rank_found, ("method",), ("tolerance",)),
     "eigengap": ClaimKind(eigengap, ("method",)),

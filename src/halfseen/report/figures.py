@@ -23,7 +23,13 @@ from halfseen.report.panels import (
     sweep_curves,
     trajectory_curves,
 )
+from halfseen.report.panels_differences import (
+    differences_height,
+    differences_of,
+    draw_differences,
+)
 from halfseen.report.panels_rank import draw_ranks, draw_spectrum, rank_curves, spectra_of
+from halfseen.report.panels_split import draw_split, splits_of
 from halfseen.report.panels_theory import bounded_of, draw_bound, draw_growth, growths_of
 from halfseen.report.panels_validation import draw_validation, validation_curves
 from halfseen.report.specs import FigureSpec, figure_specs
@@ -39,6 +45,10 @@ PANELS: Mapping[str, PanelKind] = {
     "bound": PanelKind(bounded_of, draw_bound),
     "validation": PanelKind(validation_curves, draw_validation),
     "measured": PanelKind(measured_of, draw_measured),
+    "differences": PanelKind(
+        differences_of, draw_differences, wide=True, height=differences_height
+    ),
+    "split": PanelKind(splits_of, draw_split),
 }
 """How each kind of panel is made."""
 
@@ -100,7 +110,9 @@ def figure_of(scene: Scene, spec: FigureSpec) -> tuple[Figure | None, str]:
         figure = Figure(layout="constrained")
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.02)
         kinds = [PANELS[panel.kind] for panel, _ in there]
-        for axes, kind, (panel, data) in zip(_axes(figure, kinds), kinds, there, strict=True):
+        heights = [kind.height(data) for kind, (_, data) in zip(kinds, there, strict=True)]
+        placed = zip(_axes(figure, kinds, heights), kinds, there, strict=True)
+        for axes, kind, (panel, data) in placed:
             kind.draw(axes, scene, panel, data)
         methods = (method for panel, _ in there for method in panel.methods)
         share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
@@ -117,7 +129,7 @@ def grid_of(n_panels: int) -> tuple[int, int]:
     return math.ceil(n_panels / n_columns), n_columns
 
 
-def _axes(figure: Figure, kinds: Sequence[PanelKind]) -> list[Axes]:
+def _axes(figure: Figure, kinds: Sequence[PanelKind], heights: Sequence[float]) -> list[Axes]:
     """Return axes for panels, wide ones in rows of their own, and set the size of the figure."""
     lines: list[list[int]] = []  # how many twelfths of the width each panel of a row takes
     for wide, group in itertools.groupby(kinds, key=lambda kind: kind.wide):
@@ -127,8 +139,10 @@ def _axes(figure: Figure, kinds: Sequence[PanelKind]) -> list[Axes]:
         lines += [spans[at : at + n_columns] for at in range(0, n, n_columns)]
     most = 12 // min(span for line in lines for span in line)
     width = max(most * _PANEL_WIDTH, _WIDE if any(kind.wide for kind in kinds) else _NARROWEST)
-    figure.set_size_inches(width, len(lines) * _PANEL_HEIGHT)
-    grid = figure.add_gridspec(len(lines), 12)
+    left = iter(heights)
+    tall = [max(itertools.islice(left, len(line))) for line in lines]
+    figure.set_size_inches(width, sum(tall) * _PANEL_HEIGHT)
+    grid = figure.add_gridspec(len(lines), 12, height_ratios=tall)
     return [
         figure.add_subplot(grid[row, at * span : (at + 1) * span])
         for row, line in enumerate(lines)

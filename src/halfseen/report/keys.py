@@ -75,6 +75,17 @@ class Keys:
         except InvalidSettingError as error:
             raise StudyError(str(error)) from None
 
+    def list_of_numbers(self, key: str, low: float = 0.0) -> tuple[float, ...]:
+        """Return required numbers from `low` on, also from a single one."""
+        value = self._plain.get(key)
+        listed = list(value) if isinstance(value, list | tuple) else [value]
+        if not listed:
+            raise self.error(key, "a number or a list of them", value)
+        try:
+            return tuple(checks.real(f"{self.where}.{key}", item, low) for item in listed)
+        except InvalidSettingError as error:
+            raise StudyError(str(error)) from None
+
     def probs(self, key: str) -> tuple[float, ...] | None:
         """Return probabilities, also from a single one; None where the key is not there."""
         if key not in self._plain:

@@ -71,8 +71,8 @@ _STANDARD = {
     "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
     "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
     "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
-    "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
-    "latent-ucb-told": Look("latent UCB, told", "#9B6FC4", DASHED, "P", "//"),
+    "latent-ucb": Look("latent UCB (not in the paper)", "#5B2A86", SOLID, "*"),
+    "latent-ucb-told": Look("latent UCB, told (not in the paper)", "#9B6FC4", DASHED, "P", "//"),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
@@ -101,6 +101,25 @@ _STANDARD = {
     "theory-radius": Look("the paper's bonus on", "#7A0F3C", MIXED, "X", "xx"),
 }
 
+_LATENT_UCB_WITH = {
+    "full-view": "nothing hidden, rank told",
+    "covariance": "corrected covariance, no likelihood",
+    "least-squares": "least-squares features",
+    "growth-2": "epochs double",
+    "burn-in-30": "burn-in of 30 rounds",
+    "no-replay": "no replay",
+    "rank-told": "true rank told",
+    "rank-threshold": "rank by the practical threshold",
+    "scales-told": "noise scale and θ-bound told",
+    "no-fallback": "no fallback",
+    "thompson": "Thompson sampling",
+    "greedy": "greedy",
+}
+"""Ends of the keys of latent UCB with one part changed, and how they are called."""
+
+_NOT_IN_PAPER = ("latent-ucb", "oracle-", "impute-", "zf-thompson", "zf-greedy")
+"""How the keys of methods begin that are not from the paper."""
+
 _FALLBACK_DASHES = (SOLID, DASHED, DOTTED, MIXED, SPARSE)
 _FALLBACK_MARKERS = "os^vDPX*"
 
@@ -113,6 +132,9 @@ def look_of(key: str) -> Look:
     """
     if key in _STANDARD:
         return _STANDARD[key]
+    changed = key.removeprefix("latent-ucb-")
+    if changed != key and changed in _LATENT_UCB_WITH:
+        return _latent_ucb_with(changed)
     base, _, end = key.rpartition("-")
     if base in _STANDARD and end in _VARIANTS:
         words, by, dashes, hatch = _VARIANTS[end]
@@ -127,6 +149,26 @@ def label_of(key: str) -> str:
     return look_of(key).label
 
 
+def in_paper(key: str) -> bool:
+    """Tell whether a method is one of the paper's, or a variant of one.
+
+    >>> in_paper("tofu-fh"), in_paper("latent-ucb"), in_paper("impute-mean")
+    (True, False, False)
+    """
+    return not key.startswith(_NOT_IN_PAPER)
+
+
+def _latent_ucb_with(changed: str) -> Look:
+    """Return the look of latent UCB with one part changed: shades from red to violet."""
+    at = list(_LATENT_UCB_WITH).index(changed)
+    share = at / (len(_LATENT_UCB_WITH) - 1)
+    red, green, blue = colorsys.hls_to_rgb(0.98 - 0.24 * share, 0.42 + 0.09 * (at % 3), 0.45)
+    color = "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
+    dashes = _FALLBACK_DASHES[at % len(_FALLBACK_DASHES)]
+    marker = _FALLBACK_MARKERS[at % len(_FALLBACK_MARKERS)]
+    return Look(f"latent UCB: {_LATENT_UCB_WITH[changed]}", color, dashes, marker)
+
+
 def _fallback(key: str) -> Look:
     """Return a look that only the key decides, the same in every process."""
     digest = zlib.crc32(key.encode())
@@ -139,6 +181,7 @@ def _fallback(key: str) -> Look:
 
 _IN_STUDIES = (
     *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _VARIANTS),
+    *(f"latent-ucb-{end}" for end in _LATENT_UCB_WITH),
 )
 
 LOOKS: dict[str, Look] = {key: look_of(key) for key in (*_STANDARD, *_IN_STUDIES)}

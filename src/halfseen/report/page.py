@@ -7,12 +7,13 @@ import pandas as pd
 from halfseen.report.beside import compare, published_for
 from halfseen.report.beside_summary import summaries_for, summary_beside
 from halfseen.report.claims import as_frame, verdicts_on
+from halfseen.report.comparisons import comparison_files, write_comparisons
 from halfseen.report.data import Point, Results
 from halfseen.report.excess import excess_section, write_excess
+from halfseen.report.fallback import fallback_section
 from halfseen.report.figures import Drawn, write_figures
-from halfseen.report.look import label_of
+from halfseen.report.look import in_paper, label_of
 from halfseen.report.table import (
-    FinalTable,
     final_table,
     latex_table,
     markdown_cell,
@@ -44,8 +45,8 @@ def write_report(study: Study, folder: str | Path, published: pd.DataFrame | Non
     study : Study
         What was run, or a part of it.
     folder : path
-        Holds the tables of the run; figures, `table.tex`, `claims.csv`, `report.md` and
-        perhaps `excess.csv` join them.
+        Holds the tables of the run; figures, `table.tex`, `claims.csv`, `report.md`, perhaps
+        `excess.csv` and a file per comparison join them.
     published : DataFrame, optional
         Published regrets: columns setting, p, method, seed, final_regret and kind ("exact" or
         "statistical"). By default those that ship with the package.
@@ -59,7 +60,7 @@ def write_report(study: Study, folder: str | Path, published: pd.DataFrame | Non
     StoreError
         A table is missing or damaged.
     StudyError
-        What the study says about its figures or claims is wrong.
+        What the study says about its figures, claims or comparisons is wrong.
     """
     results = Results.load(folder)
     verdicts = verdicts_on(study, results)
@@ -68,37 +69,29 @@ def write_report(study: Study, folder: str | Path, published: pd.DataFrame | Non
     beside = compare(results, published_for(study) if published is None else published)
     (results.folder / "table.tex").write_text(latex_table(table), encoding="utf-8")
     as_frame(verdicts).to_csv(results.folder / "claims.csv", index=False, lineterminator="\n")
+    sections = {
+        "Final regret": markdown_table(table) if table.cells else "Nothing was run.",
+        "Excess over what nobody can avoid": excess_section(
+            study, results, write_excess(study, results)
+        ),
+        "Compared seed by seed": write_comparisons(study, results),
+        "How often the fallback played": fallback_section(study, results),
+        "Published beside ours": _published(study, results, beside),
+        "Notes": "\n".join(f"- {note}" for note in study.notes),
+        "Failed cells": _failures(results),
+        "Skipped cells": _skipped(results.folder / "skipped.csv"),
+        "Files": _files(study, results.folder),
+    }
+    head = [f"# {study.title}", _what_was_run(study, results), _claims(verdicts), _figures(drawn)]
+    parts = [*head, *(_section(title, body) for title, body in sections.items())]
     page = results.folder / "report.md"
-    excess = excess_section(study, results, write_excess(study, results))
-    means = summary_beside(results, summaries_for(study))
-    told = "\n\n".join(part for part in (_beside(beside), means) if part)
-    page.write_text(_page(study, results, verdicts, drawn, table, excess, told), encoding="utf-8")
+    page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     return page
 
 
-def _page(
-    study: Study,
-    results: Results,
-    verdicts: list[Verdict],
-    drawn: list[Drawn],
-    table: FinalTable,
-    excess: str,
-    beside: str,
-) -> str:
-    parts = [
-        f"# {study.title}",
-        _what_was_run(study, results),
-        _claims(verdicts),
-        _figures(drawn),
-        _section("Final regret", markdown_table(table) if table.cells else "Nothing was run."),
-        _section("Excess over what nobody can avoid", excess),
-        _section("Published beside ours", beside),
-        _section("Notes", "\n".join(f"- {note}" for note in study.notes)),
-        _section("Failed cells", _failures(results)),
-        _section("Skipped cells", _skipped(results.folder / "skipped.csv")),
-        _section("Files", _files(results.folder)),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def _published(study: Study, results: Results, beside: pd.DataFrame) -> str:
+    means = summary_beside(results, summaries_for(study))
+    return "\n\n".join(part for part in (_beside(beside), means) if part)
 
 
 def _section(title: str, body: str) -> str:
@@ -120,6 +113,9 @@ def _what_was_run(study: Study, results: Results) -> str:
         f"- cells: {len(per_seed)}, failed: {int((per_seed['status'] == 'failed').sum())}"
         + (f", skipped: {skipped}" if skipped else ""),
     ]
+    outside = [label_of(method) for method in study.methods if not in_paper(method)]
+    if outside:
+        lines.append(f"- not from the paper: {'; '.join(outside)}")
     if "seconds" in manifest:
         lines.append(
             f"- duration: {manifest['seconds']} s for the {manifest.get('cells_run_now', '?')} "
@@ -175,7 +171,7 @@ def _figures(drawn: list[Drawn]) -> str:
             f"![{caption}]({png.name})\n\n*`{spec.label}`: {caption}{told}. "
             f"[SVG]({png.with_suffix('.svg').name})*"
         )
-    bands = "Bands and bars are one standard error over seeds."
+    bands = "Bands and bars are one standard error over seeds, unless a caption says otherwise."
     return _section("Figures", "\n\n".join([bands, *parts])) if parts else ""
 
 
@@ -243,6 +239,7 @@ def _skipped(path: Path) -> str:
     return "\n".join(lines)
 
 
-def _files(folder: Path) -> str:
+def _files(study: Study, folder: Path) -> str:
     found = {name: what for name, what in _FILES.items() if (folder / name).exists()}
+    found |= comparison_files(study, folder)
     return "\n".join(f"- [{name}]({name}): {what}" for name, what in found.items())

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from halfseen.report.data import Point, Results, rows
 from halfseen.report.look import look_of
@@ -55,11 +56,14 @@ class PanelKind(NamedTuple):
         Every artist with a label goes into the legend of the figure.
     wide : bool
         Whether it wants the whole width of a page.
+    height : what was collected -> float
+        How many times the usual height it wants.
     """
 
     collect: Callable[[Scene, PanelSpec], Sequence[Any]]
     draw: Callable[[Axes, Scene, PanelSpec, Any], None]
     wide: bool = False
+    height: Callable[[Any], float] = lambda data: 1.0
 
 
 def trajectory_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
@@ -177,10 +181,14 @@ def set_probability_axis(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _set_regret_axis(axes: Axes, log: bool) -> None:
-    if log:
-        axes.set_yscale("log")
-    else:
+    if not log:
         axes.set_ylim(bottom=0)
+        return
+    axes.set_yscale("log")
+    # Plain numbers at 1, 2, 5, 10, …: regrets rarely span many powers of ten.
+    axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 class Bar(NamedTuple):

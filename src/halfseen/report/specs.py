@@ -8,6 +8,7 @@ from halfseen.errors import StudyError
 from halfseen.report.data import points_of
 from halfseen.report.keys import Keys
 from halfseen.report.measured_specs import MEASURED_KEYS, MeasuredSpec, measured_spec
+from halfseen.report.split_specs import SPLIT_KEYS, SplitSpec, split_spec
 from halfseen.studies.spec import Study
 
 PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -20,6 +21,8 @@ PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
     "bound": ("setting",),
     "validation": ("setting", "p", "over"),
     "measured": MEASURED_KEYS,
+    "differences": ("comparison", "setting", "p", "log", "relative"),
+    "split": SPLIT_KEYS,
 }
 """The kinds of panels, and what each may say beside kind, methods and title."""
 
@@ -51,6 +54,13 @@ class PanelSpec:
         Empty for one made from the data.
     measured : MeasuredSpec, optional
         The lines of a panel of measured numbers.
+    comparison : str
+        The name of the comparison whose differences are drawn; its settings are all drawn where
+        `setting` is empty.
+    relative : bool
+        Whether differences are shares of the other method's regret.
+    split : SplitSpec, optional
+        Into which parts regret is split.
     """
 
     kind: str
@@ -62,6 +72,9 @@ class PanelSpec:
     over: str = "rank"
     title: str = ""
     measured: MeasuredSpec | None = None
+    comparison: str = ""
+    relative: bool = False
+    split: SplitSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,17 +137,26 @@ def _panel(plain: Any, where: str, methods: tuple[str, ...], study: Study) -> Pa
     kind = Keys(plain, where, (*_SHARED, *everything)).one_of("kind", tuple(PANEL_KEYS))
     known = (*_SHARED, *PANEL_KEYS[kind])
     keys = Keys(plain, where, known)
+    first = "" if kind == "differences" else next(iter(study.settings), "")
     return PanelSpec(
         kind=kind,
         methods=keys.texts("methods") or methods,
-        setting=keys.text("setting", next(iter(study.settings), "")),
+        setting=keys.text("setting", first),
         p=keys.prob("p"),
         log=keys.flag("log"),
         ranks=keys.texts("ranks") or (),
         over=keys.text("over", "rank"),
         title=keys.text("title", ""),
         measured=measured_spec(plain, where, known) if kind == "measured" else None,
+        comparison=_comparison(keys, study) if kind == "differences" else "",
+        relative=keys.flag("relative"),
+        split=split_spec(plain, where, known) if kind == "split" else None,
     )
+
+
+def _comparison(keys: Keys, study: Study) -> str:
+    names = tuple(str(plain.get("name")) for plain in study.comparisons)
+    return keys.one_of("comparison", names)
 
 
 def _default_figures(study: Study) -> tuple[FigureSpec, ...]:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from halfseen import checks, policies
@@ -29,6 +29,8 @@ class Method:
     settings : mapping
         Arguments of the constructor as plain JSON types. What the policy is told of its world
         (`Policy.told`) need not be here; what is here comes first.
+    told : tuple of str
+        What the constructor is told of the world beside that, by the names of `Facts`.
     budget_seconds : float, optional
         Processor time of one run, after which it is stopped and counts as skipped.
 
@@ -42,10 +44,12 @@ class Method:
     policy: str
     view: str = "masked"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
     budget_seconds: float | None = None
 
     def __post_init__(self) -> None:
         checks.one_of("view", self.view, VIEWS)
+        object.__setattr__(self, "told", _checked_told(self.told))
         if self.budget_seconds is not None:
             budget = checks.real("budget_seconds", self.budget_seconds, 0.0, low_open=True)
             object.__setattr__(self, "budget_seconds", budget)
@@ -66,12 +70,11 @@ class Method:
             check_measure(**self.settings)
             return Uniform(dim=facts.dim)  # nobody plays
         make = registered(self.policy)
-        known = {name: getattr(facts, name) for name in make.told if name not in self.settings}
-        known = {name: value for name, value in known.items() if value is not None}
+        known = self._known(make, facts)
         parameters = inspect.signature(make).parameters.values()
         arguments = {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
         takes_any = len(arguments) < len(parameters)
-        for name in self.settings:
+        for name in (*self.settings, *self.told):
             if name not in arguments and not takes_any:
                 raise InvalidSettingError(
                     f"{name} is not a setting of {self.policy}, which has {sorted(arguments)}"
@@ -83,17 +86,42 @@ class Method:
                 )
         return make(**known, **self.settings)
 
+    def _known(self, make: type[Policy], facts: Facts) -> dict[str, Any]:
+        """Return what the constructor is told, as far as the world knows it."""
+        known = {}
+        for name in dict.fromkeys((*make.told, *self.told)):
+            value = None if name in self.settings else getattr(facts, name)
+            if value is not None:
+                known[name] = value
+            elif name in self.told and name not in self.settings:
+                raise InvalidSettingError(
+                    f"{name} cannot be told to {self.policy}: this world does not know it"
+                )
+        return known
+
     def to_dict(self) -> dict[str, Any]:
         """Return the method as plain JSON types."""
-        budget = {} if self.budget_seconds is None else {"budget_seconds": self.budget_seconds}
-        return {"policy": self.policy, "view": self.view, **budget, **self.settings}
+        plain: dict[str, Any] = {"policy": self.policy, "view": self.view}
+        if self.told:
+            plain["told"] = list(self.told)
+        if self.budget_seconds is not None:
+            plain["budget_seconds"] = self.budget_seconds
+        return plain | dict(self.settings)
 
     def changed(self, settings: Mapping[str, Any]) -> "Method":
         """Return the method with some settings (or the other attributes) replaced."""
         merged = self.to_dict() | dict(settings)
-        policy, view = merged.pop("policy"), merged.pop("view")
-        budget = merged.pop("budget_seconds", None)
-        return Method(policy=policy, view=view, settings=merged, budget_seconds=budget)
+        names = ("policy", "view", "told", "budget_seconds")
+        own = {name: merged.pop(name) for name in names if name in merged}
+        return Method(settings=merged, **own)
+
+
+def _checked_told(told: Any) -> tuple[str, ...]:
+    """Return different names of facts."""
+    facts = tuple(field.name for field in fields(Facts))
+    if not isinstance(told, list | tuple) or len(set(map(str, told))) < len(told):
+        raise InvalidSettingError(f"told must be a list of different facts, got {told!r}")
+    return tuple(checks.one_of("told", name, facts) for name in told)
 
 
 # What the published studies set wherever they do not sweep it.
@@ -128,6 +156,8 @@ METHODS: Mapping[str, Method] = {
     "impute-iterative": Method(policy="Imputed", settings={"imputer": "iterative"}),
     "zf-thompson": Method(policy="LinearThompson"),
     "zf-greedy": Method(policy="Greedy"),
+    "latent-ucb": Method(policy="LatentUcb"),
+    "latent-ucb-told": Method(policy="LatentUcb", told=("rank", "observe_prob")),
 }
 """The standard methods by key; a study changes their settings or adds its own."""
 

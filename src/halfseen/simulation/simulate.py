@@ -149,6 +149,8 @@ def run(
     finished: dict[CellKey, Result] = {}
     if store is not None and again:
         store.forget(cells)
+    elif store is not None:
+        store.borrow(cells)
     missing = list(cells) if store is None else store.missing(cells)
     with progress_over(cells, missing, shown=progress) as done:
         for cell, result in run_cells(missing, jobs=jobs):

@@ -2,19 +2,22 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from halfseen.errors import StoreError
 from halfseen.simulation.cells import Cell, CellKey, Result
 
-Key = tuple[Any, ...]
-"""A `CellKey`, and the fingerprint of the cell."""
+_FILE = "cells.jsonl"
+_FINGERPRINT = re.compile(rb'"fingerprint": "(\w+)"')
 
 
 class Store:
     """A folder with one line of JSON per finished cell, from which tables are made.
+
+    Its fingerprint tells which cell it is. A name says only under which one it was run, so that a
+    cell that a study has twice, or that another study has as well, is run once.
 
     Lines are appended, each in one write, so that a process that is killed leaves at most one
     broken line at the end. It is ignored, and cut off before the next line is written.
@@ -23,24 +26,59 @@ class Store:
     ----------
     folder : path
         Made when the first result arrives.
+    lenders : sequence of path
+        Folders of other stores, from which results are copied when they are asked for.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        lenders: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
         self.folder = Path(folder)
+        self._lenders = [Path(lender) / _FILE for lender in lenders]
         self._results = dict(self._read())
+
+    @classmethod
+    def among(cls, folder: str | os.PathLike[str]) -> "Store":
+        """Return the store of a folder whose neighbours, in order of their names, lend to it."""
+        own = Path(folder)
+        neighbours = sorted(file.parent for file in own.parent.glob(f"*/{_FILE}"))
+        return cls(own, [neighbour for neighbour in neighbours if neighbour != own])
 
     @property
     def path(self) -> Path:
         """The file of finished cells."""
-        return self.folder / "cells.jsonl"
+        return self.folder / _FILE
 
     def get(self, cell: Cell) -> Result | None:
         """Return what came out of a cell, or None if it has not been run (or has changed)."""
-        return self._results.get((*cell.key, cell.fingerprint))
+        return self._results.get(cell.fingerprint)
+
+    def has(self, cell: Cell) -> bool:
+        """Tell whether there is nothing left to run of a cell."""
+        found = self.get(cell)
+        return found is not None and found.finished
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells to run: those without a result, and those that failed."""
-        return [cell for cell in cells if (found := self.get(cell)) is None or not found.finished]
+        """Return the cells to run, each once: those without a result, and those that failed."""
+        missing: dict[str, Cell] = {}
+        for cell in cells:
+            if not self.has(cell):
+                missing.setdefault(cell.fingerprint, cell)
+        return list(missing.values())
+
+    def borrow(self, cells: Sequence[Cell]) -> None:
+        """Copy what the lenders have finished of the cells that are missing here."""
+        wanted = {cell.fingerprint: cell for cell in self.missing(cells)}
+        for path in self._lenders if wanted else ():
+            for line in path.read_bytes().splitlines() if path.exists() else ():
+                told = _FINGERPRINT.search(line)
+                cell = wanted.get(told[1].decode()) if told else None
+                found = None if cell is None else _read(line)
+                if cell is not None and found is not None and found[1].finished:
+                    self.add(cell, found[1])
+                    del wanted[cell.fingerprint]
 
     def add(self, cell: Cell, result: Result) -> None:
         """Keep the result of a cell, in the file before this returns."""
@@ -50,11 +88,11 @@ class Store:
         self._mend()
         with self.path.open("ab") as file:
             file.write(text.encode())
-        self._results[(*cell.key, cell.fingerprint)] = result
+        self._results[cell.fingerprint] = result
 
     def forget(self, cells: Sequence[Cell]) -> None:
         """Remove what is known of some cells, so that they are run again."""
-        gone = {(*cell.key, cell.fingerprint) for cell in cells} & set(self._results)
+        gone = {cell.fingerprint for cell in cells} & set(self._results)
         if not gone:
             return
         lines = self.path.read_bytes().splitlines(keepends=True)
@@ -82,7 +120,7 @@ class Store:
             else:
                 file.write(b"\n")  # only the end of the line was cut off
 
-    def _read(self) -> Iterator[tuple[Key, Result]]:
+    def _read(self) -> Iterator[tuple[str, Result]]:
         if not self.path.exists():
             return
         lines = self.path.read_bytes().split(b"\n")
@@ -97,14 +135,15 @@ class Store:
                 )
 
 
-def _read(line: bytes) -> tuple[Key, Result] | None:
-    """Return the cell and the result of a line, or None if it holds none."""
+def _read(line: bytes) -> tuple[str, Result] | None:
+    """Return the fingerprint and the result of a line, or None if it holds none."""
     try:
         plain = json.loads(line)
-        key = tuple(plain[name] for name in (*CellKey._fields, "fingerprint"))
-        told = plain["result"]
+        fingerprint, told = plain["fingerprint"], plain["result"]
+        if not plain.keys() >= set(CellKey._fields) or not isinstance(fingerprint, str):
+            return None
         for name in ("rounds", "regret", "ranks"):
             told[name] = tuple(told[name])
-        return key, Result(**told)
-    except (ValueError, KeyError, TypeError):
+        return fingerprint, Result(**told)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None

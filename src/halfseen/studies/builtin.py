@@ -1,11 +1,9 @@
 """The studies that ship with the package, one data file each."""
 
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 from halfseen.errors import StudyError
-from halfseen.studies.reading import read_study
+from halfseen.studies.reading import package_study
 from halfseen.studies.spec import Study
 
 ORDER = (
@@ -21,6 +19,7 @@ ORDER = (
     "digits-160",
     "mnist",
     "newsgroups",
+    "beyond",
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 
@@ -34,4 +33,4 @@ def builtin_study(name: str, scale: str = "paper") -> Study:
     """
     if name not in ORDER:
         raise StudyError(f"there is no study {name!r}, there are {list(ORDER)}")
-    return read_study(Path(str(files("halfseen.studies"))) / "files" / f"{name}.toml", scale)
+    return package_study(name, scale)

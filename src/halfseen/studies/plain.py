@@ -62,6 +62,31 @@ def read_texts(value: Any, where: str) -> list[str]:
     return value
 
 
+def parse_seeds(value: Any, where: str = "seeds") -> tuple[int, ...]:
+    """Return seeds from a list, a number, or a text such as "0:20" or "3,5,7".
+
+    >>> parse_seeds("0:3"), parse_seeds("3,5"), parse_seeds([7, 8])
+    ((0, 1, 2), (3, 5), (7, 8))
+    """
+    try:
+        if isinstance(value, str) and ":" in value:
+            first, _, end = value.partition(":")
+            seeds = tuple(range(int(first or 0), int(end)))
+        elif isinstance(value, str):
+            seeds = tuple(int(part) for part in value.split(","))
+        elif isinstance(value, list | tuple | range):
+            seeds = tuple(checks.integer("seed", seed, 0) for seed in value)
+        else:
+            seeds = (checks.integer("seed", value, 0),)
+    except ValueError:  # InvalidSettingError is one, too
+        seeds = ()
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise StudyError(
+            f'{where} must be different integers from 0 on, such as "0:20" or [3, 5], got {value!r}'
+        )
+    return seeds
+
+
 def read_integer(value: Any, where: str, low: int) -> int:
     """Return a whole number from `low` on."""
     try:
@@ -80,3 +105,12 @@ def read_probs(value: Any, where: str) -> tuple[float, ...]:
     if len(set(probs)) < len(probs):
         raise StudyError(f"{where} must not repeat a value, got {list(probs)}")
     return probs
+
+
+def first_of(
+    key: str, data: Mapping[str, Any], smoke: Mapping[str, Any], default: Any
+) -> tuple[Any, str]:
+    """Return the value of a key and where it stands: in [smoke], in the study, or nowhere."""
+    if key in smoke:
+        return smoke[key], f"smoke.{key}"
+    return data.get(key, default), key

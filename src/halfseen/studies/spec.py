@@ -1,57 +1,19 @@
 """What a study is: worlds, methods and seeds as data, and what is drawn and claimed from them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from halfseen.errors import HalfseenError, InvalidSettingError, StudyError
 from halfseen.simulation.cells import Cell, CellKey
-from halfseen.simulation.methods import Method
-from halfseen.simulation.simulate import prob_of
 from halfseen.simulation.tune import Task, applied, check_apart
+from halfseen.studies.setting import Setting
 from halfseen.studies.tuning import Tuning
 from halfseen.worlds.base import Facts
 from halfseen.worlds.registry import world_from
 
 Place = tuple[str, float | None, str]
 """Setting, observation probability and method."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """One world of a study, swept over observation probabilities, and the methods in it.
-
-    Attributes
-    ----------
-    world : mapping
-        The plain form of a world.
-    observe_probs : tuple of float
-        Replaces the world's own; empty where the world keeps what it has.
-    methods : mapping
-        By key.
-    unreported : mapping
-        Methods that are only tuned, because others take what is chosen for them.
-    """
-
-    world: Mapping[str, Any]
-    observe_probs: tuple[float, ...]
-    methods: Mapping[str, Method]
-    unreported: Mapping[str, Method] = field(default_factory=dict)
-
-    def worlds(self) -> dict[float | None, dict[str, Any]]:
-        """Return the plain worlds of the sweep by observation probability."""
-        if self.observe_probs:
-            return {p: {**self.world, "observe_prob": p} for p in self.observe_probs}
-        return {prob_of(world_from(self.world)): dict(self.world)}
-
-    def part(self, keys: Iterable[str], tuning: Tuning | None) -> "Setting":
-        """Return the setting with these methods, and those on whose tuning they depend."""
-        known = {**self.methods, **self.unreported}
-        methods = {key: self.methods[key] for key in keys if key in self.methods}
-        sources = [] if tuning is None else [tuning.source(key) for key in methods]
-        others = [key for key in dict.fromkeys(sources) if key is not None and key not in methods]
-        unreported = {key: known[key] for key in others if key in known}
-        return replace(self, methods=methods, unreported=unreported)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +30,9 @@ class Study:
         In how many rounds regret over time is kept.
     notes : tuple of str
         What a reader of the report should know, such as where published code and text differ.
-    figures, claims : tuple of mapping
-        What the report draws and which statements it checks, as plain data (`report` reads it).
+    figures, claims, comparisons : tuple of mapping
+        What the report draws, which statements it checks and which methods it compares seed by
+        seed, as plain data (`report` reads it).
     tuning : Tuning, optional
         Which methods are tuned first, on other seeds.
 
@@ -87,14 +50,27 @@ class Study:
     notes: tuple[str, ...] = ()
     figures: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[Mapping[str, Any], ...] = ()
+    comparisons: tuple[Mapping[str, Any], ...] = ()
     tuning: Tuning | None = None
 
     def __post_init__(self) -> None:
-        if self.tuning is not None:
+        for name, setting in self.settings.items():
+            tuning = self.tuning_of(setting)
+            own = f"settings.{name}." if setting.tuning else ""
             try:
-                check_apart(self.tuning.seeds, self.seeds, "tuning.seeds")
+                check_apart(
+                    tuning.seeds if tuning else (), self.seeds_of(setting), f"{own}tuning.seeds"
+                )
             except InvalidSettingError as error:
                 raise StudyError(str(error)) from None
+
+    def seeds_of(self, setting: Setting) -> tuple[int, ...]:
+        """Return the seeds of a setting."""
+        return self.seeds if setting.seeds is None else setting.seeds
+
+    def tuning_of(self, setting: Setting) -> Tuning | None:
+        """Return what is tuned in a setting."""
+        return setting.tuning or self.tuning
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -121,38 +97,38 @@ class Study:
             Cell(
                 key=CellKey(self.name, name, p, key, seed),
                 world=world,
-                method=applied(method, found.get((name, p, self._source(key)), {})),
-                horizon=_horizon(world),
+                method=applied(method, found.get((name, p, self._source(setting, key)), {})),
+                horizon=setting.horizon,
                 points=self.points,
             )
             for name, setting in self.settings.items()
             for p, world in setting.worlds().items()
             for key, method in setting.methods.items()
-            for seed in self.seeds
+            for seed in self.seeds_of(setting)
         ]
 
     def tasks(self) -> list[Task]:
         """Return what is to be tuned first."""
-        if self.tuning is None:
-            return []
         return [
             Task(
                 place=CellKey(self.name, name, p, key, 0),
                 method=method,
-                search=self.tuning.searches[key],
+                search=tuning.searches[key],
                 world=world,
-                horizon=_horizon(world),
-                seeds=self.tuning.seeds,
+                horizon=setting.horizon,
+                seeds=tuning.seeds,
             )
             for name, setting in self.settings.items()
+            if (tuning := self.tuning_of(setting)) is not None
             for p, world in setting.worlds().items()
             for key, method in {**setting.methods, **setting.unreported}.items()
-            if key in self.tuning.searches
+            if key in tuning.searches
         ]
 
-    def _source(self, key: str) -> str:
+    def _source(self, setting: Setting, key: str) -> str:
         """Return whose chosen settings a method takes: its own, unless they are shared."""
-        return key if self.tuning is None else self.tuning.source(key) or key
+        tuning = self.tuning_of(setting)
+        return key if tuning is None else tuning.source(key) or key
 
     def check(self) -> None:
         """Build every policy once, so that a mistake shows before hours of work, not after.
@@ -165,7 +141,7 @@ class Study:
         for name, setting in self.settings.items():
             for world in setting.worlds().values():
                 try:
-                    facts = world_from(world).realize(self.seeds[0]).facts
+                    facts = world_from(world).realize(self.seeds_of(setting)[0]).facts
                 except HalfseenError as error:
                     raise StudyError(f"settings.{name}.world: {error}") from error
                 for key, method in setting.methods.items():
@@ -176,10 +152,11 @@ class Study:
                 self._check_candidates(setting, facts)
 
     def _check_candidates(self, setting: Setting, facts: Facts) -> None:
-        if self.tuning is None:
+        tuning = self.tuning_of(setting)
+        if tuning is None:
             return
         for key, method in {**setting.methods, **setting.unreported}.items():
-            search = self.tuning.searches.get(self._source(key))
+            search = tuning.searches.get(self._source(setting, key))
             for candidate in search.candidates() if search else ():
                 try:
                     applied(method, candidate).build(facts)
@@ -202,7 +179,8 @@ class Study:
         """
         study = self if methods is None else self._with_methods(tuple(methods))
         if seeds is not None:
-            study = replace(study, seeds=tuple(seeds))
+            settings = {name: replace(s, seeds=None) for name, s in study.settings.items()}
+            study = replace(study, seeds=tuple(seeds), settings=settings)
         if observe_probs is not None:
             study = study._with_probs(tuple(observe_probs))
         if study.tuning is not None:
@@ -246,24 +224,9 @@ class Study:
             "seeds": list(self.seeds),
             "points": self.points,
             "notes": list(self.notes),
-            "settings": {name: _plain(setting) for name, setting in self.settings.items()},
+            "settings": {name: setting.to_dict() for name, setting in self.settings.items()},
             "figures": [dict(figure) for figure in self.figures],
             "claims": [dict(claim) for claim in self.claims],
+            "comparisons": [dict(comparison) for comparison in self.comparisons],
         }
         return plain if self.tuning is None else plain | {"tuning": self.tuning.to_dict()}
-
-
-def _plain(setting: Setting) -> dict[str, Any]:
-    methods = {key: method.to_dict() for key, method in setting.methods.items()}
-    skipped = {key: method.to_dict() | {"skip": True} for key, method in setting.unreported.items()}
-    return {
-        "world": dict(setting.world),
-        "observe_prob": list(setting.observe_probs),
-        "methods": methods | skipped,
-    }
-
-
-def _horizon(world: Mapping[str, Any]) -> int:
-    """Return the rounds of a plain world without reading its data."""
-    horizon: int | None = getattr(world_from(world), "horizon", None)
-    return horizon or 1

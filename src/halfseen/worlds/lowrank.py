@@ -16,6 +16,7 @@ from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
 from halfseen.worlds.registry import register_world
 
 LATENT_LAWS = ("gaussian", "uniform", "student")
+THETA_LAWS = ("random", "tail")
 _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
 
 
@@ -38,14 +39,23 @@ class LowRankWorld:
         Standard deviation of the Gaussian reward noise.
     loadings : (float, float)
         Λ's diagonal is uniform between these.
+    decay : float
+        Variance along the j-th column of U is multiplied by j^−decay: at 0 the spectrum is flat
+        but for the loadings, at 1 it falls like 1/j. Full-rank arms (`rank = dim`) that decay look
+        low-rank.
+    theta : "random" or "tail"
+        Where the parameter lies: anywhere in the span of U, or in that of the last half of its
+        columns (one more than half of an odd number), where arms that decay vary least.
+    feature_scale : float
+        Multiplies all arms and divides the parameter: mean rewards stay the same.
     latent : "gaussian", "uniform" or "student"
         Law of Z's entries, of variance 1. The published studies have "gaussian", under which arms
         are unbounded; "uniform" (on ±√3) is bounded, as the theory assumes; "student" (3 degrees
         of freedom) has heavy tails.
     perturbation : float
-        Standard deviation of Gaussian noise on every feature, so that arms are only nearly
-        low-rank. It belongs to the arm: seen entries and mean rewards are those of the perturbed
-        arm.
+        Standard deviation of Gaussian noise on every feature (at `feature_scale` 1), so that arms
+        are only nearly low-rank. It belongs to the arm: seen entries and mean rewards are those of
+        the perturbed arm.
     change_round : int, optional
         From this round on (counted from 1) arms lie in another subspace, orthogonal to the first
         and with the same loadings; needs 2·rank ≤ dim. The parameter has norm 1 in either.
@@ -70,6 +80,9 @@ class LowRankWorld:
     observe_prob: float = 0.3
     noise_scale: float = 0.05
     loadings: tuple[float, float] = (0.75, 1.25)
+    decay: float = 0.0
+    theta: str = "random"
+    feature_scale: float = 1.0
     latent: str = "gaussian"
     perturbation: float = 0.0
     change_round: int | None = None
@@ -88,6 +101,9 @@ class LowRankWorld:
         checks.real("loadings[0]", low, 0.0, low_open=True)
         checks.real("loadings[1]", high, low)
         object.__setattr__(self, "loadings", (low, high))
+        checks.real("decay", self.decay, 0.0)
+        checks.one_of("theta", self.theta, THETA_LAWS)
+        checks.real("feature_scale", self.feature_scale, 1e-50, 1e50)
         checks.one_of("latent", self.latent, LATENT_LAWS)
         checks.real("perturbation", self.perturbation, 0.0)
         if self.change_round is not None:
@@ -115,9 +131,10 @@ class LowRankRealization:
     later_basis : ndarray, shape (dim, rank), or None
         U after the change, orthogonal to `basis`.
     loadings : ndarray, shape (rank,)
+        Λ's diagonal, with the decay of the spectrum and the scale of the features in it.
     theta : ndarray, shape (dim,)
-        The parameter, of norm 1 and in the span of U; with a change, the sum of one such for
-        each subspace.
+        The parameter, of norm 1 (over the scale of the features) and in the span of U; with a
+        change, the sum of one such for each subspace.
     """
 
     def __init__(self, world: LowRankWorld, seed: int) -> None:
@@ -125,9 +142,10 @@ class LowRankRealization:
         random = np.random.default_rng(seed)
         # Draw order of the published instances: basis, loadings, parameter.
         self.basis: FloatArray = np.linalg.qr(random.standard_normal((world.dim, world.rank)))[0]
-        self.loadings = random.uniform(*world.loadings, world.rank)
-        direction = random.standard_normal(world.rank)
-        self.theta: FloatArray = self.basis @ (direction / np.linalg.norm(direction))
+        drawn = random.uniform(*world.loadings, world.rank)
+        falling = np.arange(1.0, world.rank + 1.0) ** (-world.decay / 2)
+        self.loadings: FloatArray = world.feature_scale * (drawn * falling)
+        self.theta: FloatArray = self.basis @ self._direction(random)
         self._after_setup = random.bit_generator.state
         self.later_basis: FloatArray | None = None
         if world.change_round is not None:
@@ -137,9 +155,17 @@ class LowRankRealization:
         shape = (self.world.dim, self.world.rank)
         both = np.hstack([self.basis, random.standard_normal(shape)])
         later: FloatArray = np.linalg.qr(both)[0][:, self.world.rank :]
-        direction = random.standard_normal(self.world.rank)
         self.later_basis = later
-        self.theta = self.theta + later @ (direction / np.linalg.norm(direction))
+        self.theta = self.theta + later @ self._direction(random)
+
+    def _direction(self, random: np.random.Generator) -> FloatArray:
+        """Draw the parameter's coordinates in a basis, shape (rank,)."""
+        direction = random.standard_normal(self.world.rank)
+        if self.world.theta == "tail":
+            direction[: self.world.rank // 2] = 0.0
+        length = float(np.linalg.norm(direction)) * self.world.feature_scale
+        coordinates: FloatArray = direction / length
+        return coordinates
 
     @property
     def facts(self) -> Facts:
@@ -174,7 +200,7 @@ class LowRankRealization:
             arms = draw_latents() @ lift
             random.standard_normal(out=shift)  # published instances draw it, with size 0
             if world.perturbation:
-                arms += world.perturbation * shift
+                arms += world.feature_scale * world.perturbation * shift
             mask = masks.mask(random, arms, world.observe_prob)
             noise = world.noise_scale * random.standard_normal()
             slate = Slate(np.where(mask, arms, np.nan))
@@ -205,7 +231,7 @@ class LowRankRealization:
             horizon=world.horizon,
             observe_prob=world.observe_prob,
             incoherence=incoherence(self.basis),
-            theta_bound=1.0,
+            theta_bound=1.0 / world.feature_scale,
             noise_scale=world.noise_scale,
         )
 

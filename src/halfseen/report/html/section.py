@@ -10,11 +10,13 @@ from urllib.parse import quote
 
 from halfseen.report.beside import compare, published_for
 from halfseen.report.claims import verdicts_on
+from halfseen.report.comparisons import comparison_files
 from halfseen.report.data import Results
 from halfseen.report.html.data_for_page import chart_data
 from halfseen.report.html.images import data_uri
 from halfseen.report.html.means import means_html
 from halfseen.report.html.table import table_html
+from halfseen.report.look import in_paper, label_of
 from halfseen.report.specs import figure_specs
 from halfseen.report.table import final_table
 from halfseen.report.verdicts import FAILS, HOLDS, OUTCOMES, Verdict
@@ -74,7 +76,7 @@ def section_of(study: Study, results: Results) -> Section:
         means_html(study, results),
         figures,
         _notes(study.notes),
-        _links(results.folder),
+        _links(study, results.folder),
         "</section>",
     ]
     return Section(anchor, study.title, counted(verdicts), "\n".join(p for p in parts if p))
@@ -115,6 +117,7 @@ def _what_was_run(study: Study, results: Results) -> str:
     per_seed = results.per_seed
     skipped = int((per_seed["status"] == "skipped").sum())
     failed = int((per_seed["status"] != "ok").sum()) - skipped
+    outside = [escape(label_of(method)) for method in study.methods if not in_paper(method)]
     told = [
         f"study <code>{escape(study.name)}</code>",
         f"{per_seed['seed'].nunique()} seeds",
@@ -125,6 +128,8 @@ def _what_was_run(study: Study, results: Results) -> str:
         told.append(f"at {escape(str(results.manifest['scale']))} scale")
     if skipped:
         told.append(f"{skipped:,} of them skipped because they would take too long")
+    if outside:
+        told.append(f"not from the paper: {'; '.join(outside)}")
     warned = f'<p class="warning">{failed} of these runs failed.</p>' if failed else ""
     return f'<p class="facts">{" · ".join(told)}</p>{warned}'
 
@@ -177,8 +182,9 @@ def _notes(notes: Iterable[str]) -> str:
     return f'<h3>Notes</h3>\n<ul class="notes">{items}</ul>' if items else ""
 
 
-def _links(folder: Path) -> str:
-    found = [folder / name for name in (*_FILES, *_OTHER_FILES) if (folder / name).exists()]
+def _links(study: Study, folder: Path) -> str:
+    names = (*_FILES, *comparison_files(study, folder), *_OTHER_FILES)
+    found = [folder / name for name in names if (folder / name).exists()]
     links = [f'<a href="{_link(file)}">{escape(file.name)}</a>' for file in found]
     return f'<p class="files">Raw data: {" · ".join(links)}</p>'
 

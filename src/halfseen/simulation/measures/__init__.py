@@ -54,6 +54,7 @@ from halfseen.simulation.measures import (  # noqa: E402
     freezing,
     regression,
     representation,
+    subspaces,
 )
 
-assert all((coverage, freezing, regression, representation))
+assert all((coverage, freezing, regression, representation, subspaces))

@@ -13,6 +13,21 @@ from halfseen.worlds.base import Realization
 from halfseen.worlds.lowrank import LowRankRealization
 
 
+def low_rank(realization: Realization) -> LowRankRealization:
+    """Return the realization if its subspace is known.
+
+    Raises
+    ------
+    InvalidSettingError
+        It is no low-rank world.
+    """
+    if not isinstance(realization, LowRankRealization):
+        raise InvalidSettingError(
+            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
+        )
+    return realization
+
+
 def bounded_low_rank(realization: Realization) -> LowRankRealization:
     """Return the realization if the theory's constants are known and finite for it.
 
@@ -21,16 +36,13 @@ def bounded_low_rank(realization: Realization) -> LowRankRealization:
     InvalidSettingError
         It is no low-rank world, or its arms are unbounded.
     """
-    if not isinstance(realization, LowRankRealization):
-        raise InvalidSettingError(
-            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
-        )
-    if not math.isfinite(realization.problem().arm_bound):
+    truth = low_rank(realization)
+    if not math.isfinite(truth.problem().arm_bound):
         raise InvalidSettingError(
             'latent must be "uniform" where bounds are measured, because other arms are unbounded, '
-            f"got {realization.world.latent!r}"
+            f"got {truth.world.latent!r}"
         )
-    return realization
+    return truth
 
 
 def log_spaced(last: int, points: int) -> list[int]:

@@ -1,0 +1,278 @@
+"""Compiled loops over two confidence sets at once, for PSLB.
+
+In a module of their own, loaded at first use: compiling them is a third of all compilation.
+"""
+
+import numpy as np
+from numba import njit
+from numba.types import UniTuple, float64, int64, void
+
+from halfseen._kernels import _any_2, _in_1, _in_2, _out_1, _out_2
+
+# Two ellipsoids at once. In coordinates v that diagonalise both, the first is the unit ball and the
+# second Σ w(v − b)² ≤ 1. Mixed with shares 1 − s and s they give an ellipsoid with axes
+# m = 1 − s + sw that holds all that both hold, so its support is a bound for every s, and the least
+# such bound is the truth. Searches run over log(s / (1 − s)), which has room at both ends.
+
+# Width at which a search ends: bounds are smooth in the logarithm, or have a kink if both touch.
+_SHARE_TOLERANCE = 1e-12
+
+
+@njit(void(_in_2, _in_1, _out_2, _out_1), cache=True)
+def _triangularize(rows, targets, factor, white):
+    """Write triangular R with R'R = rows'rows and w with R'w = rows'targets, by rotations."""
+    n_rows, rank = rows.shape
+    rest = np.empty(rank)
+    factor[:] = 0.0
+    white[:] = 0.0
+    for n in range(n_rows):
+        for a in range(rank):
+            rest[a] = rows[n, a]
+        target = targets[n]
+        for a in range(rank):
+            if rest[a] != 0.0:
+                norm = np.hypot(factor[a, a], rest[a])
+                cosine = factor[a, a] / norm
+                sine = rest[a] / norm
+                factor[a, a] = norm
+                for b in range(a + 1, rank):
+                    old = factor[a, b]
+                    factor[a, b] = cosine * old + sine * rest[b]
+                    rest[b] = cosine * rest[b] - sine * old
+                old = white[a]
+                white[a] = cosine * old + sine * target
+                target = cosine * target - sine * old
+
+
+@njit(void(_in_2, _in_1, _in_2, _out_2, _out_1), cache=True)
+def project_model(factor, white, basis, precision, precision_white):
+    """Write the regression on projected samples: P'P = U'VU and P'p = U'Σzr."""
+    dim, rank = basis.shape
+    rows = np.zeros((dim, rank))
+    for i in range(dim):
+        for k in range(i, dim):
+            entry = factor[i, k]
+            if entry != 0.0:
+                for a in range(rank):
+                    rows[i, a] += entry * basis[k, a]
+    _triangularize(rows, white, precision, precision_white)
+
+
+@njit(void(_in_2, _in_2, _out_2), cache=True)
+def cast_shadow(factor, basis, shadow):
+    """Write R'⁻¹U, whose square is U'V⁻¹U."""
+    dim, rank = basis.shape
+    for i in range(dim):
+        for a in range(rank):
+            shadow[i, a] = basis[i, a]
+    for i in range(dim):
+        for a in range(rank):
+            shadow[i, a] /= factor[i, i]
+        for k in range(i + 1, dim):
+            entry = factor[i, k]
+            if entry != 0.0:
+                for a in range(rank):
+                    shadow[k, a] -= entry * shadow[i, a]
+
+
+@njit(void(_in_2, _in_1, _out_2, _out_1), cache=True)
+def square_shadow(shadow, white, spread, spread_white):
+    """Write the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""
+    _triangularize(shadow, white, spread, spread_white)
+
+
+@njit(void(_in_2, _in_2, _out_2), cache=True)
+def project(table, basis, points):
+    """Write U'x of every arm of a table, NaN counting as zero; equal arms give equal bits."""
+    n_arms, dim = table.shape
+    rank = basis.shape[1]
+    points[:] = 0.0
+    for arm in range(n_arms):
+        for j in range(dim):
+            x = table[arm, j]
+            if x == x and x != 0.0:
+                for a in range(rank):
+                    points[arm, a] += x * basis[j, a]
+
+
+@njit(UniTuple(float64, 2)(float64), cache=True)
+def _shares(logit):
+    """Return 1 − s and s, each exact near zero."""
+    return 1.0 / (1.0 + np.exp(logit)), 1.0 / (1.0 + np.exp(-logit))
+
+
+@njit(float64(_in_1, _in_1, float64, _out_1), cache=True)
+def deepest(offset, weights, reach, point):
+    """Write the point with the least larger of |v|² and Σ w(v − b)²; return that number.
+
+    It is the largest, over s, of what the mixed quadratic is at its own centre: above 1 the two
+    ellipsoids do not meet.
+    """
+    rank = offset.shape[0]
+    low, high = -reach, reach
+    while high - low > _SHARE_TOLERANCE:
+        logit = 0.5 * (low + high)
+        first, second = _shares(logit)
+        slope = 0.0
+        for a in range(rank):
+            scaled = offset[a] / (first + second * weights[a])
+            slope += weights[a] * scaled * scaled * (first * first - second * second * weights[a])
+        if slope > 0.0:
+            low = logit
+        else:
+            high = logit
+    first, second = _shares(0.5 * (low + high))
+    depth = 0.0
+    for a in range(rank):
+        pull = second * weights[a] * offset[a] / (first + second * weights[a])
+        point[a] = pull
+        depth += first * offset[a] * pull
+    return depth
+
+
+@njit(float64(_in_1, _in_1, _in_1, float64), cache=True)
+def _support(slope, offset, weights, reach):
+    """Return the largest slope · v inside of both ellipsoids, which meet."""
+    rank = offset.shape[0]
+    own = 0.0
+    other = 0.0
+    shift = 0.0
+    for a in range(rank):
+        own += slope[a] * slope[a]
+        other += slope[a] * slope[a] / weights[a]
+        shift += slope[a] * offset[a]
+    own, other = np.sqrt(own), np.sqrt(other)
+    # An ellipsoid whose own maximiser lies in the other one decides alone.
+    excess_of_own = -1.0
+    excess_of_other = -1.0
+    for a in range(rank):
+        excess_of_own += weights[a] * (slope[a] / own - offset[a]) ** 2
+        excess_of_other += (offset[a] + slope[a] / (weights[a] * other)) ** 2
+    if excess_of_own <= 0.0:
+        return own
+    if excess_of_other <= 0.0:
+        return shift + other
+    best = min(own, shift + other)
+    low, high = -reach, reach
+    while high - low > _SHARE_TOLERANCE:
+        logit = 0.5 * (low + high)
+        first, second = _shares(logit)
+        square = 0.0
+        shift = 0.0
+        slack = 1.0
+        for a in range(rank):
+            axis = first + second * weights[a]
+            pull = second * weights[a] * offset[a] / axis
+            square += slope[a] * slope[a] / axis
+            shift += slope[a] * pull
+            slack -= first * offset[a] * pull
+        slack, square = np.sqrt(max(0.0, slack)), np.sqrt(square)
+        best = min(best, shift + slack * square)
+        # The bound grows with s where its maximiser is farther outside of the first than of the
+        # second.
+        excess = 0.0
+        for a in range(rank):
+            axis = first + second * weights[a]
+            step = slack / square * slope[a]
+            excess += ((step + second * weights[a] * offset[a]) / axis) ** 2
+            excess -= weights[a] * ((step - first * offset[a]) / axis) ** 2
+        if excess > 0.0:
+            high = logit
+        else:
+            low = logit
+    return best
+
+
+@njit(void(_in_2, _in_1, _in_2, _in_1, _in_1, float64, _in_1, _out_2), cache=True)
+def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
+    """Write score, estimate and width of every point over two ellipsoids that meet.
+
+    The estimate is the value at `centre`, which is `deep` in diagonal coordinates; `turn` takes a
+    point to the slope it has in them.
+    """
+    n_points, rank = points.shape
+    slope = np.empty(rank)
+    for n in range(n_points):
+        estimate = 0.0
+        size = 0.0
+        inside = 0.0
+        for a in range(rank):
+            estimate += points[n, a] * centre[a]
+            slope[a] = 0.0
+            for b in range(rank):
+                slope[a] += turn[a, b] * points[n, b]
+            size = max(size, abs(slope[a]))
+            inside += slope[a] * deep[a]
+        width = 0.0
+        if size > 0.0:
+            for a in range(rank):
+                slope[a] /= size
+            width = max(0.0, size * _support(slope, offset, weights, reach) - inside)
+        parts[0, n] = estimate + width
+        parts[1, n] = estimate
+        parts[2, n] = width
+
+
+@njit(void(_in_2, _in_2, _out_2), cache=True)
+def candidate_parts(points, candidates, parts):
+    """Write per point the best value over all candidates, their mean value, and the difference."""
+    n_points, rank = points.shape
+    n_candidates = candidates.shape[0]
+    for n in range(n_points):
+        best = -np.inf
+        total = 0.0
+        for c in range(n_candidates):
+            value = 0.0
+            for a in range(rank):
+                value += points[n, a] * candidates[c, a]
+            best = max(best, value)
+            total += value / n_candidates
+        parts[1, n] = total
+        parts[2, n] = max(0.0, best - total)
+        parts[0, n] = total + parts[2, n]
+
+
+@njit(void(_in_2, _in_1, _any_2, float64, _in_2, _in_1, _out_2), cache=True)
+def candidates_in(points, centre, root, radius, directions, reaches, candidates):
+    """Write an ellipsoid's centre, its best place for each point, and places at random.
+
+    A random place is a direction, of any length, and how far to go in it, as a share of the radius.
+    """
+    n_points, rank = points.shape
+    unit = np.empty(rank)
+    for c in range(1 + n_points + directions.shape[0]):
+        size = 0.0
+        for a in range(rank):
+            unit[a] = 0.0
+            if c > n_points:
+                unit[a] = directions[c - 1 - n_points, a]
+            elif c > 0:
+                for b in range(rank):
+                    unit[a] += points[c - 1, b] * root[b, a]
+            size += unit[a] * unit[a]
+        reach = radius if c <= n_points else radius * reaches[c - 1 - n_points]
+        scale = reach / np.sqrt(size) if size > 0.0 else 0.0
+        for a in range(rank):
+            step = 0.0
+            for b in range(rank):
+                step += root[a, b] * unit[b]
+            candidates[c, a] = centre[a] + scale * step
+
+
+@njit(int64(_out_2, int64, _in_1, _any_2, float64), cache=True)
+def keep_inside(candidates, n_candidates, centre, whitener, limit):
+    """Move the candidates within an ellipsoid to the front and return how many they are."""
+    rank = candidates.shape[1]
+    n_kept = 0
+    for c in range(n_candidates):
+        distance = 0.0
+        for a in range(rank):
+            white = 0.0
+            for b in range(rank):
+                white += whitener[a, b] * (candidates[c, b] - centre[b])
+            distance += white * white
+        if np.sqrt(distance) <= limit:  # False for NaN
+            for a in range(rank):
+                candidates[n_kept, a] = candidates[c, a]
+            n_kept += 1
+    return n_kept

@@ -1,0 +1,85 @@
+"""One world of a study with the methods in it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from halfseen.simulation.methods import Method
+from halfseen.simulation.simulate import prob_of
+from halfseen.studies.tuning import Tuning
+from halfseen.worlds.registry import world_from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One world of a study, swept over observation probabilities, and the methods in it.
+
+    Attributes
+    ----------
+    world : mapping
+        The plain form of a world.
+    observe_probs : tuple of float
+        Replaces the world's own; empty where the world keeps what it has.
+    methods : mapping
+        By key.
+    unreported : mapping
+        Methods that are only tuned, because others take what is chosen for them.
+    seeds : tuple of int, optional
+        Where they are not the study's.
+    tuning : Tuning, optional
+        Where it is not the study's.
+    """
+
+    world: Mapping[str, Any]
+    observe_probs: tuple[float, ...]
+    methods: Mapping[str, Method]
+    unreported: Mapping[str, Method] = field(default_factory=dict)
+    seeds: tuple[int, ...] | None = None
+    tuning: Tuning | None = None
+
+    @property
+    def horizon(self) -> int:
+        """Rounds of the world, known without reading its data; 1 where they are not."""
+        horizon: int | None = getattr(world_from(self.world), "horizon", None)
+        return horizon or 1
+
+    def worlds(self) -> dict[float | None, dict[str, Any]]:
+        """Return the plain worlds of the sweep by observation probability."""
+        if self.observe_probs:
+            return {p: {**self.world, "observe_prob": p} for p in self.observe_probs}
+        return {prob_of(world_from(self.world)): dict(self.world)}
+
+    def part(self, keys: Iterable[str], shared: Tuning | None) -> "Setting":
+        """Return the setting with these methods, and those on whose tuning they depend.
+
+        Parameters
+        ----------
+        keys : iterable of str
+        shared : Tuning, optional
+            That of the study, where the setting has none of its own.
+        """
+        known = {**self.methods, **self.unreported}
+        methods = {key: self.methods[key] for key in keys if key in self.methods}
+        tuning = self.tuning or shared
+        sources = [] if tuning is None else [tuning.source(key) for key in methods]
+        others = [key for key in dict.fromkeys(sources) if key is not None and key not in methods]
+        unreported = {key: known[key] for key in others if key in known}
+        own = None if self.tuning is None else self.tuning.part(methods)
+        return replace(self, methods=methods, unreported=unreported, tuning=own)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        methods = {key: method.to_dict() for key, method in self.methods.items()}
+        skipped = {
+            key: method.to_dict() | {"skip": True} for key, method in self.unreported.items()
+        }
+        plain: dict[str, Any] = {
+            "world": dict(self.world),
+            "observe_prob": list(self.observe_probs),
+            "methods": methods | skipped,
+        }
+        if self.seeds is not None:
+            plain["seeds"] = list(self.seeds)
+        if self.tuning is not None:
+            plain["tuning"] = self.tuning.to_dict()
+        return plain
