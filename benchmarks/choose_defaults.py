@@ -9,8 +9,8 @@ tried and what came out is written to benchmarks/defaults.csv.
 Where every round offers fresh arms, these explore by themselves, and no exploration at all scores
 best; where the same arms come back in every round, it is ruinous. Both kinds are here.
 
-Chosen are the radius scale and the share of held-out entries. Slower epochs and a longer burn-in are
-tried once each, to see what they would do.
+Chosen are the radius scale and the share of held-out entries. Slower epochs and a longer burn-in
+are tried once each, to see what they would do.
 """
 
 import csv

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from benchmarks import dense, memory, rounds, speed
 from benchmarks.growth import Growth, horizons, measure_growth
 from benchmarks.harness import Compared, Plan, Watch
+from benchmarks.large import Large, measure_large, n_large
 from benchmarks.latent import Latent, measure_latent
 from benchmarks.line_profile import Profile, profile
 from benchmarks.machine import Rates, rates
@@ -26,7 +27,8 @@ class Findings(NamedTuple):
     whole_runs: list[speed.Result]
     reproduction: Reproduction
     growth: Growth
-    latent: Latent | None
+    latent: Latent
+    large: list[Large]
     memory: dict[str, tuple[int, int]]
     start: tuple[float, float]
     profiles: dict[str, Profile]
@@ -52,6 +54,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         growth = measure_growth(plan, advance)
     with watch.part("LatentUcb", 4) as advance:
         latent = measure_latent(plan, advance)
+    with watch.part("large dimension", n_large(plan)) as advance:
+        large = measure_large(plan, advance)
     with watch.part("memory and start", len(memory.MEMORY_CASES) + 2) as advance:
         held = memory.measure_memory(advance)
         start = _and(advance, import_seconds()), _and(advance, compile_seconds())
@@ -61,7 +65,7 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         profiles["cells"] = _and(advance, profile(play_some_cells))
     return Findings(
         machine, outcomes, ambient, bandwidth, absorbing, opening, solver, contest, whole_runs,
-        reproduction, growth, latent, held, start, profiles,
+        reproduction, growth, latent, large, held, start, profiles,
     )  # fmt: skip
 
 

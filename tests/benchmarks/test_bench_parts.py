@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 import halfseen
 from benchmarks import budget, memory
 from benchmarks.growth import Growth
-from benchmarks.harness import Compared, Plan, Quartiles, in_turns
-from benchmarks.latent import measure_latent
-from benchmarks.line_profile import profile
+from benchmarks.harness import Compared, Quartiles, in_turns
+from benchmarks.large import Large
+from benchmarks.latent import Latent
+from benchmarks.line_profile import Profile, profile
 from benchmarks.rotation import Size, rotation_of
 from benchmarks.rounds import play_round, tofu_in_epoch
 from halfseen.cli import app
@@ -48,13 +49,19 @@ def test_memory_rows_tell_flat_from_growing():
     assert not budget.memory_rows(growing)[0].met
 
 
-def test_a_policy_that_is_not_there_has_a_row(monkeypatch):
-    monkeypatch.delitem(halfseen._HOME, "LatentUcb", raising=False)
-    monkeypatch.delitem(vars(halfseen), "LatentUcb", raising=False)
-    assert measure_latent(Plan(quick=True)) is None
-    row = budget.latent_row(None)
-    assert (row.measured, row.met) == ("not there yet", None)
-    assert row.line().endswith("| – |")
+def test_latent_rows_tell_what_is_met():
+    quarter = Quartiles(5.0, 5.5, 7.0)
+    small = Compared(Quartiles(0.02, 0.03, 0.04), Quartiles(0.005, 0.006, 0.007), quarter)
+    found = Latent(small, 8000, 2000.0, 1200.0, 400.0, 1300.0, Profile(1.0, []))
+    assert [row.met for row in budget.latent_rows(found)] == [False, True, True]
+    slow = found._replace(microseconds=9000.0, small=small._replace(ratio=Quartiles(5.0, 6.5, 7.0)))
+    assert [row.met for row in budget.latent_rows(slow)] == [False, False, False]
+
+
+def test_a_large_run_over_its_memory_is_not_met():
+    fine = Large(50_000, "likelihood", 30.0, 2**30, 1e-5, 20.0, 60.0)
+    rows = budget.large_rows([fine, fine._replace(peak=3 * 2**30)])
+    assert [row.met for row in rows] == [True, False]
 
 
 def test_a_profile_charges_lines_of_the_package_and_knows_compiled_ones():
