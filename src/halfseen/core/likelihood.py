@@ -66,9 +66,9 @@ class Ppca(NamedTuple):
 
         Examples
         --------
-        >>> basis, variances = Ppca(np.array([[0.0], [-2.0]]), 1.0).subspace()
-        >>> basis.tolist(), variances.tolist()
-        ([[0.0], [1.0]], [4.0])
+        >>> basis, variances = Ppca(np.array([[3.0], [-4.0]]), 1.0).subspace()
+        >>> basis.round(9).tolist(), variances.round(9).tolist()
+        ([[-0.6], [0.8]], [25.0])
         """
         basis, scales, _ = np.linalg.svd(self.loadings, full_matrices=False)
         largest = np.abs(basis).argmax(axis=0)
