@@ -18,7 +18,7 @@ demo: $(READY)
 	$(BIN)/halfseen demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # The page in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready

@@ -115,7 +115,9 @@ def test_greedy_is_oful_without_a_radius():
     assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
 
 
-@pytest.mark.parametrize("policy", [Greedy(dim=4), LinearThompson(dim=4)], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [Greedy(dim=4), LinearThompson(dim=4)], ids=["greedy", "thompson"]
+)
 def test_both_choose_in_all_features(policy):
     assert policy.current_rank == 4
 

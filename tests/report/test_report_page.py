@@ -50,7 +50,7 @@ class TestResults:
             ("per_seed.csv", b"study,setting\nsmall,default\n"),
             ("summary.csv", b"\xff\xfe\x00"),
             ("trajectories.csv.gz", b"not gzip"),
-            ("trajectories.csv.gz", gzip.compress(b"study\n")[:-4]),
+            ("trajectories.csv.gz", gzip.compress(b"study\n", mtime=0)[:-4]),
             ("manifest.json", b"{"),
             ("manifest.json", b"[]"),
         ],

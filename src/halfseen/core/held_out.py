@@ -25,8 +25,10 @@ _SETTLED_SAMPLE = 200
 _FEW_STEPS = 5
 # Enough to tell that one direction less does not do.
 _FEWER_STEPS = 2
-# Ranks in a row that must not improve before the search ends.
-_PATIENCE = 3
+# Ranks in a row that must not improve before the search ends, at its beginning and later: two equal
+# directions may be of no use one by one.
+_FIRST_PATIENCE = 3
+_PATIENCE = 2
 # Fits kept for the next decision: those of ranks this close to the chosen one.
 _NEIGHBOURS = 2
 
@@ -81,7 +83,7 @@ class HeldOutRank(RankRule):
 
     A share of the seen entries is hidden, models of growing rank are fitted to the rest by maximum
     likelihood, and the squared errors on the hidden entries are compared arm by arm. The search
-    starts at the last decision, so that it follows a subspace that grows, and it ends when three
+    starts at the last decision, so that it follows a subspace that grows, and it ends when some
     ranks in a row bring nothing. Always the same entries of an arm are hidden: fits of earlier
     decisions, from which later ones start, have never seen them.
 
@@ -243,7 +245,8 @@ class _Search:
                 best, misses = rank, 0
             else:
                 misses += 1
-            if misses == _PATIENCE or self._leaves_nothing(self.fits[rank]):
+            patience = _FIRST_PATIENCE if best == 0 else _PATIENCE
+            if misses == patience or self._leaves_nothing(self.fits[rank]):
                 break
         return best
 
