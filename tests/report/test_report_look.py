@@ -51,7 +51,7 @@ def test_a_method_looks_the_same_everywhere():
 
 def test_variants_are_named_after_their_base():
     assert label_of("zf-pslb-sampled-over") == "zero-filled PSLB, sampled, rank too large"
-    assert label_of("tofu-fh-pairwise") == "TOFU, full history, nothing told"
+    assert label_of("tofu-fh-pairwise") == "TOFU, full history, pairs counted"
 
 
 def test_an_unknown_method_keeps_its_look_in_every_process():

@@ -62,7 +62,7 @@ _VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
     "true": ("rank known", -0.12, SOLID, ""),
     "over": ("rank too large", -0.5, DASHED, "\\\\"),
     "adaptive": ("rank chosen", 0.36, MIXED, ".."),
-    "pairwise": ("nothing told", 0.5, SPARSE, "xx"),
+    "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
 }
 """What the end of a key means: words, shade, line, hatch; the marker is that of the family."""
 
