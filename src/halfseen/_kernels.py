@@ -161,25 +161,6 @@ def coordinates(basis, table, ridge, scales, latent, identified):
     return missed
 
 
-@njit(void(_in_2, _in_2, float64, _in_1, _out_1), cache=True)
-def hidden_squares(basis, table, ridge, direction, squares):
-    """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive."""
-    dim, rank = basis.shape
-    gram = np.empty((rank, rank))
-    seen = np.empty(dim, np.int64)
-    latent = np.empty(rank)
-    ones = np.ones(rank)
-    for arm in range(table.shape[0]):
-        _solve_arm(basis, table[arm], ridge, ones, gram, seen, latent)
-        squares[arm] = 0.0
-        for a in range(rank):
-            rest = direction[a]
-            for b in range(a):
-                rest -= gram[b, a] * latent[b]
-            latent[a] = rest * gram[a, a]  # the reciprocal pivot
-            squares[arm] += latent[a] * latent[a]
-
-
 @njit(UniTuple(float64, 2)(_in_2, _in_1, _out_1), cache=True)
 def _whiten(factor, white, point):
     """Return estimate and squared width of `point`, which is overwritten by R'⁻¹ point."""

@@ -121,7 +121,7 @@ LATENT_OPENING = {
     "scales": (tofu_rewards, "estimate_scales"),
     "evidence of the scales": (scales, "Evidence"),
     "what hidden entries add": (Lift, "hidden_variances"),
-    "compiled variances": (_kernels, "hidden_squares"),
+    "compiled variances": (_em_kernels, "hidden_squares"),
     "coordinates of the replay": (Lift, "coordinates"),
     "insertion of the replay": (Ridge, "insert"),
     "compiled scoring": (_kernels, "play_table"),

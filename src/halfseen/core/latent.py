@@ -6,7 +6,10 @@ import numpy as np
 
 from halfseen import _kernels, checks
 from halfseen.errors import InvalidSettingError, Unidentifiable
+from halfseen.lazy import LazyModule
 from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
+
+_em_kernels = LazyModule("halfseen._em_kernels")
 
 SMALLEST_IMPUTE_RIDGE = 1e-10
 """Below, rounding would decide where seen entries do not."""
@@ -104,7 +107,7 @@ class Lift(NamedTuple):
         squares = np.zeros(len(table))
         if self.noise > 0.0:
             direction = self.scales * theta
-            _kernels.hidden_squares(self.basis, table, self.ridge, direction, squares)
+            _em_kernels.hidden_squares(self.basis, table, self.ridge, direction, squares)
         return self.noise * squares
 
 
