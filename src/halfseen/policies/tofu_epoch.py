@@ -9,7 +9,7 @@ from numpy import empty
 from halfseen import _kernels, checks
 from halfseen.core.collector import Collector
 from halfseen.core.confidence import Confidence
-from halfseen.core.latent import unidentifiable
+from halfseen.core.latent import Lift, unidentifiable
 from halfseen.core.moments import Sums
 from halfseen.core.rank import Known
 from halfseen.core.replay import Played
@@ -74,8 +74,8 @@ class Epoch:
     """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
 
     __slots__ = (
-        "confidence", "contest", "index", "lift", "model", "plays", "record", "settings",
-        "subspace", "unit",
+        "confidence", "contest", "draws", "explores", "index", "lift", "model", "plays",
+        "record", "settings", "subspace", "unit",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +83,7 @@ class Epoch:
         settings: TofuSettings,
         record: EpochRecord,
         subspace: Subspace,
+        lift: Lift | None,
         model: Ridge,
         contest: Contest,
         unit: float,
@@ -93,10 +94,12 @@ class Epoch:
         self.plays = record.rank > 0 or record.fallback  # else there is nothing to play in
         self.subspace = subspace
         # Where zero-filling plays, arms are divided by a unit and stay as they are otherwise.
-        self.lift = None if record.fallback or record.rank == 0 else subspace.lift(settings)
+        self.lift = lift
         self.unit = unit
         self.model = model
         self.contest = contest
+        self.explores = settings.exploration == "ucb"
+        self.draws = settings.exploration == "thompson"
         self.confidence = Confidence(
             ridge=record.ridge,
             theta_bound=record.theta_bound,
@@ -159,7 +162,15 @@ class Epoch:
             n_replayed=rewards.model.n_samples,
             n_skipped=rewards.n_skipped,
         )
-        return cls(settings, record, found.subspace, rewards.model, rewards.contest, rewards.unit)
+        return cls(
+            settings,
+            record,
+            found.subspace,
+            rewards.lift,
+            rewards.model,
+            rewards.contest,
+            rewards.unit,
+        )
 
     def score(self, slate: Slate, round: int) -> tuple[int, FloatArray]:
         """Return the chosen arm and per arm score, estimate and width, shape (3, n_arms)."""
@@ -199,7 +210,7 @@ class Epoch:
             start,
             hidden,
         )
-        if self._draws and arm >= 0:
+        if self.draws and arm >= 0:
             arm = self._draw(lift.coordinates(table)[0], round, parts)
             chosen = table[arm].copy()
         return arm, parts, chosen
@@ -208,14 +219,10 @@ class Epoch:
         """Score zero-filled arms."""
         points = table / self.unit
         arm, parts = self.model.score(points, self._radius())
-        return self._draw(points, round, parts) if self._draws else arm, parts
-
-    @property
-    def _draws(self) -> bool:
-        return self.settings.exploration == "thompson"
+        return self._draw(points, round, parts) if self.draws else arm, parts
 
     def _radius(self) -> float:
-        if self.settings.exploration == "ucb":
+        if self.explores:
             return self.confidence.total(self.model.log_det, self.model.n_samples)
         return 0.0
 
@@ -260,6 +267,7 @@ class Epoch:
             self.settings,
             self.record,
             self.subspace,
+            self.lift,
             self.model.copied(),
             self.contest,
             self.unit,
@@ -286,7 +294,9 @@ class Epoch:
         model.restore(state["model"])
         contest = Contest.restored(state["contest"])
         unit = checks.real("unit", state["unit"], 0.0, low_open=True)
-        return cls(settings, record, subspace, model, contest, unit)
+        plays_latent = record.rank > 0 and not record.fallback
+        lift = subspace.lift(settings) if plays_latent else None
+        return cls(settings, record, subspace, lift, model, contest, unit)
 
 
 def record_from(plain: dict[str, Any]) -> EpochRecord:

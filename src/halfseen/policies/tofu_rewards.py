@@ -28,6 +28,8 @@ class Rewards(NamedTuple):
     fallback : bool
         Whether the regression is on zero-filled arms, because low rank does not help.
     contest : Contest
+    lift : Lift or None
+        To the regression's coordinates; None where it is on zero-filled arms, or there is none.
     unit : float
         By which zero-filled arms are divided.
     n_skipped : int
@@ -40,6 +42,7 @@ class Rewards(NamedTuple):
     noise_scale: float
     fallback: bool
     contest: Contest
+    lift: Lift | None = None
     unit: float = 1.0
     n_skipped: int = 0
 
@@ -75,7 +78,7 @@ class Rewards(NamedTuple):
         model = Ridge(lift.rank, ridge=numbers[0])
         if len(rewards):
             model.insert(latent, rewards)
-        return cls(model, *numbers, False, contest, n_skipped=n_skipped)
+        return cls(model, *numbers, False, contest, lift, n_skipped=n_skipped)
 
 
 def _no_samples(dim: int) -> tuple[FloatArray, FloatArray]:
@@ -104,11 +107,11 @@ def _scales(
     return without_hidden(scales, lift.hidden_variances(arms, theta)) if rewards.any() else scales
 
 
-def _filled(arms: FloatArray) -> tuple[FloatArray, float]:
+def _filled(arms: FloatArray, *, in_own_units: bool = False) -> tuple[FloatArray, float]:
     """Return zero-filled arms in units of the root of their mean square, and that unit."""
     filled = np.where(arms == arms, arms, 0.0)
     largest = float(np.abs(filled).max(initial=0.0))
-    if largest == 0.0:
+    if largest == 0.0 or in_own_units:
         return filled, 1.0
     share = filled / largest
     unit = largest * float(np.sqrt((share * share).mean()))
@@ -119,9 +122,8 @@ def _zero_filled(
     settings: TofuSettings, arms: FloatArray, rewards: FloatArray, contest: Contest
 ) -> Rewards:
     """Return the regression on zero-filled arms."""
-    points, unit = _filled(arms) if isinstance(settings.ridge, str) else (
-        np.where(arms == arms, arms, 0.0), 1.0,
-    )  # fmt: skip
+    # A given λ is for arms in their own units.
+    points, unit = _filled(arms, in_own_units=not isinstance(settings.ridge, str))
     scales = UNKNOWN
     if settings.estimates_scales and len(rewards):
         scales = estimate_scales(points, rewards)[0]
