@@ -21,8 +21,8 @@ AMBIENT_ARMS = 4
 ABSORBED_ARMS = 100
 # Matrices of 8 MB in rotation: together beyond the cache.
 _N_MATRICES = 8
-# A policy holds two such matrices.
-_N_POLICIES = 4
+# A policy holds half of such a matrix.
+_N_POLICIES = 16
 # From then on the regression runs in all dimensions.
 _FILLED = DIM // 4 + 10
 _CATALOGUE = 2000

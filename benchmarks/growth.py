@@ -1,25 +1,26 @@
 """Time over the number of rounds: the total, and a round inside an epoch."""
 
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.harness import Advance, Plan
+from benchmarks.harness import Advance, Plan, in_turns
 from benchmarks.rotation import NOISE, OBSERVE_PROB, Size, rotation_of
 from benchmarks.rounds import marks_of, play_round
 from halfseen import TofuPov
 
 SIZE = Size(30, 3, 8)
-# The last rounds of a run, up to this many, of which the lower quartile is the time of a round
-# there: what disturbs it makes it longer, never shorter.
-_WINDOW = 5000
+# Rounds of a policy in a row, of which the lower quartile counts: what disturbs a round makes it
+# longer, never shorter. So short that no epoch opens in all repeats after 1000 rounds.
+_ROUNDS, _REPEATS = 60, 11
 
 
 class Growth(NamedTuple):
     rounds: list[int]
     seconds: list[float]  # of a whole run of that many rounds
-    microseconds: list[float]  # of a round in an epoch, near its end
+    microseconds: list[float]  # of a round in the epoch that the run ended in
 
     @property
     def slope(self) -> float:
@@ -46,26 +47,37 @@ def horizons(plan: Plan) -> list[int]:
 
 
 def measure_growth(plan: Plan, advance: Advance = lambda: None) -> Growth:
-    """Run the default policy, all rewards replayed, over longer and longer horizons."""
+    """Run the default policy, all rewards replayed, over longer and longer horizons.
+
+    The policies at the ends of these runs then play some more rounds, in turns.
+    """
     rotation = rotation_of(SIZE)
-    _run(rotation, 1000)
-    counts, totals, rounds = [], [], []
-    for n_rounds in horizons(plan):
-        repeats = max(1, min(5, 50_000 // n_rounds))
-        taken = [_run(rotation, n_rounds) for _ in range(repeats)]
-        counts.append(n_rounds)
-        totals.append(float(np.median([total for total, _ in taken])))
-        rounds.append(float(np.median([each for _, each in taken])))
-        advance()
-    return Growth(counts, totals, rounds)
-
-
-def _run(rotation, n_rounds: int) -> tuple[float, float]:
     slates = rotation.endless()
+    _run(slates, 1000)
+    counts, totals, policies = horizons(plan), [], {}
+    for n_rounds in counts:
+        repeats = max(1, min(5, 50_000 // n_rounds))
+        taken = []
+        for _ in range(repeats):
+            seconds, policies[str(n_rounds)] = _run(slates, n_rounds)
+            taken.append(seconds)
+        totals.append(float(np.median(taken)))
+        advance()
+    taken = in_turns(
+        {name: partial(_round_microseconds, policy, slates) for name, policy in policies.items()},
+        _REPEATS,
+    )
+    return Growth(counts, totals, [float(np.median(taken[str(n)])) for n in counts])
+
+
+def _round_microseconds(policy: TofuPov, slates) -> float:
+    times = np.diff(marks_of(policy, slates, _ROUNDS))
+    return float(np.quantile(times, 0.25)) * 1e6
+
+
+def _run(slates, n_rounds: int) -> tuple[float, TofuPov]:
     policy = TofuPov(dim=SIZE.dim, rank=SIZE.rank, observe_prob=OBSERVE_PROB, noise_scale=NOISE)
     started = time.perf_counter()
-    watched = min(_WINDOW, n_rounds // 2)
-    for _ in range(n_rounds - watched):
+    for _ in range(n_rounds):
         play_round(policy, slates)
-    marks = marks_of(policy, slates, watched)
-    return marks[-1] - started, float(np.quantile(np.diff(marks), 0.25)) * 1e6
+    return time.perf_counter() - started, policy

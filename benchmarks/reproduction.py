@@ -1,16 +1,16 @@
 """`halfseen reproduce synthetic` beside the yardstick doing the same cells, two processes each.
 
 The yardstick knows one method, TOFU with full replay, so these are the cells compared: all
-probabilities and seeds of the study. Each side makes the rounds itself, as
-the command does.
+probabilities and seeds of the study. Each side makes the rounds itself, as the command does, in
+workers that have been started and have loaded everything before.
 """
 
-import time
 from typing import NamedTuple
 
+import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.harness import Advance, Plan
+from benchmarks.harness import Advance, Plan, in_turns, seconds
 from benchmarks.yardstick import Yardstick
 from halfseen import LowRankWorld
 from halfseen.simulation import simulate
@@ -23,14 +23,11 @@ BURN_IN = 30
 
 class Reproduction(NamedTuple):
     n_cells: int
-    ours: float  # seconds, workers started before
+    ours: float  # seconds, the median
     yardstick: float
+    ratio: float  # the median of repeats, each of which is one run of either
     ours_alone: float  # seconds inside the policies' cells, summed over processes
     worlds_alone: float  # of it, making the rounds
-
-    @property
-    def ratio(self) -> float:
-        return self.yardstick / self.ours
 
 
 def measure_reproduction(plan: Plan, advance: Advance = lambda: None) -> Reproduction:
@@ -40,27 +37,44 @@ def measure_reproduction(plan: Plan, advance: Advance = lambda: None) -> Reprodu
         observe_probs=plan.pick(None, [0.8, 0.3]),
     )
     cells = study.cells()
-    simulate.run(cells[:2], jobs=JOBS)  # starts the workers
-    advance()
-    started = time.perf_counter()
-    tables = simulate.run(cells, jobs=JOBS)
-    ours = time.perf_counter() - started
-    advance()
     places = [(cell.key.p, cell.key.seed) for cell in cells]
-    started = time.perf_counter()
-    regrets = Parallel(n_jobs=JOBS)(delayed(_play_yardstick)(p, seed) for p, seed in places)
-    yardstick = time.perf_counter() - started
+    _refuse_different(_play_ours(cells[:4]), _play_yardsticks(places[:4]))  # starts the workers
+    found = {}
+
+    def ours() -> None:
+        found["tables"] = _play_ours(cells)
+
+    def yardstick() -> None:
+        found["regrets"] = _play_yardsticks(places)
+
+    runs = {"ours": lambda: seconds(ours), "yardstick": lambda: seconds(yardstick)}
+    times = in_turns(runs, plan.pick(3, 1), advance)
+    _refuse_different(found["tables"], found["regrets"])
+    worlds = seconds(lambda: _make_rounds(places))
     advance()
-    _refuse_different(tables, dict(zip(places, regrets, strict=True)))
-    started = time.perf_counter()
+    return Reproduction(
+        n_cells=len(cells),
+        ours=float(np.median(times["ours"])),
+        yardstick=float(np.median(times["yardstick"])),
+        ratio=float(np.median(np.divide(times["yardstick"], times["ours"]))),
+        ours_alone=sum(row["seconds"] for row in found["tables"].per_seed),
+        worlds_alone=worlds,
+    )
+
+
+def _play_ours(cells):
+    return simulate.run(cells, jobs=JOBS)
+
+
+def _play_yardsticks(places) -> dict[tuple[float, int], float]:
+    regrets = Parallel(n_jobs=JOBS)(delayed(_play_yardstick)(p, seed) for p, seed in places)
+    return dict(zip(places, regrets, strict=True))
+
+
+def _make_rounds(places) -> None:
     for p, seed in places:
         for _ in _world(p).realize(seed).rounds():
             pass
-    worlds = time.perf_counter() - started
-    advance()
-    return Reproduction(
-        len(cells), ours, yardstick, sum(row["seconds"] for row in tables.per_seed), worlds
-    )
 
 
 def play_some_cells() -> None:
@@ -85,7 +99,7 @@ def _play_yardstick(p: float, seed: int) -> float:
     )
     regret = 0.0
     for slate, means, noise, _ in world.realize(seed).rounds():
-        arm = policy.choose(slate.values.copy(), slate.mask)
+        arm = policy.choose(slate.values, slate.mask)
         policy.learn(float(means[arm] + noise))
         regret += float(means.max() - means[arm])
     return regret

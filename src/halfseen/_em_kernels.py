@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 from numba.types import Array, Tuple, boolean, float64, int64, uint64, void
 
-from halfseen._kernels import _in_1, _in_2, _out_1, _out_2, _solve_arm
+from halfseen._kernels import _in_1, _in_2, _out_1, _out_2
+from halfseen._wide_kernels import solve_gathered
 
 # Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
 _BLOCK = 256
@@ -370,52 +371,48 @@ def hold_out(numbers, table, share, held, rest):
 
 
 @njit(
-    void(_in_2, Array(boolean, 2, "C", readonly=True), _in_2, _in_2, float64, float64, _out_1),
+    void(_in_2, Array(boolean, 2, "C", readonly=True), _in_2, _in_2, float64, _out_1),
     cache=True,
 )
-def held_out_errors(table, held, rest, loadings, noise, unit, errors):
+def held_out_errors(table, held, points, loadings, unit, errors):
     """Write the squared error on the marked entries of every arm that has some, in their order.
 
-    `loadings` has shape (dim, rank); rank 0 predicts zeros. Errors are in units of `unit`.
+    `points` has shape (n, rank), `loadings` (dim, rank). Errors are in units of `unit`.
     """
     n, dim = table.shape
-    rank = loadings.shape[1]
-    gram = np.empty((rank, rank))
-    seen = np.empty(dim, np.int64)
-    latent = np.empty(rank)
-    ones = np.ones(rank)
     n_marked = 0
     for i in range(n):
         marked = False
+        error = 0.0
         for j in range(dim):
-            marked |= held[i, j]
+            if held[i, j]:
+                marked = True
+                missed = table[i, j]
+                for a in range(points.shape[1]):
+                    missed -= loadings[j, a] * points[i, a]
+                error += (missed / unit) * (missed / unit)
         if marked:
-            _solve_arm(loadings, rest[i], noise, ones, gram, seen, latent)
-            error = 0.0
-            for j in range(dim):
-                if held[i, j]:
-                    missed = table[i, j]
-                    for a in range(rank):
-                        missed -= loadings[j, a] * latent[a]
-                    error += (missed / unit) * (missed / unit)
             errors[n_marked] = error
             n_marked += 1
 
 
 @njit(void(_in_2, _in_2, float64, _in_1, _out_1), cache=True)
-def hidden_squares(basis, table, ridge, direction, squares):
-    """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive."""
-    dim, rank = basis.shape
-    gram = np.empty((rank, rank))
-    seen = np.empty(dim, np.int64)
-    latent = np.empty(rank)
-    ones = np.ones(rank)
+def hidden_squares(rows, table, ridge, direction, squares):
+    """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive.
+
+    `rows` has shape (rank, dim): the columns of W.
+    """
+    rank, dim = rows.shape
+    wide = (rank + 3) // 3 * 3
+    columns, gram = np.empty((wide, dim + 4)), np.empty((wide, wide))
+    seen = np.empty(dim + 1, np.int64)
+    white = np.empty(rank)
     for arm in range(table.shape[0]):
-        _solve_arm(basis, table[arm], ridge, ones, gram, seen, latent)
+        solve_gathered(rows, table[arm], rank, ridge, columns, gram, seen)
         squares[arm] = 0.0
         for a in range(rank):
             rest = direction[a]
             for b in range(a):
-                rest -= gram[b, a] * latent[b]
-            latent[a] = rest * gram[a, a]  # the reciprocal pivot
-            squares[arm] += latent[a] * latent[a]
+                rest -= gram[b, a] * white[b]
+            white[a] = rest * gram[a, a]  # the reciprocal pivot
+            squares[arm] += white[a] * white[a]

@@ -75,6 +75,19 @@ def cast_shadow(factor, basis, shadow):
                     shadow[k, a] -= entry * shadow[i, a]
 
 
+@njit(void(_out_2, _in_2), cache=True)
+def turn(shadow, turns):
+    """Follow one more sample, by the rotations that turned R."""
+    dim, rank = shadow.shape
+    below = np.zeros(rank)
+    for i in range(dim):
+        c, s = turns[i, 0], turns[i, 1]
+        for a in range(rank):
+            old = shadow[i, a]
+            shadow[i, a] = c * old + s * below[a]
+            below[a] = c * below[a] - s * old
+
+
 @njit(void(_in_2, _in_1, _out_2, _out_1), cache=True)
 def square_shadow(shadow, white, spread, spread_white):
     """Write the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from halfseen.errors import ArchiveError
 
-FORMAT = 1
+FORMAT = 2
 _TEXT = "halfseen.json"
 _ARRAY = "$array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes
@@ -84,6 +84,11 @@ def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
             if not isinstance(version, int) or version > FORMAT:
                 raise ArchiveError(
                     f"{name} has format {version}, newer than {FORMAT}: upgrade halfseen to read it"
+                )
+            if version < FORMAT:
+                raise ArchiveError(
+                    f"{name} has format {version}, older than {FORMAT}: read it with the version "
+                    "of halfseen that wrote it, or start anew"
                 )
             tree = _unpack(head["state"], archive)
     except ArchiveError:

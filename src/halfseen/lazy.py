@@ -1,6 +1,7 @@
 """Modules that are loaded when something of them is needed."""
 
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -19,6 +20,9 @@ class LazyModule:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._module: ModuleType | None = None
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
+        if self._module is None:
+            self._module = import_module(self._name)
+        return getattr(self._module, attribute)

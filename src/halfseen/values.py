@@ -162,7 +162,7 @@ def _as_table(values: Any) -> FloatArray:
             raise TypeError(f"entries are of type {raw.dtype}")
         if raw.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in raw.flat):
             raise TypeError("some entries are texts")
-        table = raw.astype(np.float64)
+        table = raw.astype(np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidSlateError(
             f"a slate must be a table of numbers with shape (n_arms, dim): {error}"

@@ -1,4 +1,4 @@
-"""Posterior coordinates: mean and covariance of a Gaussian given what is seen of it."""
+"""Latent coordinates: those of a dense solve, or of a Gaussian given what is seen of it."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from halfseen.core.latent import SMALLEST_IMPUTE_RIDGE, Lift
 from halfseen.core.likelihood import Ppca
 
-# Ranks from 16 on go through another loop.
-RANKS = [1, 2, 3, 7, 15, 16, 17, 24]
+# Ranks from 10 on go through another loop.
+RANKS = [1, 2, 3, 7, 9, 10, 15, 16, 17, 24]
 
 
 def orthonormal(rng, dim, rank):
@@ -29,6 +29,107 @@ def dense_posterior(basis, variances, noise, arm):
     rows, spread = basis[seen], np.diag(variances)
     gain = spread @ rows.T @ np.linalg.inv(rows @ spread @ rows.T + noise * np.eye(len(rows)))
     return gain @ arm[seen], spread - gain @ rows @ spread
+
+
+def dense_coordinates(lift, arm):
+    """Return scales·a with (W_Ω'W_Ω + ρI)a = W_Ω'x_Ω."""
+    seen = ~np.isnan(arm)
+    rows = lift.basis[seen]
+    gram = rows.T @ rows + lift.ridge * np.eye(lift.rank)
+    return lift.scales * np.linalg.solve(gram, rows.T @ arm[seen])
+
+
+ALL_RANKS = [*range(1, 13), 20]
+
+
+@pytest.mark.parametrize("n_arms", [1, 7, 255, 256, 257, 600])
+@pytest.mark.parametrize("ridge", [0.0, 1e-5, 0.3])
+@pytest.mark.parametrize("rank", ALL_RANKS)
+def test_coordinates_are_those_of_a_dense_solve(rank, ridge, n_arms):
+    """For 600 arms there are two calls, and in a whole round three chunks of lanes."""
+    rng = np.random.default_rng(rank)
+    lift = Lift(orthonormal(rng, 45, rank), ridge, rng.uniform(0.5, 2.0, rank))
+    table = masked(rng, rng.normal(size=(n_arms, 45)), show=0.8)
+    points, identified = lift.coordinates(table)
+    assert points.shape == (n_arms, rank)
+    assert identified.all()
+    expected = np.array([dense_coordinates(lift, arm) for arm in table])
+    np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("rank", ALL_RANKS)
+def test_as_many_features_as_coordinates_are_enough(rank):
+    rng = np.random.default_rng(rank)
+    lift, arms = Lift.least_squares(orthonormal(rng, rank, rank), 0.0), rng.normal(size=(5, rank))
+    np.testing.assert_allclose(lift.coordinates(arms)[0], arms @ lift.basis, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-5])
+@pytest.mark.parametrize("rank", ALL_RANKS)
+def test_an_arms_coordinates_do_not_depend_on_its_neighbours_bit_by_bit(rank, ridge):
+    """Alone, in a slate, in any part of one, and beside arms that are not identified."""
+    rng = np.random.default_rng(rank)
+    lift = Lift.least_squares(orthonormal(rng, 45, rank), ridge)
+    table = masked(rng, rng.normal(size=(600, 45)), show=0.8)
+    together = lift.coordinates(table)[0]
+    for arm in (0, 1, 2, 3, 7, 254, 255, 256, 257, 511, 512, 513, 598, 599):
+        alone = lift.coordinates(table[arm : arm + 1])[0]
+        assert alone.tobytes() == together[arm : arm + 1].tobytes()
+    for first, stop in ((1, 600), (3, 262), (250, 507), (590, 600)):
+        assert lift.coordinates(table[first:stop])[0].tobytes() == together[first:stop].tobytes()
+    beside = table.copy()
+    beside[::2] = np.nan
+    assert lift.coordinates(beside)[0][1::2].tobytes() == together[1::2].tobytes()
+
+
+@pytest.mark.parametrize("rank", ALL_RANKS)
+def test_without_a_ridge_arms_that_are_not_identified_are_flagged_and_zero_in_any_lane(rank):
+    rng = np.random.default_rng(rank)
+    lift = Lift.least_squares(orthonormal(rng, 45, rank), 0.0)
+    table = masked(rng, rng.normal(size=(600, 45)), show=0.8)
+    expected = lift.coordinates(table)[0]
+    bad = np.zeros(600, dtype=bool)
+    bad[[0, 1, 5, 255, 256, 300, 511, 512, 513, 599]] = True
+    for n_seen, arm in enumerate(np.flatnonzero(bad)):
+        table[arm, n_seen % rank :] = np.nan  # shows fewer entries than there are coordinates
+    points, identified = lift.coordinates(table)
+    np.testing.assert_array_equal(identified, ~bad)
+    assert not points[bad].any()
+    assert points[~bad].tobytes() == expected[~bad].tobytes()
+
+
+@pytest.mark.parametrize("rank", ALL_RANKS)
+def test_enough_entries_of_a_basis_that_vanishes_there_do_not_identify(rank):
+    """Every entry of the last column is zero where the arm is seen."""
+    rng = np.random.default_rng(rank)
+    basis = np.zeros((45, rank))
+    basis[:30, : rank - 1] = orthonormal(rng, 30, rank)[:, : rank - 1]
+    basis[30:, rank - 1] = np.sqrt(1.0 / 15.0)
+    table = rng.normal(size=(9, 45))
+    table[4, 30:] = np.nan
+    points, identified = Lift.least_squares(basis, 0.0).coordinates(table)
+    assert identified.tolist() == [True] * 4 + [False] + [True] * 4
+    assert not points[4].any()
+
+
+@pytest.mark.parametrize("rank", ALL_RANKS)
+def test_with_a_ridge_every_arm_is_identified(rank):
+    rng = np.random.default_rng(rank)
+    lift = Lift.least_squares(orthonormal(rng, 45, rank), 1e-5)
+    table = masked(rng, rng.normal(size=(300, 45)), show=0.1)
+    table[7] = np.nan
+    points, identified = lift.coordinates(table)
+    assert identified.all()
+    assert np.isfinite(points).all()
+    assert not points[7].any()
+
+
+def test_no_arms_have_no_coordinates():
+    for rank in (3, 12):
+        lift = Lift.least_squares(orthonormal(np.random.default_rng(0), 20, rank), 0.0)
+        points, identified = lift.coordinates(np.empty((0, 20)))
+        assert points.shape == (0, rank)
+        assert identified.shape == (0,)
 
 
 @pytest.mark.parametrize("rank", RANKS)

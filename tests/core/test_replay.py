@@ -140,13 +140,33 @@ def test_a_state_that_does_not_fit_is_refused(name, column):
 
 
 def test_with_room_made_nothing_moves_when_the_next_one_comes():
-    for n_played in (0, 5, 16, 32):
+    for n_played in (0, 5, 16, 63, 64, 65, 128):
         kept = played(range(1, n_played + 1))
-        kept.make_room()
-        arms = kept._arms
+        assert kept.place() == kept.place() == n_played
+        arms = kept.arms
         kept.append(decision(n_played + 1), -float(n_played + 1))
-        assert kept._arms is arms
+        assert kept.arms is arms
         assert_holds(kept, range(1, n_played + 2))
+
+
+@given(st.permutations(range(1, 25)))
+def test_an_arm_written_to_its_place_and_claimed_is_one_appended(rounds):
+    kept, appended = Played(3), played(rounds)
+    for round in rounds:
+        place = kept.place()
+        kept.arms[place] = arm_of(round)
+        kept.claim(round, -float(round))
+    assert_holds(kept, sorted(rounds))
+    for name, column in appended.state().items():
+        assert kept.state()[name].tobytes() == column.tobytes()
+
+
+def test_what_is_written_to_a_place_but_not_claimed_means_nothing():
+    kept, untouched = played([2, 1]), played([2, 1])
+    kept.arms[kept.place()] = 99.0
+    assert_holds(kept, [1, 2])
+    for name, column in untouched.state().items():
+        assert kept.state()[name].tobytes() == column.tobytes()
 
 
 def test_clear_forgets_all_and_gives_the_memory_back():

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfseen.core.ridge import Ridge
-from halfseen.errors import ArchiveError, InvalidSettingError
+from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError
 from halfseen.values import LARGEST
 
 NAN = math.nan
 RIDGES = [1e-10, 1e-8, 1e-4, 0.1, 1.0, 3.0, 100.0, 1e6]
-FIELDS = ["gram", "response", "factor", "white"]
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 def bits(model):
     state = model.state()
-    return model.n_samples, model.log_det, *(state[name].tobytes() for name in FIELDS)
+    assert state.keys() == {"n_samples", "log_det", "root"}
+    return state["n_samples"], state["log_det"], state["root"].tobytes()
 
 
 def fitted(points, rewards, ridge=1.0):
@@ -62,7 +62,9 @@ def test_invariants_hold_before_the_first_sample(ridge, dim):
     points = np.random.default_rng(0).normal(size=(5, dim))
     estimates, widths = model.predict(points)
     assert (model.n_samples, model.log_det, model.ridge) == (0, 0.0, ridge)
-    np.testing.assert_array_equal(model.gram, ridge * np.eye(dim))
+    np.testing.assert_allclose(model.gram, ridge * np.eye(dim), rtol=1e-15)
+    np.testing.assert_array_equal(model.factor, math.sqrt(ridge) * np.eye(dim))
+    np.testing.assert_array_equal(model.white, np.zeros(dim))
     np.testing.assert_allclose(model.factor.T @ model.factor, ridge * np.eye(dim), rtol=1e-15)
     np.testing.assert_array_equal(model.response, np.zeros(dim))
     np.testing.assert_array_equal(model.estimate, np.zeros(dim))
@@ -125,13 +127,16 @@ def test_many_samples_at_once_are_the_same_bit_by_bit(dim, n_samples, seed):
     assert at_once.log_det == pytest.approx(one_by_one.log_det, rel=1e-14)
 
 
-def test_sums_of_whole_numbers_are_exact():
+def test_sums_of_whole_numbers_are_exact_to_rounding():
     rng = np.random.default_rng(0)
     points = rng.integers(-9, 10, (5000, 4)).astype(float)
     rewards = rng.integers(-9, 10, 5000).astype(float)
     model = fitted(points, rewards, ridge=2.0)
-    np.testing.assert_array_equal(model.gram, 2.0 * np.eye(4) + points.T @ points)
-    np.testing.assert_array_equal(model.response, points.T @ rewards)
+    # Against the sum of sizes: columns are nearly orthogonal, so that their products cancel.
+    sizes, reward_sizes = np.abs(points), np.abs(rewards)
+    gram, response = 2.0 * np.eye(4) + points.T @ points, points.T @ rewards
+    assert (np.abs(model.gram - gram) <= 1e-12 * (sizes.T @ sizes)).all()
+    assert (np.abs(model.response - response) <= 1e-12 * (sizes.T @ reward_sizes)).all()
 
 
 def test_one_sample_by_hand():
@@ -139,8 +144,8 @@ def test_one_sample_by_hand():
     model = Ridge(2, ridge=1.0)
     model.update(np.array([2.0, 0.0]), 3.0)
     estimates, widths = model.predict(np.array([[1.0, 0.0], [5.0, 1.0]]))
-    assert model.gram.tolist() == [[5.0, 0.0], [0.0, 1.0]]
-    assert model.response.tolist() == [6.0, 0.0]
+    assert model.gram.ravel().tolist() == pytest.approx([5.0, 0.0, 0.0, 1.0], rel=1e-15)
+    assert model.response.tolist() == pytest.approx([6.0, 0.0], rel=1e-15)
     assert model.log_det == pytest.approx(math.log(5.0), rel=1e-15)
     assert model.estimate.tolist() == pytest.approx([1.2, 0.0])
     assert estimates.tolist() == pytest.approx([1.2, 6.0])
@@ -233,6 +238,126 @@ def test_entries_of_the_largest_allowed_size_keep_everything_finite(ridge):
         assert np.isfinite(array).all()
 
 
+# -- the packed root -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8, 31])
+def test_packing_keeps_every_bit_of_the_triangle_and_unpacking_brings_it_back(dim):
+    rng = np.random.default_rng(dim)
+    factor, white = rng.normal(size=(dim, dim)), rng.normal(size=dim)
+    model = Ridge(dim, ridge=1.0)
+    assert model.root.shape == (dim * (dim + 3) // 2,)
+    model.set_root(factor, white)  # what is below the diagonal is not looked at
+    assert model.factor.tobytes() == np.triu(factor).tobytes()
+    assert model.white.tobytes() == white.tobytes()
+    rows = [np.append(factor[i, i:], white[i]) for i in range(dim)]
+    assert model.root.tobytes() == np.concatenate(rows).tobytes()
+
+
+def test_a_factor_in_any_memory_order_may_be_set():
+    factor, white = np.random.default_rng(0).normal(size=(4, 4)), np.arange(4.0)
+    plain, turned = Ridge(4, ridge=1.0), Ridge(4, ridge=1.0)
+    plain.set_root(factor, white)
+    turned.set_root(np.asfortranarray(factor), np.repeat(white, 2)[::2])
+    assert bits(turned) == bits(plain)
+
+
+def test_what_is_derived_from_the_root_is_the_callers_own():
+    model = fitted(*samples(0, 10, 4))
+    before = bits(model)
+    for name in ("factor", "white", "gram", "response", "estimate"):
+        getattr(model, name)[:] = NAN
+    assert bits(model) == before
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 6])
+def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
+    model, (points, rewards) = fitted(*samples(0, 10, dim)), samples(1, 1, dim)
+    untold = model.copied()
+    stacked = np.c_[model.factor, model.white]
+    rest, turns = np.append(points[0], rewards[0]), np.full((dim, 2), NAN)
+    model.update(points[0], rewards[0], turns)
+    for row, (cosine, sine) in zip(stacked, turns, strict=True):
+        row[:], rest = cosine * row + sine * rest, cosine * rest - sine * row
+    np.testing.assert_allclose(np.c_[model.factor, model.white], stacked, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(np.hypot(*turns.T), np.ones(dim), rtol=1e-14)
+    untold.update(points[0], rewards[0])
+    assert bits(untold) == bits(model)
+
+
+# -- a sample and a look in one pass ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8, 13])
+@pytest.mark.parametrize("n_points", range(1, 10))
+def test_a_sample_and_a_look_in_one_pass_are_an_update_and_a_look_bit_by_bit(dim, n_points):
+    model, points = fitted(*samples(0, 2 * dim, dim), ridge=0.5), samples(1, n_points, dim)[0]
+    points[np.random.default_rng(2).random(points.shape) < 0.2] = NAN
+    apart = model.copied()
+    for round in range(3):
+        point, reward = samples(3 + round, 1, dim)
+        parts = model.update_and_measure(np.append(point, reward), points)
+        apart.update(point[0], reward[0])
+        estimates, widths = apart.predict(points)
+        assert bits(model) == bits(apart)
+        assert parts[1].tobytes() == estimates.tobytes()
+        assert np.sqrt(parts[2]).tobytes() == widths.tobytes()
+
+
+@pytest.mark.parametrize("dim", [1, 4, 5])
+def test_a_zero_sample_in_one_pass_changes_nothing_but_the_count(dim):
+    model, points = fitted(*samples(0, 9, dim)), samples(1, 6, dim)[0]
+    before, expected = bits(model), model.predict(points)[0]
+    parts = model.update_and_measure(np.append(np.zeros(dim), 100.0), points)
+    assert bits(model) == (before[0] + 1, *before[1:])
+    assert parts[1].tobytes() == expected.tobytes()
+
+
+def test_zeros_inside_a_sample_turn_nothing_in_their_rows():
+    points, rewards = samples(0, 40, 7)
+    points[np.random.default_rng(1).random(points.shape) < 0.6] = 0.0
+    one_pass, apart = Ridge(7, ridge=0.1), Ridge(7, ridge=0.1)
+    for point, reward in zip(points, rewards, strict=True):
+        one_pass.update_and_measure(np.append(point, reward), points[:5])
+        apart.update(point, reward)
+    assert bits(one_pass) == bits(apart)
+    gram, estimate, _ = batch(points, rewards, 0.1)
+    np.testing.assert_allclose(one_pass.gram, gram, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one_pass.estimate, estimate, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 8])
+def test_a_point_is_measured_alone_as_among_any_others(dim):
+    """Points go four at a time: each has the same bits in every place of any company."""
+    model, points = fitted(*samples(0, 20, dim)), samples(1, 9, dim)[0]
+    together = model.score(points, 0.7)[1]
+    for n, point in enumerate(points):
+        assert model.score(point[None, :], 0.7)[1].tobytes() == together[:, n : n + 1].tobytes()
+    for first in range(9):
+        assert model.score(points[first:], 0.7)[1].tobytes() == together[:, first:].tobytes()
+
+
+def test_an_estimate_of_nothing_is_a_positive_zero():
+    """So that no estimate reads -0.0, and a round in one call has the same bits."""
+    for n_samples in (0, 5):
+        points, _ = samples(0, 5, 3)
+        model = fitted(points[:n_samples], np.zeros(n_samples))
+        assert not np.signbit(model.score(points, 1.0)[1]).any()
+
+
+@pytest.mark.parametrize("shape", [(3,), (5,), (1, 4), ()])
+def test_a_sample_of_another_shape_is_refused_and_changes_nothing(shape):
+    model = fitted(*samples(0, 10, 4))
+    before = bits(model)
+    with pytest.raises(InvalidInputError, match="expected an array of shape"):
+        model.update(np.ones(shape), 1.0)
+    with pytest.raises(InvalidInputError, match="expected an array of shape"):
+        model.score(np.ones((2, 3)), 1.0)
+    with pytest.raises(InvalidInputError, match="expected an array of shape"):
+        model.update_and_measure(np.ones(5), np.ones((2, 3)))
+    assert bits(model) == before
+
+
 # -- one more dimension ----------------------------------------------------------------------------
 
 
@@ -242,7 +367,7 @@ def test_an_extended_regression_is_the_one_that_had_a_zero_there_all_along():
     padded = fitted(np.c_[points, np.zeros(12)], rewards, ridge=0.5)
     later, later_rewards = samples(1, 5, 4)
     for model in (wider, padded):
-        np.testing.assert_array_equal(model.gram[3], [0.0, 0.0, 0.0, 0.5])
+        np.testing.assert_allclose(model.gram[3], [0.0, 0.0, 0.0, 0.5], rtol=1e-15)
         model.insert(later, later_rewards)
     assert wider.dim == 4
     assert bits(wider) == bits(padded)
@@ -289,13 +414,36 @@ def test_a_copy_goes_its_own_way():
     assert bits(copied) == bits(model)
 
 
-@pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize(
-    "value", [np.zeros(3), np.zeros((3, 3)), np.zeros((4, 4), dtype=int), [0.0], None]
+    "root",
+    [
+        np.zeros(3),
+        np.zeros(9),  # of dimension 3
+        np.zeros(13),
+        np.zeros((14, 1)),
+        np.zeros((4, 4)),
+        np.zeros(14, dtype=int),
+        np.zeros(14, dtype=np.float32),
+        [0.0],
+        [0.0] * 14,
+        None,
+    ],
+    ids=range(10),
 )
-def test_a_state_that_does_not_fit_is_refused(name, value):
-    state = fitted(*samples(0, 10, 4)).state() | {name: value}
+def test_a_state_that_does_not_fit_is_refused(root):
+    model = Ridge(4, ridge=1.0)
+    before = bits(model)[2]
     with pytest.raises(ArchiveError, match="must have shape"):
+        model.restore(fitted(*samples(0, 10, 4)).state() | {"root": root})
+    assert bits(model)[2] == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_samples", -1), ("n_samples", 1.5), ("log_det", NAN), ("log_det", "0")]
+)
+def test_a_state_with_impossible_numbers_is_refused(name, value):
+    state = fitted(*samples(0, 10, 4)).state() | {name: value}
+    with pytest.raises(InvalidSettingError, match=name):
         Ridge(4, ridge=1.0).restore(state)
 
 

@@ -133,7 +133,7 @@ def test_a_damaged_byte_of_the_content_is_refused(original):
         damaged[position] ^= 0xFF
         if not is_refused(bytes(damaged), content):
             harmless.append(position)
-    assert len(positions) > 500
+    assert len(positions) > 400
     assert not {position + 1 for position in harmless} & set(positions)
 
 
@@ -141,7 +141,7 @@ def test_a_damaged_byte_of_the_content_is_refused(original):
 def test_a_damaged_bit_of_the_files_structure_is_refused_or_does_not_matter(bit):
     content = smaller_bytes()
     structure = sorted(set(range(len(content))) - content_positions(content))
-    assert len(structure) > 300
+    assert len(structure) > 200
     refused = 0
     for position in structure:
         damaged = bytearray(content)
@@ -211,8 +211,16 @@ def test_rewriting_alone_does_no_harm(tmp_path):
 
 def test_a_newer_format_is_refused_with_the_advice_to_upgrade(tmp_path):
     newer = rewritten(lambda head: head.update(format=archive.FORMAT + 1))
-    with pytest.raises(ArchiveError, match=r"format 2, newer than 1: upgrade halfseen"):
+    with pytest.raises(ArchiveError, match=r"format 3, newer than 2: upgrade halfseen"):
         load_bytes(tmp_path, newer)
+
+
+@pytest.mark.parametrize("version", [1, 0, -1])
+def test_an_older_format_is_refused_with_the_advice_to_start_anew(tmp_path, version):
+    older = rewritten(lambda head: head.update(format=version))
+    advice = rf"format {version}, older than 2: read it with the version .* or start anew"
+    with pytest.raises(ArchiveError, match=advice):
+        load_bytes(tmp_path, older)
 
 
 @pytest.mark.parametrize("version", [None, "1", 1.5, [1], {}], ids=repr)
@@ -230,7 +238,7 @@ def test_an_unknown_policy_is_named(tmp_path):
 def test_each_missing_array_is_noticed(tmp_path):
     names = zipfile.ZipFile(io.BytesIO(saved_bytes())).namelist()
     arrays = [name for name in names if name.endswith(".npy")]
-    assert len(arrays) > 10
+    assert len(arrays) > 8
     for name in arrays:
         with pytest.raises(ArchiveError):
             load_bytes(tmp_path, rewritten(drop=[name]))

@@ -9,14 +9,19 @@ from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 
 from halfseen import (
     AmbientOful,
+    Decision,
     HeldOutRank,
+    InvalidSlateError,
     LatentUcb,
     PaperThreshold,
     PracticalThreshold,
     Slate,
     TofuPov,
+    Unidentifiable,
+    UnknownDecisionError,
     _em_kernels,
     _kernels,
+    _wide_kernels,
 )
 from halfseen.core import held_out, rank, scales, subspace
 from halfseen.core.latent import Lift
@@ -86,10 +91,13 @@ OPENING = {
     "covariance": (2, tofu_subspace, "covariance_of"),
     "product of the moments": (2, Moments, "sums"),
     "coordinates of the replay": (2, Lift, "coordinates"),
-    "compiled coordinates": (2, _kernels, "coordinates"),
+    "compiled coordinates": (2, _kernels, "lift"),
+    "compiled coordinates of a wide rank": (12, _wide_kernels, "lift"),
     "insertion of the replay": (2, Ridge, "insert"),
     "compiled insertion": (2, _kernels, "insert"),
-    "compiled scoring": (2, _kernels, "play_table"),
+    "compiled measures": (2, _kernels, "measure"),
+    "compiled scoring": (2, _kernels, "best"),
+    "compiled measures of a wide rank": (12, _kernels, "measure"),
     "samples of the replay": (2, Played, "samples"),
 }
 
@@ -99,8 +107,9 @@ OPENING = {
 @pytest.mark.parametrize("part", OPENING.values(), ids=list(OPENING))
 def test_a_failure_while_an_epoch_opens_changes_nothing(monkeypatch, part, late, n_rounds):
     rule, owner, name = part
-    policy = tofu(rank=rule)
-    rounds = few_arms(n_rounds + 1)
+    dim = 15 if rule == 12 else 6
+    policy = tofu(rank=rule, dim=dim)
+    rounds = few_arms(n_rounds + 1, dim=dim)
     walk(policy, rounds[:-1])
     failure = fail_after(getattr(owner, name)) if late else fail
     choose_fails_once(monkeypatch, policy, rounds[-1].table, owner, name, failure)
@@ -124,7 +133,9 @@ LATENT_OPENING = {
     "compiled variances": (_em_kernels, "hidden_squares"),
     "coordinates of the replay": (Lift, "coordinates"),
     "insertion of the replay": (Ridge, "insert"),
-    "compiled scoring": (_kernels, "play_table"),
+    "compiled coordinates": (_kernels, "lift"),
+    "compiled measures": (_kernels, "measure"),
+    "compiled scoring": (_kernels, "best"),
 }
 
 
@@ -152,8 +163,13 @@ def test_a_failure_while_a_latent_epoch_opens_changes_nothing(monkeypatch, part,
 @pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Ridge, "fitted"), (tofu_rewards, "estimate_scales"), (_kernels, "score")],
-    ids=["regression", "scales", "scoring"],
+    [
+        (Ridge, "fitted"),
+        (tofu_rewards, "estimate_scales"),
+        (_kernels, "measure"),
+        (_kernels, "best"),
+    ],
+    ids=["regression", "scales", "measures", "scoring"],
 )
 def test_a_failure_while_an_epoch_of_the_fallback_opens_changes_nothing(
     monkeypatch, owner, name, late, memory_bytes
@@ -170,8 +186,16 @@ def test_a_failure_while_an_epoch_of_the_fallback_opens_changes_nothing(
 @pytest.mark.parametrize("options", [Slate, np.array], ids=["slate", "table"])
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(tofu_epoch, "stream"), (_kernels, "play_table"), (Lift, "coordinates"), (_kernels, "score")],
-    ids=["draw", "scoring", "coordinates", "estimates"],
+    [
+        (tofu_epoch, "stream"),
+        (Lift, "coordinates"),
+        (_kernels, "measure"),
+        (_kernels, "best"),
+        (Ridge, "copied"),
+        (Ridge, "set_root"),
+        (Ridge, "predict"),
+    ],
+    ids=["draw", "coordinates", "measures", "scoring", "copy", "drawn root", "estimates"],
 )
 def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, owner, name, options):
     policy = latent(rank=2, exploration="thompson")
@@ -214,13 +238,22 @@ def test_a_failure_while_a_slate_is_scored_inside_an_epoch_changes_nothing(monke
     choose_fails_once(monkeypatch, policy, slate, _kernels, "play_table", failure)
 
 
-@pytest.mark.parametrize("n_arms", [6, 1024, 3000])
+def with_a_full_block(n_rounds, **settings):
+    """Return a policy after some rounds, with room for four more arms until the next product."""
+    policy = tofu(**settings)
+    walk(policy, few_arms(n_rounds))
+    for table, _ in few_arms(256, seed=2):
+        if policy._offered.n_waiting < 1020:
+            policy.absorb(table)
+    assert policy._offered.n_waiting == 1020
+    return policy
+
+
+@pytest.mark.parametrize("n_arms", [6, 600, 1024, 3000])
 @pytest.mark.parametrize("observe_prob", [0.7, None])
 @pytest.mark.parametrize("call", ["choose", "absorb"])
 def test_a_failing_product_of_a_full_block_changes_nothing(monkeypatch, call, n_arms, observe_prob):
-    policy = tofu(observe_prob=observe_prob)
-    walk(policy, offers(8, sizes=(4, 4, 4, 4, 4, 4, 1012, 8)))
-    assert policy._offered.n_waiting == 1024
+    policy = with_a_full_block(8, observe_prob=observe_prob)
     table = offers(1, sizes=(n_arms,), seed=1)[0].table
     if call == "choose":
         choose_fails_once(monkeypatch, policy, table, Moments, "sums")
@@ -236,9 +269,56 @@ def test_a_failing_product_of_a_full_block_changes_nothing(monkeypatch, call, n_
     assert state_bytes(policy) == state_bytes(untouched)
 
 
+@pytest.mark.parametrize("options", [np.array, np.asfortranarray], ids=["quick", "long"])
+@pytest.mark.parametrize("n_rounds", [3, 8], ids=["in burn-in", "in an epoch"])
+@pytest.mark.parametrize("observe_prob", [0.7, None])
+@pytest.mark.parametrize("n_failing", [1, 2], ids=["first product", "second product"])
+@pytest.mark.parametrize("n_arms", [4, 6, 600, 1024])
+def test_a_failing_product_of_a_block_that_just_fills_up_changes_nothing(
+    monkeypatch, options, n_rounds, observe_prob, n_failing, n_arms
+):
+    """Also the product of what is left over, where one block fills up and then another."""
+    policy = with_a_full_block(n_rounds, observe_prob=observe_prob)
+    table = options(offers(1, sizes=(n_arms,), seed=1)[0].table)
+    before, product, calls = state_bytes(policy), Moments._with_block, []
+
+    def fail_once(*args):
+        calls.append(args)
+        if len(calls) == n_failing:
+            raise InjectedError
+        return product(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Moments, "_with_block", fail_once)
+        try:
+            policy.choose(table)
+        except InjectedError:
+            assert state_bytes(policy) == before
+        else:
+            assert len(calls) < n_failing
+
+
+@pytest.mark.parametrize("options", [np.array, np.asfortranarray], ids=["quick", "long"])
+@pytest.mark.parametrize("observe_prob", [0.7, None])
+@pytest.mark.parametrize("n_arms", [4, 6, 600, 1024, 1025])
+@pytest.mark.parametrize("bad", ["wild", "blind"])
+def test_a_bad_slate_offered_when_the_block_is_full_changes_nothing(
+    options, observe_prob, n_arms, bad
+):
+    policy = with_a_full_block(8, observe_prob=observe_prob, impute_ridge=0.0)
+    table = offers(1, sizes=(n_arms,), seed=1)[0].table
+    if bad == "wild":
+        table[-1, 2] = np.inf
+    else:
+        table[-1] = np.nan
+    before = state_bytes(policy)
+    with pytest.raises(InvalidSlateError if bad == "wild" else Unidentifiable):
+        policy.choose(options(table))
+    assert state_bytes(policy) == before
+
+
 def test_a_burn_in_policy_that_fails_to_absorb_changes_nothing(monkeypatch):
-    policy = tofu()
-    walk(policy, offers(8, sizes=(4, 4, 4, 4, 4, 4, 1012, 8)))
+    policy = with_a_full_block(8)
     before = state_bytes(policy)
     with monkeypatch.context() as patch:
         patch.setattr(AmbientOful, "absorb", fail)
@@ -288,7 +368,19 @@ def test_a_failure_while_a_reward_enters_the_regression_changes_nothing(monkeypa
     rounds = few_arms(9)
     walk(policy, rounds[:8])
     decision = policy.choose(rounds[8].table)
-    learn_fails_once(monkeypatch, policy, decision, _kernels, "learn_arm")
+    learn_fails_once(monkeypatch, policy, decision, _kernels, "learn_point")
+
+
+@REPLAYS
+@pytest.mark.parametrize("name", ["lift", "update"])
+def test_a_failure_while_a_retold_reward_enters_the_regression_changes_nothing(
+    monkeypatch, replay, name
+):
+    policy = tofu(replay=replay)
+    rounds = few_arms(9)
+    walk(policy, rounds[:8])
+    decision = Decision.from_json(policy.choose(rounds[8].table).to_json())
+    learn_fails_once(monkeypatch, policy, decision, _kernels, name)
 
 
 @pytest.mark.parametrize("replay", ["burn-in-once", "burn-in", "full"])
@@ -299,7 +391,7 @@ def test_a_failure_while_a_late_burn_in_reward_enters_the_regression_changes_not
     rounds = few_arms(9)
     decision = policy.choose(rounds[0].table)
     walk(policy, rounds[1:])
-    learn_fails_once(monkeypatch, policy, decision, _kernels, "learn_arm")
+    learn_fails_once(monkeypatch, policy, decision, _kernels, "update")
 
 
 @pytest.mark.parametrize("n_rounds", [0, 9], ids=["of burn-in", "of an epoch"])
@@ -328,10 +420,9 @@ def test_a_failure_while_room_is_made_for_played_arms_changes_nothing(monkeypatc
 @pytest.mark.parametrize(
     ("owner", "name", "n_rounds"),
     [
-        (_kernels, "update_with_shadow", 0),
-        (_kernels, "update_with_shadow", 1),
-        (_kernels, "update_with_shadow", 37),
-        (_kernels, "update_with_shadow", 38),
+        (_kernels, "update", 0),
+        (_kernels, "update", 1),
+        (_kernels, "update", 37),
         (Ridge, "extended", 1),
         (Ridge, "extended", 36),
         (SpanRidge, "_split", 9),
@@ -346,3 +437,23 @@ def test_a_failure_while_ambient_oful_learns_changes_nothing(monkeypatch, owner,
         policy.learn(policy.choose(random.standard_normal((3, 150))), 0.2)
     decision = policy.choose(random.standard_normal((3, 150)))
     learn_fails_once(monkeypatch, policy, decision, owner, name)
+
+
+@pytest.mark.parametrize("name", ["update", "measure"])
+def test_a_failure_while_a_waiting_reward_of_ambient_oful_enters_changes_nothing(monkeypatch, name):
+    """Past the hand-over a reward waits until it is looked at, and then waits on if that fails."""
+    random = np.random.default_rng(0)
+    policy = AmbientOful(dim=150)
+    for _ in range(40):
+        policy.learn(policy.choose(random.standard_normal((3, 150))), 0.2)
+    table, untouched = random.standard_normal((3, 150)), copy_of(policy)
+    policy.learn(late := policy.choose(table), 0.2)
+    untouched.learn(untouched.choose(table), 0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(_kernels, name, fail)
+        with pytest.raises(InjectedError):
+            state_bytes(policy) if name == "update" else policy.choose(table)
+    assert state_bytes(policy) == state_bytes(untouched)
+    assert looks(policy.choose(table)) == looks(untouched.choose(table))
+    with pytest.raises(UnknownDecisionError):
+        policy.learn(late, 0.2)

@@ -58,6 +58,13 @@ def test_a_run_that_is_over_in_time_is_kept_whole(budget):
     assert len(play(Uniform(dim=5), WORLD.realize(0), budget_seconds=budget).regret) == 40
 
 
+def test_without_a_budget_no_round_looks_at_the_clock(monkeypatch):
+    looks = itertools.count()
+    monkeypatch.setattr(time, "thread_time", lambda: float(next(looks)))
+    play(Uniform(dim=5), WORLD.realize(0))
+    assert next(looks) < 2
+
+
 @pytest.mark.usefixtures("clock")
 def test_one_round_is_always_played_so_that_there_is_something_to_tell():
     with pytest.raises(BudgetExceededError) as caught:

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import InvalidSettingError, LowRankWorld
+from halfseen import InvalidSettingError, LowRankWorld, Slate, seeding
+from halfseen.errors import InvalidSlateError
+from halfseen.worlds import lowrank
 
 SMALL = {"dim": 7, "rank": 2, "n_arms": 4, "horizon": 12}
 
@@ -65,6 +67,106 @@ def test_random_numbers_are_drawn_in_the_published_order(seed):
         assert slate.values == pytest.approx(np.where(mask, arms, 0.0), rel=1e-12, abs=1e-15)
         assert means == pytest.approx(arms @ theta, rel=1e-12, abs=1e-14)
         assert noise == 0.05 * rng.standard_normal()
+
+
+# Rounds are made many at once
+
+
+def one_by_one(world, seed):
+    """Yield rounds by plain calls of numpy, one round after another."""
+    realization = world.realize(seed)
+    rng, tails = np.random.default_rng(seed), seeding.stream(seed, "world", "tails")
+    rng.standard_normal((world.dim, world.rank))
+    rng.uniform(size=world.rank), rng.standard_normal(world.rank)
+    shape = (world.n_arms, world.rank)
+    for number in range(1, world.horizon + 1):
+        changed = number >= (world.change_round or math.inf)
+        basis = realization.later_basis if changed else realization.basis
+        if world.latent == "uniform":
+            latents = rng.uniform(-math.sqrt(3), math.sqrt(3), shape)
+        else:
+            latents = rng.standard_normal(shape)
+        if world.latent == "student":
+            latents = latents / np.sqrt(2 * tails.standard_gamma(1.5, shape))
+        arms = latents @ (realization.loadings[:, None] * basis.T)
+        shift = rng.standard_normal((world.n_arms, world.dim))
+        if world.perturbation:
+            arms += world.feature_scale * world.perturbation * shift
+        mask = world.masks.mask(rng, arms, world.observe_prob)
+        noise = world.noise_scale * rng.standard_normal()
+        yield Slate(arms, mask), arms @ realization.theta, noise, arms
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"observe_prob": 1.0},
+        {"observe_prob": 0.05},
+        {"n_arms": 1, "horizon": 70},
+        {"dim": 1, "rank": 1, "n_arms": 1, "horizon": 33},
+        {"dim": 12, "rank": 12, "n_arms": 5, "horizon": 31},
+        {"dim": 400, "rank": 5, "n_arms": 30, "horizon": 3},
+        {"dim": 100, "rank": 20, "n_arms": 9, "horizon": 25},
+        {"noise_scale": 0.0, "decay": 1.0, "theta": "tail", "horizon": 40},
+        {"latent": "uniform", "horizon": 40},
+        {"latent": "student", "horizon": 40},
+        {"perturbation": 0.3, "feature_scale": 0.01, "horizon": 40},
+        {"change_round": 2, "horizon": 40},
+        {"change_round": 41, "horizon": 90},
+        {"change_round": 91, "horizon": 90, "masks": "blocks"},
+        {"masks": "per-feature", "horizon": 40},
+        {"masks": "per-arm", "horizon": 40},
+        {"masks": "value-dependent", "horizon": 40},
+    ],
+    ids=str,
+)
+def test_rounds_made_together_are_bit_by_bit_those_of_plain_calls(settings):
+    world = LowRankWorld(**settings)
+    for found, expected in zip(world.realize(3).rounds(), one_by_one(world, 3), strict=True):
+        assert found.slate._table.tobytes() == expected[0]._table.tobytes()
+        assert found.means.tobytes() == expected[1].tobytes()
+        assert found.noise == expected[2]
+        assert found.arms.tobytes() == expected[3].tobytes()
+
+
+@pytest.mark.parametrize("size", [1, 5, 11, 12, 13])
+@pytest.mark.parametrize("extra", [{}, {"latent": "student"}, {"change_round": 7}], ids=str)
+def test_how_many_rounds_are_made_at_once_makes_no_difference(monkeypatch, size, extra):
+    world = LowRankWorld(**SMALL, **extra)
+    expected = walked(world)
+    monkeypatch.setattr(lowrank, "_MOST_ROUNDS", size)
+    for one, other in zip(walked(world), expected, strict=True):
+        assert one.slate == other.slate
+        assert np.array_equal(one.means, other.means)
+        assert one.noise == other.noise
+        assert np.array_equal(one.arms, other.arms)
+
+
+def test_who_writes_into_a_round_changes_no_other_and_no_slate():
+    expected = walked(LowRankWorld(**SMALL))
+    rounds = walked(LowRankWorld(**SMALL))
+    for number in (0, 5):
+        rounds[number].arms[:], rounds[number].means[:] = 1e9, 1e9
+    for number, (one, other) in enumerate(zip(rounds, expected, strict=True)):
+        assert one.slate == other.slate
+        assert np.array_equal(one.arms, other.arms) == (number not in (0, 5))
+        assert np.array_equal(one.means, other.means) == (number not in (0, 5))
+
+
+def test_seen_entries_beyond_all_bounds_are_refused_and_hidden_ones_are_not():
+    wild = LowRankWorld(dim=2, rank=1, n_arms=1, horizon=50, loadings=(1e101, 1e101))
+    rounds = wild.realize(0).rounds()
+    n_blank = next(n for n, slate in enumerate(masks_of(wild)) if slate.any())
+    assert not any(next(rounds).slate.mask.any() for _ in range(n_blank))
+    with pytest.raises(InvalidSlateError, match="arm 0"):
+        next(rounds)
+
+
+def masks_of(world, seed=0):
+    """Return the masks of a world whose entries may be too large, from its tame twin."""
+    tame = LowRankWorld(dim=world.dim, rank=1, n_arms=world.n_arms, horizon=world.horizon)
+    return [round.slate.mask for round in walked(tame, seed)]
 
 
 def test_the_parameter_has_norm_one_and_lies_in_the_subspace():

@@ -25,7 +25,10 @@ class Collector(Protocol):
         """Return whether that many arms fit into the block's later rows."""
 
     def claim(self, table: FloatArray) -> None:
-        """Add the arms of a table that was copied into the block's next rows."""
+        """Add the arms of a table that was copied into the block's next rows.
+
+        A failure changes nothing.
+        """
 
     def prepare(self, slate: Slate, sums: Any = None) -> Any:
         """Return what `commit` needs, doing all that may fail and changing nothing."""

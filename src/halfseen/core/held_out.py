@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive, checks
+from halfseen.core.latent import Lift
 from halfseen.core.likelihood import Arms, Ppca, Spectrum, fit_arms
 from halfseen.core.rank import RankRule, register_rule, store
 from halfseen.lazy import LazyModule
@@ -199,10 +200,11 @@ class _Search:
             if rank > 0 and rank not in self.fits:
                 self._fit(rank)
             model = self.fits[rank] if rank > 0 else Ppca(np.empty((self.arms.dim, 0)), 1.0)
-            loadings, noise = np.ascontiguousarray(model.loadings), model.noise
+            loadings = np.ascontiguousarray(model.loadings)
+            points = Lift(loadings, model.noise, np.ones(rank)).coordinates(self._rest)[0]
             errors = np.empty(self._n_marked)
             _em_kernels.held_out_errors(
-                self._table, self._held, self._rest, loadings, noise, self.arms.unit, errors
+                self._table, self._held, points, loadings, self.arms.unit, errors
             )
             self._errors[rank] = errors
         return self._errors[rank]

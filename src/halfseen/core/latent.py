@@ -1,8 +1,10 @@
 """Latent coordinates of half-seen arms in a frozen basis."""
 
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import _kernels, checks
 from halfseen.errors import InvalidSettingError, Unidentifiable
@@ -10,6 +12,10 @@ from halfseen.lazy import LazyModule
 from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
 
 _em_kernels = LazyModule("halfseen._em_kernels")
+_wide_kernels = LazyModule("halfseen._wide_kernels")
+
+# Arms whose coordinates are found in one call: their sums stay in a cache.
+_CHUNK = 512
 
 SMALLEST_IMPUTE_RIDGE = 1e-10
 """Below, rounding would decide where seen entries do not."""
@@ -30,37 +36,55 @@ def checked_impute_ridge(value: Any) -> float:
     return ridge
 
 
-class Lift(NamedTuple):
+class Lift:
     """How the seen entries of an arm become its latent coordinates.
 
     They are scales·a with (W_Ω'W_Ω + ρI)a = W_Ω'x_Ω.
 
-    Attributes
+    Parameters
     ----------
     basis : ndarray, shape (dim, rank)
-        W, C-contiguous.
+        W.
     ridge : float
         ρ ≥ 0.
     scales : ndarray, shape (rank,)
     noise : float
         Variance of an entry's noise; a has posterior covariance noise·(W_Ω'W_Ω + ρI)⁻¹.
+
+    Attributes
+    ----------
+    plan : ndarray
+        All of it but the noise, as compiled loops read it.
     """
 
-    basis: FloatArray
-    ridge: float
-    scales: FloatArray
-    noise: float = 0.0
+    __slots__ = ("basis", "noise", "plan", "ridge", "scales")
+
+    def __init__(
+        self, basis: FloatArray, ridge: float, scales: FloatArray, noise: float = 0.0
+    ) -> None:
+        self.basis = basis
+        self.ridge = ridge
+        self.scales = scales
+        self.noise = noise
+        self.plan = _plan(basis, ridge, scales)
 
     @property
     def rank(self) -> int:
         """Number of coordinates."""
         return int(self.basis.shape[1])
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether a round may be played in one call, by `_kernels.play_table`."""
+        return self.rank <= _kernels.NARROW_RANK
+
     @classmethod
-    def least_squares(cls, basis: FloatArray, ridge: float) -> "Lift":
-        """Return what gives U'x̂ of the paper's imputation, which is (1 + ρ)a exactly."""
-        basis = np.ascontiguousarray(basis, dtype=np.float64)
-        return cls(basis, ridge, np.full(basis.shape[1], 1.0 + ridge))
+    def least_squares(cls, basis: FloatArray, ridge: float, unit: float = 1.0) -> "Lift":
+        """Return what gives U'x̂ of the paper's imputation, which is (1 + ρ)a exactly.
+
+        Coordinates are given in this unit.
+        """
+        return cls(basis, ridge, np.full(basis.shape[1], 1.0 + ridge) / unit)
 
     @classmethod
     def posterior_mean(
@@ -83,14 +107,25 @@ class Lift(NamedTuple):
         mean = float(variances.mean()) or 1.0
         scales = np.sqrt(variances / mean)
         ridge = max(noise / mean, SMALLEST_IMPUTE_RIDGE)
-        return cls(np.ascontiguousarray(basis * scales), ridge, scales / unit, ridge * mean)
+        return cls(basis * scales, ridge, scales / unit, ridge * mean)
 
     def coordinates(self, table: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Return coordinates (n, rank) of half-seen arms (n, dim), and which are identified."""
-        latent = np.empty((len(table), self.rank))
-        identified = np.empty(len(table), dtype=np.bool_)
-        _kernels.coordinates(self.basis, table, self.ridge, self.scales, latent, identified)
-        return latent, identified
+        n, rank = len(table), self.rank
+        points, identified = np.empty((n, rank)), np.empty(n, dtype=np.bool_)
+        n_rows = len(self.plan) - 1
+        at = 6 * (n_rows // 9) if self.is_narrow else 0
+        for first in range(0, n, _CHUNK):
+            chunk = slice(first, min(first + _CHUNK, n))
+            count = chunk.stop - first
+            work = np.empty((n_rows, count))
+            flags = identified[chunk]
+            if self.is_narrow:
+                _kernels.lift(table, first, count, LARGEST, self.plan, rank, work, flags)
+            else:
+                _wide_kernels.lift(table, first, count, self.plan, rank, work, flags)
+            points[chunk] = work[at : at + rank].T
+        return points, identified
 
     def covariances(self, table: FloatArray) -> FloatArray:
         """Return what hidden entries leave open: posterior covariances, shape (n, rank, rank)."""
@@ -107,8 +142,34 @@ class Lift(NamedTuple):
         squares = np.zeros(len(table))
         if self.noise > 0.0:
             direction = self.scales * theta
-            _em_kernels.hidden_squares(self.basis, table, self.ridge, direction, squares)
+            rows = np.ascontiguousarray(self.basis.T)
+            _em_kernels.hidden_squares(rows, table, self.ridge, direction, squares)
         return self.noise * squares
+
+
+@lru_cache
+def _narrow_layout(rank: int) -> tuple[NDArray[np.int64], ...]:
+    """Return which columns make a product, and the plan's rows for products and for columns."""
+    first, second = np.triu_indices(rank)
+    products, columns = np.arange(len(first)), np.arange(rank)
+    return first, second, products // 6 * 9 + products % 6, columns // 3 * 9 + 6 + columns % 3
+
+
+def _plan(basis: FloatArray, ridge: float, scales: FloatArray) -> FloatArray:
+    """Return the layout that `_kernels` or `_wide_kernels` describes."""
+    dim, rank = basis.shape
+    if rank <= _kernels.NARROW_RANK:
+        first, second, product_rows, column_rows = _narrow_layout(rank)
+        plan = np.zeros((-(-len(first) // 6) * 9 + 1, max(dim, rank + 1)))
+        columns = basis.T
+        plan[product_rows, :dim] = columns[first] * columns[second]
+        plan[column_rows, :dim] = columns
+    else:
+        plan = np.zeros((rank + 1, max(dim, rank + 1)))
+        plan[:rank, :dim] = basis.T
+    plan[-1, 0] = ridge
+    plan[-1, 1 : 1 + rank] = scales
+    return plan
 
 
 def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:

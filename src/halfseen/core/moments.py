@@ -17,6 +17,8 @@ from halfseen.values import BoolArray, FloatArray, Slate
 
 ObserveProb = float | FloatArray | None
 Sums = tuple[FloatArray, FloatArray | None]
+# Sums to continue from, and whether the prepared slate is in them.
+Prepared = tuple[Sums, bool]
 
 # Arms that wait for one matrix product: enough for an efficient one, little memory.
 _BLOCK = 1024
@@ -73,7 +75,7 @@ class Moments:
         slate = Slate.of(slate, self.dim)
         self.commit(slate, self.prepare(slate))
 
-    def prepare(self, slate: Slate, sums: Sums | None = None) -> Sums | None:
+    def prepare(self, slate: Slate, sums: Sums | None = None) -> Prepared | None:
         """Return the sums to continue from, or None if the block simply has room for this slate.
 
         Nothing changes before `commit`, which cannot fail: together they let a policy do all that
@@ -81,39 +83,53 @@ class Moments:
         """
         n_arms = slate.n_arms
         if sums is None and self.has_room(n_arms):
-            return None
+            if self.has_room(2 * n_arms):
+                return None
+            self._write(slate._table, self.n_waiting)
+            return self._with_block(self.n_waiting + n_arms), True
         products, pairs = self.sums() if sums is None else sums
-        if n_arms > _BLOCK:
-            values = slate.values
-            products += values.T @ values
-            if pairs is not None:
-                pairs += _pair_counts(slate.mask)
-        return products, pairs
+        if 2 * n_arms <= _BLOCK:
+            return (products, pairs), False
+        values = slate.values
+        pairs = None if pairs is None else pairs + _pair_counts(slate.mask)
+        return (products + values.T @ values, pairs), True
 
-    def commit(self, slate: Slate, sums: Sums | None) -> None:
+    def commit(self, slate: Slate, prepared: Prepared | None) -> None:
         """Add a slate, given what `prepare` returned for it."""
-        n_arms = slate.n_arms
-        if sums is not None:
-            self._products, self._pairs = sums
+        is_summed = False
+        if prepared is not None:
+            (self._products, self._pairs), is_summed = prepared
             self.n_waiting = 0
-        if n_arms > _BLOCK:
-            self.n_arms += n_arms
-        else:
-            _kernels.fill_in(slate._table, self.block, self.n_waiting, self.hidden)
-            self.claim(slate._table)
+        self.n_arms += slate.n_arms
+        if not is_summed:
+            self._write(slate._table, self.n_waiting)
+            self.n_waiting += slate.n_arms
+
+    def _write(self, table: FloatArray, start: int) -> None:
+        """Copy a table into the block from row `start` on."""
+        _kernels.fill_in(table, self.block, start, self.hidden)
+        if self._block_mask is not None:
+            np.equal(table, table, out=self._block_mask[start : start + len(table)])
 
     def has_room(self, n_arms: int) -> bool:
         """Return whether that many arms fit into the block's later rows."""
         return self.n_waiting + n_arms <= _BLOCK
 
     def claim(self, table: FloatArray) -> None:
-        """Add the arms of a table that was zero-filled into the block's next rows."""
+        """Add the arms of a table that was zero-filled into the block's next rows.
+
+        A failure changes nothing.
+        """
         n_arms = len(table)
+        end = self.n_waiting + n_arms
         if self._block_mask is not None:
-            end = self.n_waiting + n_arms
             np.equal(table, table, out=self._block_mask[self.n_waiting : end])
+        if end + n_arms > _BLOCK:
+            # There is no room for another one like this, which is in the cache just now.
+            self._products, self._pairs = self._with_block(end)
+            end = 0
         self.n_arms += n_arms
-        self.n_waiting += n_arms
+        self.n_waiting = end
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of the arms of both."""
@@ -175,12 +191,16 @@ class Moments:
 
     def sums(self) -> Sums:
         """Return the sum of ẋẋ' and, where counted, of pairs seen together, in new arrays."""
-        waiting = self.block[: self.n_waiting]
+        return self._with_block(self.n_waiting)
+
+    def _with_block(self, n_rows: int) -> Sums:
+        """Return the sums with the first rows of the block added, in new arrays."""
+        waiting = self.block[:n_rows]
         products = waiting.T @ waiting
         products += self._products
         if self._pairs is None or self._block_mask is None:
             return products, None
-        return products, self._pairs + _pair_counts(self._block_mask[: self.n_waiting])
+        return products, self._pairs + _pair_counts(self._block_mask[:n_rows])
 
 
 def _pair_counts(mask: BoolArray) -> FloatArray:

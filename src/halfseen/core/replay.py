@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from halfseen import archive
 from halfseen.values import Decision, FloatArray
 
-_COLUMNS = ("rounds", "arms", "rewards")
 _FIRST_ROOM = 64
 
 
@@ -36,21 +35,12 @@ class Played:
     Memory grows with the number of played arms that replay needs, and with nothing else.
     """
 
-    __slots__ = (
-        "_arms",
-        "_in_order",
-        "_last_round",
-        "_rewards",
-        "_rounds",
-        "dim",
-        "n_played",
-    )
+    __slots__ = ("_rewards", "_rounds", "arms", "dim", "n_played")
 
     n_played: int
-    _in_order: bool
-    _last_round: int
     _rounds: NDArray[np.int64]
-    _arms: FloatArray
+    arms: FloatArray
+    """Kept arms; rows from `n_played` on mean nothing, so that a compiled loop may write there."""
     _rewards: FloatArray
 
     def __init__(self, dim: int) -> None:
@@ -60,47 +50,45 @@ class Played:
     def __len__(self) -> int:
         return self.n_played
 
-    @property
-    def is_full(self) -> bool:
-        """Whether `append` would have to make room first, which may fail."""
-        return self.n_played == len(self._rounds)
-
-    def make_room(self) -> None:
-        """Double the room for played arms."""
-        self._grow(2 * len(self._rounds))
+    def place(self) -> int:
+        """Return the row of `arms` where the next one goes, making room if there is none."""
+        if self.n_played == len(self.arms):
+            self._grow(2 * self.n_played)
+        return self.n_played
 
     def append(self, decision: Decision, reward: float) -> None:
         """Keep one played arm."""
+        place = self.place()
+        self.arms[place] = decision._chosen
+        self.claim(decision._round, reward)
+
+    def claim(self, round: int, reward: float) -> None:
+        """Keep the arm that was written to the next row of `arms`."""
         n = self.n_played
-        if n == len(self._rounds):
-            self.make_room()
-        round = decision._round
-        self._in_order &= round > self._last_round
-        self._last_round = round
         self._rounds[n] = round
-        self._arms[n] = decision._chosen
         self._rewards[n] = reward
         self.n_played = n + 1
 
     def samples(self) -> tuple[FloatArray, FloatArray]:
         """Return arms, NaN where hidden, shape (n_played, dim), and rewards, by rounds."""
         n = self.n_played
-        if self._in_order:
-            return self._arms[:n], self._rewards[:n]
-        order = np.argsort(self._rounds[:n], kind="stable")
-        return self._arms[order], self._rewards[order]
+        rounds = self._rounds[:n]
+        if (rounds[1:] > rounds[:-1]).all():
+            return self.arms[:n], self._rewards[:n]
+        order = np.argsort(rounds, kind="stable")
+        return self.arms[order], self._rewards[order]
 
     def clear(self) -> None:
         """Forget all, also the memory."""
         self.n_played = 0
-        self._in_order, self._last_round = True, 0
         self._rounds = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self._arms = np.zeros((_FIRST_ROOM, self.dim))
+        self.arms = np.zeros((_FIRST_ROOM, self.dim))
         self._rewards = np.zeros(_FIRST_ROOM)
 
     def state(self) -> dict[str, Any]:
         """Return the kept arms as arrays."""
-        return {name: getattr(self, f"_{name}")[: self.n_played] for name in _COLUMNS}
+        n = self.n_played
+        return {"rounds": self._rounds[:n], "arms": self.arms[:n], "rewards": self._rewards[:n]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
@@ -110,16 +98,18 @@ class Played:
         arms = archive.array(state, "arms", (n, self.dim))
         rewards = archive.array(state, "rewards", (n,))
         self._grow(max(_FIRST_ROOM, n))
-        self._rounds[:n], self._arms[:n], self._rewards[:n] = rounds, arms, rewards
-        self._in_order = bool((rounds[1:] > rounds[:-1]).all())
-        self._last_round = int(rounds[-1]) if n else 0
+        self._rounds[:n], self.arms[:n], self._rewards[:n] = rounds, arms, rewards
         self.n_played = n
 
     def _grow(self, room: int) -> None:
-        grown = {}
-        for name in _COLUMNS:
-            old = getattr(self, f"_{name}")
-            grown[name] = np.zeros((room, *old.shape[1:]), dtype=old.dtype)
-            grown[name][: self.n_played] = old[: self.n_played]
-        for name in _COLUMNS:
-            setattr(self, f"_{name}", grown[name])
+        # All that may fail comes first.
+        self._rounds, self.arms, self._rewards = [
+            _grown(column, self.n_played, room)
+            for column in (self._rounds, self.arms, self._rewards)
+        ]
+
+
+def _grown(column: NDArray[Any], n_kept: int, room: int) -> NDArray[Any]:
+    grown = np.zeros((room, *column.shape[1:]), dtype=column.dtype)
+    grown[:n_kept] = column[:n_kept]
+    return grown

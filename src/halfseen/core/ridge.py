@@ -1,9 +1,11 @@
-"""Online ridge regression: exact sums, a factor kept by rotations, widths for many points."""
+"""Online ridge regression: a triangular root kept by rotations, widths for many points."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from halfseen import _kernels, archive, checks
@@ -21,11 +23,10 @@ SMALLEST_RIDGE = 1e-50
 class Ridge:
     """Regression of rewards on points with penalty λ.
 
-    The natural parameters, V = λI + Σzz' and Σzr, are kept as plain sums. What is derived from
-    them, the triangular factor R with R'R = V and the whitened response R'⁻¹Σzr, follows each
-    sample by Givens rotations. Unlike an inverse kept by rank-one updates, which for λ = 1e-8 has
-    entries of 1e8 whose rounding drowns widths of 1e-3, rotations do not cancel: after a million
-    updates widths agree with a fresh factorisation to 2e-12.
+    Kept are the triangular factor R with R'R = V = λI + Σzz' and the whitened response R'⁻¹Σzr,
+    which follow each sample by Givens rotations. Unlike an inverse kept by rank-one updates, which
+    for λ = 1e-8 has entries of 1e8 whose rounding drowns widths of 1e-3, rotations do not cancel:
+    after a million updates widths agree with a fresh factorisation to 2e-12.
 
     An entry of a point that is NaN counts as zero: zero-filling is done where points are read.
 
@@ -40,19 +41,21 @@ class Ridge:
     n_samples : int
     log_det : float
         log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample.
+    root : ndarray, shape (dim (dim + 3) / 2,)
+        Factor and whitened response, row after row of [R | w] from the diagonal on.
 
     Examples
     --------
     >>> model = Ridge(2, ridge=1.0)
     >>> model.update(np.array([1.0, 0.0]), 2.0)
-    >>> model.estimate.round(6).tolist(), model.gram.tolist()
+    >>> model.estimate.round(6).tolist(), model.gram.round(6).tolist()
     ([1.0, 0.0], [[2.0, 0.0], [0.0, 1.0]])
     >>> estimates, widths = model.predict(np.eye(2))
     >>> estimates.round(6).tolist(), (widths**2).round(6).tolist()
     ([1.0, 0.0], [0.5, 1.0])
     """
 
-    __slots__ = ("_gram", "dim", "factor", "log_det", "n_samples", "response", "ridge", "white")
+    __slots__ = ("dim", "log_det", "n_samples", "ridge", "root")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
@@ -60,51 +63,73 @@ class Ridge:
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
         self.n_samples = 0
         self.log_det = 0.0
-        self._gram = _scaled_identity(dim, self.ridge)
-        self.response = np.zeros(dim)
-        self.factor = _scaled_identity(dim, math.sqrt(self.ridge))
-        self.white = np.zeros(dim)
+        self.root = np.zeros(dim * (dim + 3) // 2)
+        self.root[_row_starts(dim)] = math.sqrt(self.ridge)
 
     @classmethod
     def fitted(cls, points: FloatArray, rewards: FloatArray, *, ridge: float) -> "Ridge":
         """Return the regression of many samples, by matrix products: for many dimensions."""
         model = cls(points.shape[1], ridge=ridge)
-        model._gram += points.T @ points
-        model.response = points.T @ rewards
-        model.factor = np.ascontiguousarray(np.linalg.cholesky(model._gram).T)
-        model.white = solve_triangular(model.factor, model.response, trans=1, check_finite=False)
-        pivots = np.log(model.factor.diagonal()).sum()
+        gram = points.T @ points
+        gram.ravel()[:: model.dim + 1] += model.ridge
+        factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
+        response = points.T @ rewards
+        model.set_root(factor, solve_triangular(factor, response, trans=1, check_finite=False))
+        pivots = np.log(factor.diagonal()).sum()
         model.log_det = 2.0 * float(pivots) - model.dim * math.log(model.ridge)
         model.n_samples = len(points)
         return model
 
     @property
+    def factor(self) -> FloatArray:
+        """R, upper triangular, in a new array of shape (dim, dim)."""
+        return self._factor_and_white()[0]
+
+    @property
+    def white(self) -> FloatArray:
+        """R'⁻¹Σzr, in a new array of shape (dim,)."""
+        white: FloatArray = self.root[_row_starts(self.dim) + np.arange(self.dim, 0, -1)]
+        return white
+
+    @property
     def gram(self) -> FloatArray:
         """V, shape (dim, dim)."""
-        upper = np.triu(self._gram)
-        return upper + np.triu(upper, 1).T
+        factor = self.factor
+        return factor.T @ factor
+
+    @property
+    def response(self) -> FloatArray:
+        """Σzr, shape (dim,)."""
+        factor, white = self._factor_and_white()
+        return white @ factor
 
     @property
     def estimate(self) -> FloatArray:
         """Estimated parameter V⁻¹Σzr, shape (dim,)."""
-        solution: FloatArray = solve_triangular(self.factor, self.white, check_finite=False)
+        solution: FloatArray = solve_triangular(*self._factor_and_white(), check_finite=False)
         return solution
 
-    def update(self, point: FloatArray, reward: float, shadow: FloatArray | None = None) -> None:
+    def _factor_and_white(self) -> tuple[FloatArray, FloatArray]:
+        factor, white = np.zeros((self.dim, self.dim)), np.empty(self.dim)
+        _kernels.unpack(self.root, factor, white)
+        return factor, white
+
+    def set_root(self, factor: FloatArray, white: FloatArray) -> None:
+        """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
+        _kernels.pack(factor, white, self.root)
+
+    def update(self, point: FloatArray, reward: float, turns: FloatArray | None = None) -> None:
         """Add one sample; `point` has shape (dim,).
 
-        A `shadow` R'⁻¹U, shape (dim, n), of any columns U is turned along in place.
+        Cosine and sine of each row's rotation are written to `turns`, shape (dim, 2).
         """
-        point = _fitting(point, (self.dim,))
-        if shadow is None:
-            shadow = np.empty((self.dim, 0))
-        self.log_det += _kernels.update_with_shadow(
-            self._gram, self.response, self.factor, self.white, shadow, point, reward
-        )
+        point = fitting(point, (self.dim,))
+        turned = self.root[:0] if turns is None else turns.ravel()
+        self.log_det += _kernels.update(self.root, point, reward, turned)
         self.n_samples += 1
 
     def learn_arm(self, lift: Lift, arm: FloatArray, reward: float) -> bool:
-        """Add a half-seen arm in its latent coordinates, in one compiled call.
+        """Add a half-seen arm in its latent coordinates.
 
         Parameters
         ----------
@@ -118,22 +143,10 @@ class Ridge:
         learned : bool
             False, and nothing changed, if its seen entries do not identify it.
         """
-        growth = _kernels.learn_arm(
-            lift.basis,
-            arm,
-            lift.ridge,
-            lift.scales,
-            self._gram,
-            self.response,
-            self.factor,
-            self.white,
-            reward,
-        )
-        if growth < 0.0:
-            return False
-        self.log_det += growth
-        self.n_samples += 1
-        return True
+        points, identified = lift.coordinates(arm[None, :])
+        if identified[0]:
+            self.update(points[0], reward)
+        return bool(identified[0])
 
     def copied(self) -> "Ridge":
         """Return an independent copy."""
@@ -144,8 +157,9 @@ class Ridge:
     def extended(self) -> "Ridge":
         """Return the same regression with one more dimension, in which nothing was seen yet."""
         wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
-        wider._gram[:n, :n], wider.response[:n] = self._gram, self.response
-        wider.factor[:n, :n], wider.white[:n] = self.factor, self.white
+        factor, white = wider._factor_and_white()
+        factor[:n, :n], white[:n] = self._factor_and_white()
+        wider.set_root(factor, white)
         wider.log_det, wider.n_samples = self.log_det, self.n_samples
         return wider
 
@@ -154,11 +168,9 @@ class Ridge:
 
         The same arithmetic as one `update` per sample, so the result is the same bit by bit.
         """
-        points = _fitting(points, (len(points), self.dim))
-        rewards = _fitting(rewards, (len(points),))
-        self.log_det += _kernels.insert(
-            self._gram, self.response, self.factor, self.white, points, rewards
-        )
+        points = fitting(points, (len(points), self.dim))
+        rewards = fitting(rewards, (len(points),))
+        self.log_det += _kernels.insert(self.root, points, rewards)
         self.n_samples += len(points)
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -168,33 +180,50 @@ class Ridge:
 
     def score(self, points: FloatArray, radius: float) -> tuple[int, FloatArray]:
         """Return the optimistic point and all scores with their parts, shape (3, n)."""
-        points = _fitting(points, (len(points), self.dim))
+        points = fitting(points, (len(points), self.dim))
         parts = np.empty((3, len(points)))
-        return _kernels.score(self.factor, self.white, points, radius, parts), parts
+        _kernels.measure(self.root, self.root[:0], points, parts)
+        return _kernels.best(parts, radius), parts
+
+    def update_and_measure(self, sample: FloatArray, points: FloatArray) -> FloatArray:
+        """Add a sample and look at points, in one pass over the root.
+
+        Parameters
+        ----------
+        sample : ndarray, shape (dim + 1,)
+            A point without NaN and its reward; overwritten.
+        points : ndarray, shape (n, dim)
+
+        Returns
+        -------
+        parts : ndarray, shape (3, n)
+            Nothing, estimates and squared widths, for `_kernels.best`.
+        """
+        points = fitting(points, (len(points), self.dim))
+        parts = np.empty((3, len(points)))
+        self.log_det += _kernels.measure(self.root, sample, points, parts)
+        self.n_samples += 1
+        return parts
 
     def state(self) -> dict[str, Any]:
         """Return everything that tells this model from a fresh one."""
-        return {
-            "n_samples": self.n_samples,
-            "log_det": self.log_det,
-            "gram": self._gram,
-            "response": self.response,
-            "factor": self.factor,
-            "white": self.white,
-        }
+        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        vector, square = (self.dim,), (self.dim, self.dim)
         self.n_samples = checks.integer("n_samples", state["n_samples"], 0)
         self.log_det = checks.real("log_det", state["log_det"])
-        self._gram = archive.array(state, "gram", square)
-        self.response = archive.array(state, "response", vector)
-        self.factor = archive.array(state, "factor", square)
-        self.white = archive.array(state, "white", vector)
+        self.root = archive.array(state, "root", self.root.shape)
 
 
-def _fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+@lru_cache(maxsize=16)
+def _row_starts(dim: int) -> NDArray[np.int64]:
+    """Return where the rows of a root begin."""
+    widths = np.arange(dim + 1, 1, -1)
+    return np.cumsum(widths) - widths
+
+
+def fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """Return values as compiled loops need them, which do not look at shapes."""
     array = values
     if (
@@ -206,9 +235,3 @@ def _fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     if array.shape != shape:
         raise InvalidInputError(f"expected an array of shape {shape}, got {array.shape}")
     return array
-
-
-def _scaled_identity(dim: int, scale: float) -> FloatArray:
-    matrix = np.zeros((dim, dim))
-    matrix.ravel()[:: dim + 1] = scale
-    return matrix

@@ -55,7 +55,7 @@ class AmbientOful(RidgePolicy):
         self.theta_bound = checks.real("theta_bound", theta_bound, 0.0, LARGEST_SCALE)
         self.noise_scale = checks.real("noise_scale", noise_scale, 0.0, LARGEST_SCALE)
         self.radius_scale = checks.real("radius_scale", radius_scale, 0.0, LARGEST_SCALE)
-        self._model = SpanRidge(self.dim, ridge=ridge)
+        self._model: SpanRidge = SpanRidge(self.dim, ridge=ridge)
         self._confidence = Confidence(
             ridge=self._model.ridge,
             theta_bound=self.theta_bound,
@@ -77,6 +77,5 @@ class AmbientOful(RidgePolicy):
         }
 
     def _choose(self, slate: Slate) -> Decision:
-        size = self._confidence.total(self._model.log_det, self._model.n_samples)
-        arm, parts = self._model.score(slate._table, size)
+        arm, parts = self._model.score(slate._table, self._confidence.total)
         return self._answer(slate, arm, parts)

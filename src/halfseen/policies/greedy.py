@@ -36,12 +36,12 @@ class Greedy(RidgePolicy):
 
     def __init__(self, *, dim: int, ridge: float = 1.0, max_open: int = 10_000) -> None:
         super().__init__(dim=dim, max_open=max_open)
-        self._model = SpanRidge(self.dim, ridge=ridge)
+        self._model: SpanRidge = SpanRidge(self.dim, ridge=ridge)
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
         return {"dim": self.dim, "ridge": self._model.ridge, "max_open": self.max_open}
 
     def _choose(self, slate: Slate) -> Decision:
-        arm, parts = self._model.score(slate._table, 0.0)
+        arm, parts = self._model.score(slate._table, lambda log_det, n_samples: 0.0)
         return self._answer(slate, arm, parts)

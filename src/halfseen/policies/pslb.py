@@ -183,14 +183,14 @@ class Pslb(Policy):
 
     def _choose(self, slate: Slate) -> Decision:
         # All that may fail comes first and changes nothing.
-        moments, subspace, sums = self._moments, self._subspace, None
+        moments, subspace, sums, prepared = self._moments, self._subspace, None, None
         if moments is not None and self._round >= self._settings.burn_in:
             sums = moments.sums()
             subspace = self._estimated(slate, sums, moments.n_arms)
             if self._settings.refresh == "once":
                 moments = None
         if moments is not None:
-            sums = moments.prepare(slate, sums)
+            prepared = moments.prepare(slate, sums)
         parts, plays = None, subspace is not None and subspace.rank > 0
         if subspace is not None and plays:
             parts = self._parts(slate, subspace)
@@ -202,7 +202,7 @@ class Pslb(Policy):
         if plays and self._settings.search == "sampled":
             self._random_state = self._random.bit_generator.state
         if moments is not None:
-            moments.commit(slate, sums)
+            moments.commit(slate, prepared)
         self._moments, self._subspace = moments, subspace
         self._n_fallbacks += fell_back
         return self._answer(slate, arm, parts)

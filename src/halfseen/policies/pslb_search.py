@@ -60,7 +60,7 @@ class Projection:
         precision, white = np.empty((rank, rank)), np.empty(rank)
         _set_kernels.project_model(model.factor, model.white, basis, precision, white)
         with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
-            self.inside.factor, self.inside.white = precision, white
+            self.inside.set_root(precision, white)
             self.inside.log_det = 2.0 * float(np.log(precision.diagonal()).sum())
             self.inside.log_det -= rank * math.log(model.ridge)
         self.inside.n_samples = model.n_samples
@@ -71,7 +71,9 @@ class Projection:
         """Add a sample to the regression in all features, and follow it here."""
         point = np.empty((1, self.basis.shape[1]))
         _set_kernels.project(arm[None, :], self.basis, point)
-        model.update(arm, reward, self.shadow)
+        turns = np.empty((model.dim, 2))
+        model.update(arm, reward, turns)
+        _set_kernels.turn(self.shadow, turns)
         if point.size:
             self.inside.update(point[0], reward)
 
@@ -81,14 +83,15 @@ class Projection:
         `bonus` is added to the radius of the projected set.
         """
         inside = self.inside
+        precision = inside.factor
         spread, spread_white = _squared(self.shadow, model.white)
-        if not (_is_sound(inside.factor) and _is_sound(spread)):
+        if not (_is_sound(precision) and _is_sound(spread)):
             return None
         with np.errstate(all="ignore"):
-            root, whitener = dtrtri(inside.factor)[0], dtrtri(spread)[0].T
+            root, whitener = dtrtri(precision)[0], dtrtri(spread)[0].T
             projected = Ellipsoid(
                 root @ inside.white,
-                inside.factor,
+                precision,
                 root,
                 confidence.total(inside.log_det, inside.n_samples) + bonus,
             )

@@ -15,7 +15,7 @@ from halfseen.policies.registry import policy_from_tree, register
 from halfseen.policies.tofu_burn_in import burn_in_policy_from
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_settings import TofuSettings
-from halfseen.values import Decision, FloatArray, Slate, is_plain_table
+from halfseen.values import LARGEST, Decision, FloatArray, Slate, is_plain_table
 
 
 @register
@@ -166,6 +166,8 @@ class TofuPov(Policy):
         self._offered = self._settings.collector()
         self._played = Played(dim)
         self._epoch: Epoch | None = None
+        # The last decision, if its arm's coordinates are at hand in the epoch.
+        self._latest: Decision | None = None
         self._next_event = self._event_after(self._settings.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
         self._burner = burn_in_policy_from(burn_in_policy, self._settings, self.max_open)
@@ -305,24 +307,55 @@ class TofuPov(Policy):
         epoch = self._epoch
         if (
             epoch is not None
-            and epoch.lift is not None
+            and epoch.is_quick
             and self._round < self._next_event
             and (type(options) is Slate or is_plain_table(options))
         ):
             table = options._table if type(options) is Slate else options
-            n_arms, dim = table.shape
-            offered = self._offered
-            if dim == self.dim and offered.has_room(n_arms):
-                arm, parts, chosen = epoch.play_table(
-                    table, self._round + 1, offered.block, offered.n_waiting, offered.hidden
-                )
-                if arm >= 0:
-                    offered.claim(table)
-                    return self._opened(chosen, arm, parts, epoch.index, None)
+            offered, self._latest = self._offered, None
+            arm, parts, chosen = epoch.play_table(
+                table, offered.block, offered.n_waiting, offered.hidden
+            )
+            if arm >= 0:
+                offered.claim(table)
+                self._latest = decision = self._opened(chosen, arm, parts, epoch.index, None)
+                return decision
         return super().choose(options)
+
+    def learn(self, decision: Decision, reward: float) -> None:
+        """Learn from the reward of a decision, however late and in whatever order it comes.
+
+        Raises
+        ------
+        InvalidRewardError
+            The reward is not a finite number.
+        UnknownDecisionError
+            The decision is not one of this policy's, has been learned before, or was forgotten.
+        """
+        # The everyday case, the reward of the last choice: its coordinates are at hand.
+        epoch = self._epoch
+        if (
+            decision is None
+            or decision is not self._latest
+            or epoch is None
+            or decision._id not in self._open
+            or type(reward) is not float
+            or not -LARGEST <= reward <= LARGEST
+        ):
+            super().learn(decision, reward)
+            return
+        played, place = self._played, -1
+        if self._replays_all:
+            place = played.place()
+        epoch.learn_latest(reward, decision._chosen, played.arms, place)
+        if place >= 0:
+            played.claim(decision._round, reward)
+        self._latest = None
+        del self._open[decision._id]
 
     def _choose(self, slate: Slate) -> Decision:
         # All that may fail comes first and changes nothing; `burner.choose` is the last of it.
+        self._latest = None
         epoch, sums = self._epoch, None
         if self._round >= self._next_event:
             epoch, sums = self._opened_epoch()
@@ -337,7 +370,8 @@ class TofuPov(Policy):
             self._enter(epoch)
         index = -1 if epoch is None else epoch.index
         if inner is None:
-            return self._answer(slate, arm, parts, index)
+            self._latest = decision = self._answer(slate, arm, parts, index)
+            return decision
         note = inner._id, inner._round, inner._epoch
         return self._opened(inner._chosen, inner._arm, inner._parts, index, note)
 
@@ -371,8 +405,8 @@ class TofuPov(Policy):
             self._learn_burn_in(decision, reward, note)
             return
         keep, epoch = self._replays_all, self._epoch
-        if keep and self._played.is_full:
-            self._played.make_room()
+        if keep:
+            self._played.place()
         earned_here = epoch is not None and decision._epoch == epoch.index
         if epoch is not None and epoch.plays and (earned_here or keep):
             epoch.learn(decision, reward, replayed=not earned_here)
@@ -382,8 +416,8 @@ class TofuPov(Policy):
     def _learn_burn_in(self, decision: Decision, reward: float, note: Note) -> None:
         """Learn a reward that the burn-in policy earned, perhaps late."""
         keep = self._keeps_burn_in()
-        if keep and self._played.is_full:
-            self._played.make_room()
+        if keep:
+            self._played.place()
         epoch = self._epoch
         if epoch is not None and epoch.plays and self._replays_late_burn_in():
             # In a copy, until the burn-in policy has learned, too.

@@ -74,8 +74,8 @@ class Epoch:
     """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
 
     __slots__ = (
-        "confidence", "contest", "draws", "explores", "index", "lift", "model", "plays",
-        "record", "settings", "subspace", "unit",
+        "confidence", "contest", "draws", "explores", "index", "is_quick", "lift", "model", "plays",
+        "point", "record", "settings", "subspace", "unit",
     )  # fmt: skip
 
     def __init__(
@@ -97,9 +97,12 @@ class Epoch:
         self.lift = lift
         self.unit = unit
         self.model = model
+        self.point = empty(model.dim)  # coordinates of the arm that was chosen last
         self.contest = contest
         self.explores = settings.exploration == "ucb"
         self.draws = settings.exploration == "thompson"
+        # Whether rounds may be played in one compiled call.
+        self.is_quick = lift is not None and lift.is_narrow and not self.draws
         self.confidence = Confidence(
             ridge=record.ridge,
             theta_bound=record.theta_bound,
@@ -175,53 +178,38 @@ class Epoch:
     def score(self, slate: Slate, round: int) -> tuple[int, FloatArray]:
         """Return the chosen arm and per arm score, estimate and width, shape (3, n_arms)."""
         if self.lift is None:
-            return self._score_filled(slate._table, round)
-        scratch = empty(slate._table.shape)
-        arm, parts, _ = self.play_table(slate._table, round, scratch, 0, 0.0)
-        if arm < 0:
-            raise unidentifiable(slate, -1 - arm, self.record.rank)
+            points = slate._table / self.unit
+        else:
+            points, identified = self.lift.coordinates(slate._table)
+            if not identified.all():
+                raise unidentifiable(slate, int(identified.argmin()), self.record.rank)
+        arm, parts = self.model.score(points, self.radius())
+        if self.draws:
+            arm = self._draw(points, round, parts)
+        self.point = points[arm].copy()
         return arm, parts
 
     def play_table(
-        self, table: FloatArray, round: int, block: FloatArray, start: int, hidden: float
+        self, table: FloatArray, block: FloatArray, start: int, hidden: float
     ) -> tuple[int, FloatArray, FloatArray]:
-        """Score a raw table, NaN where hidden, in one compiled call (two with "thompson").
+        """Score a raw table, NaN where hidden, in one compiled call, where `is_quick`.
 
         Returns what `score` returns and the chosen arm, and copies the table into a block from row
         `start` on, `hidden` where hidden. A negative index means that the table must not or cannot
         be scored.
         """
-        n_arms, dim = table.shape
-        model, lift = self.model, self.lift
+        lift, model = self.lift, self.model
         assert lift is not None
+        n_arms, dim = table.shape
         parts, chosen = empty((3, n_arms)), empty(dim)
-        arm: int = _kernels.play_table(
-            table,
-            LARGEST,
-            lift.basis,
-            lift.ridge,
-            lift.scales,
-            model.factor,
-            model.white,
-            self._radius(),
-            parts,
-            chosen,
-            block,
-            start,
-            hidden,
-        )
-        if self.draws and arm >= 0:
-            arm = self._draw(lift.coordinates(table)[0], round, parts)
-            chosen = table[arm].copy()
+        arm = _kernels.play_table(
+            table, LARGEST, lift.plan, model.root, self.radius(), parts, chosen, self.point,
+            block, start, hidden,
+        )  # fmt: skip
         return arm, parts, chosen
 
-    def _score_filled(self, table: FloatArray, round: int) -> tuple[int, FloatArray]:
-        """Score zero-filled arms."""
-        points = table / self.unit
-        arm, parts = self.model.score(points, self._radius())
-        return self._draw(points, round, parts) if self.draws else arm, parts
-
-    def _radius(self) -> float:
+    def radius(self) -> float:
+        """Return by how many widths a score is above its estimate."""
         if self.explores:
             return self.confidence.total(self.model.log_det, self.model.n_samples)
         return 0.0
@@ -235,11 +223,17 @@ class Epoch:
         # Each round has a stream of its own: there is no state to save.
         draw = stream(self.settings.seed, "thompson", str(round)).standard_normal(model.dim)
         draw *= self.settings.radius_scale * self.record.noise_scale
-        drawn = empty(parts.shape)
-        _kernels.score(model.factor, draw, points, 0.0, drawn)
-        parts[2] = drawn[1]
+        drawn = model.copied()
+        drawn.set_root(model.factor, draw)
+        parts[2] = drawn.predict(points)[0]
         parts[0] = parts[1] + parts[2]
         return int(parts[0].argmax())
+
+    def learn_latest(self, reward: float, arm: FloatArray, kept: FloatArray, place: int) -> None:
+        """Add the reward of the arm that was chosen last, and keep that arm at a place, if ≥ 0."""
+        model = self.model
+        model.log_det += _kernels.learn_point(model.root, self.point, reward, arm, kept, place)
+        model.n_samples += 1
 
     def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
         """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
@@ -263,7 +257,7 @@ class Epoch:
 
     def copied(self) -> "Epoch":
         """Return an independent copy."""
-        return Epoch(
+        copy = Epoch(
             self.settings,
             self.record,
             self.subspace,
@@ -272,6 +266,8 @@ class Epoch:
             self.contest,
             self.unit,
         )
+        copy.point = self.point.copy()
+        return copy
 
     def state(self) -> dict[str, Any]:
         """Return subspace, record and regression."""

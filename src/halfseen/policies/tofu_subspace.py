@@ -61,14 +61,12 @@ class Subspace(NamedTuple):
 
     def lift(self, settings: TofuSettings) -> Lift:
         """Return how arms get their coordinates; in units of its spread where λ is estimated."""
-        if settings.features == "least-squares":
-            lift = Lift.least_squares(self.basis, settings.impute_ridge)
-        else:
-            lift = Lift.posterior_mean(self.basis, self.variances, self.noise)
+        unit = 1.0
         if isinstance(settings.ridge, str):
             unit = float(np.sqrt(self.variances.mean())) or 1.0
-            lift = lift._replace(scales=lift.scales / unit)
-        return lift
+        if settings.features == "least-squares":
+            return Lift.least_squares(self.basis, settings.impute_ridge, unit)
+        return Lift.posterior_mean(self.basis, self.variances, self.noise, unit)
 
     def model(self) -> Ppca:
         """Return the model that a later fit may start from."""

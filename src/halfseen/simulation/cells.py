@@ -25,6 +25,7 @@ from halfseen.worlds.registry import world_from
 
 assert worlds.__all__  # importing the package registers every world
 
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 _FORMAT = 1  # of stored results: raise it when the meaning of a stored field changes
 # The sources that have a say in what a cell gives.
 _DECIDING = (
@@ -154,14 +155,17 @@ class Result:
         return asdict(self)
 
 
+@lru_cache(maxsize=64)
 def kept_rounds(horizon: int, points: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Return at most `points` rounds spread evenly from 1 to the horizon, both included.
+    """Return at most `points` rounds spread evenly from 1 to the horizon, both included; read-only.
 
     >>> kept_rounds(10, 4).tolist()
     [1, 4, 7, 10]
     """
     spread = np.linspace(1, horizon, min(points, horizon))
-    return np.unique(np.round(spread).astype(np.int64))
+    kept = np.unique(np.round(spread).astype(np.int64))
+    kept.setflags(write=False)
+    return kept
 
 
 def run_cell(cell: Cell) -> Result:
@@ -193,7 +197,7 @@ def run_cell(cell: Cell) -> Result:
 
 def _played(trace: Trace, points: int, seconds: float, told: dict[str, Any]) -> Result:
     at = kept_rounds(len(trace.regret), points)
-    ranks = [None if math.isnan(rank) else float(rank) for rank in trace.ranks[at - 1]]
+    ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
     if not np.isfinite(trace.regret).all():
         raise HalfseenError("the regret is not finite")
     return Result(
@@ -216,7 +220,7 @@ def _known(realization: Realization) -> dict[str, float]:
 
 def _plain(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
     """Return diagnostics as a store gives them back: lists for tuples, None for NaN and ±inf."""
-    told: dict[str, Any] = json.loads(json.dumps(diagnostics), parse_constant=lambda _: None)
+    told: dict[str, Any] = _DECODER.decode(json.dumps(diagnostics))
     return told
 
 

@@ -1,11 +1,14 @@
 """Many cells at once: parallel over processes or whatever joblib runs on."""
 
 import os
+import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
+from typing import Any, NamedTuple
 
 import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -18,6 +21,20 @@ from halfseen.policies.registry import register, registered
 from halfseen.simulation.cells import Cell, Result, run_cell
 from halfseen.worlds.base import World
 from halfseen.worlds.registry import register_world, world_from
+
+# Sending a cell to another process costs as much as a hundred cheap rounds, so several go at once.
+# What is not begun after so many seconds comes back: no worker waits for it, a kill loses little.
+_LARGEST_GROUP = 8
+_GROUP_SECONDS = 0.1
+
+
+class _Task(NamedTuple):
+    """A cell by its place in the caller's list, with the classes that it names."""
+
+    place: int
+    cell: Cell
+    policy: type[Policy] | None
+    world: type[World] | None
 
 
 def run_cells(
@@ -45,27 +62,37 @@ def run_cells(
     if jobs is not None:
         jobs = checks.integer("jobs", jobs, 1)
     # Long ones first, so that no core waits for a straggler.
-    order = sorted(range(len(cells)), key=lambda index: -cells[index].horizon)
-    tasks = (
-        joblib.delayed(_run_at)(run, index, cells[index], *_classes(cells[index]), os.getpid())
-        for index in order
-    )
+    waiting = deque(sorted(range(len(cells)), key=lambda index: -cells[index].horizon))
+    jobs = jobs if jobs is not None else _default_jobs()
     parallel = joblib.Parallel(
-        n_jobs=jobs if jobs is not None else _default_jobs(),
-        return_as="generator_unordered",
-        batch_size=1,
-        pre_dispatch="2*n_jobs",
+        n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
     )
     try:
         # Held here as well, for workers that are threads of this process.
-        with threadpool_limits(1):
-            for index, result in parallel(tasks):
-                yield cells[index], result
+        with _one_blas_thread():
+            while waiting:
+                for results, left in parallel(_groups(cells, waiting, jobs, run)):
+                    waiting.extendleft(reversed(left))
+                    for index, result in results:
+                        yield cells[index], result
     except TerminatedWorkerError:
         raise HalfseenError(
             "a worker process was killed from outside, most often because memory ran out: run "
             "again with fewer jobs"
         ) from None
+
+
+def _groups(
+    cells: Sequence[Cell], waiting: deque[int], jobs: int | None, run: Callable[[Cell], Result]
+) -> Iterator[Any]:
+    """Take groups of cells from those that wait: large ones first, single cells at the end."""
+    n_workers = joblib.effective_n_jobs(jobs)
+    largest = _LARGEST_GROUP if n_workers > 1 else 1
+    while waiting:
+        size = max(1, min(largest, len(waiting) // (2 * n_workers)))
+        group = [waiting.popleft() for _ in range(size)]
+        tasks = [_Task(index, cells[index], *_classes(cells[index])) for index in group]
+        yield joblib.delayed(_run_group)(run, tasks, os.getpid())
 
 
 def _default_jobs() -> int | None:
@@ -75,27 +102,47 @@ def _default_jobs() -> int | None:
     return joblib.cpu_count() if own else None
 
 
-def _run_at(
-    run: Callable[[Cell], Result],
-    index: int,
-    cell: Cell,
-    policy: type[Policy] | None,
-    world: type[World] | None,
-    caller: int,
-) -> tuple[int, Result]:
-    # A worker does not run the caller's script, so it does not know the classes defined there.
-    if policy is not None:
-        register(policy)
-    if world is not None and isinstance(cell.world, Mapping):
-        register_world(cell.world["kind"])(world)
+def _run_group(
+    run: Callable[[Cell], Result], tasks: Sequence[_Task], caller: int
+) -> tuple[list[tuple[int, Result]], list[int]]:
+    """Return results by place, of one cell at least, and the places of those not begun."""
     if os.getppid() == caller:
         _end_with(caller)
+    ended = time.monotonic() + _GROUP_SECONDS
+    results: list[tuple[int, Result]] = []
+    while len(results) < len(tasks) and (not results or time.monotonic() < ended):
+        task = tasks[len(results)]
+        # A worker does not run the caller's script, so it does not know the classes defined there.
+        if task.policy is not None:
+            register(task.policy)
+        if task.world is not None and isinstance(task.cell.world, Mapping):
+            register_world(task.cell.world["kind"])(task.world)
+        with _one_blas_thread(forever=os.getpid() != caller):
+            results.append((task.place, run(task.cell)))
+    return results, [task.place for task in tasks[len(results) :]]
+
+
+_n_modules = 0  # when BLAS was last held to one thread; 0 when it is not
+
+
+@contextmanager
+def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
+    """Hold BLAS to one thread; in a worker `forever`, as another cell may still be running there.
+
+    Looking for libraries takes as long as many rounds, and only imports bring new ones.
+    """
+    global _n_modules
+    if len(sys.modules) == _n_modules:
+        yield
+        return
     limits = threadpool_limits(1)
+    _n_modules = len(sys.modules)
     try:
-        return index, run(cell)
+        yield
     finally:
-        if os.getpid() == caller:  # elsewhere the limit stays: another cell may still be running
+        if not forever:
             limits.restore_original_limits()
+            _n_modules = 0
 
 
 @cache

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 from halfseen import checks, policies
@@ -71,7 +72,7 @@ class Method:
             return Uniform(dim=facts.dim)  # nobody plays
         make = registered(self.policy)
         known = self._known(make, facts)
-        parameters = inspect.signature(make).parameters.values()
+        parameters = _parameters(make)
         arguments = {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
         takes_any = len(arguments) < len(parameters)
         for name in (*self.settings, *self.told):
@@ -114,6 +115,11 @@ class Method:
         names = ("policy", "view", "told", "budget_seconds")
         own = {name: merged.pop(name) for name in names if name in merged}
         return Method(settings=merged, **own)
+
+
+@lru_cache(maxsize=64)  # finding it out takes as long as several rounds
+def _parameters(make: type[Policy]) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(make).parameters.values())
 
 
 def _checked_told(told: Any) -> tuple[str, ...]:

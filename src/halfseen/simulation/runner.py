@@ -72,6 +72,7 @@ def play(
             rank = policy.current_rank
             if rank is not None:
                 ranks[index] = rank
-            policy.learn(decision, float(means[decision.arm]) + noise)
-            losses[index] = means.max() - means[decision.arm]
+            mean = means.item(decision.arm)
+            policy.learn(decision, mean + noise)
+            losses[index] = means.item(means.argmax()) - mean
     return Trace(np.cumsum(losses), ranks)

@@ -67,7 +67,7 @@ def mean_of(values: Sequence[float]) -> Mean:
     mean = math.fsum(values) / n
     if n == 1:
         return Mean(mean, None)
-    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    variance = math.fsum([(value - mean) ** 2 for value in values]) / (n - 1)
     return Mean(mean, math.sqrt(variance / n))
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from halfseen.values import FloatArray, Slate
+import numpy as np
+
+from halfseen.values import LARGEST, FloatArray, Slate
 
 
 class Round(NamedTuple):
@@ -27,6 +29,38 @@ class Round(NamedTuple):
     means: FloatArray
     noise: float
     arms: FloatArray
+
+
+def rounds_of(
+    tables: FloatArray, means: FloatArray, noises: FloatArray, arms: FloatArray
+) -> Iterator[Round]:
+    """Yield rounds that were made together, each with its part of the arrays, which it takes over.
+
+    Parameters
+    ----------
+    tables : ndarray, shape (n_rounds, n_arms, dim)
+        The arms, NaN where hidden.
+    means : ndarray, shape (n_rounds, n_arms)
+    noises : ndarray, shape (n_rounds,)
+    arms : ndarray, shape (n_rounds, n_arms, dim)
+
+    Raises
+    ------
+    InvalidSlateError
+        A seen entry is not finite or beyond `LARGEST`.
+    """
+    wild = (np.abs(tables) > LARGEST).any()  # False for NaN
+    each = zip(tables, means, noises.tolist(), arms, strict=True)
+    for table, means_of_round, noise, arms_of_round in each:
+        slate = Slate(table) if wild else _taken_over(table)
+        yield Round(slate, means_of_round, noise, arms_of_round)
+
+
+def _taken_over(table: FloatArray) -> Slate:
+    """Return a slate of a table that is known to be valid and not shared: no check, no copy."""
+    slate = Slate.__new__(Slate)
+    slate._table = table
+    return slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

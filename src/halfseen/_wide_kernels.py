@@ -1,0 +1,132 @@
+"""Compiled loops for latent coordinates of many dimensions, which gather what is seen first.
+
+As in `_kernels`, nothing validates or raises. A `plan` has the columns of the basis as its first
+rows; in the last row there are ρ and scales.
+"""
+
+import numpy as np
+from numba import njit
+from numba.types import boolean, float64, int64, void
+
+from halfseen._kernels import PIVOT_TOLERANCE, REORDERED, _flags_1, _in_1, _in_2, _out_2
+
+
+@njit(void(_in_1, _in_1, _in_1, _in_1, _in_1, _in_1, _out_2, int64, int64), **REORDERED)
+def _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b):
+    """Write the inner products of three columns with three columns."""
+    s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
+    for i in range(x0.shape[0]):
+        s00 += x0[i] * y0[i]
+        s01 += x0[i] * y1[i]
+        s02 += x0[i] * y2[i]
+        s10 += x1[i] * y0[i]
+        s11 += x1[i] * y1[i]
+        s12 += x1[i] * y2[i]
+        s20 += x2[i] * y0[i]
+        s21 += x2[i] * y1[i]
+        s22 += x2[i] * y2[i]
+    gram[a, b], gram[a, b + 1], gram[a, b + 2] = s00, s01, s02
+    gram[a + 1, b], gram[a + 1, b + 1], gram[a + 1, b + 2] = s10, s11, s12
+    gram[a + 2, b], gram[a + 2, b + 1], gram[a + 2, b + 2] = s20, s21, s22
+
+
+@njit(int64(_in_1, _in_2, int64, _out_2, int64[::1]), cache=True)
+def _gather(arm, rows, rank, columns, seen):
+    """Write the seen entries of all columns and, in the rest, of the arm; return how many.
+
+    Four by four, with zeros at the end.
+    """
+    # Indices without a branch, which would be mispredicted for every third entry.
+    n_seen = 0
+    for j in range(arm.shape[0]):
+        seen[n_seen] = j
+        n_seen += arm[j] == arm[j]
+    length = (n_seen + 3) // 4 * 4
+    for a in range(columns.shape[0]):
+        source = rows[a] if a < rank else arm
+        column = columns[a]
+        for i in range(n_seen):
+            column[i] = source[seen[i]]
+        for i in range(n_seen, length):
+            column[i] = 0.0
+    return length
+
+
+@njit(boolean(_out_2, int64, float64), cache=True)
+def _solve_one(gram, rank, ridge):
+    """Solve with the upper triangle by Cholesky; column `rank` is the right side and ends solved.
+
+    False if the arm is not identified.
+    """
+    largest = 0.0
+    for a in range(rank):
+        gram[a, a] += ridge
+        largest = max(largest, gram[a, a])
+    # Row by row (rows are contiguous), with reciprocal pivots on the diagonal; the right side is
+    # one more column.
+    for a in range(rank):
+        pivot = max(gram[a, a], ridge)
+        if ridge == 0.0 and pivot <= PIVOT_TOLERANCE * largest:
+            return False
+        reciprocal = 1.0 / np.sqrt(pivot)
+        gram[a, a] = reciprocal
+        for b in range(a + 1, rank + 1):
+            gram[a, b] *= reciprocal
+        for b in range(a + 1, rank):
+            entry = gram[a, b]
+            for c in range(b, rank + 1):
+                gram[b, c] -= entry * gram[a, c]
+    for a in range(rank - 1, -1, -1):
+        rest = gram[a, rank]
+        for b in range(a + 1, rank):
+            rest -= gram[a, b] * gram[b, rank]
+        gram[a, rank] = rest * gram[a, a]
+    return True
+
+
+@njit(boolean(_in_2, _in_1, int64, float64, _out_2, _out_2, int64[::1]), cache=True)
+def solve_gathered(rows, arm, rank, ridge, columns, gram, seen):
+    """Solve (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω, the columns of W being the first `rank` rows of `rows`.
+
+    `gram` ends as the Cholesky factor with reciprocal pivots, and a in its column `rank`; it has a
+    multiple of three rows and columns, more than the rank. `columns` has as many rows, and three
+    columns more than there are seen entries; `seen` is one longer than there are features. False
+    if the arm is not identified.
+    """
+    n = _gather(arm, rows, rank, columns, seen)
+    wide = gram.shape[0]
+    for a in range(0, wide, 3):
+        x0, x1, x2 = columns[a, :n], columns[a + 1, :n], columns[a + 2, :n]
+        for b in range(a, wide, 3):
+            y0, y1, y2 = columns[b, :n], columns[b + 1, :n], columns[b + 2, :n]
+            _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b)
+    return _solve_one(gram, rank, ridge)
+
+
+@njit(int64(_in_2, int64, int64, _in_2, int64, _out_2, _flags_1), cache=True)
+def lift(table, first, n_lanes, plan, rank, work, identified):
+    """Write the coordinates of some arms to the rows of `work`, and which are identified.
+
+    They are scales·a of what `solve_gathered` solves; 0 for an arm that is not identified. Returns
+    how many are not.
+    """
+    dim = table.shape[1]
+    settings = plan[rank]
+    # Room for what is seen, not for all: large arrays are handed out page by page.
+    most = 0
+    for lane in range(n_lanes):
+        n_seen = 0
+        for j in range(dim):
+            n_seen += table[first + lane, j] == table[first + lane, j]
+        most = max(most, n_seen)
+    wide = (rank + 3) // 3 * 3
+    columns, gram = np.empty((wide, most + 4)), np.empty((wide, wide))
+    seen = np.empty(dim + 1, np.int64)
+    missed = 0
+    for lane in range(n_lanes):
+        arm = table[first + lane]
+        identified[lane] = solve_gathered(plan, arm, rank, settings[0], columns, gram, seen)
+        missed += not identified[lane]
+        for a in range(rank):
+            work[a, lane] = settings[1 + a] * gram[a, rank] if identified[lane] else 0.0
+    return missed
