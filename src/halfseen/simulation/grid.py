@@ -1,13 +1,13 @@
 """Many cells at once: parallel over processes or whatever joblib runs on."""
 
 import os
+import signal
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from typing import Any, NamedTuple
 
 import joblib
@@ -65,7 +65,12 @@ def run_cells(
     waiting = deque(sorted(range(len(cells)), key=lambda index: -cells[index].horizon))
     jobs = jobs if jobs is not None else _default_jobs()
     parallel = joblib.Parallel(
-        n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+        initializer=_end_with,  # used by backends that start processes
+        initargs=(os.getpid(),),
     )
     try:
         # Held here as well, for workers that are threads of this process.
@@ -106,8 +111,6 @@ def _run_group(
     run: Callable[[Cell], Result], tasks: Sequence[_Task], caller: int
 ) -> tuple[list[tuple[int, Result]], list[int]]:
     """Return results by place, of one cell at least, and the places of those not begun."""
-    if os.getppid() == caller:
-        _end_with(caller)
     ended = time.monotonic() + _GROUP_SECONDS
     results: list[tuple[int, Result]] = []
     while len(results) < len(tasks) and (not results or time.monotonic() < ended):
@@ -145,9 +148,9 @@ def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
             _n_modules = 0
 
 
-@cache
 def _end_with(caller: int) -> None:
-    """Let this worker end when its caller has been killed, instead of waiting for more work."""
+    """Let this worker end with its caller, who alone answers Ctrl-C, instead of waiting for more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == caller:
