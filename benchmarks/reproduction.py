@@ -19,6 +19,7 @@ from halfseen.studies.builtin import builtin_study
 METHOD = "tofu-fh"
 JOBS = 2
 BURN_IN = 30
+_WARM_UP = 8  # cells
 
 
 class Reproduction(NamedTuple):
@@ -38,7 +39,6 @@ def measure_reproduction(plan: Plan, advance: Advance = lambda: None) -> Reprodu
     )
     cells = study.cells()
     places = [(cell.key.p, cell.key.seed) for cell in cells]
-    _refuse_different(_play_ours(cells[:4]), _play_yardsticks(places[:4]))  # starts the workers
     found = {}
 
     def ours() -> None:
@@ -47,7 +47,11 @@ def measure_reproduction(plan: Plan, advance: Advance = lambda: None) -> Reprodu
     def yardstick() -> None:
         found["regrets"] = _play_yardsticks(places)
 
-    runs = {"ours": lambda: seconds(ours), "yardstick": lambda: seconds(yardstick)}
+    # Each side has workers of its own, which are started anew when it is its turn.
+    runs = {
+        "ours": lambda: _play_ours(cells[:_WARM_UP]) and seconds(ours),
+        "yardstick": lambda: _play_yardsticks(places[:_WARM_UP]) and seconds(yardstick),
+    }
     times = in_turns(runs, plan.pick(3, 1), advance)
     _refuse_different(found["tables"], found["regrets"])
     worlds = seconds(lambda: _make_rounds(places))

@@ -149,7 +149,7 @@ def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
 
 
 def _end_with(caller: int) -> None:
-    """Let this worker end with its caller, who alone answers Ctrl-C, instead of waiting for more."""
+    """Let this worker end with its caller, who alone answers Ctrl-C, and not wait for more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
