@@ -17,9 +17,9 @@ CONTEST = (
 FLOORS = (
     "The floor of a round: all K systems of a slate in one compiled call made from Python, slates "
     "rotated beyond the cache; one `Decision`; and the second-moment product in BLAS, one per "
-    "block of about 1000 arms. The *mean round* has its share of that product; the *median round* "
-    "has none, unless one slate fills a block. Below, the compiled part alone, called from "
-    "compiled code."
+    "block of about 1000 arms. The budget is for the mean over all rounds, which has its share of "
+    "that product; the row below it is the median round, which has none, unless one slate fills a "
+    "block. Here the compiled part alone, called from compiled code."
 )
 SHAPES = (
     "Products this small do not come near the rate of a large one, neither ours nor those of BLAS: "
