@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Decision, LowRankWorld, Slate, Uniform, play
+from halfseen.simulation.methods import METHODS
 from halfseen.worlds.base import Facts, Round
 
 
@@ -107,3 +108,16 @@ def test_a_trace_tells_in_how_many_dimensions_each_choice_was_made():
     assert play(Scripted(0, 0, 0), FakeRealization()).ranks.tolist() == [1.0, 1.0, 1.0]
     realization = LowRankWorld(dim=5, rank=2, n_arms=3, horizon=3).realize(0)
     assert np.isnan(play(Uniform(dim=5), realization).ranks).all()
+
+
+@pytest.mark.parametrize("p", [0.8, 0.3])
+@pytest.mark.parametrize(
+    "method", ["tofu", "tofu-fh", "ra-tofu-fh", "latent-ucb", "zf-oful", "uniform"]
+)
+def test_rounds_in_blocks_give_the_regret_of_rounds_one_by_one(method, p):
+    realization = LowRankWorld(observe_prob=p, horizon=130).realize(3)
+    policies = [METHODS[method].build(realization.facts) for _ in range(2)]
+    blocks = play(policies[0], realization)
+    rounds = play(policies[1], realization, budget_seconds=1e6)  # a budget is looked at every round
+    np.testing.assert_array_equal(blocks.regret, rounds.regret)
+    np.testing.assert_array_equal(blocks.ranks, rounds.ranks)

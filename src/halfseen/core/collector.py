@@ -24,6 +24,9 @@ class Collector(Protocol):
     def has_room(self, n_arms: int) -> bool:
         """Return whether that many arms fit into the block's later rows."""
 
+    def room_for(self, n_arms: int) -> int:
+        """Return how many slates of that size can be claimed without anything that may fail."""
+
     def claim(self, table: FloatArray) -> None:
         """Add the arms of a table that was copied into the block's next rows.
 

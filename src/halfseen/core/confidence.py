@@ -4,7 +4,10 @@ import math
 from math import sqrt
 from typing import NamedTuple
 
+import numpy as np
+
 from halfseen import checks
+from halfseen.values import FloatArray
 
 LARGEST_SCALE = 1e30
 """Largest S, R and radius scale: products with values up to 1e100 stay finite."""
@@ -75,6 +78,10 @@ class Confidence:
         self._noise = radius_scale * noise_scale
         self._bias = radius_scale * misspecification
         self._log_failure = math.log(checks.failure_prob("failure_prob", failure_prob))
+
+    def as_array(self) -> FloatArray:
+        """Return √λ·S, R and b, all times the scale, and log δ, for compiled loops."""
+        return np.array([self._regularization, self._noise, self._bias, self._log_failure])
 
     def total(self, log_det: float, n_samples: int) -> float:
         """Return β; `radius` explains it."""

@@ -115,6 +115,10 @@ class Moments:
         """Return whether that many arms fit into the block's later rows."""
         return self.n_waiting + n_arms <= _BLOCK
 
+    def room_for(self, n_arms: int) -> int:
+        """Return how many slates of that size can be claimed before one has to be summed up."""
+        return max(0, (_BLOCK - self.n_waiting) // n_arms - 1)
+
     def claim(self, table: FloatArray) -> None:
         """Add the arms of a table that was zero-filled into the block's next rows.
 

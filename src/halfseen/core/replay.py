@@ -50,10 +50,10 @@ class Played:
     def __len__(self) -> int:
         return self.n_played
 
-    def place(self) -> int:
-        """Return the row of `arms` where the next one goes, making room if there is none."""
-        if self.n_played == len(self.arms):
-            self._grow(2 * self.n_played)
+    def place(self, n_rows: int = 1) -> int:
+        """Return the row of `arms` where the next ones go, making room if there is too little."""
+        if self.n_played + n_rows > len(self.arms):
+            self._grow(max(2 * len(self.arms), self.n_played + n_rows))
         return self.n_played
 
     def append(self, decision: Decision, reward: float) -> None:
@@ -68,6 +68,13 @@ class Played:
         self._rounds[n] = round
         self._rewards[n] = reward
         self.n_played = n + 1
+
+    def claim_all(self, first_round: int, rewards: FloatArray) -> None:
+        """Keep arms that were written to the next rows, one per round."""
+        end = self.n_played + len(rewards)
+        self._rounds[self.n_played : end] = np.arange(first_round, first_round + len(rewards))
+        self._rewards[self.n_played : end] = rewards
+        self.n_played = end
 
     def samples(self) -> tuple[FloatArray, FloatArray]:
         """Return arms, NaN where hidden, shape (n_played, dim), and rewards, by rounds."""

@@ -69,6 +69,10 @@ class Reservoir:
         """Return whether that many rows are kept without replacing others."""
         return self.n_arms + n_rows <= self.max_rows
 
+    def room_for(self, n_rows: int) -> int:
+        """Return how many slates of that size are kept without replacing others."""
+        return max(0, self.max_rows - self.n_arms) // n_rows
+
     def claim(self, table: FloatArray) -> None:
         """Add the rows of a table that was copied into the block's next rows."""
         self.n_arms += len(table)

@@ -6,6 +6,9 @@ from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from halfseen import archive, checks
 from halfseen.errors import InvalidInputError, InvalidRewardError, UnknownDecisionError
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
@@ -13,6 +16,9 @@ from halfseen.values import LARGEST, Decision, FloatArray, Slate
 Note = tuple[Any, ...]
 """How an inner policy knows a decision: id, round and epoch, and what else a subclass needs (plain
 values and arrays) to hand it the reward."""
+
+
+_NO_ROUNDS = np.empty(0, dtype=np.int64)
 
 
 class Policy(ABC):
@@ -93,6 +99,26 @@ class Policy(ABC):
         id = decision._id
         self._learn(decision, reward, self._open[id])
         del self._open[id]
+
+    def play_known(self, tables: FloatArray, rewards: FloatArray) -> NDArray[np.int64]:
+        """Play the first of some rounds of which every reward is known, as in a simulation.
+
+        The same, bit by bit, as `choose` and `learn` in one round after another, for as many rounds
+        as a policy can play faster than that: here none.
+
+        Parameters
+        ----------
+        tables : ndarray, shape (n_rounds, n_arms, dim)
+            C-contiguous; NaN where hidden.
+        rewards : ndarray, shape (n_rounds, n_arms)
+            What each arm would pay; C-contiguous.
+
+        Returns
+        -------
+        arms : ndarray, shape (n_played,)
+            The chosen arm of each round that was played.
+        """
+        return _NO_ROUNDS
 
     def absorb(self, options: Any) -> None:
         """Take note of offered arms without choosing: a catalogue, an old log.

@@ -76,6 +76,7 @@ class LatentUcb(TofuPov):
     """
 
     told: ClassVar[tuple[str, ...]] = ("seed",)
+    _plays_known: ClassVar[bool] = True  # `choose` only finds out the dimension first
 
     def __init__(
         self,

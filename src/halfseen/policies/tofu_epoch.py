@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy import empty
+from numpy.typing import NDArray
 
 from halfseen import _kernels, checks
 from halfseen.core.collector import Collector
@@ -15,12 +16,15 @@ from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
 from halfseen.errors import ArchiveError
+from halfseen.lazy import LazyModule
 from halfseen.policies.contest import Contest
 from halfseen.policies.tofu_rewards import Rewards
 from halfseen.policies.tofu_settings import TofuSettings
 from halfseen.policies.tofu_subspace import Subspace, find_subspace
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
+
+_walk_kernels = LazyModule("halfseen._walk_kernels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +238,27 @@ class Epoch:
         model = self.model
         model.log_det += _kernels.learn_point(model.root, self.point, reward, arm, kept, place)
         model.n_samples += 1
+
+    def play_rounds(
+        self, tables: FloatArray, rewards: FloatArray, offered: Collector, kept: FloatArray,
+        place: int,
+    ) -> tuple[NDArray[np.int64], FloatArray]:  # fmt: skip
+        """Choose and learn in one round after another, in one compiled call, where `is_quick`.
+
+        Arms are copied into the block of what is offered, and played ones to `kept` from row
+        `place` on, if that is not negative. Returns the chosen arms and what they earned.
+        """
+        lift, model = self.lift, self.model
+        assert lift is not None
+        radius = self.confidence.as_array() if self.explores else np.zeros(4)
+        knowledge = np.array([model.log_det, float(model.n_samples)])
+        chosen, earned = empty(len(tables), dtype=np.int64), empty(len(tables))
+        n = _walk_kernels.play_rounds(
+            tables, rewards, LARGEST, lift.plan, model.root, radius, knowledge, self.point,
+            offered.block, offered.n_waiting, offered.hidden, kept, place, earned, chosen,
+        )  # fmt: skip
+        model.log_det, model.n_samples = float(knowledge[0]), int(knowledge[1])
+        return chosen[:n], earned[:n]
 
     def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
         """Add the reward of an arm, played in this epoch or (`replayed`) before it."""

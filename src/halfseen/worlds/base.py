@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,26 +31,34 @@ class Round(NamedTuple):
     arms: FloatArray
 
 
-def rounds_of(
-    tables: FloatArray, means: FloatArray, noises: FloatArray, arms: FloatArray
-) -> Iterator[Round]:
-    """Yield rounds that were made together, each with its part of the arrays, which it takes over.
+class Block(NamedTuple):
+    """Some rounds that were made together.
 
-    Parameters
+    Attributes
     ----------
     tables : ndarray, shape (n_rounds, n_arms, dim)
         The arms, NaN where hidden.
     means : ndarray, shape (n_rounds, n_arms)
     noises : ndarray, shape (n_rounds,)
     arms : ndarray, shape (n_rounds, n_arms, dim)
+    """
+
+    tables: FloatArray
+    means: FloatArray
+    noises: FloatArray
+    arms: FloatArray
+
+
+def rounds_of(block: Block) -> Iterator[Round]:
+    """Yield rounds that were made together, each with its part of the arrays, which it takes over.
 
     Raises
     ------
     InvalidSlateError
         A seen entry is not finite or beyond `LARGEST`.
     """
-    wild = (np.abs(tables) > LARGEST).any()  # False for NaN
-    each = zip(tables, means, noises.tolist(), arms, strict=True)
+    wild = (np.abs(block.tables) > LARGEST).any()  # False for NaN
+    each = zip(block.tables, block.means, block.noises.tolist(), block.arms, strict=True)
     for table, means_of_round, noise, arms_of_round in each:
         slate = Slate(table) if wild else _taken_over(table)
         yield Round(slate, means_of_round, noise, arms_of_round)
@@ -107,6 +115,14 @@ class Realization(Protocol):
         """What may be told about this realization."""
 
     def rounds(self) -> Iterator[Round]:
+        """Yield all rounds in order, in bounded memory."""
+
+
+@runtime_checkable
+class InBlocks(Realization, Protocol):
+    """A realization that makes many rounds together."""
+
+    def blocks(self) -> Iterator[Block]:
         """Yield all rounds in order, in bounded memory."""
 
 

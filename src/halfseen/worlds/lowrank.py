@@ -11,7 +11,7 @@ from halfseen.core.subspace import incoherence
 from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray
-from halfseen.worlds.base import Facts, Round, rounds_of
+from halfseen.worlds.base import Block, Facts, Round, rounds_of
 from halfseen.worlds.draws import fill_rows, generator_at, row_filler
 from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
 from halfseen.worlds.registry import register_world
@@ -192,6 +192,11 @@ class LowRankRealization:
         )
 
     def rounds(self) -> Iterator[Round]:
+        """Yield all rounds."""
+        for block in self.blocks():
+            yield from rounds_of(block)
+
+    def blocks(self) -> Iterator[Block]:
         """Yield all rounds; per round latents, feature perturbation, masks, noise are drawn."""
         world, fill = self.world, self._filler()
         tails = seeding.stream(self.seed, "world", "tails") if world.latent == "student" else None
@@ -213,7 +218,7 @@ class LowRankRealization:
                 arms += world.feature_scale * world.perturbation * entries[:, 0]
             seen = world.masks.seen_in_rounds(entries[:, 1], arms, world.observe_prob)
             tables, noises = np.where(seen, arms, np.nan), world.noise_scale * rows[:, -1]
-            yield from rounds_of(tables, arms @ self.theta, noises, arms)
+            yield Block(tables, arms @ self.theta, noises, arms)
 
     def _filler(self) -> Callable[[FloatArray], None]:
         """Return what fills a row per round: latents, a normal and a uniform per entry, a normal.
