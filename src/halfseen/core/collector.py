@@ -33,6 +33,9 @@ class Collector(Protocol):
         A failure changes nothing.
         """
 
+    def claim_all(self, tables: FloatArray) -> None:
+        """Add slates of equal size that were copied there, at most `room_for` that size."""
+
     def prepare(self, slate: Slate, sums: Any = None) -> Any:
         """Return what `commit` needs, doing all that may fail and changing nothing."""
 

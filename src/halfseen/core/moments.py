@@ -135,6 +135,15 @@ class Moments:
         self.n_arms += n_arms
         self.n_waiting = end
 
+    def claim_all(self, tables: FloatArray) -> None:
+        """Add slates of equal size, at most `room_for` that size, shape (n_slates, n_arms, dim)."""
+        arms = tables.reshape(-1, self.dim)
+        end = self.n_waiting + len(arms)
+        if self._block_mask is not None:
+            np.equal(arms, arms, out=self._block_mask[self.n_waiting : end])
+        self.n_arms += len(arms)
+        self.n_waiting = end
+
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of the arms of both."""
         if other.dim != self.dim or other.count_pairs != self.count_pairs:

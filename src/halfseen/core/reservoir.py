@@ -77,6 +77,10 @@ class Reservoir:
         """Add the rows of a table that was copied into the block's next rows."""
         self.n_arms += len(table)
 
+    def claim_all(self, tables: FloatArray) -> None:
+        """Add slates of equal size, at most `room_for` that size, shape (n_slates, n_rows, dim)."""
+        self.n_arms += tables.shape[0] * tables.shape[1]
+
     def prepare(self, slate: Slate, sums: Any = None) -> NDArray[np.int64]:
         """Return where the arms of a slate go; nothing changes before `commit`.
 

@@ -384,8 +384,7 @@ class TofuPov(Policy):
         played = self._played
         place = played.place(n) if self._replays_all else -1
         arms, earned = epoch.play_rounds(tables[:n], rewards[:n], offered, played.arms, place)
-        for table in tables[: len(arms)]:
-            offered.claim(table)
+        offered.claim_all(tables[: len(arms)])
         if place >= 0:
             played.claim_all(self._round + 1, earned)
         self._round += len(arms)

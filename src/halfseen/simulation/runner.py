@@ -100,7 +100,7 @@ def _play_blocks(
                 end += 1
             ranks[before + done : before + end] = _rank(policy)
             done = end
-        paid = np.take_along_axis(block.means, chosen[:, None], axis=1)[:, 0]
+        paid = block.means[np.arange(n_rounds), chosen]
         losses[before : before + n_rounds] = block.means.max(axis=1) - paid
         before += n_rounds
 
