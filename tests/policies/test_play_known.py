@@ -121,18 +121,60 @@ def test_a_policy_without_such_a_way_plays_none():
     assert state_of(policy) == before
 
 
-def test_a_subclass_that_chooses_or_learns_otherwise_is_asked_every_time():
-    class Stubborn(TofuPov):
-        def choose(self, options):
-            return super().choose(np.array(options)[::-1].copy())
+class Own(TofuPov):
+    def choose(self, options):
+        return super().choose(options)
 
-    class Renamed(TofuPov):
-        pass
 
+class OwnStep(TofuPov):
+    n_learned = 0
+
+    def _learn(self, decision, reward, note):
+        self.n_learned += 1
+        super()._learn(decision, reward, note)
+
+
+class Counting:
+    n_learned = 0
+
+    def learn(self, decision, reward):
+        self.n_learned += 1
+        super().learn(decision, reward)
+
+
+class Mixed(Counting, TofuPov):
+    pass
+
+
+class Heir(Mixed):
+    pass
+
+
+class Renamed(TofuPov):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Own, OwnStep, Mixed, Heir])
+def test_a_subclass_that_chooses_or_learns_in_its_own_way_is_never_bypassed(kind):
     tables, rewards = rounds()
-    settings = {"dim": DIM, "rank": 2, "observe_prob": 0.6, "burn_in": 8}
-    assert in_blocks(Stubborn(**settings), tables, rewards, 32)[1] == 0
-    assert in_blocks(Renamed(**settings), tables, rewards, 32)[1] > 0
+    policy = kind(dim=DIM, rank=2, observe_prob=0.6, burn_in=8)
+    assert in_blocks(policy, tables, rewards, 32)[1] == 0
+    assert getattr(policy, "n_learned", N_ROUNDS) == N_ROUNDS
+
+
+def test_a_subclass_that_changes_neither_plays_known_rounds():
+    tables, rewards = rounds()
+    policy = Renamed(dim=DIM, rank=2, observe_prob=0.6, burn_in=8)
+    assert in_blocks(policy, tables, rewards, 32)[1] > 0
+
+
+def test_rewards_that_do_not_fit_the_tables_are_not_played():
+    tables, rewards = rounds()
+    policy = tofu()
+    one_by_one(policy, tables[:20], rewards[:20])
+    for wrong in (rewards[20:28, :1], rewards[20:24], np.ones((8, 6))):
+        assert len(policy.play_known(tables[20:28], np.ascontiguousarray(wrong))) == 0
+    assert len(policy.play_known(tables[20:28, :0], rewards[20:28, :0])) == 0
 
 
 @pytest.mark.parametrize("where", ["table", "reward"])

@@ -21,9 +21,6 @@ class Collector(Protocol):
     def n_waiting(self) -> int:
         """Rows of the block that count."""
 
-    def has_room(self, n_arms: int) -> bool:
-        """Return whether that many arms fit into the block's later rows."""
-
     def room_for(self, n_arms: int) -> int:
         """Return how many slates of that size can be claimed without anything that may fail."""
 

@@ -121,7 +121,7 @@ class Lift:
             work = np.empty((n_rows, count))
             flags = identified[chunk]
             if self.is_narrow:
-                _kernels.lift(table, first, count, LARGEST, self.plan, rank, work, flags)
+                _kernels.lift(table, first, count, np.inf, self.plan, rank, work, flags)
             else:
                 _wide_kernels.lift(table, first, count, self.plan, rank, work, flags)
             points[chunk] = work[at : at + rank].T

@@ -116,6 +116,11 @@ class Ridge:
 
     def set_root(self, factor: FloatArray, white: FloatArray) -> None:
         """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
+        if factor.shape != (self.dim, self.dim) or white.shape != (self.dim,):
+            raise InvalidInputError(
+                f"expected a factor and a response of dimension {self.dim}, got shapes "
+                f"{factor.shape} and {white.shape}"
+            )
         _kernels.pack(factor, white, self.root)
 
     def update(self, point: FloatArray, reward: float, turns: FloatArray | None = None) -> None:
@@ -193,6 +198,7 @@ class Ridge:
         sample : ndarray, shape (dim + 1,)
             A point without NaN and its reward; overwritten.
         points : ndarray, shape (n, dim)
+            At least one.
 
         Returns
         -------

@@ -107,12 +107,18 @@ class TofuPov(Policy):
     )
 
     _plays_known: ClassVar[bool] = True
+    _takes_shortcuts: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # `play_known` calls neither: who changes them has to say that it still does the same.
-        changed = {"choose", "learn", "_choose", "_learn"} & cls.__dict__.keys()
-        cls._plays_known = cls.__dict__.get("_plays_known", cls._plays_known and not changed)
+        # Quick ways do not call what they do the work of. So a subclass that changes it is played
+        # the long way, unless it says that the quick one still does the same.
+        parent = next(each for each in cls.__mro__[1:] if issubclass(each, TofuPov))
+        steps = _differs(cls, parent, "_choose", "_learn")
+        calls = _differs(cls, parent, "choose", "learn")
+        cls._takes_shortcuts = parent._takes_shortcuts and not steps
+        if "_plays_known" not in cls.__dict__:
+            cls._plays_known = parent._plays_known and not (steps or calls)
 
     def __init__(
         self,
@@ -317,6 +323,7 @@ class TofuPov(Policy):
         if (
             epoch is not None
             and epoch.is_quick
+            and self._takes_shortcuts
             and self._round < self._next_event
             and (type(options) is Slate or is_plain_table(options))
         ):
@@ -332,21 +339,14 @@ class TofuPov(Policy):
         return super().choose(options)
 
     def learn(self, decision: Decision, reward: float) -> None:
-        """Learn from the reward of a decision, however late and in whatever order it comes.
-
-        Raises
-        ------
-        InvalidRewardError
-            The reward is not a finite number.
-        UnknownDecisionError
-            The decision is not one of this policy's, has been learned before, or was forgotten.
-        """
+        """Learn from the reward of a decision, as `Policy.learn` does; soonest is quickest."""
         # The everyday case, the reward of the last choice: its coordinates are at hand.
         epoch = self._epoch
         if (
             decision is None
             or decision is not self._latest
             or epoch is None
+            or not self._takes_shortcuts
             or decision._id not in self._open
             or type(reward) is not float
             or not -LARGEST <= reward <= LARGEST
@@ -369,13 +369,15 @@ class TofuPov(Policy):
         """
         epoch, offered = self._epoch, self._offered
         n_rounds, n_arms, dim = tables.shape
-        n = min(n_rounds, self._next_event - self._round, offered.room_for(n_arms))
+        n = min(n_rounds, self._next_event - self._round, offered.room_for(max(1, n_arms)))
         if (
             epoch is None
             or not epoch.is_quick
             or not self._plays_known
             or n < 1
+            or n_arms < 1
             or dim != self.dim
+            or rewards.shape != (n_rounds, n_arms)
             or len(self._open) == self.max_open
             or not (np.abs(rewards[:n]) <= LARGEST).all()
         ):
@@ -505,3 +507,7 @@ class TofuPov(Policy):
             self._epoch = Epoch.restored(self._settings, state["epoch"])
         self._next_event = int(state["next_event"])
         self._burner = policy_from_tree(state["burn_in_policy"])
+
+
+def _differs(cls: type, parent: type, *names: str) -> bool:
+    return any(getattr(cls, name) is not getattr(parent, name) for name in names)

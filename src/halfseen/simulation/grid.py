@@ -157,7 +157,8 @@ def _end_with(caller: int) -> None:
             time.sleep(0.5)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    if os.getppid() == caller:  # else nobody could tell
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _classes(cell: Cell) -> tuple[type[Policy] | None, type[World] | None]:
