@@ -181,6 +181,7 @@ class TofuPov(Policy):
         self._offered = self._settings.collector()
         self._played = Played(dim)
         self._epoch: Epoch | None = None
+        self._quick_epoch: Epoch | None = None  # the same, if its rounds go the quick way
         # The last decision, if its arm's coordinates are at hand in the epoch.
         self._latest: Decision | None = None
         self._next_event = self._event_after(self._settings.schedule.burn_in + 1)
@@ -319,11 +320,9 @@ class TofuPov(Policy):
         """
         # The everyday case, a plain table inside an epoch, takes one compiled call; whatever is
         # not plain sailing there goes the long way, which does the same and explains itself.
-        epoch = self._epoch
+        epoch = self._quick_epoch
         if (
             epoch is not None
-            and epoch.is_quick
-            and self._takes_shortcuts
             and self._round < self._next_event
             and (type(options) is Slate or is_plain_table(options))
         ):
@@ -343,10 +342,9 @@ class TofuPov(Policy):
         # The everyday case, the reward of the last choice: its coordinates are at hand.
         epoch = self._epoch
         if (
-            decision is None
-            or decision is not self._latest
+            decision is not self._latest
             or epoch is None
-            or not self._takes_shortcuts
+            or decision is None
             or decision._id not in self._open
             or type(reward) is not float
             or not -LARGEST <= reward <= LARGEST
@@ -367,12 +365,11 @@ class TofuPov(Policy):
 
         As `Policy.play_known`, for as long as all goes its everyday way inside an epoch.
         """
-        epoch, offered = self._epoch, self._offered
+        epoch, offered = self._quick_epoch, self._offered
         n_rounds, n_arms, dim = tables.shape
         n = min(n_rounds, self._next_event - self._round, offered.room_for(max(1, n_arms)))
         if (
             epoch is None
-            or not epoch.is_quick
             or not self._plays_known
             or n < 1
             or n_arms < 1
@@ -409,7 +406,8 @@ class TofuPov(Policy):
             self._enter(epoch)
         index = -1 if epoch is None else epoch.index
         if inner is None:
-            self._latest = decision = self._answer(slate, arm, parts, index)
+            decision = self._answer(slate, arm, parts, index)
+            self._latest = decision if self._takes_shortcuts else None
             return decision
         note = inner._id, inner._round, inner._epoch
         return self._opened(inner._chosen, inner._arm, inner._parts, index, note)
@@ -429,10 +427,15 @@ class TofuPov(Policy):
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
             self._log.append(self._epoch.record)
-        self._epoch = epoch
+        self._set_epoch(epoch)
         self._next_event = self._event_after(self._settings.schedule.next_start(epoch.record.round))
         if self._settings.replay is Replay.BURN_IN_ONCE and epoch.plays:
             self._played.clear()
+
+    def _set_epoch(self, epoch: Epoch | None) -> None:
+        self._epoch = epoch
+        is_quick = epoch is not None and epoch.is_quick and self._takes_shortcuts
+        self._quick_epoch = epoch if is_quick else None
 
     def _event_after(self, start: int) -> int:
         """Return after which round something is due: an epoch at `start`, or the horizon's end."""
@@ -463,7 +466,7 @@ class TofuPov(Policy):
             epoch = epoch.copied()
             epoch.learn(decision, reward, replayed=True)
         self._burner.learn(decision.retold(*note), reward)
-        self._epoch = epoch
+        self._set_epoch(epoch)
         if keep:
             self._played.append(decision, reward)
 
@@ -504,7 +507,7 @@ class TofuPov(Policy):
         self._played.restore(state["played"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
-            self._epoch = Epoch.restored(self._settings, state["epoch"])
+            self._set_epoch(Epoch.restored(self._settings, state["epoch"]))
         self._next_event = int(state["next_event"])
         self._burner = policy_from_tree(state["burn_in_policy"])
 
