@@ -48,10 +48,15 @@ def measure_reproduction(plan: Plan, advance: Advance = lambda: None) -> Reprodu
         found["regrets"] = _play_yardsticks(places)
 
     # Each side has workers of its own, which are started anew when it is its turn.
-    runs = {
-        "ours": lambda: _play_ours(cells[:_WARM_UP]) and seconds(ours),
-        "yardstick": lambda: _play_yardsticks(places[:_WARM_UP]) and seconds(yardstick),
-    }
+    def warm_ours() -> float:
+        _play_ours(cells[:_WARM_UP])
+        return seconds(ours)
+
+    def warm_yardstick() -> float:
+        _play_yardsticks(places[:_WARM_UP])
+        return seconds(yardstick)
+
+    runs = {"ours": warm_ours, "yardstick": warm_yardstick}
     times = in_turns(runs, plan.pick(3, 1), advance)
     _refuse_different(found["tables"], found["regrets"])
     worlds = seconds(lambda: _make_rounds(places))

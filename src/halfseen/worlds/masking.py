@@ -124,10 +124,6 @@ def mask_law_from(plain: Any) -> MaskLaw:
 class Bernoulli(MaskLaw):
     """Every entry is seen with the same probability, independently: the law of the paper."""
 
-    def mask(self, random: np.random.Generator, arms: FloatArray, observe_prob: float) -> BoolArray:
-        """Return which entries of arms (n_arms, dim) are seen."""
-        return bernoulli_mask(random, arms.shape, observe_prob)
-
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
         return uniforms < observe_prob
