@@ -28,8 +28,8 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case(Size(30, 3, 8), n_rounds=512, repeats=21, budget=3.0),
-    Case(Size(30, 3, 1000), n_rounds=24, repeats=21, budget=1.5),
+    Case(Size(30, 3, 8), n_rounds=512, repeats=21, budget=6.0),
+    Case(Size(30, 3, 1000), n_rounds=24, repeats=21, budget=2.0),
     Case(Size(1000, 20, 4), n_rounds=256, repeats=9, budget=2.0),
 )
 

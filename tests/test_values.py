@@ -520,12 +520,6 @@ def test_a_slate_without_arms_has_no_decision():
         Decision.from_dict(plain(arm=0, scores=[], estimates=[], widths=[]))
 
 
-def test_retold_changes_name_round_and_epoch_only():
-    retold = decide().retold("other", 9, -1)
-    assert (retold.id, retold.round, retold.epoch) == ("other", 9, -1)
-    assert bits(retold.retold("run/7", 7, 2)) == bits(decide())
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -17,7 +17,7 @@ import numpy as np
 
 from halfseen.errors import ArchiveError
 
-FORMAT = 2
+FORMAT = 3
 _TEXT = "halfseen.json"
 _ARRAY = "$array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes
@@ -48,8 +48,8 @@ def _mode_of(target: Path) -> int:
     return 0o666 & ~umask
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the state in a file.
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
+    """Return the state in a file, and the format in which it is.
 
     Raises
     ------
@@ -75,8 +75,8 @@ def to_bytes(tree: dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
-    """Return the state in the bytes of an archive; `name` is for the error message."""
+def from_bytes(content: bytes, name: str = "the archive") -> tuple[dict[str, Any], int]:
+    """Return the state in the bytes of an archive, and its format; `name` is for the message."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             head = json.loads(archive.read(_TEXT))
@@ -84,11 +84,6 @@ def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
             if not isinstance(version, int) or version > FORMAT:
                 raise ArchiveError(
                     f"{name} has format {version}, newer than {FORMAT}: upgrade halfseen to read it"
-                )
-            if version < FORMAT:
-                raise ArchiveError(
-                    f"{name} has format {version}, older than {FORMAT}: read it with the version "
-                    "of halfseen that wrote it, or start anew"
                 )
             tree = _unpack(head["state"], archive)
     except ArchiveError:
@@ -100,7 +95,7 @@ def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
         ) from None
     if not isinstance(tree, dict):
         raise ArchiveError(f"{name} is not a halfseen archive: its state is not a mapping")
-    return tree
+    return tree, version
 
 
 def array(

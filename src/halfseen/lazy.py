@@ -1,7 +1,6 @@
 """Modules that are loaded when something of them is needed."""
 
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 
@@ -20,9 +19,8 @@ class LazyModule:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._module: ModuleType | None = None
 
     def __getattr__(self, attribute: str) -> Any:
-        if self._module is None:
-            self._module = import_module(self._name)
-        return getattr(self._module, attribute)
+        found = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, found)  # the next time it is a plain attribute
+        return found

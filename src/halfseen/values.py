@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidSlateError
+from halfseen.lazy import LazyModule
+
+_tables = LazyModule("halfseen.kernels.tables")
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -65,8 +68,8 @@ class Slate:
         if mask is None and not isinstance(values, MaskedArray):
             given = _as_table(values)
             table = empty(given.shape)
-            if not _copy_seen(given, table, LARGEST):
-                raise _wild_entry(given, np.isnan(given))
+            if not _tables.copy_checked(given, table, LARGEST):
+                raise _too_large_error(given, np.isnan(given))
         else:
             given = _as_table(np.ma.getdata(values))
             if mask is None:
@@ -75,7 +78,7 @@ class Slate:
                 hidden = ~_as_mask(mask, given.shape)
             table = np.ascontiguousarray(np.where(hidden, np.nan, given))
             if not (hidden | (np.abs(given) <= LARGEST)).all():
-                raise _wild_entry(given, hidden)
+                raise _too_large_error(given, hidden)
         self._table: FloatArray = table
 
     @classmethod
@@ -191,23 +194,14 @@ def _as_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
     return seen
 
 
-def _wild_entry(given: FloatArray, hidden: BoolArray) -> InvalidSlateError:
-    wild = ~(np.abs(given) <= LARGEST) & ~hidden
-    arm, feature = (int(index) for index in np.argwhere(wild)[0])
+def _too_large_error(given: FloatArray, hidden: BoolArray) -> InvalidSlateError:
+    too_large = ~(np.abs(given) <= LARGEST) & ~hidden
+    arm, feature = (int(index) for index in np.argwhere(too_large)[0])
     return InvalidSlateError(
         f"seen entries must be finite and at most {LARGEST:g} in size, got {given[arm, feature]} "
         f"at arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or mend "
         f"it"
     )
-
-
-def _copy_seen(given: FloatArray, table: FloatArray, largest: float) -> bool:
-    """Load the compiled loop at its first use and stand aside: importing Slate stays light."""
-    global _copy_seen
-    from halfseen import _kernels
-
-    _copy_seen = _kernels.copy_seen
-    return _copy_seen(given, table, largest)
 
 
 class Decision:
@@ -345,10 +339,6 @@ class Decision:
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(f"not a decision: {error}") from None
         return cls.from_dict(plain)
-
-    def retold(self, id: str, round: int, epoch: int) -> "Decision":
-        """Return the same choice as another policy knows it."""
-        return Decision(id, self._arm, round, epoch, self._chosen, self._parts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):

@@ -82,8 +82,8 @@ def test_yardstick_and_tofu_have_the_same_regret_in_the_contest(standings):
 
 def test_the_factor_is_taken_against_the_quickest_peer():
     ours = contest.Standing("ours", "some", True, "", (10.0,), (400,), (5.0,))
-    quick = contest.Standing("quick", "all", False, "", (50.0,), (400,), (5.0,))
+    quick = contest.Standing("quick", "all", False, "", (150.0,), (400,), (5.0,))
     slow = contest.Standing("slow", "all", False, "", (500.0,), (400,), (5.0,))
     row = peer_row([ours, slow, quick])
     assert row.met
-    assert row.measured == "5.0 times as fast as quick"
+    assert row.measured == "15.0 times as fast as quick"

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from halfseen import _set_kernels
 from halfseen.core.ellipsoids import Ellipsoid, optimistic_parts, optimistic_values
 from halfseen.core.ridge import Ridge
 from halfseen.errors import InvalidInputError, InvalidSettingError
+from halfseen.kernels import ellipsoids as _set_kernels
 
 seeds = st.integers(0, 2**32 - 1)
 ranks = st.integers(1, 10)

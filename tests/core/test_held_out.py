@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from halfseen import HeldOutRank, _em_kernels, archive
+from halfseen import HeldOutRank, archive
 from halfseen.core import held_out
 from halfseen.core.held_out import Ranking
 from halfseen.core.rank import as_rule
 from halfseen.core.subspace import distance
 from halfseen.errors import HalfseenError, InvalidSettingError
+from halfseen.kernels import likelihood as _em_kernels
 
 SEEDS = range(20)
 
@@ -286,7 +287,7 @@ def test_a_wrong_first_decision_of_few_arms_does_not_lead_astray():
 def test_a_restored_ranking_decides_as_the_original():
     table = low_rank_table(15, 600, 12, 3, show=0.6, noise=0.1)
     ranking = decided(table[:300])
-    saved = archive.from_bytes(archive.to_bytes({"ranking": ranking.state()}))["ranking"]
+    saved = archive.from_bytes(archive.to_bytes({"ranking": ranking.state()}))[0]["ranking"]
     restored = Ranking.restored(saved, 12)
     assert (restored.rank, restored.n_arms) == (ranking.rank, ranking.n_arms)
     assert list(restored.fits) == list(ranking.fits)

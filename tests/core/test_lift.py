@@ -46,13 +46,12 @@ ALL_RANKS = [*range(1, 13), 20]
 @pytest.mark.parametrize("ridge", [0.0, 1e-5, 0.3])
 @pytest.mark.parametrize("rank", ALL_RANKS)
 def test_coordinates_are_those_of_a_dense_solve(rank, ridge, n_arms):
-    """For 600 arms there are two calls, and in a whole round three chunks of lanes."""
+    """For 600 arms there are three chunks of lanes."""
     rng = np.random.default_rng(rank)
     lift = Lift(orthonormal(rng, 45, rank), ridge, rng.uniform(0.5, 2.0, rank))
     table = masked(rng, rng.normal(size=(n_arms, 45)), show=0.8)
-    points, identified = lift.coordinates(table)
+    points = lift.coordinates(table)
     assert points.shape == (n_arms, rank)
-    assert identified.all()
     expected = np.array([dense_coordinates(lift, arm) for arm in table])
     np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-9)
 
@@ -61,7 +60,7 @@ def test_coordinates_are_those_of_a_dense_solve(rank, ridge, n_arms):
 def test_as_many_features_as_coordinates_are_enough(rank):
     rng = np.random.default_rng(rank)
     lift, arms = Lift.least_squares(orthonormal(rng, rank, rank), 0.0), rng.normal(size=(5, rank))
-    np.testing.assert_allclose(lift.coordinates(arms)[0], arms @ lift.basis, atol=1e-12)
+    np.testing.assert_allclose(lift.coordinates(arms), arms @ lift.basis, atol=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-5])
@@ -71,30 +70,29 @@ def test_an_arms_coordinates_do_not_depend_on_its_neighbours_bit_by_bit(rank, ri
     rng = np.random.default_rng(rank)
     lift = Lift.least_squares(orthonormal(rng, 45, rank), ridge)
     table = masked(rng, rng.normal(size=(600, 45)), show=0.8)
-    together = lift.coordinates(table)[0]
+    together = lift.coordinates(table)
     for arm in (0, 1, 2, 3, 7, 254, 255, 256, 257, 511, 512, 513, 598, 599):
-        alone = lift.coordinates(table[arm : arm + 1])[0]
+        alone = lift.coordinates(table[arm : arm + 1])
         assert alone.tobytes() == together[arm : arm + 1].tobytes()
     for first, stop in ((1, 600), (3, 262), (250, 507), (590, 600)):
-        assert lift.coordinates(table[first:stop])[0].tobytes() == together[first:stop].tobytes()
+        assert lift.coordinates(table[first:stop]).tobytes() == together[first:stop].tobytes()
     beside = table.copy()
     beside[::2] = np.nan
-    assert lift.coordinates(beside)[0][1::2].tobytes() == together[1::2].tobytes()
+    assert lift.coordinates(beside)[1::2].tobytes() == together[1::2].tobytes()
 
 
 @pytest.mark.parametrize("rank", ALL_RANKS)
-def test_without_a_ridge_arms_that_are_not_identified_are_flagged_and_zero_in_any_lane(rank):
+def test_without_a_ridge_arms_that_are_not_identified_are_nan_in_any_lane(rank):
     rng = np.random.default_rng(rank)
     lift = Lift.least_squares(orthonormal(rng, 45, rank), 0.0)
     table = masked(rng, rng.normal(size=(600, 45)), show=0.8)
-    expected = lift.coordinates(table)[0]
+    expected = lift.coordinates(table)
     bad = np.zeros(600, dtype=bool)
     bad[[0, 1, 5, 255, 256, 300, 511, 512, 513, 599]] = True
     for n_seen, arm in enumerate(np.flatnonzero(bad)):
         table[arm, n_seen % rank :] = np.nan  # shows fewer entries than there are coordinates
-    points, identified = lift.coordinates(table)
-    np.testing.assert_array_equal(identified, ~bad)
-    assert not points[bad].any()
+    points = lift.coordinates(table)
+    assert np.isnan(points[bad]).all()
     assert points[~bad].tobytes() == expected[~bad].tobytes()
 
 
@@ -107,9 +105,9 @@ def test_enough_entries_of_a_basis_that_vanishes_there_do_not_identify(rank):
     basis[30:, rank - 1] = np.sqrt(1.0 / 15.0)
     table = rng.normal(size=(9, 45))
     table[4, 30:] = np.nan
-    points, identified = Lift.least_squares(basis, 0.0).coordinates(table)
-    assert identified.tolist() == [True] * 4 + [False] + [True] * 4
-    assert not points[4].any()
+    points = Lift.least_squares(basis, 0.0).coordinates(table)
+    assert np.isnan(points).all(axis=1).tolist() == [False] * 4 + [True] + [False] * 4
+    assert np.isfinite(np.delete(points, 4, axis=0)).all()
 
 
 @pytest.mark.parametrize("rank", ALL_RANKS)
@@ -118,8 +116,7 @@ def test_with_a_ridge_every_arm_is_identified(rank):
     lift = Lift.least_squares(orthonormal(rng, 45, rank), 1e-5)
     table = masked(rng, rng.normal(size=(300, 45)), show=0.1)
     table[7] = np.nan
-    points, identified = lift.coordinates(table)
-    assert identified.all()
+    points = lift.coordinates(table)
     assert np.isfinite(points).all()
     assert not points[7].any()
 
@@ -127,9 +124,7 @@ def test_with_a_ridge_every_arm_is_identified(rank):
 def test_no_arms_have_no_coordinates():
     for rank in (3, 12):
         lift = Lift.least_squares(orthonormal(np.random.default_rng(0), 20, rank), 0.0)
-        points, identified = lift.coordinates(np.empty((0, 20)))
-        assert points.shape == (0, rank)
-        assert identified.shape == (0,)
+        assert lift.coordinates(np.empty((0, 20))).shape == (0, rank)
 
 
 @pytest.mark.parametrize("rank", RANKS)
@@ -139,9 +134,8 @@ def test_means_and_covariances_are_those_of_dense_conditioning(rank, unit):
     basis, variances, noise = prior(rng, 26, rank)
     table = masked(rng, rng.normal(size=(12, 26)))
     lift = Lift.posterior_mean(basis, variances, noise, unit)
-    latent, identified = lift.coordinates(table)
+    latent = lift.coordinates(table)
     covariances = lift.covariances(table)
-    assert identified.all()
     assert covariances.shape == (12, rank, rank)
     for arm, row in enumerate(table):
         mean, covariance = dense_posterior(basis, variances, noise, row)
@@ -165,7 +159,7 @@ def test_by_hand():
     """One entry 2 of two, U = (.6, .8)', Λ = 1, σ² = .64: mean .6·2/(.36 + .64), variance .64."""
     lift = Lift.posterior_mean(np.array([[0.6], [0.8]]), np.array([1.0]), 0.64)
     table = np.array([[2.0, np.nan]])
-    assert lift.coordinates(table)[0].tolist() == [[pytest.approx(1.2)]]
+    assert lift.coordinates(table).tolist() == [[pytest.approx(1.2)]]
     assert lift.covariances(table).tolist() == [[[pytest.approx(0.64)]]]
     assert lift.hidden_variances(table, np.array([3.0])).tolist() == [pytest.approx(5.76)]
 
@@ -176,10 +170,9 @@ def test_an_arm_with_nothing_seen_has_the_prior():
     table = np.full((2, 9), np.nan)
     table[1] = rng.normal(size=9)
     lift, theta = Lift.posterior_mean(basis, variances, noise, 2.0), rng.normal(size=3)
-    latent, identified = lift.coordinates(table)
+    latent = lift.coordinates(table)
     assert latent[0].tolist() == [0.0, 0.0, 0.0]
     assert latent[1].all()
-    assert identified.all()
     np.testing.assert_allclose(lift.covariances(table)[0], np.diag(variances) / 4.0, atol=1e-12)
     expected = theta @ np.diag(variances) @ theta / 4.0
     assert lift.hidden_variances(table, theta)[0] == pytest.approx(expected)
@@ -198,7 +191,7 @@ def test_covariance_is_how_far_latents_really_are_from_their_posterior_mean():
         latents = rng.normal(size=(n, 3)) * np.sqrt(variances)
         arms = latents @ basis.T + np.sqrt(noise) * rng.normal(size=(n, 8))
         arms[:, rng.permutation(8)[n_seen:]] = np.nan
-        means = lift.coordinates(arms)[0]
+        means = lift.coordinates(arms)
         missed, told = latents - means, lift.covariances(arms[:1])[0]
         variance = told.diagonal()
         error = np.sqrt((np.multiply.outer(variance, variance) + told**2) / n)
@@ -216,7 +209,7 @@ def test_a_models_subspace_gives_the_posterior_of_the_model():
     model = Ppca(rng.normal(size=(10, 3)), 0.2)
     table = masked(rng, rng.normal(size=(6, 10)))
     basis, variances = model.subspace()
-    smooth = Lift.posterior_mean(basis, variances, model.noise).coordinates(table)[0] @ basis.T
+    smooth = Lift.posterior_mean(basis, variances, model.noise).coordinates(table) @ basis.T
     for arm, row in enumerate(table):
         seen = ~np.isnan(row)
         rows = model.loadings[seen]
@@ -232,8 +225,8 @@ def test_coordinates_grow_with_the_arms_and_the_unit_takes_it_back(scale):
     table, theta = masked(rng, rng.normal(size=(6, 9))), rng.normal(size=3)
     plain = Lift.posterior_mean(basis, variances, noise)
     scaled = Lift.posterior_mean(basis, scale**2 * variances, scale**2 * noise, scale)
-    expected = plain.coordinates(table)[0]
-    np.testing.assert_allclose(scaled.coordinates(scale * table)[0], expected, rtol=1e-9)
+    expected = plain.coordinates(table)
+    np.testing.assert_allclose(scaled.coordinates(scale * table), expected, rtol=1e-9)
     np.testing.assert_allclose(scaled.covariances(table), plain.covariances(table), rtol=1e-9)
     hidden = [lift.hidden_variances(table, theta) for lift in (plain, scaled)]
     np.testing.assert_allclose(hidden[1], hidden[0], rtol=1e-9)
@@ -257,7 +250,7 @@ def test_without_noise_inside_the_subspace_the_coordinates_are_exact_and_nothing
     table[:, 6:] = np.nan
     lift = Lift.posterior_mean(basis, np.ones(3), 0.0)
     assert lift.ridge == SMALLEST_IMPUTE_RIDGE
-    np.testing.assert_allclose(lift.coordinates(table)[0], latents, atol=1e-7)
+    np.testing.assert_allclose(lift.coordinates(table), latents, atol=1e-7)
     assert (lift.hidden_variances(table, np.ones(3)) < 1e-7).all()
 
 
@@ -265,7 +258,7 @@ def test_a_subspace_without_variance_gives_zeros():
     basis = orthonormal(np.random.default_rng(7), 5, 2)
     lift = Lift.posterior_mean(basis, np.zeros(2), 1e-6)
     table = np.ones((3, 5))
-    assert not lift.coordinates(table)[0].any()
+    assert not lift.coordinates(table).any()
     assert not lift.covariances(table).any()
 
 

@@ -251,17 +251,6 @@ def test_slate_sizes_change_real_sums_by_rounding_only():
         np.testing.assert_allclose(way, ways[0], rtol=1e-12, atol=1e-14)
 
 
-def test_what_stands_in_later_rows_of_the_block_never_matters():
-    moments = absorbed(Slate(whole_arms(10, 3)), count_pairs=True)
-    clean = copy.deepcopy(moments)
-    moments.block[moments.n_waiting :] = NAN
-    for slate in cut(whole_arms(2000, 3, seed=1), [300]):
-        assert same(moments, clean)
-        moments.absorb(slate)
-        clean.absorb(slate)
-    assert same(moments, clean)
-
-
 def test_sums_are_the_callers_own():
     moments = absorbed(Slate(whole_arms(10, 3)), count_pairs=True)
     before = frozen_state(moments)
@@ -340,129 +329,35 @@ def test_moments_of_another_kind_cannot_be_merged(other):
         Moments(3).merge(other)
 
 
-# -- prepare and commit ----------------------------------------------------------------------------
+# -- reserve and add -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize("waiting", [0, 1, 1000, 1020, 1023])
-@pytest.mark.parametrize("offered", [1, 24, 25, 600, 1024, 1025])
-@pytest.mark.parametrize("with_sums", [False, True])
-def test_prepare_changes_nothing_and_commit_then_absorbs(count_pairs, waiting, offered, with_sums):
-    moments = absorbed(Slate(whole_arms(2048, 3)), count_pairs=count_pairs)
-    for slate in cut(whole_arms(waiting, 3, seed=2), [1]):
+@pytest.mark.parametrize("n_waiting", [0, 1, 1000, 1020, 1024])
+@pytest.mark.parametrize("n_arms", [1, 4, 24, 25, 600, 1024, 1025])
+def test_reserve_changes_nothing_and_add_then_cannot_fail(
+    monkeypatch, count_pairs, n_waiting, n_arms
+):
+    moments = Moments(3, count_pairs=count_pairs)
+    for slate in cut(whole_arms(n_waiting, 3, seed=2), [1]):
         moments.absorb(slate)
-    assert moments.n_waiting == waiting
-    plain, slate = copy.deepcopy(moments), Slate(whole_arms(offered, 3, seed=1))
+    assert len(moments.state()["waiting"]) == n_waiting
+    plain, table = copy.deepcopy(moments), whole_arms(n_arms, 3, seed=1)
     before = frozen_state(moments)
-    moments.prepare(slate, moments.sums() if with_sums else None)
-    prepared = moments.prepare(slate, moments.sums() if with_sums else None)
+    reserved = moments.reserve(table)
     assert frozen_state(moments) == before
-    moments.commit(slate, prepared)
-    plain.absorb(slate)
-    assert same(moments, plain)
-    assert moments.n_arms == 2048 + waiting + offered
-
-
-def test_prepare_has_nothing_to_say_while_the_block_has_room():
-    moments = absorbed(*cut(whole_arms(1000, 2), [8]))
-    assert moments.n_waiting == 1000
-    assert moments.has_room(24)
-    assert not moments.has_room(25)
-    assert moments.prepare(Slate(whole_arms(12, 2))) is None  # and for another like it
-    assert moments.prepare(Slate(whole_arms(24, 2))) is not None
-    assert moments.prepare(Slate(whole_arms(25, 2))) is not None
-
-
-@pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize(
-    ("sizes", "waiting"),
-    [
-        pytest.param([8] * 127, 1016, id="room for one more of 8"),
-        pytest.param([8] * 128, 0, id="none for another of 8"),
-        pytest.param([600], 0, id="none for another of 600"),
-        pytest.param([512], 512, id="room for another of 512"),
-        pytest.param([512, 512], 0, id="none for a third of 512"),
-        pytest.param([1024], 0, id="a whole block"),
-        pytest.param([1, 1023], 0, id="filled to the brim"),
-        pytest.param([1] * 1023, 1023, id="room for a single arm"),
-        pytest.param([8] * 125 + [600], 0, id="too much for the rest, and for another"),
-        pytest.param([8] * 125 + [500], 500, id="too much for the rest"),
-        pytest.param([8] * 125 + [1100], 0, id="too much for a block"),
-    ],
-)
-def test_a_block_without_room_for_another_slate_like_the_last_is_summed_at_once(
-    sizes, waiting, count_pairs
-):
-    arms = whole_arms(sum(sizes), 3)
-    moments = absorbed(*cut(arms, sizes), count_pairs=count_pairs)
-    assert moments.n_waiting == waiting
-    assert same(moments, absorbed(Slate(arms), count_pairs=count_pairs))
-
-
-@pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize(
-    ("waiting", "n_arms"),
-    [(0, 8), (0, 600), (0, 1000), (0, 1024), (400, 600), (1000, 8), (1016, 8)],
-)
-def test_an_arm_copied_into_the_block_and_claimed_is_one_absorbed_bit_by_bit(
-    waiting, n_arms, count_pairs
-):
-    """As a compiled round does it."""
-    rng = np.random.default_rng(0)
-    moments = Moments(3, count_pairs=count_pairs)
-    for slate in cut(rng.normal(size=(waiting, 3)), [1]):
-        moments.absorb(slate)
-    plain, table = copy.deepcopy(moments), rng.normal(size=(n_arms, 3))
-    table[rng.random(table.shape) < 0.4] = NAN
-    moments.block[waiting : waiting + n_arms] = np.nan_to_num(table)
-    moments.claim(table)
+    with monkeypatch.context() as patch:
+        patch.delattr("halfseen.core.moments.sums_of")
+        moments.add(table, reserved)
     plain.absorb(Slate(table))
-    assert frozen_state(moments) == frozen_state(plain)
-
-
-class InjectedError(Exception):
-    """No error that any code could expect."""
-
-
-@pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize(("waiting", "n_arms"), [(1020, 4), (0, 600), (0, 1024)])
-def test_a_claim_whose_product_fails_changes_nothing(monkeypatch, waiting, n_arms, count_pairs):
-    moments = Moments(3, count_pairs=count_pairs)
-    for slate in cut(whole_arms(waiting, 3), [4]):
-        moments.absorb(slate)
-    before, table = frozen_state(moments), np.ones((n_arms, 3))
-    moments.block[waiting : waiting + n_arms] = table
-
-    def fail(*args):
-        raise InjectedError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Moments, "_with_block", fail)
-        with pytest.raises(InjectedError):
-            moments.claim(table)
-    assert frozen_state(moments) == before
-
-
-@pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize("n_arms", [4, 8, 600, 1024, 1025])
-@pytest.mark.parametrize("with_sums", [False, True])
-def test_once_a_slate_is_prepared_committing_needs_no_product_that_may_fail(
-    monkeypatch, n_arms, count_pairs, with_sums
-):
-    moments = Moments(3, count_pairs=count_pairs)
-    for slate in cut(whole_arms(1020, 3), [4]):
-        moments.absorb(slate)
-    plain, slate = copy.deepcopy(moments), Slate(whole_arms(n_arms, 3, seed=1))
-    prepared = moments.prepare(slate, moments.sums() if with_sums else None)
-
-    def fail(*args):
-        raise InjectedError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Moments, "_with_block", fail)
-        moments.commit(slate, prepared)
-    plain.absorb(slate)
     assert same(moments, plain)
+    assert moments.n_arms == n_waiting + n_arms
+
+
+def test_nothing_is_summed_while_arms_have_room_to_wait():
+    moments = absorbed(*cut(whole_arms(1000, 2), [8]))
+    assert moments.reserve(whole_arms(24, 2)) is None
+    assert moments.reserve(whole_arms(25, 2)) is not None
 
 
 # -- state -----------------------------------------------------------------------------------------
@@ -504,9 +399,7 @@ def test_restored_moments_share_nothing_with_the_state():
         ("pairs", np.zeros((2, 2))),
         ("pairs", None),
         ("waiting", np.zeros((5, 4))),
-        ("waiting", np.zeros((1025, 3))),
-        ("waiting_mask", np.zeros((5, 3))),
-        ("waiting_mask", np.zeros((4, 3), dtype=bool)),
+        ("waiting", np.zeros((5, 3), dtype=bool)),
         ("n_arms", -1),
         ("n_arms", 2.5),
     ],

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import ArchiveError
-from halfseen.values import Decision
 
 
 def arm_of(round, dim=3):
@@ -20,21 +19,17 @@ def arm_of(round, dim=3):
     return arm
 
 
-def decision(round, dim=3):
-    return Decision(f"run/{round}", 0, round, -1, arm_of(round, dim), np.zeros((3, 1)))
-
-
 def played(rounds, dim=3):
     kept = Played(dim)
     for round in rounds:
-        kept.append(decision(round, dim), -float(round))
+        kept.append(round, arm_of(round, dim), -float(round))
     return kept
 
 
 def assert_holds(kept, rounds):
     """Check that exactly these rounds are there, in this order."""
     arms, rewards = kept.samples()
-    assert len(kept) == kept.n_played == len(rounds)
+    assert len(kept) == len(rounds)
     assert arms.shape == (len(rounds), kept.dim)
     np.testing.assert_array_equal(rewards, -np.array(rounds, dtype=float))
     for arm, round in zip(arms, rounds, strict=True):
@@ -72,17 +67,17 @@ def test_room_grows_with_what_is_played(n_played):
 def test_a_sample_may_come_between_two_looks():
     kept = played([1, 2, 5])
     assert_holds(kept, [1, 2, 5])
-    kept.append(decision(4), -4.0)
-    kept.append(decision(3), -3.0)
+    kept.append(4, arm_of(4), -4.0)
+    kept.append(3, arm_of(3), -3.0)
     assert_holds(kept, [1, 2, 3, 4, 5])
-    kept.append(decision(6), -6.0)
+    kept.append(6, arm_of(6), -6.0)
     assert_holds(kept, [1, 2, 3, 4, 5, 6])
 
 
-def test_what_is_kept_does_not_change_with_the_decision():
+def test_what_is_kept_does_not_change_with_the_arm():
     arm = arm_of(4)
     kept = Played(3)
-    kept.append(Decision("run/4", 0, 4, -1, arm, np.zeros((3, 1))), -4.0)
+    kept.append(4, arm, -4.0)
     arm[:] = 99.0
     assert_holds(kept, [4])
 
@@ -94,7 +89,7 @@ def test_a_restored_memory_continues_as_if_nothing_had_happened(rounds):
     assert_holds(restored, sorted(rounds))
     for memory in (kept, restored):
         for round in (100, 90, 110):
-            memory.append(decision(round), -float(round))
+            memory.append(round, arm_of(round), -float(round))
         assert_holds(memory, [*sorted(rounds), 90, 100, 110])
     for name, column in kept.state().items():
         assert column.tobytes() == restored.state()[name].tobytes()
@@ -106,9 +101,9 @@ def test_restoring_replaces_what_was_there_and_shares_nothing():
     restored.restore(kept.state())
     assert_holds(restored, [1, 2, 3])
     for round in range(4, 30):
-        restored.append(decision(round), -float(round))
+        restored.append(round, arm_of(round), -float(round))
     assert_holds(kept, [1, 2, 3])
-    kept.append(decision(9), -9.0)
+    kept.append(9, arm_of(9), -9.0)
     assert_holds(restored, range(1, 30))
 
 
@@ -139,34 +134,14 @@ def test_a_state_that_does_not_fit_is_refused(name, column):
         Played(3).restore(played([1, 2, 3]).state() | {name: column})
 
 
-def test_with_room_made_nothing_moves_when_the_next_one_comes():
+def test_with_room_reserved_nothing_moves_when_the_next_one_comes():
     for n_played in (0, 5, 16, 63, 64, 65, 128):
         kept = played(range(1, n_played + 1))
-        assert kept.place() == kept.place() == n_played
-        arms = kept.arms
-        kept.append(decision(n_played + 1), -float(n_played + 1))
-        assert kept.arms is arms
+        kept.reserve()
+        before = kept.samples()[0].base
+        kept.append(n_played + 1, arm_of(n_played + 1), -float(n_played + 1))
+        assert kept.samples()[0].base is before
         assert_holds(kept, range(1, n_played + 2))
-
-
-@given(st.permutations(range(1, 25)))
-def test_an_arm_written_to_its_place_and_claimed_is_one_appended(rounds):
-    kept, appended = Played(3), played(rounds)
-    for round in rounds:
-        place = kept.place()
-        kept.arms[place] = arm_of(round)
-        kept.claim(round, -float(round))
-    assert_holds(kept, sorted(rounds))
-    for name, column in appended.state().items():
-        assert kept.state()[name].tobytes() == column.tobytes()
-
-
-def test_what_is_written_to_a_place_but_not_claimed_means_nothing():
-    kept, untouched = played([2, 1]), played([2, 1])
-    kept.arms[kept.place()] = 99.0
-    assert_holds(kept, [1, 2])
-    for name, column in untouched.state().items():
-        assert kept.state()[name].tobytes() == column.tobytes()
 
 
 def test_clear_forgets_all_and_gives_the_memory_back():
@@ -175,7 +150,7 @@ def test_clear_forgets_all_and_gives_the_memory_back():
         kept = Played(50)
         empty = tracemalloc.get_traced_memory()[0]
         for round in range(1, 5001):
-            kept.append(decision(round, 50), 0.0)
+            kept.append(round, arm_of(round, 50), 0.0)
         full = tracemalloc.get_traced_memory()[0]
         kept.clear()
         after = tracemalloc.get_traced_memory()[0]
@@ -184,5 +159,5 @@ def test_clear_forgets_all_and_gives_the_memory_back():
     assert_holds(kept, [])
     assert full - empty > 5000 * 50 * 8
     assert after - empty < 10_000
-    kept.append(decision(7, 50), -7.0)
+    kept.append(7, arm_of(7, 50), -7.0)
     assert_holds(kept, [7])

@@ -7,7 +7,6 @@ from scipy.stats import chi2
 from halfseen import archive
 from halfseen.core.reservoir import _DRAWS, Reservoir
 from halfseen.errors import HalfseenError
-from halfseen.values import Slate
 
 
 def numbered(n_rows):
@@ -100,7 +99,7 @@ def test_while_all_fit_all_are_kept_in_order(max_rows):
         reservoir = Reservoir(4, max_rows=max_rows)
         add_in_slates(reservoir, rows, sizes)
         assert np.array_equal(reservoir.rows, rows, equal_nan=True)
-        assert (reservoir.n_arms, reservoir.n_waiting) == (30, 30)
+        assert (reservoir.n_arms, len(reservoir.rows)) == (30, 30)
 
 
 def test_what_is_kept_are_whole_rows_of_what_came():
@@ -125,7 +124,9 @@ def test_how_rows_are_split_into_slates_makes_no_difference(sizes):
     reservoir = Reservoir(1, max_rows=60, seed=5)
     add_in_slates(reservoir, numbered(n_rows), sizes)
     assert np.array_equal(reservoir.rows, expected.rows)
-    assert np.array_equal(reservoir.draw(5000), expected.draw(5000))
+    assert np.array_equal(
+        reservoir.reserve(np.zeros((5000, 1))), expected.reserve(np.zeros((5000, 1)))
+    )
 
 
 def test_a_full_reservoir_larger_than_a_block_of_draws_keeps_whole_rows():
@@ -142,32 +143,21 @@ def test_a_draw_moves_nothing_until_the_rows_are_added():
     reservoir = Reservoir(1, max_rows=5)
     reservoir.add(numbered(9))
     before = reservoir.rows.copy()
-    first, again = reservoir.draw(50), reservoir.draw(50)
+    first, again = reservoir.reserve(np.zeros((50, 1))), reservoir.reserve(np.zeros((50, 1)))
     assert np.array_equal(first, again)
     assert np.array_equal(reservoir.rows, before)
     reservoir.add(np.zeros((1, 1)))
-    assert not np.array_equal(reservoir.draw(50), first)
+    assert not np.array_equal(reservoir.reserve(np.zeros((50, 1))), first)
 
 
-def test_a_prepared_slate_goes_where_an_added_one_would():
+def test_rows_go_where_reserve_said():
     rng = np.random.default_rng(2)
     reservoir, other = Reservoir(3, max_rows=10), Reservoir(3, max_rows=10)
     for _ in range(30):
-        slate = Slate(np.where(rng.random((4, 3)) < 0.6, rng.normal(size=(4, 3)), np.nan))
-        prepared = reservoir.prepare(slate)
-        reservoir.commit(slate, prepared)
-        other.add(slate._table)
+        rows = np.where(rng.random((4, 3)) < 0.6, rng.normal(size=(4, 3)), np.nan)
+        reservoir.add(rows, reservoir.reserve(rows))
+        other.add(rows)
         assert np.array_equal(reservoir.rows, other.rows, equal_nan=True)
-
-
-def test_rows_that_were_copied_into_the_block_are_claimed():
-    reservoir, rows = Reservoir(1, max_rows=10), numbered(4)
-    assert reservoir.has_room(10)
-    assert not reservoir.has_room(11)
-    reservoir.block[:4] = rows
-    assert reservoir.rows.shape == (0, 1)
-    reservoir.claim(rows)
-    assert np.array_equal(reservoir.rows, rows)
 
 
 def test_equal_seeds_keep_the_same_rows_and_others_do_not():
@@ -186,7 +176,7 @@ def test_a_restored_reservoir_continues_as_if_nothing_had_happened(n_before):
     rows = np.where(rng.random((6000, 2)) < 0.7, rng.normal(size=(6000, 2)), np.nan)
     reservoir = Reservoir(2, max_rows=20, seed=4)
     add_in_slates(reservoir, rows[:n_before], (11,))
-    saved = archive.from_bytes(archive.to_bytes({"reservoir": reservoir.state()}))["reservoir"]
+    saved = archive.from_bytes(archive.to_bytes({"reservoir": reservoir.state()}))[0]["reservoir"]
     restored = Reservoir(2, max_rows=20, seed=4)
     restored.restore(saved)
     for each in (reservoir, restored):

@@ -275,8 +275,8 @@ def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
     model, (points, rewards) = fitted(*samples(0, 10, dim)), samples(1, 1, dim)
     untold = model.copied()
     stacked = np.c_[model.factor, model.white]
-    rest, turns = np.append(points[0], rewards[0]), np.full((dim, 2), NAN)
-    model.update(points[0], rewards[0], turns)
+    rest = np.append(points[0], rewards[0])
+    turns = model.update_recorded(points[0], rewards[0])
     for row, (cosine, sine) in zip(stacked, turns, strict=True):
         row[:], rest = cosine * row + sine * rest, cosine * rest - sine * row
     np.testing.assert_allclose(np.c_[model.factor, model.white], stacked, rtol=1e-12, atol=1e-14)

@@ -67,7 +67,7 @@ def state_size(node):
 
 def copy_of(policy):
     """Return the policy that a saved copy gives; its decisions carry the same names."""
-    return policy_from_tree(archive.from_bytes(state_bytes(policy)))
+    return policy_from_tree(archive.from_bytes(state_bytes(policy))[0])
 
 
 def looks(decision):

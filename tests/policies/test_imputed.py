@@ -24,7 +24,7 @@ def small(**settings):
 
 def shown(policy, decision):
     """Return what the inner policy was shown of the chosen arm."""
-    return policy._open[decision.id][-1]
+    return policy._inners[0]._open[policy._open[decision.id].inner].arm
 
 
 # What it looks at

@@ -72,7 +72,7 @@ def test_the_coordinates_of_an_arm_that_is_not_determined_are_the_posterior_mean
     even = Oracle(basis=basis)
     for policy, latent in ((uneven, [0.8, 0.2]), (even, [0.5, 0.5])):
         policy.choose(slate)
-        ((_, _, _, _, shown),) = policy._open.values()
+        ((_, _, shown, _, _),) = policy._inners[0]._open.values()
         assert shown == pytest.approx(np.sqrt(2) * np.array(latent), rel=1e-7)
 
 

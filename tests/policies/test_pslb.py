@@ -16,16 +16,17 @@ from halfseen import (
     PaperThreshold,
     PracticalThreshold,
     Slate,
-    _set_kernels,
     play,
 )
-from halfseen.core import rank
+from halfseen.core import ellipsoids, rank
 from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import Ellipsoid, optimistic_parts
 from halfseen.core.moments import Moments
 from halfseen.core.ridge import Ridge
 from halfseen.core.subspace import distance, top_eigenpairs
+from halfseen.kernels import ellipsoids as _set_kernels
 from halfseen.policies import pslb as pslb_module
+from halfseen.policies import pslb_search
 from halfseen.policies.pslb import Pslb
 from halfseen.policies.pslb_search import Projection, sampled_parts
 from shared import shared_file
@@ -383,12 +384,12 @@ class InjectedError(Exception):
 PARTS = {
     "sums": (Moments, "sums"),
     "eigenvectors": (rank, "top_eigenpairs"),
-    "projection": (_set_kernels, "project"),
+    "projection": (pslb_module._kernels, "project"),
     "sets": (Projection, "sets"),
     "exact search": (pslb_module, "optimistic_parts"),
-    "exact loop": (_set_kernels, "support_parts"),
+    "exact loop": (ellipsoids._kernels, "support_parts"),
     "sampled search": (pslb_module, "sampled_parts"),
-    "sampled loop": (_set_kernels, "candidate_parts"),
+    "sampled loop": (pslb_search._kernels, "candidate_parts"),
 }
 
 

@@ -11,6 +11,7 @@ from halfseen import (
     ArchiveError,
     ConstantThreshold,
     HorizonReachedError,
+    LatentUcb,
     LowRankWorld,
     PaperThreshold,
     Policy,
@@ -297,7 +298,7 @@ def test_scores_do_not_depend_on_which_basis_of_the_subspace_is_frozen(turn):
     epoch.lift = Lift.least_squares(epoch.basis @ by, 1e-5)
     epoch.model = Ridge(2, ridge=1.0)
     arms, earned = other._played.samples()
-    epoch.model.insert(epoch.lift.coordinates(arms)[0], earned)
+    epoch.model.insert(epoch.lift.coordinates(arms), earned)
     for table, rewards in rounds[12:]:
         decision, turned = policy.choose(table), other.choose(table)
         assert turned.arm == decision.arm
@@ -317,9 +318,9 @@ def test_the_bonus_widens_by_the_misspecification_of_all_samples_in_the_regressi
     # The bonus changes choices, so one state is asked with and without it.
     epoch, slate = plain._epoch, Slate(few_arms(1, seed=1)[0].table)
     radius = epoch.confidence.total(epoch.model.log_det, epoch.model.n_samples)
-    _, (_, _, narrow) = epoch.score(slate, 16)
+    narrow = epoch.score(slate, 16)[1][2]
     epoch.confidence = full._epoch.confidence
-    _, (_, _, wide) = epoch.score(slate, 16)
+    wide = epoch.score(slate, 16)[1][2]
     bonus = record.misspecification * math.sqrt(15)
     assert epoch.model.n_samples == 15
     assert wide - narrow == pytest.approx(narrow / radius * bonus, rel=1e-9)
@@ -460,7 +461,7 @@ class Cautious(Policy):
             slate, int(n_seen.argmax()), np.array([n_seen, n_seen, np.zeros(slate.n_arms)])
         )
 
-    def _learn(self, decision, reward, note):
+    def _learn(self, note, reward):
         self.n_lessons += 1
 
     def _absorb(self, slate):
@@ -511,3 +512,42 @@ def test_a_policy_that_is_not_registered_is_named_when_it_cannot_be_loaded(tmp_p
     tofu(burn_in_policy=Cautious(dim=6)).save(tmp_path / "policy")
     with pytest.raises(ArchiveError, match=r"no policy is called 'Cautious'.*@register"):
         load(tmp_path / "policy")
+
+
+# One path for a round
+
+
+@pytest.mark.parametrize("kind", [TofuPov, LatentUcb])
+def test_overridden_hooks_run_in_every_round(kind):
+    class Counting(kind):
+        n_chosen = n_learned = 0
+
+        def _choose(self, slate):
+            self.n_chosen += 1
+            return super()._choose(slate)
+
+        def _learn(self, note, reward):
+            self.n_learned += 1
+            super()._learn(note, reward)
+
+    settings = {} if kind is LatentUcb else {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5}
+    policy = Counting(**settings)
+    walk(policy, few_arms(30))
+    assert (policy.n_chosen, policy.n_learned) == (30, 30)
+    assert type(policy) is Counting
+
+
+def test_a_reward_in_its_epoch_needs_no_coordinates_anew(monkeypatch):
+    policy = after(8)
+    decision = policy.choose(few_arms(1, seed=1)[0].table)
+    monkeypatch.delattr("halfseen.core.latent.Lift.coordinates")
+    n_samples = policy._epoch.model.n_samples
+    policy.learn(decision, 0.5)
+    assert policy._epoch.model.n_samples == n_samples + 1
+
+
+@pytest.mark.parametrize("make", [lambda: tofu(), LatentUcb], ids=["TOFU", "latent UCB"])
+def test_diagnostics_are_there_before_the_first_round(make):
+    policy = make()
+    assert policy.fallback_rounds == 0
+    assert policy.diagnostics()["epoch_ranks"] == []

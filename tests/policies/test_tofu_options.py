@@ -59,7 +59,8 @@ def test_each_option_alone_makes_a_difference(option):
     rounds = few_arms(24)
     plain, other = traces(walk(tofu(), rounds), walk(tofu(**option), rounds))
     assert plain[:5] == other[:5] or "noise_scale" in option or "theta_bound" in option
-    assert plain != other or option == {"fallback": True}
+    if "fallback" not in option and "rank" not in option:  # the held-out rank is the true one, 2
+        assert plain != other
 
 
 @over_options
@@ -229,7 +230,7 @@ def test_estimated_scales_are_those_of_the_replayed_rewards():
     arms, rewards = policy._played.samples()
     policy.choose(rounds[0].table)  # opens an epoch at round 12
     epoch = policy._epoch
-    latent = epoch.lift.coordinates(arms)[0]
+    latent = epoch.lift.coordinates(arms)
     scales, _ = estimate_scales(latent, rewards)
     assert epoch.record.round == 12
     assert epoch.record.ridge == scales.ridge
@@ -262,7 +263,7 @@ def test_the_noise_scale_leaves_out_what_hidden_entries_add():
         decision = policy.choose(round.slate)
         policy.learn(decision, float(round.means[decision.arm]) + round.noise)
     arms, rewards = policy._played.samples()
-    residual = estimate_scales(policy._epoch.lift.coordinates(arms)[0], rewards)[0].residual_scale
+    residual = estimate_scales(policy._epoch.lift.coordinates(arms), rewards)[0].residual_scale
     told = policy.epoch_log[-1].noise_scale
     assert told < 0.9 * residual
     assert abs(told - 0.1) < abs(residual - 0.1)
@@ -306,13 +307,13 @@ def test_scores_depend_on_the_posterior_mean_alone():
     policy, rng = with_posterior(), np.random.default_rng(7)
     subspace, lift = policy._epoch.subspace, policy._epoch.lift
     first, second = np.full(6, np.nan), rng.normal(size=6)
-    mean = lift.coordinates(second[None])[0][0]
+    mean = lift.coordinates(second[None])[0]
     rows = subspace.basis[:2]
     first[:2] = np.linalg.solve(
         rows.T, (rows.T @ rows + subspace.noise * np.diag(1 / subspace.variances)) @ mean
     )
     table = np.vstack([first, second])
-    assert lift.coordinates(table)[0][0] == pytest.approx(mean)
+    assert lift.coordinates(table)[0] == pytest.approx(mean)
     decision = copy_of(policy).choose(table)
     deviations = policy.hidden_deviations(table)
     assert deviations[0] > 1.5 * deviations[1] > 0.0
@@ -321,7 +322,7 @@ def test_scores_depend_on_the_posterior_mean_alone():
     radius = policy._epoch.confidence.total(
         policy._epoch.model.log_det, policy._epoch.model.n_samples
     )
-    widths = policy._epoch.model.predict(lift.coordinates(table)[0])[1]
+    widths = policy._epoch.model.predict(lift.coordinates(table))[1]
     assert decision.widths == pytest.approx(radius * widths, rel=1e-9)
 
 
@@ -371,7 +372,7 @@ def test_thompson_scores_vary_as_the_posterior_does(radius_scale):
         decision = policy.choose(table)
         drawn.append(decision.scores - decision.estimates)
     epoch = policy._epoch
-    estimates, widths = epoch.model.predict(epoch.lift.coordinates(table)[0])
+    estimates, widths = epoch.model.predict(epoch.lift.coordinates(table))
     assert decision.estimates == pytest.approx(estimates, rel=1e-9)
     standard = np.array(drawn) / (radius_scale * 0.1 * widths)
     for arm in range(4):

@@ -17,7 +17,7 @@ from halfseen.errors import InvalidInputError
 from halfseen.lazy import LazyModule
 from halfseen.values import BoolArray, FloatArray
 
-_set_kernels = LazyModule("halfseen._set_kernels")
+_kernels = LazyModule("halfseen.kernels.ellipsoids")
 
 # Two ellipsoids that touch in one point do so up to rounding.
 _TOUCHING = 1e-10
@@ -134,13 +134,13 @@ def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) ->
         axes = first.radius * (first.root @ turn.T)
         offset, deep = turn @ apart, np.empty(len(weights))
         reach = _MARGIN + max(abs(math.log(weights[0])), abs(math.log(weights[-1])))
-        depth = _set_kernels.deepest(offset, weights, reach, deep)
+        depth = _kernels.deepest(offset, weights, reach, deep)
         if not depth <= 1.0 + _TOUCHING:  # NaN, too
             return None
         centre = first.centre + axes @ deep
         parts = np.empty((3, len(points)))
         turned = np.ascontiguousarray(axes.T)
-        _set_kernels.support_parts(points, centre, turned, offset, weights, reach, deep, parts)
+        _kernels.support_parts(points, centre, turned, offset, weights, reach, deep, parts)
     return parts if np.isfinite(parts).all() else None
 
 
@@ -166,5 +166,5 @@ def optimistic_values(points: FloatArray, first: Ellipsoid, second: Ellipsoid) -
 
 def _values_at(points: FloatArray, centre: FloatArray) -> FloatArray:
     parts = np.empty((3, len(points)))
-    _set_kernels.candidate_parts(points, np.ascontiguousarray(centre[None, :]), parts)
+    _kernels.candidate_parts(points, np.ascontiguousarray(centre[None, :]), parts)
     return parts

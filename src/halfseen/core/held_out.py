@@ -14,7 +14,7 @@ from halfseen.core.rank import RankRule, register_rule, store
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
-_em_kernels = LazyModule("halfseen._em_kernels")
+_kernels = LazyModule("halfseen.kernels.likelihood")
 
 # What is left of the held-out squares below this share is as good as nothing: no rank does better.
 _NEGLIGIBLE = 1e-4
@@ -183,7 +183,7 @@ class _Search:
         self._table = np.ascontiguousarray(table)
         self._held = np.empty(table.shape, dtype=np.bool_)
         self._rest = np.empty(table.shape)
-        self._n_marked: int = _em_kernels.hold_out(
+        self._n_marked: int = _kernels.hold_out(
             np.ascontiguousarray(numbers), self._table, share, self._held, self._rest
         )
         self.arms = Arms(self._rest)
@@ -201,9 +201,9 @@ class _Search:
                 self._fit(rank)
             model = self.fits[rank] if rank > 0 else Ppca(np.empty((self.arms.dim, 0)), 1.0)
             loadings = np.ascontiguousarray(model.loadings)
-            points = Lift(loadings, model.noise, np.ones(rank)).coordinates(self._rest)[0]
+            points = Lift(loadings, model.noise, np.ones(rank)).coordinates(self._rest)
             errors = np.empty(self._n_marked)
-            _em_kernels.held_out_errors(
+            _kernels.held_out_errors(
                 self._table, self._held, points, loadings, self.arms.unit, errors
             )
             self._errors[rank] = errors

@@ -21,7 +21,7 @@ from halfseen.errors import InvalidInputError
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
-_em_kernels = LazyModule("halfseen._em_kernels")
+_kernels = LazyModule("halfseen.kernels.likelihood")
 
 NOISE_FLOOR = 1e-6
 """Smallest σ², as a share of the mean square of what is seen: without a floor the likelihood of
@@ -128,13 +128,13 @@ class Arms:
     def __init__(self, table: FloatArray) -> None:
         table = np.ascontiguousarray(table, dtype=np.float64)
         n, self.dim = len(table), int(table.shape[1])
-        self.unit: float = _em_kernels.root_mean_square(table)
+        self.unit: float = _kernels.root_mean_square(table)
         if self.unit <= 0.0:
             self.unit = 1.0
         filled, seen = np.empty((n, self.dim)), np.empty((n, self.dim))
         squares, counts = np.empty(n), np.empty(n)
         self.feature_squares = np.empty(self.dim)
-        shown = _em_kernels.take_in(
+        shown = _kernels.take_in(
             table, self.unit, filled, seen, squares, counts, self.feature_squares
         )
         self.filled, self.seen = filled[:shown], seen[:shown]
@@ -257,7 +257,7 @@ def _climb(arms: Arms, start: Ppca, max_steps: int, tolerance: float) -> Fit:
     """Take steps until one gains too little."""
     model = start.scaled(1.0 / arms.unit)
     loadings = np.array(model.loadings.T, order="C")
-    likelihood, noise, n_steps = _em_kernels.climb(
+    likelihood, noise, n_steps = _kernels.climb(
         arms.filled,
         arms.seen,
         arms.squares,

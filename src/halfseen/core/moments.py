@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from halfseen import _kernels, archive, checks
+from halfseen import archive, checks
 from halfseen.core.operators import check_dense
-from halfseen.errors import ArchiveError, InvalidSettingError
+from halfseen.errors import InvalidSettingError
+from halfseen.kernels import tables
 from halfseen.values import BoolArray, FloatArray, Slate
 
 ObserveProb = float | FloatArray | None
 Sums = tuple[FloatArray, FloatArray | None]
-# Sums to continue from, and whether the prepared slate is in them.
-Prepared = tuple[Sums, bool]
+# Sums with all arms that waited, and whether the new arms are in them, too.
+Reserved = tuple[Sums, bool]
 
 # Arms that wait for one matrix product: enough for an efficient one, little memory.
 _BLOCK = 1024
@@ -48,10 +49,7 @@ class Moments:
     [[10.0, 2.0], [2.0, 4.0]]
     """
 
-    hidden = 0.0
-    """What stands for a hidden entry in the block."""
-
-    __slots__ = ("_block_mask", "_pairs", "_products", "block", "dim", "n_arms", "n_waiting")
+    __slots__ = ("_n_waiting", "_pairs", "_products", "_waiting", "dim", "n_arms")
 
     def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
         self.dim = checks.integer("dim", dim, 1)
@@ -59,11 +57,9 @@ class Moments:
         self.n_arms = 0
         self._products = np.zeros((dim, dim))
         self._pairs = np.zeros((dim, dim)) if count_pairs else None
-        # Arms wait in the first rows of a block. What stands in later rows means nothing, so that
-        # a compiled loop may write there before anything is decided.
-        self.block = np.zeros((_BLOCK, dim))
-        self._block_mask = np.zeros((_BLOCK, dim), dtype=np.bool_) if count_pairs else None
-        self.n_waiting = 0
+        # Arms that are not in the sums yet: the first rows, NaN where hidden.
+        self._waiting = np.empty((_BLOCK, dim))
+        self._n_waiting = 0
 
     @property
     def count_pairs(self) -> bool:
@@ -72,77 +68,29 @@ class Moments:
 
     def absorb(self, slate: Slate) -> None:
         """Add all arms of a slate."""
-        slate = Slate.of(slate, self.dim)
-        self.commit(slate, self.prepare(slate))
+        table = Slate.of(slate, self.dim)._table
+        self.add(table, self.reserve(table))
 
-    def prepare(self, slate: Slate, sums: Sums | None = None) -> Prepared | None:
-        """Return the sums to continue from, or None if the block simply has room for this slate.
+    def reserve(self, table: FloatArray) -> Reserved | None:
+        """Return what `add` needs for the same arms; nothing changes before it."""
+        if self._n_waiting + len(table) <= _BLOCK:
+            return None
+        sums = self.sums()
+        if len(table) <= _BLOCK:
+            return sums, False
+        return _added(sums, sums_of(table, count_pairs=self.count_pairs)), True
 
-        Nothing changes before `commit`, which cannot fail: together they let a policy do all that
-        may go wrong before it changes anything. `sums` are those of now, where the caller has them.
-        """
-        n_arms = slate.n_arms
-        if sums is None and self.has_room(n_arms):
-            if self.has_room(2 * n_arms):
-                return None
-            self._write(slate._table, self.n_waiting)
-            return self._with_block(self.n_waiting + n_arms), True
-        products, pairs = self.sums() if sums is None else sums
-        if 2 * n_arms <= _BLOCK:
-            return (products, pairs), False
-        values = slate.values
-        pairs = None if pairs is None else pairs + _pair_counts(slate.mask)
-        return (products + values.T @ values, pairs), True
-
-    def commit(self, slate: Slate, prepared: Prepared | None) -> None:
-        """Add a slate, given what `prepare` returned for it."""
+    def add(self, table: FloatArray, reserved: Reserved | None) -> None:
+        """Add arms, NaN where hidden, shape (n, dim), given what `reserve` returned for them."""
         is_summed = False
-        if prepared is not None:
-            (self._products, self._pairs), is_summed = prepared
-            self.n_waiting = 0
-        self.n_arms += slate.n_arms
+        if reserved is not None:
+            (self._products, self._pairs), is_summed = reserved
+            self._n_waiting = 0
         if not is_summed:
-            self._write(slate._table, self.n_waiting)
-            self.n_waiting += slate.n_arms
-
-    def _write(self, table: FloatArray, start: int) -> None:
-        """Copy a table into the block from row `start` on."""
-        _kernels.fill_in(table, self.block, start, self.hidden)
-        if self._block_mask is not None:
-            np.equal(table, table, out=self._block_mask[start : start + len(table)])
-
-    def has_room(self, n_arms: int) -> bool:
-        """Return whether that many arms fit into the block's later rows."""
-        return self.n_waiting + n_arms <= _BLOCK
-
-    def room_for(self, n_arms: int) -> int:
-        """Return how many slates of that size can be claimed before one has to be summed up."""
-        return max(0, (_BLOCK - self.n_waiting) // n_arms - 1)
-
-    def claim(self, table: FloatArray) -> None:
-        """Add the arms of a table that was zero-filled into the block's next rows.
-
-        A failure changes nothing.
-        """
-        n_arms = len(table)
-        end = self.n_waiting + n_arms
-        if self._block_mask is not None:
-            np.equal(table, table, out=self._block_mask[self.n_waiting : end])
-        if end + n_arms > _BLOCK:
-            # There is no room for another one like this, which is in the cache just now.
-            self._products, self._pairs = self._with_block(end)
-            end = 0
-        self.n_arms += n_arms
-        self.n_waiting = end
-
-    def claim_all(self, tables: FloatArray) -> None:
-        """Add slates of equal size, at most `room_for` that size, shape (n_slates, n_arms, dim)."""
-        arms = tables.reshape(-1, self.dim)
-        end = self.n_waiting + len(arms)
-        if self._block_mask is not None:
-            np.equal(arms, arms, out=self._block_mask[self.n_waiting : end])
-        self.n_arms += len(arms)
-        self.n_waiting = end
+            end = self._n_waiting + len(table)
+            self._waiting[self._n_waiting : end] = table
+            self._n_waiting = end
+        self.n_arms += len(table)
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of the arms of both."""
@@ -152,10 +100,7 @@ class Moments:
                 f"count_pairs {self.count_pairs} and {other.count_pairs}"
             )
         merged = Moments(self.dim, count_pairs=self.count_pairs)
-        (ours, our_pairs), (theirs, their_pairs) = self.sums(), other.sums()
-        merged._products = ours + theirs
-        if our_pairs is not None and their_pairs is not None:
-            merged._pairs = our_pairs + their_pairs
+        merged._products, merged._pairs = _added(self.sums(), other.sums())
         merged.n_arms = self.n_arms + other.n_arms
         return merged
 
@@ -180,40 +125,31 @@ class Moments:
             "n_arms": self.n_arms,
             "products": self._products,
             "pairs": self._pairs,
-            "waiting": self.block[: self.n_waiting],
-            "waiting_mask": None
-            if self._block_mask is None
-            else self._block_mask[: self.n_waiting],
+            "waiting": self._waiting[: self._n_waiting],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         square = (self.dim, self.dim)
+        n_arms = checks.integer("n_arms", state["n_arms"], 0)
+        products = archive.array(state, "products", square)
+        pairs = None if self._pairs is None else archive.array(state, "pairs", square)
         waiting = archive.array(state, "waiting", (None, self.dim))
-        if len(waiting) > _BLOCK:
-            raise ArchiveError(f"at most {_BLOCK} arms can wait, got {len(waiting)}")
-        self.n_arms = checks.integer("n_arms", state["n_arms"], 0)
-        self._products = archive.array(state, "products", square)
-        self.n_waiting = len(waiting)
-        self.block[: self.n_waiting] = waiting
-        if self._block_mask is not None:
-            self._pairs = archive.array(state, "pairs", square)
-            self._block_mask[: self.n_waiting] = archive.array(
-                state, "waiting_mask", waiting.shape, np.bool_
-            )
+        self._products, self._pairs, self._n_waiting = products, pairs, 0
+        self.add(waiting, self.reserve(waiting))
+        self.n_arms = n_arms
 
     def sums(self) -> Sums:
         """Return the sum of ẋẋ' and, where counted, of pairs seen together, in new arrays."""
-        return self._with_block(self.n_waiting)
+        waiting = self._waiting[: self._n_waiting]
+        return _added(
+            (self._products, self._pairs), sums_of(waiting, count_pairs=self.count_pairs)
+        )
 
-    def _with_block(self, n_rows: int) -> Sums:
-        """Return the sums with the first rows of the block added, in new arrays."""
-        waiting = self.block[:n_rows]
-        products = waiting.T @ waiting
-        products += self._products
-        if self._pairs is None or self._block_mask is None:
-            return products, None
-        return products, self._pairs + _pair_counts(self._block_mask[:n_rows])
+
+def _added(one: Sums, other: Sums) -> Sums:
+    pairs = None if one[1] is None or other[1] is None else one[1] + other[1]
+    return one[0] + other[0], pairs
 
 
 def _pair_counts(mask: BoolArray) -> FloatArray:
@@ -288,11 +224,12 @@ def pairwise_covariance(
     return covariance, int(np.count_nonzero(np.triu(~seen)))
 
 
-def sums_of(table: FloatArray) -> Sums:
+def sums_of(table: FloatArray, *, count_pairs: bool = True) -> Sums:
     """Return the sums over the arms of a table, shape (n, dim) with NaN where hidden."""
-    mask = table == table
-    filled = np.where(mask, table, 0.0)
-    return filled.T @ filled, _pair_counts(mask)
+    filled = np.empty(table.shape)
+    tables.copy_filled(table, filled, 0, 0.0)
+    pairs = _pair_counts(table == table) if count_pairs else None
+    return filled.T @ filled, pairs
 
 
 def shares_of(sums: Sums, n_arms: int) -> FloatArray:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from halfseen import _kernels
 from halfseen.errors import InvalidSettingError
+from halfseen.kernels import tables
 from halfseen.values import BoolArray, FloatArray
 
 LARGEST_DENSE_DIM = 8192
@@ -100,5 +100,5 @@ class CovarianceOperator:
         room = np.empty((min(_ROWS, max(1, n)), dim))
         for first in range(0, n, _ROWS):
             rows = self._table[first : first + _ROWS]
-            _kernels.fill_in(rows, room, 0, 0.0)
+            tables.copy_filled(rows, room, 0, 0.0)
             yield room[: len(rows)], rows == rows

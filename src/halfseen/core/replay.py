@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive
-from halfseen.values import Decision, FloatArray
+from halfseen.values import FloatArray
 
 _FIRST_ROOM = 64
 
@@ -35,12 +35,11 @@ class Played:
     Memory grows with the number of played arms that replay needs, and with nothing else.
     """
 
-    __slots__ = ("_rewards", "_rounds", "arms", "dim", "n_played")
+    __slots__ = ("_arms", "_n_played", "_rewards", "_rounds", "dim")
 
-    n_played: int
+    _n_played: int
     _rounds: NDArray[np.int64]
-    arms: FloatArray
-    """Kept arms; rows from `n_played` on mean nothing, so that a compiled loop may write there."""
+    _arms: FloatArray
     _rewards: FloatArray
 
     def __init__(self, dim: int) -> None:
@@ -48,54 +47,40 @@ class Played:
         self.clear()
 
     def __len__(self) -> int:
-        return self.n_played
+        return self._n_played
 
-    def place(self, n_rows: int = 1) -> int:
-        """Return the row of `arms` where the next ones go, making room if there is too little."""
-        if self.n_played + n_rows > len(self.arms):
-            self._grow(max(2 * len(self.arms), self.n_played + n_rows))
-        return self.n_played
+    def reserve(self) -> None:
+        """Make room for one more arm, so that `append` cannot fail."""
+        if self._n_played == len(self._arms):
+            self._grow(2 * len(self._arms))
 
-    def append(self, decision: Decision, reward: float) -> None:
-        """Keep one played arm."""
-        place = self.place()
-        self.arms[place] = decision._chosen
-        self.claim(decision._round, reward)
-
-    def claim(self, round: int, reward: float) -> None:
-        """Keep the arm that was written to the next row of `arms`."""
-        n = self.n_played
-        self._rounds[n] = round
-        self._rewards[n] = reward
-        self.n_played = n + 1
-
-    def claim_all(self, first_round: int, rewards: FloatArray) -> None:
-        """Keep arms that were written to the next rows, one per round."""
-        end = self.n_played + len(rewards)
-        self._rounds[self.n_played : end] = np.arange(first_round, first_round + len(rewards))
-        self._rewards[self.n_played : end] = rewards
-        self.n_played = end
+    def append(self, round: int, arm: FloatArray, reward: float) -> None:
+        """Keep one played arm, NaN where hidden, shape (dim,)."""
+        self.reserve()
+        n = self._n_played
+        self._rounds[n], self._arms[n], self._rewards[n] = round, arm, reward
+        self._n_played = n + 1
 
     def samples(self) -> tuple[FloatArray, FloatArray]:
         """Return arms, NaN where hidden, shape (n_played, dim), and rewards, by rounds."""
-        n = self.n_played
+        n = self._n_played
         rounds = self._rounds[:n]
         if (rounds[1:] > rounds[:-1]).all():
-            return self.arms[:n], self._rewards[:n]
+            return self._arms[:n], self._rewards[:n]
         order = np.argsort(rounds, kind="stable")
-        return self.arms[order], self._rewards[order]
+        return self._arms[order], self._rewards[order]
 
     def clear(self) -> None:
         """Forget all, also the memory."""
-        self.n_played = 0
+        self._n_played = 0
         self._rounds = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self.arms = np.zeros((_FIRST_ROOM, self.dim))
+        self._arms = np.zeros((_FIRST_ROOM, self.dim))
         self._rewards = np.zeros(_FIRST_ROOM)
 
     def state(self) -> dict[str, Any]:
         """Return the kept arms as arrays."""
-        n = self.n_played
-        return {"rounds": self._rounds[:n], "arms": self.arms[:n], "rewards": self._rewards[:n]}
+        n = self._n_played
+        return {"rounds": self._rounds[:n], "arms": self._arms[:n], "rewards": self._rewards[:n]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
@@ -105,14 +90,14 @@ class Played:
         arms = archive.array(state, "arms", (n, self.dim))
         rewards = archive.array(state, "rewards", (n,))
         self._grow(max(_FIRST_ROOM, n))
-        self._rounds[:n], self.arms[:n], self._rewards[:n] = rounds, arms, rewards
-        self.n_played = n
+        self._rounds[:n], self._arms[:n], self._rewards[:n] = rounds, arms, rewards
+        self._n_played = n
 
     def _grow(self, room: int) -> None:
         # All that may fail comes first.
-        self._rounds, self.arms, self._rewards = [
-            _grown(column, self.n_played, room)
-            for column in (self._rounds, self.arms, self._rewards)
+        self._rounds, self._arms, self._rewards = [
+            _grown(column, self._n_played, room)
+            for column in (self._rounds, self._arms, self._rewards)
         ]
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import _kernels, archive, checks
+from halfseen import archive, checks
 from halfseen.seeding import stream
-from halfseen.values import FloatArray, Slate
+from halfseen.values import FloatArray
 
 # Rows whose places are drawn at once: a generator per slate would cost more than the slate.
 _DRAWS = 4096
@@ -38,19 +38,15 @@ class Reservoir:
     (20, (3, 1))
     """
 
-    hidden = np.nan
-    """What stands for a hidden entry in the block."""
-
-    __slots__ = ("_draws", "_numbers", "block", "dim", "max_rows", "n_arms", "seed")
+    __slots__ = ("_block", "_draws", "_numbers", "dim", "max_rows", "n_arms", "seed")
 
     def __init__(self, dim: int, *, max_rows: int, seed: int = 0) -> None:
         self.dim = checks.integer("dim", dim, 1)
         self.max_rows = checks.integer("max_rows", max_rows, 1)
         self.seed = checks.integer("seed", seed, 0)
         self.n_arms = 0
-        # Memory that nothing was written to is not taken yet. As in `Moments`, rows beyond those
-        # that count mean nothing, so that a compiled loop may write there.
-        self.block = np.empty((self.max_rows, self.dim))
+        # Memory that nothing was written to is not taken yet.
+        self._block = np.empty((self.max_rows, self.dim))
         # Which row, counted from 0, each kept one is; None while they are all.
         self._numbers: NDArray[np.int64] | None = None
         self._draws: tuple[int, NDArray[np.int64]] | None = None
@@ -58,45 +54,16 @@ class Reservoir:
     @property
     def rows(self) -> FloatArray:
         """The kept rows, shape (n, dim), in an array that changes with the next `add`."""
-        return self.block[: self.n_arms]
+        return self._block[: self.n_arms]
 
-    @property
-    def n_waiting(self) -> int:
-        """Number of rows in the block."""
-        return min(self.n_arms, self.max_rows)
+    def reserve(self, rows: FloatArray) -> NDArray[np.int64]:
+        """Return where the next rows (n, dim) go, shape (n,); from `max_rows` on: nowhere.
 
-    def has_room(self, n_rows: int) -> bool:
-        """Return whether that many rows are kept without replacing others."""
-        return self.n_arms + n_rows <= self.max_rows
-
-    def room_for(self, n_rows: int) -> int:
-        """Return how many slates of that size are kept without replacing others."""
-        return max(0, self.max_rows - self.n_arms) // n_rows
-
-    def claim(self, table: FloatArray) -> None:
-        """Add the rows of a table that was copied into the block's next rows."""
-        self.n_arms += len(table)
-
-    def claim_all(self, tables: FloatArray) -> None:
-        """Add slates of equal size, at most `room_for` that size, shape (n_slates, n_rows, dim)."""
-        self.n_arms += tables.shape[0] * tables.shape[1]
-
-    def prepare(self, slate: Slate, sums: Any = None) -> NDArray[np.int64]:
-        """Return where the arms of a slate go; nothing changes before `commit`.
-
-        There are no `sums` here; `Moments` has some.
+        Nothing changes before `add`.
         """
-        return self.draw(slate.n_arms)
-
-    def commit(self, slate: Slate, places: NDArray[np.int64]) -> None:
-        """Add a slate, given what `prepare` returned for it."""
-        self.add(slate._table, places)
-
-    def draw(self, n_rows: int) -> NDArray[np.int64]:
-        """Return where the next rows would go, shape (n_rows,); from `max_rows` on: nowhere."""
-        if self.has_room(n_rows):
-            return np.arange(self.n_arms, self.n_arms + n_rows)
-        first, stop, parts = self.n_arms, self.n_arms + n_rows, []
+        first, stop, parts = self.n_arms, self.n_arms + len(rows), []
+        if stop <= self.max_rows:
+            return np.arange(first, stop)
         while first < stop:
             number, offset = divmod(first, _DRAWS)
             if self._draws is None or self._draws[0] != number:
@@ -110,26 +77,25 @@ class Reservoir:
         random = stream(self.seed, "reservoir", str(number))
         return np.where(order < self.max_rows, order, random.integers(0, order + 1))
 
-    def add(self, rows: FloatArray, places: NDArray[np.int64] | None = None) -> None:
-        """Offer rows, shape (n, dim), in their order; `places` are what `draw` returned."""
-        if self.has_room(len(rows)):
-            _kernels.fill_in(
-                np.ascontiguousarray(rows, np.float64), self.block, self.n_arms, np.nan
-            )
+    def add(self, rows: FloatArray, reserved: NDArray[np.int64] | None = None) -> None:
+        """Offer rows, shape (n, dim), in their order; `reserve` has said where they go."""
+        places = self.reserve(rows) if reserved is None else reserved
+        end = self.n_arms + len(rows)
+        if end <= self.max_rows:
+            self._block[self.n_arms : end] = rows
         else:
-            places = self.draw(len(rows)) if places is None else places
             kept = np.flatnonzero(places < self.max_rows)
             if len(kept):
-                self.block[places[kept]] = rows[kept]  # of equal places the last row stays
+                self._block[places[kept]] = rows[kept]  # of equal places the last row stays
                 if self._numbers is None:
                     self._numbers = np.arange(self.max_rows)
                 self._numbers[places[kept]] = self.n_arms + kept
-        self.n_arms += len(rows)
+        self.n_arms = end
 
     @property
     def numbers(self) -> NDArray[np.int64]:
         """Which of all rows, counted from 0, the kept ones are, shape (n,)."""
-        return np.arange(self.n_waiting) if self._numbers is None else self._numbers
+        return np.arange(len(self.rows)) if self._numbers is None else self._numbers
 
     def sample(self, max_rows: int) -> FloatArray:
         """Return at most so many of the kept rows, a uniform sample that depends on `n_arms`."""
@@ -141,7 +107,7 @@ class Reservoir:
         return self.rows[sampled], self.numbers[sampled]
 
     def _sampled(self, max_rows: int) -> slice | NDArray[np.int64]:
-        n_kept = self.n_waiting
+        n_kept = len(self.rows)
         if n_kept <= max_rows:
             return slice(None)
         random = stream(self.seed, "reservoir", "sample", str(self.n_arms))
@@ -155,7 +121,7 @@ class Reservoir:
         """Continue from what `state` returned."""
         n_arms = checks.integer("n_arms", state["n_arms"], 0)
         n_rows = min(n_arms, self.max_rows)
-        self.block[:n_rows] = archive.array(state, "rows", (n_rows, self.dim))
+        self._block[:n_rows] = archive.array(state, "rows", (n_rows, self.dim))
         if state["numbers"] is not None:
             self._numbers = archive.array(state, "numbers", (self.max_rows,), np.int64)
         self.n_arms = n_arms

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from halfseen import _kernels, archive, checks
-from halfseen.core.latent import Lift
+from halfseen import archive, checks
 from halfseen.core.operators import check_dense
 from halfseen.errors import InvalidInputError
+from halfseen.kernels import ridge as _kernels
 from halfseen.values import LARGEST, FloatArray
 
 _FLOAT = np.dtype(np.float64)
@@ -123,35 +123,18 @@ class Ridge:
             )
         _kernels.pack(factor, white, self.root)
 
-    def update(self, point: FloatArray, reward: float, turns: FloatArray | None = None) -> None:
-        """Add one sample; `point` has shape (dim,).
-
-        Cosine and sine of each row's rotation are written to `turns`, shape (dim, 2).
-        """
-        point = fitting(point, (self.dim,))
-        turned = self.root[:0] if turns is None else turns.ravel()
-        self.log_det += _kernels.update(self.root, point, reward, turned)
+    def update(self, point: FloatArray, reward: float) -> None:
+        """Add one sample; `point` has shape (dim,)."""
+        self.log_det += _kernels.update(self.root, fitting(point, (self.dim,)), reward)
         self.n_samples += 1
 
-    def learn_arm(self, lift: Lift, arm: FloatArray, reward: float) -> bool:
-        """Add a half-seen arm in its latent coordinates.
-
-        Parameters
-        ----------
-        lift : Lift
-            To `dim` coordinates.
-        arm : ndarray, shape (n_features,)
-            NaN where hidden. Not checked: it comes from a decision.
-
-        Returns
-        -------
-        learned : bool
-            False, and nothing changed, if its seen entries do not identify it.
-        """
-        points, identified = lift.coordinates(arm[None, :])
-        if identified[0]:
-            self.update(points[0], reward)
-        return bool(identified[0])
+    def update_recorded(self, point: FloatArray, reward: float) -> FloatArray:
+        """Add one sample; return cosine and sine of each row's rotation, shape (dim, 2)."""
+        turns = np.empty((self.dim, 2))
+        point = fitting(point, (self.dim,))
+        self.log_det += _kernels.update_recorded(self.root, point, reward, turns.ravel())
+        self.n_samples += 1
+        return turns
 
     def copied(self) -> "Ridge":
         """Return an independent copy."""
@@ -187,8 +170,7 @@ class Ridge:
         """Return the optimistic point and all scores with their parts, shape (3, n)."""
         points = fitting(points, (len(points), self.dim))
         parts = np.empty((3, len(points)))
-        _kernels.measure(self.root, self.root[:0], points, parts)
-        return _kernels.best(parts, radius), parts
+        return _kernels.score(self.root, points, radius, parts), parts
 
     def update_and_measure(self, sample: FloatArray, points: FloatArray) -> FloatArray:
         """Add a sample and look at points, in one pass over the root.

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from halfseen import _kernels, archive
+from halfseen import archive
 from halfseen.core.operators import check_dense
 from halfseen.core.ridge import Ridge, fitting
 from halfseen.errors import ArchiveError
+from halfseen.kernels import ridge as _kernels
+from halfseen.kernels import tables
 from halfseen.values import FloatArray
 
 Radius = Callable[[float, int], float]
@@ -187,5 +189,5 @@ class SpanRidge:
 
 def _zero_filled(points: FloatArray) -> FloatArray:
     filled = np.empty(points.shape)
-    _kernels.fill_in(points, filled, 0, 0.0)
+    tables.copy_filled(points, filled, 0, 0.0)
     return filled

@@ -5,7 +5,7 @@ from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dsyevr
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from halfseen import _kernels, checks
+from halfseen import checks
 from halfseen.core.krylov import block_krylov
 from halfseen.core.operators import CovarianceOperator
 from halfseen.values import FloatArray
@@ -56,9 +56,10 @@ def top_eigenpairs(
         values, vectors = _lanczos(matrix, count)
     else:
         values, vectors = _lapack(matrix, count)
-    descending = np.empty((dim, count))
-    _kernels.orient(vectors, descending)
-    return values[::-1].copy(), descending
+    descending = vectors[:, ::-1]
+    largest = descending[np.abs(descending).argmax(axis=0), np.arange(count)]
+    signs = np.where(largest < 0.0, -1.0, 1.0)
+    return values[::-1].copy(), np.ascontiguousarray(descending * signs)
 
 
 def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:

@@ -4,21 +4,39 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, ClassVar, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar, NamedTuple, Self
 
 from halfseen import archive, checks
-from halfseen.errors import InvalidInputError, InvalidRewardError, UnknownDecisionError
+from halfseen.errors import (
+    ArchiveError,
+    InvalidInputError,
+    InvalidRewardError,
+    UnknownDecisionError,
+)
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
-Note = tuple[Any, ...]
-"""How an inner policy knows a decision: id, round and epoch, and what else a subclass needs (plain
-values and arrays) to hand it the reward."""
 
+class Note(NamedTuple):
+    """What a policy remembers of a decision until its reward comes.
 
-_NO_ROUNDS = np.empty(0, dtype=np.int64)
+    Attributes
+    ----------
+    round, epoch : int
+        As in the decision.
+    arm : ndarray, shape (dim,)
+        The chosen arm as it was seen, NaN where hidden. Empty where the policy was loaded from a
+        file of format 2, which left it to the decision.
+    point : ndarray, optional
+        The arm's coordinates in its epoch, where the policy has found them.
+    inner : str, optional
+        The id under which an inner policy knows the decision.
+    """
+
+    round: int
+    epoch: int
+    arm: FloatArray
+    point: FloatArray | None = None
+    inner: str | None = None
 
 
 class Policy(ABC):
@@ -43,10 +61,10 @@ class Policy(ABC):
         self.dim = checks.integer("dim", dim, 1)
         self.max_open = checks.integer("max_open", max_open, 1)
         self._round = 0
-        # Which decisions wait for a reward, oldest first, each with a note of the subclass. The
-        # token tells this policy's decisions from those of any other, also one with equal settings.
+        # Which decisions wait for a reward, oldest first. The token tells this policy's decisions
+        # from those of any other, also one with equal settings.
         self._token = secrets.token_hex(8)
-        self._open: dict[str, Note | None] = {}
+        self._open: dict[str, Note] = {}
 
     @property
     def round(self) -> int:
@@ -78,8 +96,14 @@ class Policy(ABC):
         """
         return self._choose(Slate.of(options, self.dim))
 
-    def learn(self, decision: Decision, reward: float) -> None:
+    def learn(self, decision: Decision | str, reward: float) -> None:
         """Learn from the reward of a decision, however late and in whatever order it comes.
+
+        Parameters
+        ----------
+        decision : Decision or str
+            What `choose` returned, or its id.
+        reward : float
 
         Raises
         ------
@@ -90,35 +114,14 @@ class Policy(ABC):
         """
         if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
             reward = _checked_reward(reward)
-        if not isinstance(decision, Decision) or decision._id not in self._open:
-            raise self._unknown(decision)
-        if decision._chosen.shape[0] != self.dim:
-            raise InvalidInputError(
-                f"the decision's arm must have {self.dim} features, got {len(decision._chosen)}"
-            )
-        id = decision._id
-        self._learn(decision, reward, self._open[id])
+        id = decision._id if isinstance(decision, Decision) else decision
+        note = self._open.get(id) if isinstance(id, str) else None
+        if note is None:
+            raise self._unknown(id)
+        if not note.arm.size:
+            note = self._recalled(id, decision)
+        self._learn(note, reward)
         del self._open[id]
-
-    def play_known(self, tables: FloatArray, rewards: FloatArray) -> NDArray[np.int64]:
-        """Play the first of some rounds of which every reward is known, as in a simulation.
-
-        The same, bit by bit, as `choose` and `learn` in one round after another, for as many rounds
-        as a policy can play faster than that: here none.
-
-        Parameters
-        ----------
-        tables : ndarray, shape (n_rounds, n_arms, dim)
-            C-contiguous; NaN where hidden.
-        rewards : ndarray, shape (n_rounds, n_arms)
-            What each arm would pay; C-contiguous.
-
-        Returns
-        -------
-        arms : ndarray, shape (n_played,)
-            The chosen arm of each round that was played.
-        """
-        return _NO_ROUNDS
 
     def absorb(self, options: Any) -> None:
         """Take note of offered arms without choosing: a catalogue, an old log.
@@ -149,7 +152,7 @@ class Policy(ABC):
             "settings": self.settings(),
             "round": self._round,
             "token": self._token,
-            "open": list(self._open.items()),
+            "open": [[id, note._asdict()] for id, note in self._open.items()],
             "state": self._state(),
         }
 
@@ -159,16 +162,28 @@ class Policy(ABC):
         policy = cls(**tree["settings"])
         policy._round = checks.integer("round", tree["round"], 0)
         policy._token = str(tree["token"])
-        policy._open = {str(id): note and tuple(note) for id, note in tree["open"]}
+        policy._open = {str(id): policy._restored_note(plain) for id, plain in tree["open"]}
         policy._restore(tree["state"])
         return policy
+
+    def _restored_note(self, plain: dict[str, Any]) -> Note:
+        arm = archive.array(plain, "arm", (None,))
+        if arm.size not in (0, self.dim):
+            raise ArchiveError(f"an open decision must have {self.dim} features, got {arm.size}")
+        return Note(
+            checks.integer("round", plain["round"], 1),
+            checks.integer("epoch", plain["epoch"], -1),
+            arm,
+            None if plain["point"] is None else archive.array(plain, "point", (None,)),
+            None if plain["inner"] is None else str(plain["inner"]),
+        )
 
     @abstractmethod
     def _choose(self, slate: Slate) -> Decision:
         """Choose from a valid slate and return what `_answer` returns."""
 
     @abstractmethod
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
+    def _learn(self, note: Note, reward: float) -> None:
         """Learn a valid reward of an open decision."""
 
     def _absorb(self, slate: Slate) -> None:  # noqa: B027
@@ -183,32 +198,53 @@ class Policy(ABC):
         """Continue from what `_state` returned."""
 
     def _answer(
-        self, slate: Slate, arm: int, parts: FloatArray, epoch: int = -1, note: Note | None = None
+        self,
+        slate: Slate,
+        arm: int,
+        parts: FloatArray,
+        *,
+        epoch: int = -1,
+        point: FloatArray | None = None,
+        inner: str | None = None,
     ) -> Decision:
-        """Turn a choice into an open decision; nothing can fail from here on."""
-        # A copy: an open decision does not keep its whole slate alive.
-        return self._opened(slate._table[arm].copy(), arm, parts, epoch, note)
+        """Turn a choice into an open decision; nothing can fail from here on.
 
-    def _opened(
-        self, chosen: FloatArray, arm: int, parts: FloatArray, epoch: int, note: Note | None
-    ) -> Decision:
-        """Return a new open decision, which takes over the arrays."""
+        `parts` has shape (3, n_arms): scores, estimates, widths. The others are as in `Note`.
+        """
         round = self._round + 1
         id = f"{self._token}-{round}"
+        chosen = slate._table[arm].copy()  # an open decision does not keep its whole slate alive
         if len(self._open) == self.max_open:
             del self._open[next(iter(self._open))]
-        self._open[id] = note
+        self._open[id] = Note(round, epoch, chosen, point, inner)
         self._round = round
         return Decision(id, arm, round, epoch, chosen, parts)
 
-    def _unknown(self, decision: Any) -> UnknownDecisionError:
+    def _recalled(self, id: str, decision: Decision | str) -> Note:
+        """Complete the note of a decision that was open in a file of format 2."""
         if not isinstance(decision, Decision):
-            return UnknownDecisionError(f"learn needs a Decision, got {type(decision).__name__}")
-        if not decision.id.startswith(f"{self._token}-"):
-            return UnknownDecisionError(f"decision {decision.id} was made by another policy")
+            raise UnknownDecisionError(
+                f"decision {id} was open in a file of an earlier version, which kept its arm in "
+                "the decision alone: pass the Decision instead of its id"
+            )
+        if decision._chosen.shape != (self.dim,):
+            raise InvalidInputError(
+                f"the decision's arm must have {self.dim} features, got {len(decision._chosen)}"
+            )
+        note = self._open[id]._replace(arm=decision._chosen, epoch=decision._epoch)
+        self._open[id] = note
+        return note
+
+    def _unknown(self, id: Any) -> UnknownDecisionError:
+        if not isinstance(id, str):
+            return UnknownDecisionError(
+                f"learn needs a Decision or the id of one, got {type(id).__name__}"
+            )
+        if not id.startswith(f"{self._token}-"):
+            return UnknownDecisionError(f"decision {id} was made by another policy")
         return UnknownDecisionError(
-            f"decision {decision.id} of round {decision.round} is not open: it was learned before, "
-            f"or forgotten because more than max_open = {self.max_open} decisions waited"
+            f"decision {id} is not open: it was learned before, or forgotten because more than "
+            f"max_open = {self.max_open} decisions waited"
         )
 
 

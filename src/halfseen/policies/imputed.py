@@ -125,7 +125,7 @@ class Imputed(ViewedPolicy):
         if round >= next_fit:
             filler = Filler(self._recipe, self._reservoir.rows.copy())
             next_fit = self._schedule.next_start(round)
-        places = self._reservoir.draw(slate.n_arms)
+        places = self._reservoir.reserve(slate._table)
         decision = self._pass_on(slate, filler.fill(slate._table))
         self._filler, self._next_fit = filler, next_fit
         self._reservoir.add(slate._table, places)

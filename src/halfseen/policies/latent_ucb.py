@@ -1,5 +1,6 @@
 """The policy without settings: likelihood subspace, posterior coordinates, scales from the data."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,7 +77,6 @@ class LatentUcb(TofuPov):
     """
 
     told: ClassVar[tuple[str, ...]] = ("seed",)
-    _plays_known: ClassVar[bool] = True  # `choose` only finds out the dimension first
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class LatentUcb(TofuPov):
             "max_open": max_open,
         }
         self._begun = dim is not None
-        # Until a slate tells the dimension, the smallest one for which all settings make sense.
+        # Until the first slate, the smallest dimension for which all settings make sense.
         super().__init__(
             dim=_least_dim(rank, observe_prob) if dim is None else dim, **self._choices
         )
@@ -165,10 +165,10 @@ class LatentUcb(TofuPov):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        if not self._begun:
-            decision: Decision = self._first_call("choose", options)
-            return decision
-        return super().choose(options)
+        if self._begun:
+            return super().choose(options)
+        decision: Decision = self._first(super().choose, options)
+        return decision
 
     def absorb(self, options: Any) -> None:
         """Take note of offered arms without choosing: a catalogue, an old log.
@@ -178,18 +178,23 @@ class LatentUcb(TofuPov):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        if not self._begun:
-            self._first_call("absorb", options)
-        else:
+        if self._begun:
             super().absorb(options)
+        else:
+            self._first(super().absorb, options)
 
-    def _first_call(self, name: str, options: Any) -> Any:
-        """Answer as a policy of the slate's dimension would, and become it."""
+    def _first(self, call: Callable[[Slate], Any], options: Any) -> Any:
+        """Make the first call, whose slate says what `dim` is; if it fails, `dim` stays open."""
         slate = Slate.of(options)
-        begun = LatentUcb(dim=slate.dim, **self._choices)
-        begun._token, begun._burner._token = self._token, self._burner._token
-        answer = getattr(begun, name)(slate)
-        self.__dict__.update(begun.__dict__)
+        settings, burner = self._settings, self._burner
+        self._begin(TofuPov(dim=slate.dim, **self._choices)._settings)
+        self._burner._token = burner._token
+        try:
+            answer = call(slate)
+        except BaseException:
+            self._begin(settings, burner)
+            raise
+        self._begun = True
         return answer
 
 

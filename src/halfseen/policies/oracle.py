@@ -130,7 +130,7 @@ class Oracle(ViewedPolicy):
 
     def _view(self, slate: Slate) -> FloatArray:
         lift = self._lifts[self._turn(self._round + 1)]
-        return lift.coordinates(slate._table)[0]
+        return lift.coordinates(slate._table)
 
 
 def _checked_basis(name: str, value: Any) -> FloatArray:

@@ -7,7 +7,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import optimistic_parts
-from halfseen.core.moments import Moments, Sums
+from halfseen.core.moments import Moments
 from halfseen.core.rank import RankRule
 from halfseen.core.ridge import Ridge
 from halfseen.lazy import LazyModule
@@ -18,7 +18,7 @@ from halfseen.policies.registry import register
 from halfseen.seeding import stream
 from halfseen.values import Decision, FloatArray, Slate
 
-_set_kernels = LazyModule("halfseen._set_kernels")
+_kernels = LazyModule("halfseen.kernels.ellipsoids")
 
 
 class Subspace(NamedTuple):
@@ -159,7 +159,7 @@ class Pslb(Policy):
         self._moments: Moments | None = Moments(self.dim)
         self._subspace: Subspace | None = None
         self._n_fallbacks = 0
-        # The state is kept apart from the generator, so that numbers drawn in vain were not drawn.
+        # Kept apart from the generator: a choice that fails draws nothing.
         self._random = stream(settings.seed, "pslb")
         self._random_state = self._random.bit_generator.state
 
@@ -183,14 +183,13 @@ class Pslb(Policy):
 
     def _choose(self, slate: Slate) -> Decision:
         # All that may fail comes first and changes nothing.
-        moments, subspace, sums, prepared = self._moments, self._subspace, None, None
+        moments, subspace, reserved = self._moments, self._subspace, None
         if moments is not None and self._round >= self._settings.burn_in:
-            sums = moments.sums()
-            subspace = self._estimated(slate, sums, moments.n_arms)
+            subspace = self._estimated(slate, moments)
             if self._settings.refresh == "once":
                 moments = None
         if moments is not None:
-            prepared = moments.prepare(slate, sums)
+            reserved = moments.reserve(slate._table)
         parts, plays = None, subspace is not None and subspace.rank > 0
         if subspace is not None and plays:
             parts = self._parts(slate, subspace)
@@ -202,16 +201,16 @@ class Pslb(Policy):
         if plays and self._settings.search == "sampled":
             self._random_state = self._random.bit_generator.state
         if moments is not None:
-            moments.commit(slate, prepared)
+            moments.add(slate._table, reserved)
         self._moments, self._subspace = moments, subspace
         self._n_fallbacks += fell_back
         return self._answer(slate, arm, parts)
 
-    def _estimated(self, slate: Slate, sums: Sums, n_arms: int) -> Subspace:
+    def _estimated(self, slate: Slate, moments: Moments) -> Subspace:
         """Return the principal directions of all arms before and in a slate, as they are seen."""
         settings, round = self._settings, self._round + 1
-        values, n_arms = slate.values, n_arms + slate.n_arms
-        second_moment = (sums[0] + values.T @ values) / n_arms
+        values, n_arms = slate.values, moments.n_arms + slate.n_arms
+        second_moment = (moments.second_moment() + values.T @ values) / n_arms
         basis = settings.rank.select(second_moment, settings.known(n_arms, round)).basis
         return Subspace(Projection(self._model, basis), n_arms / round)
 
@@ -224,7 +223,7 @@ class Pslb(Policy):
         """Return score, estimate and width of each arm over both sets; None if they do not meet."""
         settings, basis = self._settings, subspace.basis
         points = np.empty((slate.n_arms, subspace.rank))
-        _set_kernels.project(slate._table, basis, points)
+        _kernels.project(slate._table, basis, points)
         sets = self._sets(subspace)
         if settings.search == "exact":
             return sets and optimistic_parts(points, *sets)
@@ -240,11 +239,11 @@ class Pslb(Policy):
         )
         return subspace.projection.sets(model, self._confidence, bonus)
 
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
+    def _learn(self, note: Note, reward: float) -> None:
         if self._subspace is None:
-            self._model.update(decision._chosen, reward)
+            self._model.update(note.arm, reward)
         else:
-            self._subspace.projection.learn(self._model, decision._chosen, reward)
+            self._subspace.projection.learn(self._model, note.arm, reward)
 
     def _absorb(self, slate: Slate) -> None:
         if self._moments is not None:

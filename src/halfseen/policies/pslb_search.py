@@ -13,7 +13,7 @@ from halfseen.core.ridge import Ridge
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
-_set_kernels = LazyModule("halfseen._set_kernels")
+_kernels = LazyModule("halfseen.kernels.ellipsoids")
 
 # How far outside of a set a candidate may lie: rounding puts those on its border there.
 _TOLERANCE = 1e-8
@@ -58,22 +58,20 @@ class Projection:
         if rank == 0:
             return
         precision, white = np.empty((rank, rank)), np.empty(rank)
-        _set_kernels.project_model(model.factor, model.white, basis, precision, white)
+        _kernels.project_model(model.factor, model.white, basis, precision, white)
         with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
             self.inside.set_root(precision, white)
             self.inside.log_det = 2.0 * float(np.log(precision.diagonal()).sum())
             self.inside.log_det -= rank * math.log(model.ridge)
         self.inside.n_samples = model.n_samples
         # The shadow of the regression in all features: R'⁻¹U.
-        _set_kernels.cast_shadow(model.factor, basis, self.shadow)
+        _kernels.cast_shadow(model.factor, basis, self.shadow)
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features, and follow it here."""
         point = np.empty((1, self.basis.shape[1]))
-        _set_kernels.project(arm[None, :], self.basis, point)
-        turns = np.empty((model.dim, 2))
-        model.update(arm, reward, turns)
-        _set_kernels.turn(self.shadow, turns)
+        _kernels.project(arm[None, :], self.basis, point)
+        _kernels.turn(self.shadow, model.update_recorded(arm, reward))
         if point.size:
             self.inside.update(point[0], reward)
 
@@ -124,7 +122,7 @@ def _squared(shadow: FloatArray, white: FloatArray) -> tuple[FloatArray, FloatAr
         turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
         return np.ascontiguousarray(turned[:, :-1]), np.ascontiguousarray(turned[:, -1])
     spread, spread_white = np.empty((rank, rank)), np.empty(rank)
-    _set_kernels.square_shadow(shadow, white, spread, spread_white)
+    _kernels.square_shadow(shadow, white, spread, spread_white)
     return spread, spread_white
 
 
@@ -150,7 +148,7 @@ def sampled_parts(
         (sets.projected, slice(n_own + half), slice(half)),
         (sets.mapped, slice(n_own + half, None), slice(half, None)),
     ):
-        _set_kernels.candidates_in(
+        _kernels.candidates_in(
             points,
             one.centre,
             one.root,
@@ -161,13 +159,13 @@ def sampled_parts(
         )
     n_kept = len(candidates)
     for one in sets:
-        n_kept = _set_kernels.keep_inside(
+        n_kept = _kernels.keep_inside(
             candidates, n_kept, one.centre, one.whitener, one.limit(_TOLERANCE)
         )
     if n_kept == 0:
         return None
     parts = np.empty((3, len(points)))
-    _set_kernels.candidate_parts(points, candidates[:n_kept], parts)
+    _kernels.candidate_parts(points, candidates[:n_kept], parts)
     return parts if np.isfinite(parts).all() else None
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from halfseen import archive
 from halfseen.errors import ArchiveError
 from halfseen.policies.base import Policy
+from halfseen.policies.upgrades import upgraded
 
 P = TypeVar("P", bound=Policy)
 
@@ -41,9 +42,9 @@ def load(path: str | os.PathLike[str]) -> Policy:
     ArchiveError
         The file is damaged, truncated, not a policy, or from a newer version.
     """
-    tree = archive.read(path)
+    tree, version = archive.read(path)
     try:
-        return policy_from_tree(tree)
+        return policy_from_tree(upgraded(tree, version, str(path)))
     except ArchiveError:
         raise
     except Exception as error:  # whatever a state that is not one leads to

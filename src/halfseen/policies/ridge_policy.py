@@ -5,7 +5,6 @@ from typing import Any
 from halfseen.core.ridge import Ridge
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.policies.base import Note, Policy
-from halfseen.values import Decision
 
 
 class RidgePolicy(Policy):
@@ -21,8 +20,8 @@ class RidgePolicy(Policy):
         """All features."""
         return self.dim
 
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        self._model.update(decision._chosen, reward)
+    def _learn(self, note: Note, reward: float) -> None:
+        self._model.update(note.arm, reward)
 
     def _state(self) -> dict[str, Any]:
         return self._model.state()

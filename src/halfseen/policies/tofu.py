@@ -4,10 +4,8 @@ from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfseen.core.epochs import EpochSchedule
-from halfseen.core.moments import Moments, Sums
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
@@ -16,7 +14,7 @@ from halfseen.policies.registry import policy_from_tree, register
 from halfseen.policies.tofu_burn_in import burn_in_policy_from
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_settings import TofuSettings
-from halfseen.values import LARGEST, Decision, FloatArray, Slate, is_plain_table
+from halfseen.values import Decision, FloatArray, Slate
 
 
 @register
@@ -106,20 +104,6 @@ class TofuPov(Policy):
         "seed",
     )
 
-    _plays_known: ClassVar[bool] = True
-    _takes_shortcuts: ClassVar[bool] = True
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        # Quick ways do not call what they do the work of. So a subclass that changes it is played
-        # the long way, unless it says that the quick one still does the same.
-        parent = next(each for each in cls.__mro__[1:] if issubclass(each, TofuPov))
-        steps = _differs(cls, parent, "_choose", "_learn")
-        calls = _differs(cls, parent, "choose", "learn")
-        cls._takes_shortcuts = parent._takes_shortcuts and not steps
-        if "_plays_known" not in cls.__dict__:
-            cls._plays_known = parent._plays_known and not (steps or calls)
-
     def __init__(
         self,
         *,
@@ -151,7 +135,7 @@ class TofuPov(Policy):
         max_open: int = 10_000,
     ) -> None:
         super().__init__(dim=dim, max_open=max_open)
-        self._settings = TofuSettings.checked(
+        settings = TofuSettings.checked(
             dim=dim,
             rank=rank,
             observe_prob=observe_prob,
@@ -177,16 +161,21 @@ class TofuPov(Policy):
             memory_bytes=memory_bytes,
             seed=seed,
         )
-        self._replays_all = self._settings.replay is Replay.FULL
-        self._offered = self._settings.collector()
-        self._played = Played(dim)
+        self._begin(settings, burn_in_policy)
+
+    def _begin(self, settings: TofuSettings, burn_in_policy: Any = None) -> None:
+        """Start from nothing."""
+        burner = burn_in_policy_from(burn_in_policy, settings, self.max_open)
+        offered, played = settings.collector(), Played(settings.dim)
+        # All that may fail is done.
+        self.dim = settings.dim
+        self._settings = settings
+        self._burner = burner
+        self._offered = offered
+        self._played = played
         self._epoch: Epoch | None = None
-        self._quick_epoch: Epoch | None = None  # the same, if its rounds go the quick way
-        # The last decision, if its arm's coordinates are at hand in the epoch.
-        self._latest: Decision | None = None
-        self._next_event = self._event_after(self._settings.schedule.burn_in + 1)
+        self._next_event = self._event_after(settings.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
-        self._burner = burn_in_policy_from(burn_in_policy, self._settings, self.max_open)
 
     @classmethod
     def algorithm_1(cls, *, arm_bound: float, rank: int | RankRule, **settings: Any) -> "TofuPov":
@@ -261,9 +250,12 @@ class TofuPov(Policy):
     def fallback_rounds(self) -> int:
         """Rounds so far in which zero-filled OFUL played because low rank did not help."""
         log = self.epoch_log
-        ends = [*(record.round for record in log[1:]), self._round + 1]
-        lengths = (max(0, end - record.round) for record, end in zip(log, ends, strict=True))
-        return sum(n for n, record in zip(lengths, log, strict=True) if record.fallback)
+        starts = [record.round for record in log] + [self._round + 1]
+        return sum(
+            end - record.round
+            for record, end in zip(log, starts[1:], strict=True)
+            if record.fallback
+        )
 
     def hidden_deviations(self, options: Any) -> FloatArray:
         """Return how uncertain each arm's estimate is for what is hidden of it, shape (n_arms,).
@@ -301,119 +293,25 @@ class TofuPov(Policy):
             "max_open": self.max_open,
         }
 
-    def choose(self, options: Any) -> Decision:
-        """Choose one of the offered arms.
-
-        Parameters
-        ----------
-        options : Slate or array_like, shape (n_arms, dim)
-            NaN where hidden.
-
-        Raises
-        ------
-        InvalidSlateError
-            The options are not a slate with `dim` features.
-        Unidentifiable
-            `impute_ridge` is 0 and an arm's seen entries do not determine its coordinates.
-        HorizonReachedError
-            All rounds of the horizon are played.
-        """
-        # The everyday case, a plain table inside an epoch, takes one compiled call; whatever is
-        # not plain sailing there goes the long way, which does the same and explains itself.
-        epoch = self._quick_epoch
-        if (
-            epoch is not None
-            and self._round < self._next_event
-            and (type(options) is Slate or is_plain_table(options))
-        ):
-            table = options._table if type(options) is Slate else options
-            offered, self._latest = self._offered, None
-            arm, parts, chosen = epoch.play_table(
-                table, offered.block, offered.n_waiting, offered.hidden
-            )
-            if arm >= 0:
-                offered.claim(table)
-                self._latest = decision = self._opened(chosen, arm, parts, epoch.index, None)
-                return decision
-        return super().choose(options)
-
-    def learn(self, decision: Decision, reward: float) -> None:
-        """Learn from the reward of a decision, as `Policy.learn` does; soonest is quickest."""
-        # The everyday case, the reward of the last choice: its coordinates are at hand.
-        epoch = self._epoch
-        if (
-            decision is not self._latest
-            or epoch is None
-            or decision is None
-            or decision._id not in self._open
-            or type(reward) is not float
-            or not -LARGEST <= reward <= LARGEST
-        ):
-            super().learn(decision, reward)
-            return
-        played, place = self._played, -1
-        if self._replays_all:
-            place = played.place()
-        epoch.learn_latest(reward, decision._chosen, played.arms, place)
-        if place >= 0:
-            played.claim(decision._round, reward)
-        self._latest = None
-        del self._open[decision._id]
-
-    def play_known(self, tables: FloatArray, rewards: FloatArray) -> NDArray[np.int64]:
-        """Play rounds of which every reward is known, as in a simulation, in one compiled call.
-
-        As `Policy.play_known`, for as long as all goes its everyday way inside an epoch.
-        """
-        epoch, offered = self._quick_epoch, self._offered
-        n_rounds, n_arms, dim = tables.shape
-        n = min(n_rounds, self._next_event - self._round, offered.room_for(max(1, n_arms)))
-        if (
-            epoch is None
-            or not self._plays_known
-            or n < 1
-            or n_arms < 1
-            or dim != self.dim
-            or rewards.shape != (n_rounds, n_arms)
-            or len(self._open) == self.max_open
-            or not (np.abs(rewards[:n]) <= LARGEST).all()
-        ):
-            return super().play_known(tables, rewards)
-        self._latest = None
-        played = self._played
-        place = played.place(n) if self._replays_all else -1
-        arms, earned = epoch.play_rounds(tables[:n], rewards[:n], offered, played.arms, place)
-        offered.claim_all(tables[: len(arms)])
-        if place >= 0:
-            played.claim_all(self._round + 1, earned)
-        self._round += len(arms)
-        return arms
-
     def _choose(self, slate: Slate) -> Decision:
-        # All that may fail comes first and changes nothing; `burner.choose` is the last of it.
-        self._latest = None
-        epoch, sums = self._epoch, None
-        if self._round >= self._next_event:
-            epoch, sums = self._opened_epoch()
-        prepared = self._offered.prepare(slate, sums)
+        # All that may fail comes first and changes nothing; a choice of the burn-in policy is the
+        # last of it.
+        epoch = self._epoch if self._round < self._next_event else self._opened_epoch()
+        reserved = self._offered.reserve(slate._table)
+        inner = point = None
         if epoch is not None and epoch.plays:
-            arm, parts = epoch.score(slate, self._round + 1)
-            inner = None
+            arm, parts, point = epoch.score(slate, self._round + 1)
         else:
-            inner = self._burner.choose(slate)
-        self._offered.commit(slate, prepared)
+            choice = self._burner.choose(slate)
+            arm, parts, inner = choice._arm, choice._parts, choice._id
+        self._offered.add(slate._table, reserved)
         if epoch is not None and epoch is not self._epoch:
             self._enter(epoch)
         index = -1 if epoch is None else epoch.index
-        if inner is None:
-            decision = self._answer(slate, arm, parts, index)
-            self._latest = decision if self._takes_shortcuts else None
-            return decision
-        note = inner._id, inner._round, inner._epoch
-        return self._opened(inner._chosen, inner._arm, inner._parts, index, note)
+        return self._answer(slate, arm, parts, epoch=index, point=point, inner=inner)
 
-    def _opened_epoch(self) -> tuple[Epoch, Sums | None]:
-        """Return the epoch that is due, opened but not entered, and the sums it came from."""
+    def _opened_epoch(self) -> Epoch:
+        """Return the epoch that is due, opened but not entered."""
         settings, round = self._settings, self._round + 1
         if settings.horizon is not None and round > settings.horizon:
             raise HorizonReachedError(
@@ -421,76 +319,65 @@ class TofuPov(Policy):
                 "policy without an end"
             )
         played = None if settings.replay is Replay.NONE else self._played
-        sums = self._offered.sums() if isinstance(self._offered, Moments) else None
-        return Epoch.open(settings, self._offered, sums, played, round, self._epoch), sums
+        return Epoch.open(settings, self._offered, played, round, self._epoch)
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
             self._log.append(self._epoch.record)
-        self._set_epoch(epoch)
+        self._epoch = epoch
         self._next_event = self._event_after(self._settings.schedule.next_start(epoch.record.round))
         if self._settings.replay is Replay.BURN_IN_ONCE and epoch.plays:
             self._played.clear()
-
-    def _set_epoch(self, epoch: Epoch | None) -> None:
-        self._epoch = epoch
-        is_quick = epoch is not None and epoch.is_quick and self._takes_shortcuts
-        self._quick_epoch = epoch if is_quick else None
 
     def _event_after(self, start: int) -> int:
         """Return after which round something is due: an epoch at `start`, or the horizon's end."""
         horizon = self._settings.horizon
         return start - 1 if horizon is None else min(start - 1, horizon)
 
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        if note is not None:
-            self._learn_burn_in(decision, reward, note)
-            return
-        keep, epoch = self._replays_all, self._epoch
-        if keep:
-            self._played.place()
-        earned_here = epoch is not None and decision._epoch == epoch.index
-        if epoch is not None and epoch.plays and (earned_here or keep):
-            epoch.learn(decision, reward, replayed=not earned_here)
-        if keep:
-            self._played.append(decision, reward)
-
-    def _learn_burn_in(self, decision: Decision, reward: float, note: Note) -> None:
-        """Learn a reward that the burn-in policy earned, perhaps late."""
-        keep = self._keeps_burn_in()
-        if keep:
-            self._played.place()
+    def _learn(self, note: Note, reward: float) -> None:
+        # As in `_choose`: the burn-in policy is the last that may fail.
         epoch = self._epoch
-        if epoch is not None and epoch.plays and self._replays_late_burn_in():
-            # In a copy, until the burn-in policy has learned, too.
-            epoch = epoch.copied()
-            epoch.learn(decision, reward, replayed=True)
-        self._burner.learn(decision.retold(*note), reward)
-        self._set_epoch(epoch)
-        if keep:
-            self._played.append(decision, reward)
+        kept = self._replays(note, first=None)  # a later epoch will replay it
+        if kept:
+            self._played.reserve()
+        if epoch is not None and epoch.plays:
+            if note.point is not None and note.epoch == epoch.index:
+                epoch.learn(note.point, reward)
+            elif self._replays(note, first=epoch.index):
+                epoch = epoch.with_earlier(note.arm, reward)
+        if note.inner is not None:
+            self._burner.learn(note.inner, reward)
+        self._epoch = epoch
+        if kept:
+            self._played.append(note.round, note.arm, reward)
+
+    def _replays(self, note: Note, first: int | None) -> bool:
+        """Return whether epochs replay the reward of a decision.
+
+        If burn-in rewards are replayed once, only where `first` is the first epoch that plays.
+        """
+        replay = self._settings.replay
+        if replay is Replay.FULL:
+            return True
+        if note.inner is None or replay is Replay.NONE:
+            return False
+        return replay is Replay.BURN_IN or self._first_playing_epoch() == first
+
+    def _recalled(self, id: str, decision: Decision | str) -> Note:
+        note, epoch = super()._recalled(id, decision), self._epoch
+        if note.inner is not None:
+            self._burner._recalled(note.inner, decision)
+        elif epoch is not None and note.epoch == epoch.index:
+            note = note._replace(point=epoch.coordinates(note.arm[None, :])[0])
+        return note
 
     def _first_playing_epoch(self) -> int | None:
         return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
 
-    def _keeps_burn_in(self) -> bool:
-        """Return whether a later epoch will replay burn-in rewards."""
-        replay = self._settings.replay
-        if replay is Replay.BURN_IN_ONCE:
-            return self._first_playing_epoch() is None
-        return replay is not Replay.NONE
-
-    def _replays_late_burn_in(self) -> bool:
-        """Return whether the current epoch would have replayed a burn-in reward that comes late."""
-        replay = self._settings.replay
-        if replay is Replay.BURN_IN_ONCE and self._epoch is not None:
-            return self._first_playing_epoch() == self._epoch.index
-        return replay is not Replay.NONE
-
     def _absorb(self, slate: Slate) -> None:
-        prepared = self._offered.prepare(slate)
+        reserved = self._offered.reserve(slate._table)
         self._burner.absorb(slate)
-        self._offered.commit(slate, prepared)
+        self._offered.add(slate._table, reserved)
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -507,10 +394,6 @@ class TofuPov(Policy):
         self._played.restore(state["played"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
-            self._set_epoch(Epoch.restored(self._settings, state["epoch"]))
+            self._epoch = Epoch.restored(self._settings, state["epoch"])
         self._next_event = int(state["next_event"])
         self._burner = policy_from_tree(state["burn_in_policy"])
-
-
-def _differs(cls: type, parent: type, *names: str) -> bool:
-    return any(getattr(cls, name) is not getattr(parent, name) for name in names)

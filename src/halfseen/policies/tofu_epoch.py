@@ -4,27 +4,21 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy import empty
-from numpy.typing import NDArray
 
-from halfseen import _kernels, checks
+from halfseen import checks
 from halfseen.core.collector import Collector
 from halfseen.core.confidence import Confidence
-from halfseen.core.latent import Lift, unidentifiable
-from halfseen.core.moments import Sums
+from halfseen.core.latent import Lift, check_identified
 from halfseen.core.rank import Known
 from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
 from halfseen.errors import ArchiveError
-from halfseen.lazy import LazyModule
 from halfseen.policies.contest import Contest
 from halfseen.policies.tofu_rewards import Rewards
 from halfseen.policies.tofu_settings import TofuSettings
 from halfseen.policies.tofu_subspace import Subspace, find_subspace
 from halfseen.seeding import stream
-from halfseen.values import LARGEST, Decision, FloatArray, Slate
-
-_walk_kernels = LazyModule("halfseen._walk_kernels")
+from halfseen.values import FloatArray, Slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +72,8 @@ class Epoch:
     """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
 
     __slots__ = (
-        "confidence", "contest", "draws", "explores", "index", "is_quick", "lift", "model", "plays",
-        "point", "record", "settings", "subspace", "unit",
+        "confidence", "contest", "index", "lift", "model", "plays", "record", "settings",
+        "subspace", "unit",
     )  # fmt: skip
 
     def __init__(
@@ -101,12 +95,7 @@ class Epoch:
         self.lift = lift
         self.unit = unit
         self.model = model
-        self.point = empty(model.dim)  # coordinates of the arm that was chosen last
         self.contest = contest
-        self.explores = settings.exploration == "ucb"
-        self.draws = settings.exploration == "thompson"
-        # Whether rounds may be played in one compiled call.
-        self.is_quick = lift is not None and lift.is_narrow and not self.draws
         self.confidence = Confidence(
             ridge=record.ridge,
             theta_bound=record.theta_bound,
@@ -126,7 +115,6 @@ class Epoch:
         cls,
         settings: TofuSettings,
         offered: Collector,
-        sums: Sums | None,
         played: Played | None,
         round: int,
         last: "Epoch | None",
@@ -146,9 +134,7 @@ class Epoch:
             arm_bound=settings.arm_bound,
             top_eigenvalue=settings.top_eigenvalue,
         )
-        found = find_subspace(
-            settings, offered, sums, known, None if last is None else last.subspace
-        )
+        found = find_subspace(settings, offered, known, None if last is None else last.subspace)
         rewards = Rewards.replayed(settings, found.subspace, played, last)
         record = EpochRecord(
             epoch=index,
@@ -179,44 +165,25 @@ class Epoch:
             rewards.unit,
         )
 
-    def score(self, slate: Slate, round: int) -> tuple[int, FloatArray]:
-        """Return the chosen arm and per arm score, estimate and width, shape (3, n_arms)."""
-        if self.lift is None:
-            points = slate._table / self.unit
-        else:
-            points, identified = self.lift.coordinates(slate._table)
-            if not identified.all():
-                raise unidentifiable(slate, int(identified.argmin()), self.record.rank)
+    def score(self, slate: Slate, round: int) -> tuple[int, FloatArray, FloatArray]:
+        """Return the chosen arm, scores with their parts (3, n_arms), and the arm's coordinates."""
+        points = self.coordinates(slate._table)
+        if self.lift is not None and self.lift.ridge == 0.0:
+            check_identified(slate, points)
         arm, parts = self.model.score(points, self.radius())
-        if self.draws:
+        if self.settings.exploration == "thompson":
             arm = self._draw(points, round, parts)
-        self.point = points[arm].copy()
-        return arm, parts
+        return arm, parts, points[arm].copy()
 
-    def play_table(
-        self, table: FloatArray, block: FloatArray, start: int, hidden: float
-    ) -> tuple[int, FloatArray, FloatArray]:
-        """Score a raw table, NaN where hidden, in one compiled call, where `is_quick`.
-
-        Returns what `score` returns and the chosen arm, and copies the table into a block from row
-        `start` on, `hidden` where hidden. A negative index means that the table must not or cannot
-        be scored.
-        """
-        lift, model = self.lift, self.model
-        assert lift is not None
-        n_arms, dim = table.shape
-        parts, chosen = empty((3, n_arms)), empty(dim)
-        arm = _kernels.play_table(
-            table, LARGEST, lift.plan, model.root, self.radius(), parts, chosen, self.point,
-            block, start, hidden,
-        )  # fmt: skip
-        return arm, parts, chosen
+    def coordinates(self, table: FloatArray) -> FloatArray:
+        """Return half-seen arms (n, dim) as points of the regression, as `Lift.coordinates`."""
+        return table / self.unit if self.lift is None else self.lift.coordinates(table)
 
     def radius(self) -> float:
         """Return by how many widths a score is above its estimate."""
-        if self.explores:
-            return self.confidence.total(self.model.log_det, self.model.n_samples)
-        return 0.0
+        if self.settings.exploration != "ucb":
+            return 0.0
+        return self.confidence.total(self.model.log_det, self.model.n_samples)
 
     def _draw(self, points: FloatArray, round: int, parts: FloatArray) -> int:
         """Add to all estimates what a drawn parameter adds, and return the best arm under it.
@@ -233,66 +200,28 @@ class Epoch:
         parts[0] = parts[1] + parts[2]
         return int(parts[0].argmax())
 
-    def learn_latest(self, reward: float, arm: FloatArray, kept: FloatArray, place: int) -> None:
-        """Add the reward of the arm that was chosen last, and keep that arm at a place, if ≥ 0."""
-        model = self.model
-        model.log_det += _kernels.learn_point(model.root, self.point, reward, arm, kept, place)
-        model.n_samples += 1
+    def learn(self, point: FloatArray, reward: float) -> None:
+        """Add the reward of an arm that was chosen in this epoch, by its coordinates."""
+        self.model.update(point, reward)
 
-    def play_rounds(
-        self, tables: FloatArray, rewards: FloatArray, offered: Collector, kept: FloatArray,
-        place: int,
-    ) -> tuple[NDArray[np.int64], FloatArray]:  # fmt: skip
-        """Choose and learn in one round after another, in one compiled call, where `is_quick`.
-
-        Arms are copied into the block of what is offered, and played ones to `kept` from row
-        `place` on, if that is not negative. Returns the chosen arms and what they earned.
-        """
-        lift, model = self.lift, self.model
-        assert lift is not None
-        radius = self.confidence.as_array() if self.explores else np.zeros(4)
-        knowledge = np.array([model.log_det, float(model.n_samples)])
-        chosen, earned = empty(len(tables), dtype=np.int64), empty(len(tables))
-        n = _walk_kernels.play_rounds(
-            tables, rewards, LARGEST, lift.plan, model.root, radius, knowledge, self.point,
-            offered.block, offered.n_waiting, offered.hidden, kept, place, earned, chosen,
-        )  # fmt: skip
-        model.log_det, model.n_samples = float(knowledge[0]), int(knowledge[1])
-        return chosen[:n], earned[:n]
-
-    def learn(self, decision: Decision, reward: float, *, replayed: bool) -> None:
-        """Add the reward of an arm, played in this epoch or (`replayed`) before it."""
-        learned = True
-        if self.lift is None:
-            self.model.update(decision._chosen / self.unit, reward)
+    def with_earlier(self, arm: FloatArray, reward: float) -> "Epoch":
+        """Return the epoch with a late reward that it would have replayed; this one stays."""
+        point = self.coordinates(arm[None, :])[0]
+        model, record = self.model.copied(), self.record
+        if self.lift is None or not np.isnan(point[0]):
+            model.update(point, reward)
+            record = replace(record, n_replayed=record.n_replayed + 1)
         else:
-            learned = self.model.learn_arm(self.lift, decision._chosen, reward)
-        if replayed or not learned:
-            self.record = replace(
-                self.record,
-                n_replayed=self.record.n_replayed + learned,
-                n_skipped=self.record.n_skipped + (not learned),
-            )
+            record = replace(record, n_skipped=record.n_skipped + 1)
+        return Epoch(
+            self.settings, record, self.subspace, self.lift, model, self.contest, self.unit
+        )
 
     def hidden_deviations(self, table: FloatArray) -> FloatArray:
         """Return the standard deviation of each arm's estimate that hidden entries leave open."""
         if self.lift is None:
             return np.full(len(table), np.nan)
         return np.sqrt(self.lift.hidden_variances(table, self.model.estimate))
-
-    def copied(self) -> "Epoch":
-        """Return an independent copy."""
-        copy = Epoch(
-            self.settings,
-            self.record,
-            self.subspace,
-            self.lift,
-            self.model.copied(),
-            self.contest,
-            self.unit,
-        )
-        copy.point = self.point.copy()
-        return copy
 
     def state(self) -> dict[str, Any]:
         """Return subspace, record and regression."""

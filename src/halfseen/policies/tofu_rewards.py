@@ -65,9 +65,10 @@ class Rewards(NamedTuple):
                 False, contest,
             )  # fmt: skip
         lift = subspace.lift(settings)
-        latent, identified = lift.coordinates(arms)
+        latent = lift.coordinates(arms)
+        identified = ~np.isnan(latent[:, 0])
         if settings.may_fall_back and contest.is_due(len(rewards)):
-            contest = contest.after(latent, _filled(arms)[0], rewards)
+            contest = contest.after(np.nan_to_num(latent), _filled(arms)[0], rewards)
         if settings.may_fall_back and contest.zero_filled_wins:
             return _zero_filled(settings, arms, rewards, contest)
         n_skipped = int(np.count_nonzero(~identified))

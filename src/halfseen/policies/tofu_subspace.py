@@ -10,6 +10,7 @@ from halfseen.core.held_out import HeldOutRank, Ranking
 from halfseen.core.latent import Lift
 from halfseen.core.likelihood import NOISE_FLOOR, Arms, Fit, Ppca, Spectrum, fit_arms
 from halfseen.core.moments import (
+    Moments,
     ObserveProb,
     Sums,
     covariance_of,
@@ -104,7 +105,6 @@ class Finding(NamedTuple):
 def find_subspace(
     settings: TofuSettings,
     offered: Collector,
-    sums: Sums | None,
     known: Known,
     last: Subspace | None,
 ) -> Finding:
@@ -114,16 +114,15 @@ def find_subspace(
     ----------
     settings : TofuSettings
     offered : Collector
-    sums : tuple of ndarray or None
-        Those of moments.
     known : Known
         All but the observation probability, which is put in here.
     last : Subspace, optional
         That of the epoch before.
     """
-    if sums is None:
-        assert isinstance(offered, Reservoir)
+    if isinstance(offered, Reservoir):
         return _find_from_arms(settings, offered, known, last)
+    assert isinstance(offered, Moments)
+    sums = offered.sums()
     prob, known = _prob(settings, sums, offered.n_arms, known)
     covariance, n_never = covariance_of(sums, offered.n_arms, prob)
     assert isinstance(settings.rank, SpectralRule)

@@ -37,7 +37,7 @@ class Uniform(Policy):
         arm = int(self._random.integers(slate.n_arms))
         return self._answer(slate, arm, np.zeros((3, slate.n_arms)))
 
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
+    def _learn(self, note: Note, reward: float) -> None:
         pass
 
     def _state(self) -> dict[str, Any]:

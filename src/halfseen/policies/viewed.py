@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.ridge import SMALLEST_RIDGE
 from halfseen.errors import ArchiveError, InvalidSettingError
@@ -91,9 +91,9 @@ class Exploration:
 class ViewedPolicy(Policy):
     """Shows another view of each slate to an inner policy and passes its choice on.
 
-    A decision carries the arm as it was offered. What the inner policy was shown of that arm waits
-    with the open decision, so that a late reward meets the features of its choice, whatever view
-    is the current one by then.
+    A decision carries the arm as it was offered. The inner policy remembers what it was shown of
+    that arm, so that a late reward meets the features of its choice, whatever view is the current
+    one by then.
 
     Parameters
     ----------
@@ -134,16 +134,13 @@ class ViewedPolicy(Policy):
 
     def _pass_on(self, slate: Slate, view: FloatArray) -> Decision:
         """Let the inner policy choose from the view; from there on the decision stands."""
-        index = self._turn(self._round + 1)
-        inner = self._inners[index].choose(np.clip(view, -LARGEST, LARGEST))
-        note = inner._id, inner._round, inner._epoch, index, inner._chosen
-        return self._answer(slate, inner._arm, inner._parts, inner._epoch, note)
+        player = self._inners[self._turn(self._round + 1)]
+        inner = player.choose(np.clip(view, -LARGEST, LARGEST))
+        return self._answer(slate, inner._arm, inner._parts, epoch=inner._epoch, inner=inner._id)
 
-    def _learn(self, decision: Decision, reward: float, note: Note | None) -> None:
-        assert note is not None
-        id, round, epoch, index, shown = note
-        told = Decision(id, decision._arm, round, epoch, shown, decision._parts)
-        self._inners[index].learn(told, reward)
+    def _learn(self, note: Note, reward: float) -> None:
+        assert note.inner is not None
+        self._inners[self._turn(note.round)].learn(note.inner, reward)
 
     def _state(self) -> dict[str, Any]:
         return {"inners": [inner.to_tree() for inner in self._inners]}
@@ -153,8 +150,7 @@ class ViewedPolicy(Policy):
         for fresh, restored in zip(self._inners, inners, strict=True):
             if type(fresh) is not type(restored) or fresh.settings() != restored.settings():
                 raise ArchiveError("an inner policy does not fit the settings of the outer one")
-        for note in self._open.values():
-            if note is None or len(note) != 5 or not 0 <= note[3] < len(inners):
-                raise ArchiveError(f"an open decision has a note of another kind: {note}")
-            archive.array({"shown": note[4]}, "shown", (inners[note[3]].dim,))
+        for id, note in self._open.items():
+            if note.inner is None:
+                raise ArchiveError(f"no inner policy knows the open decision {id}")
         self._inners = inners

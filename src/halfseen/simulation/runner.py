@@ -9,7 +9,7 @@ from halfseen import checks
 from halfseen.policies.base import Policy
 from halfseen.simulation.budget import Budget
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import InBlocks, Realization
+from halfseen.worlds.base import Realization
 
 VIEWS = ("masked", "full")
 """What a policy sees of each round: the slate, or all arms with nothing hidden."""
@@ -65,9 +65,6 @@ def play(
     full = checks.one_of("view", view, VIEWS) == "full"
     horizon = realization.facts.horizon
     losses, ranks = np.zeros(horizon), np.full(horizon, math.nan)
-    if isinstance(realization, InBlocks) and not full and budget_seconds == math.inf:
-        _play_blocks(policy, realization, losses, ranks)
-        return Trace(np.cumsum(losses), ranks)
     with Budget(budget_seconds, horizon) as budget:
         for index, (slate, means, noise, arms) in enumerate(realization.rounds()):
             budget.begin(index)
@@ -77,32 +74,6 @@ def play(
             policy.learn(decision, mean + noise)
             losses[index] = means.item(means.argmax()) - mean
     return Trace(np.cumsum(losses), ranks)
-
-
-def _play_blocks(
-    policy: Policy, realization: InBlocks, losses: FloatArray, ranks: FloatArray
-) -> None:
-    """Do the same in as few calls as the policy allows."""
-    before = 0
-    for block in realization.blocks():
-        rewards = block.means + block.noises[:, None]
-        n_rounds, done = len(rewards), 0
-        chosen = np.empty(n_rounds, dtype=np.int64)
-        while done < n_rounds:
-            known = policy.play_known(block.tables[done:], rewards[done:])
-            end = done + len(known)
-            if len(known):
-                chosen[done:end] = known
-            else:
-                decision = policy.choose(block.tables[done])
-                policy.learn(decision, rewards.item(done, decision.arm))
-                chosen[done] = decision.arm
-                end += 1
-            ranks[before + done : before + end] = _rank(policy)
-            done = end
-        paid = block.means[np.arange(n_rounds), chosen]
-        losses[before : before + n_rounds] = block.means.max(axis=1) - paid
-        before += n_rounds
 
 
 def _rank(policy: Policy) -> float:

@@ -1,17 +1,19 @@
-"""Compiled loops for latent coordinates of many dimensions, which gather what is seen first.
+"""Compiled latent coordinates for large ranks: what is seen of an arm is gathered first.
 
-As in `_kernels`, nothing validates or raises. A `plan` has the columns of the basis as its first
-rows; in the last row there are ρ and scales.
+A `plan` has the columns of the basis as its first rows; in the last row there are ρ and scales.
 """
 
 import numpy as np
 from numba import njit
 from numba.types import boolean, float64, int64, void
 
-from halfseen._kernels import PIVOT_TOLERANCE, REORDERED, _flags_1, _in_1, _in_2, _out_2
+from halfseen.kernels.types import in_1, in_2, out_1, out_2
+
+# The compiler may reorder long sums, but not assume that nothing is NaN.
+_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}, "cache": True}
 
 
-@njit(void(_in_1, _in_1, _in_1, _in_1, _in_1, _in_1, _out_2, int64, int64), **REORDERED)
+@njit(void(in_1, in_1, in_1, in_1, in_1, in_1, out_2, int64, int64), **_REORDERED)
 def _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b):
     """Write the inner products of three columns with three columns."""
     s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
@@ -30,7 +32,7 @@ def _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b):
     gram[a + 2, b], gram[a + 2, b + 1], gram[a + 2, b + 2] = s20, s21, s22
 
 
-@njit(int64(_in_1, _in_2, int64, _out_2, int64[::1]), cache=True)
+@njit(int64(in_1, in_2, int64, out_2, int64[::1]), cache=True)
 def _gather(arm, rows, rank, columns, seen):
     """Write the seen entries of all columns and, in the rest, of the arm; return how many.
 
@@ -52,11 +54,12 @@ def _gather(arm, rows, rank, columns, seen):
     return length
 
 
-@njit(boolean(_out_2, int64, float64), cache=True)
-def _solve_one(gram, rank, ridge):
+@njit(boolean(out_2, int64, float64, float64), cache=True)
+def _solve_one(gram, rank, ridge, tolerance):
     """Solve with the upper triangle by Cholesky; column `rank` is the right side and ends solved.
 
-    False if the arm is not identified.
+    False if the arm is not identified: without a ridge, a pivot is below `tolerance` times the
+    largest diagonal entry.
     """
     largest = 0.0
     for a in range(rank):
@@ -66,7 +69,7 @@ def _solve_one(gram, rank, ridge):
     # one more column.
     for a in range(rank):
         pivot = max(gram[a, a], ridge)
-        if ridge == 0.0 and pivot <= PIVOT_TOLERANCE * largest:
+        if ridge == 0.0 and pivot <= tolerance * largest:
             return False
         reciprocal = 1.0 / np.sqrt(pivot)
         gram[a, a] = reciprocal
@@ -84,8 +87,8 @@ def _solve_one(gram, rank, ridge):
     return True
 
 
-@njit(boolean(_in_2, _in_1, int64, float64, _out_2, _out_2, int64[::1]), cache=True)
-def solve_gathered(rows, arm, rank, ridge, columns, gram, seen):
+@njit(boolean(in_2, in_1, int64, float64, float64, out_2, out_2, int64[::1]), cache=True)
+def _solve_gathered(rows, arm, rank, ridge, tolerance, columns, gram, seen):
     """Solve (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω, the columns of W being the first `rank` rows of `rows`.
 
     `gram` ends as the Cholesky factor with reciprocal pivots, and a in its column `rank`; it has a
@@ -100,33 +103,53 @@ def solve_gathered(rows, arm, rank, ridge, columns, gram, seen):
         for b in range(a, wide, 3):
             y0, y1, y2 = columns[b, :n], columns[b + 1, :n], columns[b + 2, :n]
             _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b)
-    return _solve_one(gram, rank, ridge)
+    return _solve_one(gram, rank, ridge, tolerance)
 
 
-@njit(int64(_in_2, int64, int64, _in_2, int64, _out_2, _flags_1), cache=True)
-def lift(table, first, n_lanes, plan, rank, work, identified):
-    """Write the coordinates of some arms to the rows of `work`, and which are identified.
+@njit(void(in_2, in_2, float64, out_2), cache=True)
+def lift(table, plan, tolerance, points):
+    """Write the coordinates of all arms, shape (n_arms, rank); NaN where one is not identified.
 
-    They are scales·a of what `solve_gathered` solves; 0 for an arm that is not identified. Returns
-    how many are not.
+    They are scales·a of what `_solve_gathered` solves.
     """
-    dim = table.shape[1]
+    n_arms, dim = table.shape
+    rank = points.shape[1]
     settings = plan[rank]
     # Room for what is seen, not for all: large arrays are handed out page by page.
     most = 0
-    for lane in range(n_lanes):
+    for arm in range(n_arms):
         n_seen = 0
         for j in range(dim):
-            n_seen += table[first + lane, j] == table[first + lane, j]
+            n_seen += table[arm, j] == table[arm, j]
         most = max(most, n_seen)
     wide = (rank + 3) // 3 * 3
     columns, gram = np.empty((wide, most + 4)), np.empty((wide, wide))
     seen = np.empty(dim + 1, np.int64)
-    missed = 0
-    for lane in range(n_lanes):
-        arm = table[first + lane]
-        identified[lane] = solve_gathered(plan, arm, rank, settings[0], columns, gram, seen)
-        missed += not identified[lane]
+    for arm in range(n_arms):
+        identified = _solve_gathered(
+            plan, table[arm], rank, settings[0], tolerance, columns, gram, seen
+        )
         for a in range(rank):
-            work[a, lane] = settings[1 + a] * gram[a, rank] if identified[lane] else 0.0
-    return missed
+            points[arm, a] = settings[1 + a] * gram[a, rank] if identified else np.nan
+
+
+@njit(void(in_2, in_2, float64, in_1, out_1), cache=True)
+def hidden_squares(rows, table, ridge, direction, squares):
+    """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive.
+
+    `rows` has shape (rank, dim): the columns of W.
+    """
+    rank, dim = rows.shape
+    wide = (rank + 3) // 3 * 3
+    columns, gram = np.empty((wide, dim + 4)), np.empty((wide, wide))
+    seen = np.empty(dim + 1, np.int64)
+    white = np.empty(rank)
+    for arm in range(table.shape[0]):
+        _solve_gathered(rows, table[arm], rank, ridge, 0.0, columns, gram, seen)
+        squares[arm] = 0.0
+        for a in range(rank):
+            rest = direction[a]
+            for b in range(a):
+                rest -= gram[b, a] * white[b]
+            white[a] = rest * gram[a, a]  # the reciprocal pivot
+            squares[arm] += white[a] * white[a]

@@ -9,8 +9,7 @@ import numpy as np
 from numba import njit
 from numba.types import Array, Tuple, boolean, float64, int64, uint64, void
 
-from halfseen._kernels import _in_1, _in_2, _out_1, _out_2
-from halfseen._wide_kernels import solve_gathered
+from halfseen.kernels.types import in_1, in_2, out_1, out_2
 
 # Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
 _BLOCK = 256
@@ -22,7 +21,7 @@ _LARGE_PRODUCT = 1e100
 _numbers = Array(int64, 1, "C", readonly=True)
 
 
-@njit(float64(_in_2), cache=True)
+@njit(float64(in_2), cache=True)
 def root_mean_square(table):
     """Return the root of the mean square of seen entries; −1 if there are none."""
     # Feature by feature and without branches, so that entries go through in vector registers.
@@ -55,7 +54,7 @@ def root_mean_square(table):
     return unit * np.sqrt(total / n_entries)
 
 
-@njit(int64(_in_2, float64, _out_2, _out_2, _out_1, _out_1, _out_1), cache=True)
+@njit(int64(in_2, float64, out_2, out_2, out_1, out_1, out_1), cache=True)
 def take_in(table, unit, filled, seen, squares, counts, feature_squares):
     """Write arms that show something, in a unit, as `climb` wants them; return how many."""
     n = 0
@@ -78,7 +77,7 @@ def take_in(table, unit, filled, seen, squares, counts, feature_squares):
     return n
 
 
-@njit(void(_out_2, _in_1, int64), cache=True)
+@njit(void(out_2, in_1, int64), cache=True)
 def _factor(packed, floor, n):
     """Replace n packed matrices by their Cholesky factors; pivots are at least `floor`."""
     rank = 0
@@ -100,7 +99,7 @@ def _factor(packed, floor, n):
             packed[row + a, i] = np.sqrt(max(packed[row + a, i], floor[i]))
 
 
-@njit(void(_in_2, int64, float64, _out_1, int64), cache=True)
+@njit(void(in_2, int64, float64, out_1, int64), cache=True)
 def _log_pivots(packed, rank, noise, logs, n):
     """Write log(det(LL') / noise^rank) of n packed factors."""
     product = np.ones(n)
@@ -118,7 +117,7 @@ def _log_pivots(packed, rank, noise, logs, n):
                 product[i] = 1.0
 
 
-@njit(void(_out_2, int64), cache=True)
+@njit(void(out_2, int64), cache=True)
 def _invert(packed, n):
     """Replace n packed lower triangular factors by their inverses."""
     rank = 0
@@ -141,7 +140,7 @@ def _invert(packed, n):
                 packed[row + b, i] = rest[i] * packed[row + a, i]
 
 
-@njit(void(_in_2, _in_2, _out_2, float64, _out_1, _out_2, int64), cache=True)
+@njit(void(in_2, in_2, out_2, float64, out_1, out_2, int64), cache=True)
 def _posterior(inverse, targets, means, noise, explained, second, n):
     """Write posterior means M⁻¹b, b'M⁻¹b, and second moments σ²M⁻¹ + mean·mean' (packed)."""
     rank = targets.shape[0]
@@ -174,7 +173,7 @@ def _posterior(inverse, targets, means, noise, explained, second, n):
                 second[entry, i] = noise * second[entry, i] + means[a, i] * means[b, i]
 
 
-@njit(void(_in_2, _out_2), cache=True)
+@njit(void(in_2, out_2), cache=True)
 def _outer_products(loadings, products):
     """Write the packed outer products of every feature's loadings, shape (rank·…, dim)."""
     entry = 0
@@ -185,7 +184,7 @@ def _outer_products(loadings, products):
             entry += 1
 
 
-@njit(float64(_in_2, _in_2, _in_1, _in_1, _in_2, float64, _out_2, _out_2, _out_1), cache=True)
+@njit(float64(in_2, in_2, in_1, in_1, in_2, float64, out_2, out_2, out_1), cache=True)
 def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spread):
     """Take the expectation step over all arms and return their log-likelihood.
 
@@ -234,7 +233,7 @@ def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spre
     return likelihood
 
 
-@njit(float64(_out_2, _in_2, _in_1, _out_2), cache=True)
+@njit(float64(out_2, in_2, in_1, out_2), cache=True)
 def _maximise(moments, cross, squares, loadings):
     """Write each feature's new loadings and return what they leave of all squares.
 
@@ -276,7 +275,7 @@ def _maximise(moments, cross, squares, loadings):
     return rest
 
 
-@njit(void(_out_1, _out_2), cache=True)
+@njit(void(out_1, out_2), cache=True)
 def _absorb_spread(spread, loadings):
     """Multiply the loadings by the root of the latents' packed covariance."""
     rank, dim = loadings.shape
@@ -293,7 +292,7 @@ def _absorb_spread(spread, loadings):
 
 @njit(
     Tuple((float64, float64, int64))(
-        _in_2, _in_2, _in_1, _in_1, _in_1, _out_2, float64, float64, int64, float64
+        in_2, in_2, in_1, in_1, in_1, out_2, float64, float64, int64, float64
     ),
     cache=True,
 )
@@ -340,7 +339,7 @@ def _mixed(word):
     return word ^ (word >> uint64(31))
 
 
-@njit(int64(_numbers, _in_2, float64, boolean[:, ::1], _out_2), cache=True)
+@njit(int64(_numbers, in_2, float64, boolean[:, ::1], out_2), cache=True)
 def hold_out(numbers, table, share, held, rest):
     """Mark about a share of the seen entries of every arm, always the same ones of the same arm.
 
@@ -371,7 +370,7 @@ def hold_out(numbers, table, share, held, rest):
 
 
 @njit(
-    void(_in_2, Array(boolean, 2, "C", readonly=True), _in_2, _in_2, float64, _out_1),
+    void(in_2, Array(boolean, 2, "C", readonly=True), in_2, in_2, float64, out_1),
     cache=True,
 )
 def held_out_errors(table, held, points, loadings, unit, errors):
@@ -394,25 +393,3 @@ def held_out_errors(table, held, points, loadings, unit, errors):
         if marked:
             errors[n_marked] = error
             n_marked += 1
-
-
-@njit(void(_in_2, _in_2, float64, _in_1, _out_1), cache=True)
-def hidden_squares(rows, table, ridge, direction, squares):
-    """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive.
-
-    `rows` has shape (rank, dim): the columns of W.
-    """
-    rank, dim = rows.shape
-    wide = (rank + 3) // 3 * 3
-    columns, gram = np.empty((wide, dim + 4)), np.empty((wide, wide))
-    seen = np.empty(dim + 1, np.int64)
-    white = np.empty(rank)
-    for arm in range(table.shape[0]):
-        solve_gathered(rows, table[arm], rank, ridge, columns, gram, seen)
-        squares[arm] = 0.0
-        for a in range(rank):
-            rest = direction[a]
-            for b in range(a):
-                rest -= gram[b, a] * white[b]
-            white[a] = rest * gram[a, a]  # the reciprocal pivot
-            squares[arm] += white[a] * white[a]

@@ -1,0 +1,67 @@
+"""Saved policies of earlier formats, brought to the form of today one step at a time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from halfseen import archive
+from halfseen.errors import ArchiveError
+
+Tree = dict[str, Any]
+
+
+def upgraded(tree: Tree, version: int, name: str) -> Tree:
+    """Return the tree of a policy that was saved in an earlier format, in that of today.
+
+    `name` is for the error message.
+
+    Raises
+    ------
+    ArchiveError
+        The format is too old.
+    """
+    while version < archive.FORMAT:
+        if version not in _STEPS:
+            raise ArchiveError(
+                f"{name} has format {version}, which is too old: read it with the version of "
+                "halfseen that wrote it, or start anew"
+            )
+        tree, version = _STEPS[version](tree), version + 1
+    return tree
+
+
+def _from_format_2(tree: Tree, shown: Mapping[str, Any] | None = None) -> Tree:
+    """Format 2 kept no arms of open decisions, and zeros for what is hidden of waiting arms.
+
+    `shown` are notes of an outer policy, which kept what it had shown to this one.
+    """
+    state, notes = dict(tree["state"]), tree["open"]
+    for name in ("offered", "moments"):
+        if state.get(name):
+            state[name] = _with_hidden_entries(state[name])
+    if "burn_in_policy" in state:
+        state["burn_in_policy"] = _from_format_2(state["burn_in_policy"])
+    if "inners" in state:
+        given = {note[0]: note for _, note in notes}
+        state["inners"] = [_from_format_2(inner, given) for inner in state["inners"]]
+    opened = [[id, _note_from_format_2(id, note, (shown or {}).get(id))] for id, note in notes]
+    return tree | {"state": state, "open": opened}
+
+
+def _note_from_format_2(id: str, note: Any, shown: Any) -> Tree:
+    epoch, arm = (-1, np.empty(0)) if shown is None else (shown[2], shown[4])
+    round = int(id.rsplit("-", 1)[1])
+    inner = None if note is None else note[0]
+    return {"round": round, "epoch": epoch, "arm": arm, "point": None, "inner": inner}
+
+
+def _with_hidden_entries(moments: Tree) -> Tree:
+    """Return the state of moments with NaN where a waiting arm is hidden, as far as it is known."""
+    mask = moments.get("waiting_mask")
+    if mask is None:  # pairs are not counted: zeros do as well
+        return moments
+    return moments | {"waiting": np.where(mask, moments["waiting"], np.nan)}
+
+
+_STEPS: Mapping[int, Callable[[Tree], Tree]] = {2: _from_format_2}
