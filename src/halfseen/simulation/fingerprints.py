@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -47,7 +47,7 @@ def fingerprint(plain: Mapping[str, Any], method: Method, *, seed: int, points: 
 
 
 @cache
-def code_digest(thing: Code) -> str | None:
+def code_digest(thing: Any) -> str | None:
     """Return a digest of the code behind a class or function; None if a source cannot be read.
 
     A source is read once: after an edit it must be imported anew, which makes a new class.
@@ -56,16 +56,18 @@ def code_digest(thing: Code) -> str | None:
     >>> code_digest(TofuPov) == code_digest(Uniform)
     False
     """
-    home, parts, uses = thing.__module__, {}, {Use(thing.__module__)}
-    if "<locals>" in thing.__qualname__:  # it may use variables of the function that defines it
-        return None
+    if not isinstance(thing, Code) or "<locals>" in thing.__qualname__:
+        return None  # it may use variables of the function in which it is defined
+    home = thing.__module__
     try:
         if home == "__main__":
             parts, uses = parts_of_script(thing)
-        sources = sources_of(uses, home.partition(".")[0])
+            sources = sources_of(uses)
+        else:
+            parts, sources = {}, sources_of([Use(home)], home.partition(".")[0])
+            if home not in sources or thing.__name__ not in sources[home].names:
+                return None
     except (OSError, SyntaxError, ImportError, PicklingError, TypeError, ValueError):
-        return None
-    if home != "__main__" and (home not in sources or thing.__name__ not in sources[home].names):
         return None
     return digest_of(parts | {name: source.digest for name, source in sources.items()})
 
@@ -79,13 +81,13 @@ def versions() -> dict[str, str]:
 def _classes(world: World) -> Iterator[type]:
     """Yield the class of a world, and those of its settings, such as a mask law."""
     yield type(world)
-    for field in fields(world) if is_dataclass(world) else ():
+    for field in fields(world):  # type: ignore[arg-type]
         kind = type(getattr(world, field.name))
         if kind.__module__ != "builtins":
             yield kind
 
 
-def _players(method: Method) -> Iterator[Code]:
+def _players(method: Method) -> Iterator[Any]:
     """Yield the policies that a method names, or its measure."""
     if method.policy == MEASURE:
         yield measure_named(method.settings.get("measure"))

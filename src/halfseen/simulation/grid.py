@@ -22,9 +22,9 @@ from halfseen.policies.registry import register, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.worlds.registry import world_from
 
-# The methods of a realization are one task, and the realization is drawn once for all of them. But a
-# task has few rounds in all, so that a kill loses only seconds, and there are several tasks for
-# every worker, so that none is idle.
+# A task is a realization with the methods that play it, so that it is drawn once for all of them.
+# But the rounds of a task, over all its methods, are limited, so that a kill loses only seconds;
+# and tasks are cut until there are several for every worker, so that none is idle.
 _MOST_ROUNDS = 8000
 _TASKS_PER_WORKER = 4
 
@@ -167,4 +167,3 @@ def _end_with(caller: int) -> None:
 
     if os.getppid() == caller:  # else nobody could tell
         threading.Thread(target=watch, daemon=True).start()
-

@@ -96,9 +96,7 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
     return player.trace()
 
 
-def in_chunks(
-    rounds: Iterable[Round], views: Collection[str]
-) -> Iterator[dict[str, Sequence[Round]]]:
+def in_chunks(rounds: Iterable[Round], views: Collection[str]) -> Iterator[dict[str, list[Round]]]:
     """Yield some rounds at a time, as each view shows them."""
     left = iter(rounds)
     while first := next(left, None):

@@ -68,8 +68,8 @@ def _definition(thing: Code) -> ast.AST:
     for file in _files(thing):
         tree = ast.parse("".join(linecache.getlines(file)))
         kinds = ast.ClassDef | ast.FunctionDef
-        each = [node for node in ast.walk(tree) if isinstance(node, kinds)]
-        found = [node for node in each if node.name == thing.__name__]
+        each = (node for node in ast.walk(tree) if isinstance(node, kinds))
+        found: list[ast.stmt] = [node for node in each if node.name == thing.__name__]
         if found:
             return stripped(ast.Module(found, []))
     raise OSError(f"the source of {thing.__qualname__} cannot be found")

@@ -160,10 +160,9 @@ def run(
                 store.add(cell, result)
             finished[cell.key] = result
             done(cell)
-    for cell in cells if store is not None else ():
-        found = store.get(cell)  # also under the name of another cell
-        if found is not None:
-            finished[cell.key] = found
+    if store is not None:  # which may have a cell under another name
+        found = ((cell.key, store.get(cell)) for cell in playing)
+        finished |= {key: result for key, result in found if result is not None}
     tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
     if store is not None and write:
         facts = {

@@ -217,9 +217,9 @@ class LowRankRealization:
 
     def _mixing(self, number: int) -> FloatArray:
         """Return ΛU' of a round, counted from 1, shape (rank, dim)."""
-        change, later = self.world.change_round, self.later_basis
-        changed = later is not None and change is not None and number >= change
-        basis = later if changed else self.basis
+        change = self.world.change_round
+        later = None if change is None or number < change else self.later_basis
+        basis = self.basis if later is None else later
         mixing: FloatArray = self.loadings[:, None] * basis.T
         return mixing
 
