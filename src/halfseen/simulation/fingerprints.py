@@ -43,7 +43,7 @@ def fingerprint(plain: Mapping[str, Any], method: Method, *, seed: int, points: 
     data = {name: _data_digest(path) for name, path in data_paths(world).items()}
     # What data say counts, not where they lie.
     settings = [{**plain, **data}, method.to_dict(), seed, points]
-    return digest_of([_FORMAT, versions(), code_digest(Player), code, settings])
+    return digest_of([_FORMAT, library_versions(), code_digest(Player), code, settings])
 
 
 @cache
@@ -73,7 +73,7 @@ def code_digest(thing: Any) -> str | None:
 
 
 @cache
-def versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that compute."""
     return {name: metadata.version(name) for name in ("numpy", "scipy", "numba")}
 

@@ -66,6 +66,7 @@ def _global_names(tree: ast.AST) -> set[str]:
 def _definition(thing: Code) -> ast.AST:
     """Return all definitions that have the name of a class or function, as one tree."""
     for file in _files(thing):
+        linecache.checkcache(file)  # the script may have been edited and run again
         tree = ast.parse("".join(linecache.getlines(file)))
         kinds = ast.ClassDef | ast.FunctionDef
         each = (node for node in ast.walk(tree) if isinstance(node, kinds))
