@@ -13,7 +13,7 @@ from types import FunctionType, ModuleType
 
 import joblib
 
-from halfseen.simulation.sources import Code, Use, digest_of, stripped, uses_in
+from halfseen.simulation.sources import Code, Use, digest_of, stripped, uses_among
 
 
 def parts_of_script(thing: Code) -> tuple[dict[str, str], set[Use]]:
@@ -42,7 +42,7 @@ def parts_of_script(thing: Code) -> tuple[dict[str, str], set[Use]]:
         elif current.__qualname__ not in parts:
             tree = _definition(current)
             parts[current.__qualname__] = digest_of(ast.dump(tree))
-            uses.update(uses_in(tree, "", modules))
+            uses.update(uses_among(ast.walk(tree), "", modules))
             for name in _global_names(tree) & script.keys():
                 value = unwrap(script[name])
                 if isinstance(value, Code):

@@ -42,15 +42,19 @@ def sources_of(uses: Iterable[Use], *packages: str) -> dict[str, Source]:
 
     `packages` are followed although they may be installed.
     """
+
+    def followed(module: str) -> bool:
+        top = module.partition(".")[0]
+        return top in ("halfseen", *packages) or _is_own(top)
+
     sources: dict[str, Source] = {}
     waiting, seen = list(uses), set(uses)
     while waiting:
         use = waiting.pop()
-        top = use.module.partition(".")[0]
-        if top not in ("halfseen", *packages) and not _is_own(top):
+        name = _home(use) if followed(use.module) else ""
+        if not name or name in sources or not followed(name):
             continue
-        name = _home(use)
-        spec = None if name in sources else _spec(name)
+        spec = _spec(name)
         if spec is not None and spec.has_location:
             package = name if spec.submodule_search_locations else name.rpartition(".")[0]
             sources[name] = source = _read(Path(spec.origin), package)
@@ -102,9 +106,11 @@ def _read_version(path: Path, package: str, changed: int, size: int) -> Source:
     if path.suffix != ".py":  # compiled
         return Source(hashlib.sha256(content).hexdigest(), frozenset(), frozenset())
     tree = stripped(ast.parse(content))
-    kinds = ast.ClassDef | ast.FunctionDef
-    names = frozenset(node.name for node in ast.walk(tree) if isinstance(node, kinds))
-    return Source(digest_of(ast.dump(tree)), frozenset(uses_in(tree, package)), names)
+    nodes = list(ast.walk(tree))
+    names = (node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    return Source(
+        digest_of(ast.dump(tree)), frozenset(uses_among(nodes, package)), frozenset(names)
+    )
 
 
 def stripped(node: ast.AST) -> ast.AST:
@@ -119,7 +125,9 @@ def stripped(node: ast.AST) -> ast.AST:
 def _is_idle(node: ast.AST) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
-    return isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING"
+    if isinstance(node, ast.If):
+        return _last_name(node.test) == "TYPE_CHECKING" and not node.orelse
+    return False
 
 
 def _last_name(node: ast.AST) -> str:
@@ -127,19 +135,21 @@ def _last_name(node: ast.AST) -> str:
     return str(getattr(node, "id", None) or getattr(node, "attr", None))
 
 
-def uses_in(tree: ast.AST, package: str, modules: Mapping[str, str] | None = None) -> Iterator[Use]:
-    """Yield what a tree uses of modules.
+def uses_among(
+    nodes: Iterable[ast.AST], package: str, modules: Mapping[str, str] | None = None
+) -> Iterator[Use]:
+    """Yield what the nodes of a tree use of modules.
 
     Parameters
     ----------
-    tree : AST
+    nodes : iterable of AST
     package : str
         To which relative imports refer.
     modules : mapping, optional
-        Modules that the tree may use without importing them, by their local names.
+        Modules that are known without an import, by their local names.
     """
     known, attributes = dict(modules or {}), []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             attributes.append(node)
         elif isinstance(node, ast.Import):
