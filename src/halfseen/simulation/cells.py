@@ -5,7 +5,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -174,8 +174,8 @@ class _Run:
     def __init__(self, cell: Cell) -> None:
         self.cell, self.seconds, self.error = cell, 0.0, ""
         self.player: Player | None = None
-        self._trace: Trace | None = None
-        self._told: dict[str, Any] = {}
+        self._measured: dict[str, Any] = {}
+        self._outcome: Result | None = None
 
     def attempt(self, step: Callable[[Any], None], argument: Any) -> None:
         """Take a step, unless one has failed; an exception makes this cell fail, and no other."""
@@ -192,27 +192,25 @@ class _Run:
         """Build the policy, or measure."""
         method, facts = self.cell.method, realization.facts
         if method.policy == MEASURE:
-            self._told = measured(realization, **method.settings)
+            self._measured = measured(realization, **method.settings)
         else:
             self.player = Player(method.build(facts), facts.horizon)
 
     def end(self, known: Mapping[str, Any]) -> None:
-        """Collect what the policy has paid and what it tells."""
-        if self.player is not None:
-            self._trace = self.player.trace()
-            self._told = self.player.policy.diagnostics() or {}
-            if not np.isfinite(self._trace.regret).all():
-                raise HalfseenError("the regret is not finite")
-        self._told = _plain({**self._told, **known})
+        """Collect what the policy has paid and what it tells, or what was measured."""
+        if self.player is None:
+            told = _plain({**self._measured, **known})
+            self._outcome = Result(status="ok", seconds=0.0, diagnostics=told)
+        else:
+            told = _plain({**(self.player.policy.diagnostics() or {}), **known})
+            self._outcome = _played(self.player.trace(), self.cell.points, told)
 
     def result(self, shared_seconds: float) -> Result:
         """Return the result, with a share of the time that was taken for several cells."""
         seconds = self.seconds + shared_seconds
-        if self.error:
+        if self._outcome is None:
             return Result(status="failed", seconds=seconds, error=self.error)
-        if self._trace is None:
-            return Result(status="ok", seconds=seconds, diagnostics=self._told)
-        return _played(self._trace, self.cell.points, seconds, self._told)
+        return replace(self._outcome, seconds=seconds)
 
 
 def _play(runs: Sequence[_Run], realization: Realization) -> None:
@@ -225,12 +223,14 @@ def _play(runs: Sequence[_Run], realization: Realization) -> None:
             run.attempt(player.play, shown[view])
 
 
-def _played(trace: Trace, points: int, seconds: float, told: dict[str, Any]) -> Result:
+def _played(trace: Trace, points: int, told: dict[str, Any]) -> Result:
+    if not np.isfinite(trace.regret).all():
+        raise HalfseenError("the regret is not finite")
     at = kept_rounds(len(trace.regret), points)
     ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
     return Result(
         status="ok",
-        seconds=seconds,
+        seconds=0.0,
         final_regret=trace.final_regret,
         final_rank=ranks[-1],
         rounds=tuple(at.tolist()),
