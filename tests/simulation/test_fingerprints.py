@@ -2,12 +2,14 @@
 
 import importlib
 import json
+import linecache
 import os
 import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -268,6 +270,37 @@ def test_the_rest_of_a_script_does_not_count(home, script, before, after):
 def test_a_value_that_cannot_be_compared_makes_the_class_run_every_time(home, script):
     edit(home / "script.py", "np.ones(2)", "(each for each in [1])")
     assert script() is None
+
+
+NOTEBOOK = [
+    "from halfseen import AmbientOful\nFACTOR = 1.0",
+    "def twisted(reward):\n    return FACTOR * reward",
+    """class Mine(AmbientOful):
+    def learn(self, decision, reward):
+        super().learn(decision, twisted(reward))""",
+]
+
+
+def in_notebook(monkeypatch, texts):
+    """Return the digest of the class that the cells of a notebook define."""
+    notebook = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", notebook)
+    for number, text in enumerate(texts):
+        name = f"<cell {number} of {abs(hash(tuple(texts)))}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        exec(compile(text, name, "exec"), vars(notebook))
+    return code_digest(notebook.Mine)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_cells_of_a_notebook_count_as_far_as_a_class_uses_them(monkeypatch, number):
+    first = in_notebook(monkeypatch, NOTEBOOK)
+    assert first is not None
+    assert in_notebook(monkeypatch, [*NOTEBOOK, "FIGURE = 1"]) == first
+    edits = [("1.0", "2.0"), ("FACTOR *", "-FACTOR *"), ("twisted", "-twisted")]
+    edited = list(NOTEBOOK)
+    edited[number] = edited[number].replace(*edits[number])
+    assert in_notebook(monkeypatch, edited) != first
 
 
 # Classes without a source.

@@ -314,6 +314,19 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
     assert tables.trajectories == alone.trajectories
 
 
+def test_workers_know_policies_that_only_settings_name():
+    class Inner(Uniform):
+        pass
+
+    register(Inner)
+    try:
+        named = {"burn_in": 5, "burn_in_policy": {"policy": "Inner", "settings": {"dim": 8}}}
+        tables = simulate({"tofu": named}, WORLD, range(2), jobs=2)
+    finally:
+        del _CLASSES["Inner"]
+    assert not tables.failures
+
+
 def test_a_method_object_is_as_good_as_a_key():
     method = Method(policy="Uniform")
     tables = simulate({"mine": method, "uniform": {}}, WORLD, range(2), jobs=1)
