@@ -132,7 +132,6 @@ def test_the_error_tree_is_the_one_drawn_in_its_docstring():
         errors.Unidentifiable: (errors.HalfseenError,),
         errors.HorizonReachedError: (errors.HalfseenError,),
         errors.StudyError: (errors.InvalidInputError,),
-        errors.BudgetExceededError: (errors.HalfseenError,),
         errors.ArchiveError: (errors.HalfseenError,),
         errors.StoreError: (errors.HalfseenError,),
     }

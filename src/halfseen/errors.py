@@ -11,7 +11,6 @@
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    more rounds than the horizon promised
-    ├── BudgetExceededError                    a run takes longer than it may
     ├── ArchiveError                           a saved policy that cannot be read
     └── StoreError                             stored results that cannot be read
 
@@ -79,45 +78,6 @@ def _unidentifiable(arm: int, n_seen: int, rank: int) -> Unidentifiable:
 
 class HorizonReachedError(HalfseenError):
     """The policy was built for a number of rounds and they have all been played."""
-
-
-class BudgetExceededError(HalfseenError):
-    """A run was stopped, because it took longer than it may.
-
-    Attributes
-    ----------
-    seconds : float
-        Processor time until then.
-    n_played, horizon : int
-        Rounds that were played, of how many.
-    within : bool
-        Whether it was stopped within a round, which is not among them.
-
-    Examples
-    --------
-    >>> str(BudgetExceededError(seconds=5.01, n_played=97, horizon=5000))
-    '5.0 s for 97 of 5000 rounds, about 258 s for a run'
-    >>> str(BudgetExceededError(seconds=5.01, n_played=9, horizon=5000, within=True))
-    '5.0 s for 9 of 5000 rounds and a part of the next, more than 2505 s for a run'
-    """
-
-    def __init__(
-        self, *, seconds: float, n_played: int, horizon: int, within: bool = False
-    ) -> None:
-        self.seconds, self.n_played, self.horizon, self.within = seconds, n_played, horizon, within
-        run = seconds * horizon / (n_played + within)
-        also = " and a part of the next, more than" if within else ", about"
-        super().__init__(
-            f"{seconds:.1f} s for {n_played} of {horizon} rounds{also} {run:.0f} s for a run"
-        )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Travel between processes."""
-        return _over_budget, (self.seconds, self.n_played, self.horizon, self.within)
-
-
-def _over_budget(seconds: float, n_played: int, horizon: int, within: bool) -> BudgetExceededError:
-    return BudgetExceededError(seconds=seconds, n_played=n_played, horizon=horizon, within=within)
 
 
 class ArchiveError(HalfseenError):

@@ -1,9 +1,7 @@
 """Cells go to workers in groups: every one is run once, and nobody waits for a slow one."""
 
-import os
 import sys
 import threading
-import time
 from types import ModuleType
 
 import joblib
@@ -17,89 +15,77 @@ from halfseen.simulation.methods import METHODS
 WORLD = {"kind": "low-rank", "dim": 4, "rank": 1, "n_arms": 2, "horizon": 5}
 
 
-def cells_of(n_cells):
+def cells_of(n_seeds, n_methods=1, horizon=5):
     return [
         Cell(
-            key=CellKey("small", "default", 0.3, "uniform", seed),
-            world=WORLD,
+            key=CellKey("small", "default", 0.3, f"uniform-{number}", seed),
+            world=dict(WORLD, horizon=horizon),
             method=METHODS["uniform"],
-            horizon=5,
+            horizon=horizon,
         )
-        for seed in range(n_cells)
+        for number in range(n_methods)
+        for seed in range(n_seeds)
     ]
 
 
-def tasks_of(n_cells):
-    return [grid._Task(index, cell, None, None) for index, cell in enumerate(cells_of(n_cells))]
+def told(cells):
+    return [Result(status="ok", seconds=0.0, note=str(cell.key)) for cell in cells]
 
 
-def told(cell):
-    return Result(status="ok", seconds=0.0, diagnostics={"seed": cell.key.seed})
+def names(cells, groups):
+    return [[cells[place].key[3:] for place in group] for group in groups]
 
 
-@pytest.mark.parametrize("n_cells", [0, 1, 7, 100])
+@pytest.mark.parametrize("n_seeds", [0, 1, 7, 50])
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-def test_every_cell_is_run_once(n_cells, n_jobs):
+def test_every_cell_is_run_once(n_seeds, n_jobs):
+    cells = cells_of(n_seeds, n_methods=2)
     with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
-        found = list(run_cells(cells_of(n_cells), run=told))
-    assert sorted(cell.key.seed for cell, _ in found) == list(range(n_cells))
-    assert all(result.diagnostics == {"seed": cell.key.seed} for cell, result in found)
+        found = list(run_cells(cells, run=told))
+    assert sorted(cell.key for cell, _ in found) == sorted(cell.key for cell in cells)
+    assert all(result.note == str(cell.key) for cell, result in found)
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_cells_that_come_back_unplayed_are_run_by_whoever_is_free(monkeypatch, backend):
-    monkeypatch.setattr(grid, "_GROUP_SECONDS", 0.0)
-    ran = []
-
-    def noted(cell):
-        ran.append(cell.key.seed)
-        return told(cell)
-
-    with joblib.parallel_config(backend=backend, n_jobs=2):
-        found = list(run_cells(cells_of(40), run=noted if backend == "threading" else told))
-    assert sorted(cell.key.seed for cell, _ in found) == list(range(40))
-    assert len(ran) == (40 if backend == "threading" else 0)
+def test_a_task_is_a_realization_and_the_methods_that_play_it():
+    cells = cells_of(20, n_methods=3)
+    groups = grid._groups(cells, n_workers=2)
+    assert len(groups) == 20
+    for group in groups:
+        assert len({cells[place].key.seed for place in group}) == 1
+        assert [cells[place].key.method for place in group] == [f"uniform-{n}" for n in range(3)]
 
 
-def test_a_group_begins_no_cell_when_its_time_is_over(monkeypatch):
-    monkeypatch.setattr(grid, "_GROUP_SECONDS", 0.05)
-
-    def slow(cell):
-        time.sleep(0.03)
-        return told(cell)
-
-    results, left = grid._run_group(slow, tasks_of(6), caller=os.getpid())
-    assert 1 <= len(results) <= 2
-    assert [index for index, _ in results] + left == list(range(6))
+def test_other_worlds_are_other_tasks():
+    cells = cells_of(1, n_methods=40) + cells_of(1, n_methods=40, horizon=6)
+    groups = grid._groups(cells, n_workers=1)
+    assert all(len({cells[place].horizon for place in group}) == 1 for group in groups)
+    assert cells[groups[0][0]].horizon == 6  # long ones first
 
 
-def test_one_cell_at_a_time_where_there_is_one_worker():
-    sizes = [len(arguments[1]) for _, arguments, _ in groups_of(40, jobs=1)]
-    assert sizes == [1] * 40
+@pytest.mark.parametrize(("horizon", "size"), [(400, 20), (3000, 2), (5000, 1), (10**6, 1), (1, 1)])
+def test_the_longer_the_cells_the_fewer_share_a_task(horizon, size):
+    cells = cells_of(20, n_methods=20, horizon=horizon)
+    assert max(map(len, grid._groups(cells, n_workers=2))) == size
 
 
-def test_groups_are_small_at_the_end():
-    sizes = [len(arguments[1]) for _, arguments, _ in groups_of(40, jobs=2)]
-    assert sum(sizes) == 40
-    assert max(sizes) == sizes[0] == 8
-    assert sizes[-4:] == [1, 1, 1, 1]
+@pytest.mark.parametrize("n_workers", [1, 3, 20, 500])
+def test_there_are_several_tasks_for_every_worker(n_workers):
+    cells = cells_of(4, n_methods=25)
+    groups = grid._groups(cells, n_workers)
+    assert sorted(place for group in groups for place in group) == list(range(100))
+    assert len(groups) >= min(100, 4 * n_workers)
 
 
-def groups_of(n_cells, jobs):
-    return grid._groups(cells_of(n_cells), grid.deque(range(n_cells)), jobs, told)
-
-
-def test_a_slow_cell_keeps_no_other_waiting():
-    """One cell waits for all others but those that may be in its own group, of at most eight."""
+def test_a_slow_task_keeps_no_other_waiting():
     others = threading.Semaphore(0)
 
-    def run(cell):
-        if cell.key.seed == 0:
-            for _ in range(24 - 8):
-                assert others.acquire(timeout=20)
-        else:
-            others.release()
-        return told(cell)
+    def run(cells):
+        for cell in cells:
+            if cell.key.seed == 0:
+                assert all(others.acquire(timeout=20) for _ in range(23))
+            else:
+                others.release()
+        return told(cells)
 
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert len(list(run_cells(cells_of(24), run=run))) == 24
@@ -110,9 +96,11 @@ def test_blas_is_looked_for_again_only_after_an_import(monkeypatch):
     limits = grid.threadpool_limits
     monkeypatch.setattr(grid, "threadpool_limits", lambda n: looks.append(n) or limits(n))
     monkeypatch.setattr(grid, "_n_modules", 0)
+    cells = cells_of(1, n_methods=5)
     with limits(None):  # as in a worker, whose limits stay
-        grid._run_group(told, tasks_of(5), caller=0)
+        for _ in range(2):
+            grid._run_task(told, grid._task(cells, range(5)), caller=0)
         assert looks == [1]
         monkeypatch.setitem(sys.modules, "a_new_library", ModuleType("a_new_library"))
-        grid._run_group(told, tasks_of(5), caller=0)
+        grid._run_task(told, grid._task(cells, range(5)), caller=0)
         assert looks == [1, 1]

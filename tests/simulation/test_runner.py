@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Decision, LowRankWorld, Slate, Uniform, play
-from halfseen.simulation.methods import METHODS
+from halfseen.simulation.runner import in_chunks
 from halfseen.worlds.base import Facts, Round
 
 
@@ -110,14 +110,21 @@ def test_a_trace_tells_in_how_many_dimensions_each_choice_was_made():
     assert np.isnan(play(Uniform(dim=5), realization).ranks).all()
 
 
-@pytest.mark.parametrize("p", [0.8, 0.3])
-@pytest.mark.parametrize(
-    "method", ["tofu", "tofu-fh", "ra-tofu-fh", "latent-ucb", "zf-oful", "uniform"]
-)
-def test_rounds_in_blocks_give_the_regret_of_rounds_one_by_one(method, p):
-    realization = LowRankWorld(observe_prob=p, horizon=130).realize(3)
-    policies = [METHODS[method].build(realization.facts) for _ in range(2)]
-    blocks = play(policies[0], realization)
-    rounds = play(policies[1], realization, budget_seconds=1e6)  # a budget is looked at every round
-    np.testing.assert_array_equal(blocks.regret, rounds.regret)
-    np.testing.assert_array_equal(blocks.ranks, rounds.ranks)
+def test_large_slates_are_made_one_at_a_time(monkeypatch):
+    made = []
+
+    def rounds():
+        for number in range(40):
+            made.append(number)
+            yield Round(None, None, 0.0, np.empty((1000, 1000)))
+
+    next(in_chunks(rounds(), {"masked"}))
+    assert made == [0]
+
+
+def test_the_full_view_is_made_only_where_it_is_asked_for():
+    rounds = list(FakeRealization().rounds())
+    assert list(in_chunks(rounds, {"masked"})) == [{"masked": rounds}]
+    (both,) = in_chunks(rounds, {"masked", "full"})
+    assert [round.slate.mask.all() for round in both["full"]] == [True] * 3
+    assert [round[1:] for round in both["full"]] == [round[1:] for round in rounds]

@@ -88,9 +88,10 @@ def test_cells_run_before_make_no_difference(tmp_path, plain_run):
     assert written(tmp_path, jobs=1) == plain_run
 
 
-def blas_threads(cell):
+def blas_threads(cells):
     counts = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return Result(status="ok", seconds=0.0, diagnostics={"pid": os.getpid(), "blas": counts})
+    told = {"pid": os.getpid(), "blas": counts}
+    return [Result(status="ok", seconds=0.0, diagnostics=told) for _ in cells]
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
@@ -107,7 +108,7 @@ def test_every_worker_holds_blas_to_one_thread(backend):
 def test_the_caller_gets_its_blas_threads_back(backend):
     with threadpool_limits(2, "blas"), joblib.parallel_config(backend=backend, n_jobs=2):
         list(run_cells(grid(), run=blas_threads))
-        assert set(blas_threads(None).diagnostics["blas"]) == {2}
+        assert set(blas_threads([None])[0].diagnostics["blas"]) == {2}
 
 
 def test_a_generator_of_seeds_serves_every_policy():
@@ -264,7 +265,7 @@ def test_regret_that_is_not_finite_fails_its_cell():
     assert "HalfseenError: the regret is not finite" in tables.failures[0][1]
 
 
-def die(cell):
+def die(cells):
     os._exit(9)
 
 
@@ -311,6 +312,19 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
         del _CLASSES["Contrary"], _KINDS["tiny"], _NAMES[Tiny]
     assert not tables.failures
     assert tables.trajectories == alone.trajectories
+
+
+def test_workers_know_policies_that_only_settings_name():
+    class Inner(Uniform):
+        pass
+
+    register(Inner)
+    try:
+        named = {"burn_in": 5, "burn_in_policy": {"policy": "Inner", "settings": {"dim": 8}}}
+        tables = simulate({"tofu": named}, WORLD, range(2), jobs=2)
+    finally:
+        del _CLASSES["Inner"]
+    assert not tables.failures
 
 
 def test_a_method_object_is_as_good_as_a_key():

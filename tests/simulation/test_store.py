@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from halfseen.errors import StoreError
+from halfseen.simulation import fingerprints
 from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
 from halfseen.simulation.methods import METHODS, method_from
 from halfseen.simulation.simulate import run
@@ -119,8 +120,19 @@ def test_with_another_setting_it_is_another_cell(tmp_path, results, other):
 
 def test_results_of_other_code_are_not_taken_for_ours(tmp_path, results, monkeypatch):
     store = filled(tmp_path, results)
-    monkeypatch.setattr("halfseen.simulation.cells._code_digest", lambda: "other")
+    monkeypatch.setattr(fingerprints, "code_digest", lambda thing: f"other {thing}")
     assert store.missing([cell(0)]) == [cell(0)]
+
+
+def test_a_cell_without_a_fingerprint_is_run_every_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprints, "code_digest", lambda thing: None)
+    store = Store(tmp_path)
+    for _ in range(2):
+        twins = [cell(0), replace(cell(0), key=cell(0).key._replace(method="same"))]
+        assert store.missing(twins) == twins
+        tables = run(twins, store, jobs=1)
+        assert [row["status"] for row in tables.per_seed] == ["ok", "ok"]
+    assert not store.path.exists()
 
 
 def table_cell(path, seed=0):

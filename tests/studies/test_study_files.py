@@ -173,9 +173,10 @@ MISTAKES = {
         with_methods('[methods.tofu]\nview = "half"'),
         "methods.tofu: view must be one of 'masked', 'full', got 'half'",
     ),
-    "skip neither true nor false": (
-        with_methods('[methods.tofu]\nskip = "no"'),
-        "methods.tofu.skip must be true or false, got 'no'",
+    "skip without a reason": (
+        with_methods('[methods.tofu]\nskip = ""'),
+        "methods.tofu.skip must be true (leave the method out), false, or a text that says why its "
+        "cells are not run, got ''",
     ),
     "unknown measure": (
         with_methods('[methods.m]\npolicy = "measure"\nmeasure = "depth"'),

@@ -51,18 +51,6 @@ def test_a_law_leaves_the_arms_alone_and_returns_a_mask_of_their_shape(law):
     assert np.array_equal(arms, NORMALS[:50])
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-@pytest.mark.parametrize("observe_prob", [0.3, 1.0])
-def test_many_rounds_at_once_are_seen_as_one_by_one(law, observe_prob):
-    law = PerFeature() if observe_prob == 1.0 and law.law == "per-feature" else law
-    arms = NORMALS[:60].reshape(5, 12, 12)
-    uniforms = np.random.default_rng(3).random(arms.shape)
-    expected = [law.seen(*round, observe_prob) for round in zip(uniforms.copy(), arms, strict=True)]
-    seen = law.seen_in_rounds(uniforms, arms, observe_prob)
-    assert seen.dtype == np.bool_
-    assert np.array_equal(seen, expected)
-
-
 def test_the_bernoulli_law_draws_the_published_masks():
     expected = bernoulli_mask(np.random.default_rng(1), NORMALS.shape, 0.3)
     assert np.array_equal(drawn(Bernoulli()), expected)

@@ -73,11 +73,14 @@ def run_study(
     running: list[Cell] = []
 
     def tell(stage: str, cells: "Sequence[Cell]") -> None:
-        running[:] = cells
+        running[:] = [cell for cell in cells if not cell.method.skip]
         if not again:
-            store.borrow(cells)
-        finished = 0 if again else sum(store.has(cell) for cell in cells)
-        told = f"{len(cells)} cells" + (f", {finished} of them finished before" if finished else "")
+            store.borrow(running)
+        finished = 0 if again else sum(store.has(cell) for cell in running)
+        skipped = len(cells) - len(running)
+        told = f"{len(cells)} cells"
+        told += f", {finished} of them finished before" if finished else ""
+        told += f", {skipped} of them skipped" if skipped else ""
         what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
         console.print(f"[bold]{study.name}[/]: {escape(f'{what} ({told})')}", highlight=False)
 

@@ -197,7 +197,7 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
 
 
 def check_identified(slate: Slate, latent: FloatArray) -> None:
-    """Raise `Unidentifiable` for the first arm of a slate that has no coordinates (n_arms, rank)."""
+    """Raise `Unidentifiable` for the first arm of a slate that has no coordinates."""
     missed = np.isnan(latent).any(axis=1)
     if missed.any():
         arm = int(missed.argmax())

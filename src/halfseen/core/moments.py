@@ -142,9 +142,7 @@ class Moments:
     def sums(self) -> Sums:
         """Return the sum of ẋẋ' and, where counted, of pairs seen together, in new arrays."""
         waiting = self._waiting[: self._n_waiting]
-        return _added(
-            (self._products, self._pairs), sums_of(waiting, count_pairs=self.count_pairs)
-        )
+        return _added((self._products, self._pairs), sums_of(waiting, count_pairs=self.count_pairs))
 
 
 def _added(one: Sums, other: Sums) -> Sums:

@@ -1,43 +1,28 @@
 """The smallest unit of a simulation: one method, one world, one seed."""
 
-import hashlib
 import json
 import math
 import time
 import traceback
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen import worlds
-from halfseen.errors import BudgetExceededError, HalfseenError
+from halfseen.errors import HalfseenError
+from halfseen.simulation.fingerprints import fingerprint
 from halfseen.simulation.measures import MEASURE, measured
 from halfseen.simulation.methods import Method
-from halfseen.simulation.runner import Trace, play
+from halfseen.simulation.runner import Player, Trace, in_chunks
 from halfseen.worlds.base import Realization, World
 from halfseen.worlds.registry import world_from
 
 assert worlds.__all__  # importing the package registers every world
 
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
-_FORMAT = 1  # of stored results: raise it when the meaning of a stored field changes
-# The sources that have a say in what a cell gives.
-_DECIDING = (
-    "core",
-    "data",
-    "policies",
-    "seeding.py",
-    "simulation/measures",
-    "simulation/runner.py",
-    "values.py",
-    "worlds",
-)
 
 
 class CellKey(NamedTuple):
@@ -59,7 +44,7 @@ class CellKey(NamedTuple):
     seed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """What to run.
 
@@ -81,35 +66,17 @@ class Cell:
     horizon: int
     points: int = 100
 
-    @property
-    def fingerprint(self) -> str:
-        """Digest of all that decides the result: with another setting it is another cell.
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """Digest of all that decides the result; None where it cannot be known."""
+        if not isinstance(self.world, Mapping):
+            return None
+        return fingerprint(self.world, self.method, seed=self.key.seed, points=self.points)
 
-        The code that plays counts, too: results of an older version are not mixed with new ones.
-        """
-        world = self.world
-        if isinstance(world, Mapping) and (data := _data_digest(world)):
-            world = {**world, "path": data}  # what a table holds counts, not where it lies
-        plain = [_FORMAT, _code_digest(), self.key.seed, world, self.method.to_dict(), self.points]
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
-
-
-@cache
-def _code_digest() -> str:
-    home, digest = files("halfseen"), hashlib.sha256()
-    kernels = sorted(file.name for file in home.iterdir() if file.name.endswith("kernels.py"))
-    for part in (*kernels, *_DECIDING):
-        for file in _sources(home.joinpath(*part.split("/"))):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _sources(place: Traversable) -> Iterator[Traversable]:
-    if place.is_dir():
-        for inner in sorted(place.iterdir(), key=lambda inner: inner.name):
-            yield from _sources(inner)
-    elif place.name.endswith((".py", ".npz")):
-        yield place
+    def realize(self) -> Realization:
+        """Return the realization that the method plays."""
+        world = world_from(self.world) if isinstance(self.world, Mapping) else self.world
+        return world.realize(self.key.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +86,8 @@ class Result:
     Attributes
     ----------
     status : "ok", "failed" or "skipped"
-        A run that takes longer than its method may is skipped.
     seconds : float
+        Time of its own, and an equal share of the time for making rounds that several cells play.
     final_regret, final_rank : float or None
     rounds : tuple of int
         The rounds at which `regret` and `ranks` are kept, counted from 1.
@@ -168,41 +135,102 @@ def kept_rounds(horizon: int, points: int) -> "np.ndarray[Any, np.dtype[np.int64
     return kept
 
 
+def skipped(cell: Cell) -> Result:
+    """Return the result of a cell that is not run, with the reason."""
+    return Result(status="skipped", seconds=0.0, note=cell.method.skip)
+
+
 def run_cell(cell: Cell) -> Result:
-    """Play a cell; an exception becomes a failed result with its traceback."""
-    started = time.perf_counter()
+    """Run a cell alone."""
+    (result,) = run_together([cell])
+    return result
+
+
+def run_together(cells: Sequence[Cell]) -> list[Result]:
+    """Run cells of the same world and seed on one realization, and return their results in order.
+
+    An exception in one of them becomes its failed result, with the traceback, and the others go on.
+    An exception of the world fails all.
+    """
+    started, runs = time.perf_counter(), [_Run(cell) for cell in cells]
     try:
-        realization = _realization(cell)
+        realization = cells[0].realize()
+        for run in runs:
+            run.attempt(run.begin, realization)
+        _play(runs, realization)
         known = _known(realization)
-        if cell.method.policy == MEASURE:
-            told = _plain({**measured(realization, **cell.method.settings), **known})
-            seconds = time.perf_counter() - started
-            return Result(status="ok", seconds=seconds, diagnostics=told)
-        policy = cell.method.build(realization.facts)
-        try:
-            budget = cell.method.budget_seconds or math.inf
-            trace = play(policy, realization, cell.method.view, budget_seconds=budget)
-        except BudgetExceededError as over:
-            told = _plain(known)
-            return Result(status="skipped", seconds=over.seconds, diagnostics=told, note=str(over))
-        told = _plain({**(policy.diagnostics() or {}), **known})
-        return _played(trace, cell.points, time.perf_counter() - started, told)
+        for run in runs:
+            run.attempt(run.end, known)
     except Exception:
-        return Result(
-            status="failed",
-            seconds=time.perf_counter() - started,
-            error=traceback.format_exc(),
-        )
+        for run in runs:
+            run.error = run.error or traceback.format_exc()
+    shared = time.perf_counter() - started - math.fsum(run.seconds for run in runs)
+    return [run.result(shared / len(runs)) for run in runs]
 
 
-def _played(trace: Trace, points: int, seconds: float, told: dict[str, Any]) -> Result:
-    at = kept_rounds(len(trace.regret), points)
-    ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
+class _Run:
+    """A cell under way, with the time that it has taken itself."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell, self.seconds, self.error = cell, 0.0, ""
+        self.player: Player | None = None
+        self._measured: dict[str, Any] = {}
+        self._outcome: Result | None = None
+
+    def attempt(self, step: Callable[[Any], None], argument: Any) -> None:
+        """Take a step, unless one has failed; an exception makes this cell fail, and no other."""
+        if self.error:
+            return
+        started = time.perf_counter()
+        try:
+            step(argument)
+        except Exception:
+            self.error = traceback.format_exc()
+        self.seconds += time.perf_counter() - started
+
+    def begin(self, realization: Realization) -> None:
+        """Build the policy, or measure."""
+        method, facts = self.cell.method, realization.facts
+        if method.policy == MEASURE:
+            self._measured = measured(realization, **method.settings)
+        else:
+            self.player = Player(method.build(facts), facts.horizon)
+
+    def end(self, known: Mapping[str, Any]) -> None:
+        """Collect what the policy has paid and what it tells, or what was measured."""
+        if self.player is None:
+            told = _plain({**self._measured, **known})
+            self._outcome = Result(status="ok", seconds=0.0, diagnostics=told)
+        else:
+            told = _plain({**(self.player.policy.diagnostics() or {}), **known})
+            self._outcome = _played(self.player.trace(), self.cell.points, told)
+
+    def result(self, shared_seconds: float) -> Result:
+        """Return the result, with a share of the time that was taken for several cells."""
+        seconds = self.seconds + shared_seconds
+        if self._outcome is None:
+            return Result(status="failed", seconds=seconds, error=self.error)
+        return replace(self._outcome, seconds=seconds)
+
+
+def _play(runs: Sequence[_Run], realization: Realization) -> None:
+    """Let all policies play the realization, some rounds at a time."""
+    players = [(run, run.player, run.cell.method.view) for run in runs if run.player is not None]
+    if not players:
+        return
+    for shown in in_chunks(realization.rounds(), {view for _, _, view in players}):
+        for run, player, view in players:
+            run.attempt(player.play, shown[view])
+
+
+def _played(trace: Trace, points: int, told: dict[str, Any]) -> Result:
     if not np.isfinite(trace.regret).all():
         raise HalfseenError("the regret is not finite")
+    at = kept_rounds(len(trace.regret), points)
+    ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
     return Result(
         status="ok",
-        seconds=seconds,
+        seconds=0.0,
         final_regret=trace.final_regret,
         final_rank=ranks[-1],
         rounds=tuple(at.tolist()),
@@ -222,34 +250,3 @@ def _plain(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
     """Return diagnostics as a store gives them back: lists for tuples, None for NaN and ±inf."""
     told: dict[str, Any] = _DECODER.decode(json.dumps(diagnostics))
     return told
-
-
-def _realization(cell: Cell) -> Realization:
-    if isinstance(cell.world, Mapping):
-        return _realized(json.dumps(cell.world), _data_digest(cell.world), cell.key.seed)
-    return cell.world.realize(cell.key.seed)
-
-
-@lru_cache(maxsize=2)  # the methods of a seed often come one after another
-def _realized(world: str, data: str, seed: int) -> Realization:
-    return world_from(json.loads(world)).realize(seed)
-
-
-def _data_digest(world: Mapping[str, Any]) -> str:
-    """Return a digest of the data that a plain world reads from disk; "" where it reads none."""
-    path = world.get("path")
-    if not isinstance(path, str) or not Path(path).exists():
-        return ""
-    place = Path(path)
-    files = sorted(file for file in place.iterdir()) if place.is_dir() else [place]
-    return _digest(tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-
-
-@lru_cache(maxsize=8)  # tables may be large, cells are many
-def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
-    digest = hashlib.sha256()
-    for path, _, _ in files:
-        if path.is_file():
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()

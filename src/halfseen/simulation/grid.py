@@ -1,13 +1,14 @@
 """Many cells at once: parallel over processes or whatever joblib runs on."""
 
+import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import joblib
@@ -18,30 +19,32 @@ from halfseen import checks
 from halfseen.errors import HalfseenError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register, registered
-from halfseen.simulation.cells import Cell, Result, run_cell
-from halfseen.worlds.base import World
-from halfseen.worlds.registry import register_world, world_from
+from halfseen.simulation.cells import Cell, Result, run_together
+from halfseen.worlds.registry import world_from
 
-# Sending a cell to another process costs as much as a hundred cheap rounds, so several go at once.
-# What is not begun after so many seconds comes back: no worker waits for it, a kill loses little.
-_LARGEST_GROUP = 8
-_GROUP_SECONDS = 0.1
+# A task is a realization with the methods that play it, so that it is drawn once for all of them.
+# But the rounds of a task, over all its methods, are limited, so that a kill loses only seconds;
+# and tasks are cut until there are several for every worker, so that none is idle.
+_MOST_ROUNDS = 8000
+_TASKS_PER_WORKER = 4
 
 
 class _Task(NamedTuple):
-    """A cell by its place in the caller's list, with the classes that it names."""
+    """Cells of one realization, by their places in the caller's list, with the policies they name.
 
-    place: int
-    cell: Cell
-    policy: type[Policy] | None
-    world: type[World] | None
+    A worker does not run the caller's script, so it does not know the classes defined there.
+    """
+
+    places: Sequence[int]
+    cells: Sequence[Cell]
+    policies: Sequence[type[Policy]]
 
 
 def run_cells(
     cells: Sequence[Cell],
     *,
     jobs: int | None = None,
-    run: Callable[[Cell], Result] = run_cell,
+    run: Callable[[Sequence[Cell]], Sequence[Result]] = run_together,
 ) -> Iterator[tuple[Cell, Result]]:
     """Yield every cell with its result, in the order in which they finish.
 
@@ -49,10 +52,10 @@ def run_cells(
     ----------
     cells : sequence of Cell
     jobs : int, optional
-        How many at once; by default all cores, or what the joblib backend in force
+        How many processes; by default all cores, or what the joblib backend in force
         (`joblib.parallel_config`) says.
     run : callable
-        What turns a cell into its result.
+        What turns cells of the same world and seed into their results.
 
     Raises
     ------
@@ -61,8 +64,6 @@ def run_cells(
     """
     if jobs is not None:
         jobs = checks.integer("jobs", jobs, 1)
-    # Long ones first, so that no core waits for a straggler.
-    waiting = deque(sorted(range(len(cells)), key=lambda index: -cells[index].horizon))
     jobs = jobs if jobs is not None else _default_jobs()
     parallel = joblib.Parallel(
         n_jobs=jobs,
@@ -72,14 +73,14 @@ def run_cells(
         initializer=_end_with,  # used by backends that start processes
         initargs=(os.getpid(),),
     )
+    groups = _groups(cells, joblib.effective_n_jobs(jobs))
+    tasks = (joblib.delayed(_run_task)(run, _task(cells, group), os.getpid()) for group in groups)
     try:
         # Held here as well, for workers that are threads of this process.
         with _one_blas_thread():
-            while waiting:
-                for results, left in parallel(_groups(cells, waiting, jobs, run)):
-                    waiting.extendleft(reversed(left))
-                    for index, result in results:
-                        yield cells[index], result
+            for results in parallel(tasks):
+                for place, result in results:
+                    yield cells[place], result
     except TerminatedWorkerError:
         raise HalfseenError(
             "a worker process was killed from outside, most often because memory ran out: run "
@@ -87,17 +88,32 @@ def run_cells(
         ) from None
 
 
-def _groups(
-    cells: Sequence[Cell], waiting: deque[int], jobs: int | None, run: Callable[[Cell], Result]
-) -> Iterator[Any]:
-    """Take groups of cells from those that wait: large ones first, single cells at the end."""
-    n_workers = joblib.effective_n_jobs(jobs)
-    largest = _LARGEST_GROUP if n_workers > 1 else 1
-    while waiting:
-        size = max(1, min(largest, len(waiting) // (2 * n_workers)))
-        group = [waiting.popleft() for _ in range(size)]
-        tasks = [_Task(index, cells[index], *_classes(cells[index])) for index in group]
-        yield joblib.delayed(_run_group)(run, tasks, os.getpid())
+def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
+    """Return the places of cells that make up a task, long tasks first: no core waits for one."""
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for place, cell in enumerate(cells):
+        plain = isinstance(cell.world, Mapping)
+        world = json.dumps(cell.world, sort_keys=True) if plain else id(cell.world)
+        alike.setdefault((world, cell.key.seed, cell.horizon), []).append(place)
+    most_cells = max(1, len(cells) // (_TASKS_PER_WORKER * n_workers))
+    groups = []
+    for (_, _, horizon), places in alike.items():
+        fitting = _MOST_ROUNDS // horizon if horizon > 1 else 1  # 1 where it is not known
+        size = max(1, min(most_cells, fitting))
+        groups += [places[at : at + size] for at in range(0, len(places), size)]
+    return sorted(groups, key=lambda group: -len(group) * cells[group[0]].horizon)
+
+
+def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
+    chosen, policies = [cells[place] for place in places], {}
+    with suppress(HalfseenError):  # running the cells will tell
+        if isinstance(chosen[0].world, Mapping):
+            world = world_from(chosen[0].world)
+            chosen = [replace(cell, world=world) for cell in chosen]
+    for name in (name for cell in chosen for name in cell.method.policies()):
+        with suppress(HalfseenError):
+            policies[name] = registered(name)
+    return _Task(places, chosen, list(policies.values()))
 
 
 def _default_jobs() -> int | None:
@@ -107,22 +123,14 @@ def _default_jobs() -> int | None:
     return joblib.cpu_count() if own else None
 
 
-def _run_group(
-    run: Callable[[Cell], Result], tasks: Sequence[_Task], caller: int
-) -> tuple[list[tuple[int, Result]], list[int]]:
-    """Return results by place, of one cell at least, and the places of those not begun."""
-    ended = time.monotonic() + _GROUP_SECONDS
-    results: list[tuple[int, Result]] = []
-    while len(results) < len(tasks) and (not results or time.monotonic() < ended):
-        task = tasks[len(results)]
-        # A worker does not run the caller's script, so it does not know the classes defined there.
-        if task.policy is not None:
-            register(task.policy)
-        if task.world is not None and isinstance(task.cell.world, Mapping):
-            register_world(task.cell.world["kind"])(task.world)
-        with _one_blas_thread(forever=os.getpid() != caller):
-            results.append((task.place, run(task.cell)))
-    return results, [task.place for task in tasks[len(results) :]]
+def _run_task(
+    run: Callable[[Sequence[Cell]], Sequence[Result]], task: _Task, caller: int
+) -> list[tuple[int, Result]]:
+    """Return the results of a task by place."""
+    for policy in task.policies:
+        register(policy)
+    with _one_blas_thread(forever=os.getpid() != caller):
+        return list(zip(task.places, run(task.cells), strict=True))
 
 
 _n_modules = 0  # when BLAS was last held to one thread; 0 when it is not
@@ -159,13 +167,3 @@ def _end_with(caller: int) -> None:
 
     if os.getppid() == caller:  # else nobody could tell
         threading.Thread(target=watch, daemon=True).start()
-
-
-def _classes(cell: Cell) -> tuple[type[Policy] | None, type[World] | None]:
-    """Return the classes that a cell names; None where they are not named."""
-    policy = world = None
-    with suppress(HalfseenError):  # running the cell will tell
-        policy = registered(cell.method.policy)
-    with suppress(HalfseenError):
-        world = type(world_from(cell.world)) if isinstance(cell.world, Mapping) else None
-    return policy, world

@@ -1,7 +1,7 @@
 """Which policy a method is, on which view and with which settings: methods as data."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
@@ -32,8 +32,8 @@ class Method:
         (`Policy.told`) need not be here; what is here comes first.
     told : tuple of str
         What the constructor is told of the world beside that, by the names of `Facts`.
-    budget_seconds : float, optional
-        Processor time of one run, after which it is stopped and counts as skipped.
+    skip : str
+        Why the method is not run, although it stands in the tables; empty where it is run.
 
     Examples
     --------
@@ -46,18 +46,25 @@ class Method:
     view: str = "masked"
     settings: Mapping[str, Any] = field(default_factory=dict)
     told: tuple[str, ...] = ()
-    budget_seconds: float | None = None
+    skip: str = ""
 
     def __post_init__(self) -> None:
         checks.one_of("view", self.view, VIEWS)
         object.__setattr__(self, "told", _checked_told(self.told))
-        if self.budget_seconds is not None:
-            budget = checks.real("budget_seconds", self.budget_seconds, 0.0, low_open=True)
-            object.__setattr__(self, "budget_seconds", budget)
-            if self.policy == MEASURE:
-                raise InvalidSettingError(
-                    f"budget_seconds must be left out where nobody plays ({MEASURE}), got {budget}"
-                )
+        if not isinstance(self.skip, str):
+            raise InvalidSettingError(
+                f"skip must be a text that says why the method is not run, got {self.skip!r}"
+            )
+
+    def policies(self) -> tuple[str, ...]:
+        """Return the names of all policies that take part: its own, and those in its settings.
+
+        >>> inner = {"policy": "Uniform", "settings": {}}
+        >>> Method(policy="TofuPov", settings={"burn_in_policy": inner}).policies()
+        ('TofuPov', 'Uniform')
+        """
+        own = () if self.policy == MEASURE else (self.policy,)
+        return tuple(dict.fromkeys((*own, *_policies_in(self.settings))))
 
     def build(self, facts: Facts) -> Policy:
         """Return a fresh policy, told what its class may know of the realization.
@@ -105,16 +112,28 @@ class Method:
         plain: dict[str, Any] = {"policy": self.policy, "view": self.view}
         if self.told:
             plain["told"] = list(self.told)
-        if self.budget_seconds is not None:
-            plain["budget_seconds"] = self.budget_seconds
+        if self.skip:
+            plain["skip"] = self.skip
         return plain | dict(self.settings)
 
     def changed(self, settings: Mapping[str, Any]) -> "Method":
         """Return the method with some settings (or the other attributes) replaced."""
         merged = self.to_dict() | dict(settings)
-        names = ("policy", "view", "told", "budget_seconds")
+        names = ("policy", "view", "told", "skip")
         own = {name: merged.pop(name) for name in names if name in merged}
         return Method(settings=merged, **own)
+
+
+def _policies_in(value: Any) -> Iterator[str]:
+    """Yield the names of policies in plain data: of tables with the key "policy"."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("policy"), str):
+            yield value["policy"]
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for inner in value:
+        yield from _policies_in(inner)
 
 
 @lru_cache(maxsize=64)  # finding it out takes as long as several rounds

@@ -1,18 +1,24 @@
-"""One policy walks one realization."""
+"""Policies play the rounds of a realization."""
 
 import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.policies.base import Policy
-from halfseen.simulation.budget import Budget
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import Realization
+from halfseen.worlds.base import Realization, Round
 
 VIEWS = ("masked", "full")
 """What a policy sees of each round: the slate, or all arms with nothing hidden."""
+
+# So many rounds are made at a time. They stay in the processor's cache while several policies play
+# them, and large slates do not fill the memory.
+_MOST_ROUNDS = 32
+_MOST_ENTRIES = 2**17
 
 
 class Trace(NamedTuple):
@@ -36,13 +42,41 @@ class Trace(NamedTuple):
         return float(self.regret[-1])
 
 
-def play(
-    policy: Policy,
-    realization: Realization,
-    view: str = "masked",
-    *,
-    budget_seconds: float = math.inf,
-) -> Trace:
+class Player:
+    """A policy on its way through a realization.
+
+    Parameters
+    ----------
+    policy : Policy
+    horizon : int
+        Rounds of the realization.
+    """
+
+    def __init__(self, policy: Policy, horizon: int) -> None:
+        self.policy = policy
+        self._losses = np.zeros(horizon)
+        self._ranks = np.full(horizon, math.nan)
+        self._n_played = 0
+
+    def play(self, rounds: Sequence[Round]) -> None:
+        """Play the next rounds."""
+        policy = self.policy
+        for index, round in enumerate(rounds, self._n_played):
+            decision = policy.choose(round.slate)
+            rank = policy.current_rank
+            mean = round.means.item(decision.arm)
+            policy.learn(decision, mean + round.noise)
+            self._losses[index] = round.means.item(round.means.argmax()) - mean
+            if rank is not None:
+                self._ranks[index] = rank
+        self._n_played += len(rounds)
+
+    def trace(self) -> Trace:
+        """Return what the policy has paid so far."""
+        return Trace(np.cumsum(self._losses), self._ranks)
+
+
+def play(policy: Policy, realization: Realization, view: str = "masked") -> Trace:
     """Let a policy play all rounds of a realization and return its regret.
 
     Parameters
@@ -50,32 +84,25 @@ def play(
     policy : Policy
     realization : Realization
     view : "masked" or "full"
-    budget_seconds : float
-        Processor time after which the run is stopped.
-
-    Raises
-    ------
-    BudgetExceededError
-        The time was up before the last round was over; the policy is of no further use.
 
     Notes
     -----
     Paper: eq:app-reg-definition
     """
-    full = checks.one_of("view", view, VIEWS) == "full"
-    horizon = realization.facts.horizon
-    losses, ranks = np.zeros(horizon), np.full(horizon, math.nan)
-    with Budget(budget_seconds, horizon) as budget:
-        for index, (slate, means, noise, arms) in enumerate(realization.rounds()):
-            budget.begin(index)
-            decision = policy.choose(Slate(arms) if full else slate)
-            ranks[index] = _rank(policy)
-            mean = means.item(decision.arm)
-            policy.learn(decision, mean + noise)
-            losses[index] = means.item(means.argmax()) - mean
-    return Trace(np.cumsum(losses), ranks)
+    checks.one_of("view", view, VIEWS)
+    player = Player(policy, realization.facts.horizon)
+    for shown in in_chunks(realization.rounds(), {view}):
+        player.play(shown[view])
+    return player.trace()
 
 
-def _rank(policy: Policy) -> float:
-    rank = policy.current_rank
-    return math.nan if rank is None else rank
+def in_chunks(rounds: Iterable[Round], views: Collection[str]) -> Iterator[dict[str, list[Round]]]:
+    """Yield some rounds at a time, as each view shows them."""
+    left = iter(rounds)
+    while first := next(left, None):
+        size = max(1, min(_MOST_ROUNDS, _MOST_ENTRIES // first.arms.size))
+        chunk = [first, *islice(left, size - 1)]
+        shown = {"masked": chunk}
+        if "full" in views:
+            shown["full"] = [round._replace(slate=Slate(round.arms)) for round in chunk]
+        yield shown

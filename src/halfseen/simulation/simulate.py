@@ -10,13 +10,13 @@ from typing import Any
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.policies.base import Policy
-from halfseen.simulation.cells import Cell, CellKey, Result
+from halfseen.simulation.cells import Cell, CellKey, skipped
 from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import Method, method_from
 from halfseen.simulation.progress import progress_over
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables, versions
-from halfseen.worlds.base import Facts, World
+from halfseen.worlds.base import Facts, World, data_paths
 from halfseen.worlds.registry import world_to_dict
 
 
@@ -69,8 +69,8 @@ def simulate(
     Returns
     -------
     tables : Tables
-        Failed cells are in `failures`, those that took too long in `skipped`; the others are
-        complete.
+        Failed cells are in `failures`, those of methods with a reason to `skip` them in `skipped`;
+        the others are complete.
 
     Examples
     --------
@@ -134,6 +134,7 @@ def run(
     Parameters
     ----------
     cells : sequence of Cell
+        Those of methods that are skipped are not run.
     store : Store, optional
         Where finished cells are kept and tables are written.
     jobs, again, progress
@@ -146,20 +147,22 @@ def run(
         What to write down about the run beside versions and duration.
     """
     started = time.perf_counter()
-    finished: dict[CellKey, Result] = {}
+    playing = [cell for cell in cells if not cell.method.skip]
+    finished = {cell.key: skipped(cell) for cell in cells if cell.method.skip}
     if store is not None and again:
-        store.forget(cells)
+        store.forget(playing)
     elif store is not None:
-        store.borrow(cells)
-    missing = list(cells) if store is None else store.missing(cells)
+        store.borrow(playing)
+    missing = playing if store is None else store.missing(playing)
     with progress_over(cells, missing, shown=progress) as done:
         for cell, result in run_cells(missing, jobs=jobs):
             if store is not None:
                 store.add(cell, result)
             finished[cell.key] = result
             done(cell)
-    if store is not None:
-        finished = {cell.key: found for cell in cells if (found := store.get(cell)) is not None}
+    if store is not None:  # which may have a cell under another name
+        found = ((cell.key, store.get(cell)) for cell in playing)
+        finished |= {key: result for key, result in found if result is not None}
     tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
     if store is not None and write:
         facts = {
@@ -182,11 +185,11 @@ def prob_of(world: World) -> float | None:
 
 
 def rooted(world: World) -> World:
-    """Return a world whose path means the same in a worker, which may live in another folder."""
-    path = getattr(world, "path", None)
-    if not isinstance(path, str) or not is_dataclass(world):
+    """Return a world whose paths mean the same in a worker, which may live in another folder."""
+    told = [name for name in data_paths(world) if getattr(world, name) is not None]
+    if not told or not is_dataclass(world):
         return world
-    return replace(world, path=os.path.abspath(path))
+    return replace(world, **{name: os.path.abspath(getattr(world, name)) for name in told})
 
 
 def seeds_from(seeds: Iterable[int]) -> list[int]:

@@ -17,7 +17,8 @@ class Store:
     """A folder with one line of JSON per finished cell, from which tables are made.
 
     Its fingerprint tells which cell it is. A name says only under which one it was run, so that a
-    cell that a study has twice, or that another study has as well, is run once.
+    cell that a study has twice, or that another study has as well, is run once. A cell without a
+    fingerprint is not kept.
 
     Lines are appended, each in one write, so that a process that is killed leaves at most one
     broken line at the end. It is ignored, and cut off before the next line is written.
@@ -53,7 +54,7 @@ class Store:
 
     def get(self, cell: Cell) -> Result | None:
         """Return what came out of a cell, or None if it has not been run (or has changed)."""
-        return self._results.get(cell.fingerprint)
+        return None if cell.fingerprint is None else self._results.get(cell.fingerprint)
 
     def has(self, cell: Cell) -> bool:
         """Tell whether there is nothing left to run of a cell."""
@@ -62,10 +63,10 @@ class Store:
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
         """Return the cells to run, each once: those without a result, and those that failed."""
-        missing: dict[str, Cell] = {}
+        missing: dict[str | CellKey, Cell] = {}
         for cell in cells:
             if not self.has(cell):
-                missing.setdefault(cell.fingerprint, cell)
+                missing.setdefault(cell.fingerprint or cell.key, cell)
         return list(missing.values())
 
     def borrow(self, cells: Sequence[Cell]) -> None:
@@ -78,10 +79,12 @@ class Store:
                 found = None if cell is None else _read(line)
                 if cell is not None and found is not None and found[1].finished:
                     self.add(cell, found[1])
-                    del wanted[cell.fingerprint]
+                    del wanted[found[0]]
 
     def add(self, cell: Cell, result: Result) -> None:
         """Keep the result of a cell, in the file before this returns."""
+        if cell.fingerprint is None:
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": result.to_dict()}
         text = json.dumps(line, allow_nan=False) + "\n"

@@ -80,7 +80,7 @@ class Tables(NamedTuple):
     failures : list of (Cell, str)
         Cells that failed, with their tracebacks.
     skipped : list of dict
-        Cells that were stopped because they took too long, with what was measured.
+        Cells that were not run, with the reason.
     """
 
     per_seed: list[Row]
@@ -92,28 +92,29 @@ class Tables(NamedTuple):
 
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Tables":
-        """Make the tables of finished cells; without `timing` nothing that was measured is told."""
+        """Make the tables of finished cells; without `timing` they tell no seconds."""
         per_seed: list[Row] = []
         diagnostics: list[Row] = []
         failures: list[tuple[Cell, str]] = []
         skipped: list[Row] = []
         groups: dict[tuple[Any, ...], list[Result]] = {}
         for cell, result in finished:
+            ran = result.status != "skipped"
             per_seed.append(
                 cell.key._asdict()
                 | {
                     "final_regret": result.final_regret,
                     "final_rank": result.final_rank,
                     "status": result.status,
-                    "seconds": round(result.seconds, 4) if timing else None,
+                    "seconds": round(result.seconds, 4) if timing and ran else None,
                 }
             )
             diagnostics += _diagnostics(cell, result)
             group = groups.setdefault(cell.key[:4], [])
             if result.status == "ok":
                 group.append(result)
-            elif result.finished:
-                skipped.append(cell.key._asdict() | {"note": result.note if timing else ""})
+            elif not ran:
+                skipped.append(cell.key._asdict() | {"note": result.note})
             else:
                 failures.append((cell, result.error))
         summary = [_summary(key, results) for key, results in groups.items()]

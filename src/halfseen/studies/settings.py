@@ -185,21 +185,33 @@ def _methods(
     for key in {**shared, **special}:
         plain = {**shared.get(key, {}), **special.get(key, {}), **small.get(key, {})}
         owner = f"{where}.methods.{key}" if key in special else f"methods.{key}"
-        skip = plain.pop("skip", False)
-        if not isinstance(skip, bool):
-            raise StudyError(f"{owner}.skip must be true or false, got {skip!r}")
+        skip = _read_skip(plain, owner)
         if skip and key not in tuned:
             continue
-        if key in tuned and "budget_seconds" in plain:
+        if key in tuned and "skip" in plain:
             raise StudyError(
-                f"{owner}.budget_seconds cannot be set for a method that is tuned: what is chosen "
-                f"would depend on the machine, got {plain['budget_seconds']!r}"
+                f"{owner}.skip must be true, or left out, for a method that is tuned, got "
+                f"{plain['skip']!r}"
             )
         try:
             methods[key] = method_from(key, plain), skip
         except InvalidSettingError as error:
             raise StudyError(f"{owner}: {error}") from None
     return methods
+
+
+def _read_skip(plain: dict[str, Any], owner: str) -> bool:
+    """Return whether a method is left out; a reason to skip its cells stays where it is."""
+    skip = plain.get("skip", False)
+    if isinstance(skip, str) and skip:
+        return False
+    if not isinstance(skip, bool):
+        raise StudyError(
+            f"{owner}.skip must be true (leave the method out), false, or a text that says why its "
+            f"cells are not run, got {skip!r}"
+        )
+    plain.pop("skip", None)
+    return skip
 
 
 def _method_tables(value: Any, where: str) -> dict[str, dict[str, Any]]:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.values import FloatArray, Slate
 
 
 class Round(NamedTuple):
@@ -29,46 +28,6 @@ class Round(NamedTuple):
     means: FloatArray
     noise: float
     arms: FloatArray
-
-
-class Block(NamedTuple):
-    """Some rounds that were made together.
-
-    Attributes
-    ----------
-    tables : ndarray, shape (n_rounds, n_arms, dim)
-        The arms, NaN where hidden.
-    means : ndarray, shape (n_rounds, n_arms)
-    noises : ndarray, shape (n_rounds,)
-    arms : ndarray, shape (n_rounds, n_arms, dim)
-    """
-
-    tables: FloatArray
-    means: FloatArray
-    noises: FloatArray
-    arms: FloatArray
-
-
-def rounds_of(block: Block) -> Iterator[Round]:
-    """Yield rounds that were made together, each with its part of the arrays, which it takes over.
-
-    Raises
-    ------
-    InvalidSlateError
-        A seen entry is not finite or beyond `LARGEST`.
-    """
-    wild = (np.abs(block.tables) > LARGEST).any()  # False for NaN
-    each = zip(block.tables, block.means, block.noises.tolist(), block.arms, strict=True)
-    for table, means_of_round, noise, arms_of_round in each:
-        slate = Slate(table) if wild else _taken_over(table)
-        yield Round(slate, means_of_round, noise, arms_of_round)
-
-
-def _taken_over(table: FloatArray) -> Slate:
-    """Return a slate of a table that is known to be valid and not shared: no check, no copy."""
-    slate = Slate.__new__(Slate)
-    slate._table = table
-    return slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,16 +77,19 @@ class Realization(Protocol):
         """Yield all rounds in order, in bounded memory."""
 
 
-@runtime_checkable
-class InBlocks(Realization, Protocol):
-    """A realization that makes many rounds together."""
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield all rounds in order, in bounded memory."""
-
-
 class World(Protocol):
-    """A distribution over realizations: a frozen dataclass whose fields are plain JSON types."""
+    """A distribution over realizations: a frozen dataclass whose fields are plain JSON types.
+
+    A world that reads data from disk also has a method `data_paths`, which returns files or folders
+    by the name of the setting that says where they lie. Stored results are used again only as long
+    as the contents of these stay the same, wherever they lie.
+    """
 
     def realize(self, seed: int) -> Realization:
         """Return the realization of a seed."""
+
+
+def data_paths(world: World) -> dict[str, Path]:
+    """Return the files or folders that a world reads, by the name of a setting."""
+    paths = getattr(world, "data_paths", dict)
+    return {name: Path(path) for name, path in paths().items()}

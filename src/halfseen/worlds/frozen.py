@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +88,12 @@ def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
 
 @lru_cache(maxsize=len(SOURCES))
 def _shipped(source: str) -> Mapping[int, Frozen]:
-    with as_file(files("halfseen") / "data" / f"{source}.npz") as path:
-        return _read(path)
+    return _read(shipped_archive(source))
+
+
+def shipped_archive(source: str) -> Path:
+    """Return the archive of a source that ships with the package."""
+    return Path(str(files("halfseen"))) / "data" / f"{source}.npz"
 
 
 def read_archive(path: str | os.PathLike[str]) -> Mapping[int, Frozen]:

@@ -1,7 +1,7 @@
 """Arms in a random low-dimensional subspace: the world of the paper's synthetic studies."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,18 +10,14 @@ from halfseen import checks, seeding
 from halfseen.core.subspace import incoherence
 from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
-from halfseen.values import FloatArray
-from halfseen.worlds.base import Block, Facts, Round, rounds_of
-from halfseen.worlds.draws import fill_rows, generator_at, row_filler
+from halfseen.values import FloatArray, Slate
+from halfseen.worlds.base import Facts, Round
 from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
 from halfseen.worlds.registry import register_world
 
 LATENT_LAWS = ("gaussian", "uniform", "student")
 THETA_LAWS = ("random", "tail")
 _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
-# Rounds are made so many at once: a call costs little per round, and memory stays small.
-_MOST_ROUNDS = 32
-_MOST_ENTRIES = 2**13
 
 
 @register_world("low-rank")
@@ -192,61 +188,40 @@ class LowRankRealization:
         )
 
     def rounds(self) -> Iterator[Round]:
-        """Yield all rounds."""
-        for block in self.blocks():
-            yield from rounds_of(block)
-
-    def blocks(self) -> Iterator[Block]:
         """Yield all rounds; per round latents, feature perturbation, masks, noise are drawn."""
-        world, fill = self.world, self._filler()
-        tails = seeding.stream(self.seed, "world", "tails") if world.latent == "student" else None
-        n_latents, n_entries = world.n_arms * world.rank, world.n_arms * world.dim
-        size = max(1, min(_MOST_ROUNDS, world.horizon, _MOST_ENTRIES // n_entries))
-        room = np.empty((size, n_latents + 2 * n_entries + 1))
-        for n_rounds, basis in self._blocks(size):
-            rows = room[:n_rounds]
-            fill(rows)
-            latents = rows[:, :n_latents].reshape(n_rounds, world.n_arms, world.rank)
-            entries = rows[:, n_latents:-1].reshape(n_rounds, 2, world.n_arms, world.dim)
-            if tails is not None:
-                # Student's law with 3 degrees of freedom is √3 Z / √(2G), with G of shape 3/2, and
-                # has variance 3. The published normals are Z: masks and noise stay in step.
-                latents = latents / np.sqrt(2 * tails.standard_gamma(1.5, latents.shape))
-            # One product per round, all in one call: BLAS may give a larger product other bits.
-            arms = latents @ (self.loadings[:, None] * basis.T)
+        world, random = self.world, np.random.default_rng()
+        random.bit_generator.state = self._after_setup
+        tails = seeding.stream(self.seed, "world", "tails")
+        for number in range(1, world.horizon + 1):
+            arms = self._latents(random, tails) @ self._mixing(number)
+            # Published instances draw a perturbation even if its size is 0.
+            perturbation = random.standard_normal(arms.shape)
             if world.perturbation:
-                arms += world.feature_scale * world.perturbation * entries[:, 0]
-            seen = world.masks.seen_in_rounds(entries[:, 1], arms, world.observe_prob)
-            tables, noises = np.where(seen, arms, np.nan), world.noise_scale * rows[:, -1]
-            yield Block(tables, arms @ self.theta, noises, arms)
+                arms += world.feature_scale * world.perturbation * perturbation
+            mask = world.masks.mask(random, arms, world.observe_prob)
+            noise = world.noise_scale * random.standard_normal()
+            slate = Slate(np.where(mask, arms, np.nan))
+            yield Round(slate, arms @ self.theta, float(noise), arms)
 
-    def _filler(self) -> Callable[[FloatArray], None]:
-        """Return what fills a row per round: latents, a normal and a uniform per entry, a normal.
+    def _latents(self, random: np.random.Generator, tails: np.random.Generator) -> FloatArray:
+        """Draw the latents of a round, shape (n_arms, rank)."""
+        shape, law = (self.world.n_arms, self.world.rank), self.world.latent
+        if law == "uniform":
+            return random.uniform(-_UNIFORM_BOUND, _UNIFORM_BOUND, shape)
+        latents = random.standard_normal(shape)
+        if law == "student":
+            # Student's law with 3 degrees of freedom is √3 Z / √(2G), with G of shape 3/2, and has
+            # variance 3. The published normals are Z: masks and noise stay in step.
+            latents /= np.sqrt(2 * tails.standard_gamma(1.5, shape))
+        return latents
 
-        Published instances draw the normals of a perturbation even if its size is 0.
-        """
-        world, state = self.world, self._after_setup
-        n_latents, n_entries = world.n_arms * world.rank, world.n_arms * world.dim
-        if world.latent != "uniform":
-            return row_filler(state, n_latents + n_entries)
-        random = generator_at(state)
-
-        def fill(rows: FloatArray) -> None:
-            for row in rows:
-                row[:n_latents] = random.uniform(-_UNIFORM_BOUND, _UNIFORM_BOUND, n_latents)
-                fill_rows(random, row[None, n_latents:], n_entries)
-
-        return fill
-
-    def _blocks(self, size: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield of how many rounds each block is, at most `size`, and the basis of their arms."""
-        world, n_made = self.world, 0
-        for end, basis in ((world.change_round, self.basis), (None, self.later_basis)):
-            last = world.horizon if end is None else min(end - 1, world.horizon)
-            while basis is not None and n_made < last:
-                n_rounds = min(size, last - n_made)
-                yield n_rounds, basis
-                n_made += n_rounds
+    def _mixing(self, number: int) -> FloatArray:
+        """Return ΛU' of a round, counted from 1, shape (rank, dim)."""
+        change = self.world.change_round
+        later = None if change is None or number < change else self.later_basis
+        basis = self.basis if later is None else later
+        mixing: FloatArray = self.loadings[:, None] * basis.T
+        return mixing
 
     def problem(self) -> Problem:
         """Return B_X, λ̄, λ_m, μ, S, R of this realization; B_X is infinite for unbounded latents.

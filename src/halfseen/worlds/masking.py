@@ -48,13 +48,6 @@ class MaskLaw(ABC):
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen; may overwrite the uniforms."""
 
-    def seen_in_rounds(
-        self, uniforms: FloatArray, arms: FloatArray, observe_prob: float
-    ) -> BoolArray:
-        """Return which entries of the arms of several rounds (n_rounds, n_arms, dim) are seen."""
-        each = zip(uniforms, arms, strict=True)
-        return np.array([self.seen(*round, observe_prob) for round in each])
-
     def told(self, observe_prob: float, dim: int) -> float | FloatArray:
         """Return the probability that a policy is told: an array (dim,) where features differ."""
         return observe_prob
@@ -126,10 +119,4 @@ class Bernoulli(MaskLaw):
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
-        return uniforms < observe_prob
-
-    def seen_in_rounds(
-        self, uniforms: FloatArray, arms: FloatArray, observe_prob: float
-    ) -> BoolArray:
-        """Return which entries of the arms of several rounds (n_rounds, n_arms, dim) are seen."""
         return uniforms < observe_prob

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from halfseen import checks, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.values import Slate
 from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.frozen import SOURCES, load_frozen
+from halfseen.worlds.frozen import SOURCES, load_frozen, shipped_archive
 from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
 from halfseen.worlds.product_scene import draw_scene
 from halfseen.worlds.registry import register_world
@@ -96,6 +97,10 @@ class ProductContextWorld:
         checks.real("tail", self.tail, 0.0)
         object.__setattr__(self, "masks", mask_law_from(self.masks))
         self.masks.told(self.observe_prob, dim)  # refuses what does not fit together
+
+    def data_paths(self) -> dict[str, Path]:
+        """Return the archive with the frozen features."""
+        return {"path": shipped_archive(self.source) if self.path is None else Path(self.path)}
 
     def realize(self, seed: int) -> "ProductContextRealization":
         """Return the realization of a seed, which must be one with frozen features."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,10 @@ class TableWorld:
         """Write the table to a .npz file (without a suffix: a folder); return its world."""
         save(self.table(), os.fspath(path))
         return replace(self, path=os.fspath(path), recorded=None, features=None)
+
+    def data_paths(self) -> dict[str, Path]:
+        """Return the file or folder of the table."""
+        return {} if self.path is None else {"path": Path(self.path)}
 
     def realize(self, seed: int) -> "TableRealization":
         """Return the realization of a seed."""

@@ -31,12 +31,16 @@ def register_measure(name: str) -> Callable[[M], M]:
     return keep
 
 
+def measure_named(name: Any) -> Measure:
+    """Return the measure of a name."""
+    if not isinstance(name, str):
+        raise InvalidSettingError(f"measure must be a text, got {name!r}")
+    return _MEASURES[checks.one_of("measure", name, tuple(sorted(_MEASURES)))]
+
+
 def check_measure(*, measure: Any = None, **settings: Any) -> None:
     """Raise InvalidSettingError unless `measure` is the name of a known one with such settings."""
-    if not isinstance(measure, str):
-        raise InvalidSettingError(f"measure must be a text, got {measure!r}")
-    checks.one_of("measure", measure, tuple(sorted(_MEASURES)))
-    known = list(inspect.signature(_MEASURES[measure]).parameters)[1:]  # not the realization
+    known = list(inspect.signature(measure_named(measure)).parameters)[1:]  # not the realization
     for name in settings:
         if name not in known:
             raise InvalidSettingError(f"{name} is not a setting of {measure}, which has {known}")
@@ -45,7 +49,7 @@ def check_measure(*, measure: Any = None, **settings: Any) -> None:
 def measured(realization: Realization, *, measure: str, **settings: Any) -> dict[str, Any]:
     """Return what a measure finds on a realization."""
     check_measure(measure=measure, **settings)
-    return dict(_MEASURES[measure](realization, **settings))
+    return dict(measure_named(measure)(realization, **settings))
 
 
 # At the end: these register themselves with what is defined above.

@@ -98,7 +98,7 @@ def _histories(
     starts = policy.schedule.starts(truth.world.horizon)
     moments, basis = Moments(truth.world.dim), truth.basis
     noted: list[tuple[int, list[tuple[FloatArray, float, FloatArray]]]] = []
-    for round, (slate, means, noise, _) in enumerate(truth.rounds(), start=1):
+    for round, (slate, means, noise, *_) in enumerate(truth.rounds(), start=1):
         if round in starts:
             basis = leading_basis(moments, truth)
             if not (noted and one_history):

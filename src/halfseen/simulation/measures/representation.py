@@ -57,7 +57,7 @@ def representation(
     rounds = log_spaced(truth.world.horizon - 1, points)
     moments = Moments(truth.world.dim)
     found: list[Point] = []
-    for round, (slate, means, _, arms) in enumerate(truth.rounds(), start=1):
+    for round, (slate, means, _, arms, *_) in enumerate(truth.rounds(), start=1):
         if round - 1 in rounds:
             basis = leading_basis(moments, truth)
             point = {"n_arms": moments.n_arms, **_of_covariance(truth, moments, basis)}

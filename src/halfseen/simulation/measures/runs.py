@@ -176,7 +176,7 @@ def play_epochs(
         policy.absorb(slate)
         moments.absorb(slate)
     losses = np.zeros(truth.world.horizon)
-    for index, (slate, means, noise, _) in enumerate(truth.rounds()):
+    for index, (slate, means, noise, *_) in enumerate(truth.rounds()):
         if index + 1 in starts:
             pages.append(_Pages(leading_basis(moments, truth)))
         decision = policy.choose(slate)
