@@ -98,3 +98,15 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
         words = ", ".join(repr(word) for word in allowed)
         raise InvalidSettingError(f"{name} must be one of {words}, got {value!r}")
     return value
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False.
+
+    >>> boolean("fallback", 1)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: fallback must be True or False, got 1
+    """
+    if not isinstance(value, bool):
+        raise InvalidSettingError(f"{name} must be True or False, got {value!r}")
+    return value

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
 from halfseen import archive, checks
 from halfseen.errors import (
     ArchiveError,
@@ -13,6 +15,7 @@ from halfseen.errors import (
     InvalidRewardError,
     UnknownDecisionError,
 )
+from halfseen.params import Declared, integer
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
 
@@ -39,32 +42,101 @@ class Note(NamedTuple):
     inner: str | None = None
 
 
-class Policy(ABC):
-    """Chooses one of the offered arms per round and learns from its reward.
+class Choice(NamedTuple):
+    """What a policy decided in a round.
 
-    Any exception leaves the policy exactly as it was. Subclasses implement `_choose`, `_learn`,
-    `_absorb`, `settings`, `_state` and `_restore`; in `_choose`, `_answer` comes last, because from
-    there on the decision stands.
-
-    Parameters
+    Attributes
     ----------
-    dim : int
-        Number of features of every arm.
-    max_open : int
-        How many decisions wait for their reward at most; the oldest is forgotten first.
+    arm : int
+        Index of the chosen arm.
+    parts : ndarray, shape (3, n_arms)
+        Per arm a score and its two parts, estimate and width.
+    epoch, point, inner
+        As in `Note`.
     """
 
-    told: ClassVar[tuple[str, ...]] = ("dim",)
-    """What the runner tells the constructor about a realization, by the names of `Facts`."""
+    arm: int
+    parts: FloatArray
+    epoch: int = -1
+    point: FloatArray | None = None
+    inner: str | None = None
 
-    def __init__(self, *, dim: int, max_open: int = 10_000) -> None:
-        self.dim = checks.integer("dim", dim, 1)
-        self.max_open = checks.integer("max_open", max_open, 1)
+    @classmethod
+    def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
+        """Return the choice of the largest estimate plus width, the first of equals.
+
+        >>> Choice.best([0.1, 0.3], [0.5, 0.2]).arm
+        0
+        """
+        estimates = np.asarray(estimates, dtype=np.float64)
+        widths = np.broadcast_to(np.asarray(widths, dtype=np.float64), estimates.shape)
+        parts = np.stack([estimates + widths, estimates, widths])
+        return cls(int(parts[0].argmax()), parts)
+
+
+class Policy(Declared, ABC):
+    """Chooses one of the offered arms per round and learns from its reward.
+
+    Any exception leaves the policy exactly as it was. A subclass declares its parameters
+    (`halfseen.params`) and writes five hooks: `setup`, `decide`, `update`, `state` and `restore`.
+    `observe` is a sixth, for policies that learn from arms that were only offered.
+    `halfseen.testing.check_policy` tells whether they keep their contracts.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("dim",)
+    """Parameters that a simulation gives the constructor, by the names of `Facts`."""
+
+    dim: int = integer(low=1, doc="Number of features of every arm.")
+    max_open: int = integer(
+        default=10_000,
+        low=1,
+        doc="How many decisions wait for their reward at most; the oldest is forgotten first.",
+    )
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self._round = 0
         # Which decisions wait for a reward, oldest first. The token tells this policy's decisions
         # from those of any other, also one with equal settings.
         self._token = secrets.token_hex(8)
         self._open: dict[str, Note] = {}
+        self.setup()
+
+    # Hooks that a subclass writes.
+
+    @abstractmethod
+    def setup(self) -> None:
+        """Make the state of a fresh policy from its parameters, which are attributes by now.
+
+        Raises `InvalidSettingError` where parameters do not fit together.
+        """
+
+    @abstractmethod
+    def decide(self, slate: Slate) -> Choice:
+        """Choose from a valid slate.
+
+        All that may fail comes first; whatever the hook changes of the policy, it changes last.
+        """
+
+    @abstractmethod
+    def update(self, note: Note, reward: float) -> None:
+        """Learn a finite reward of an open decision; what may fail comes first here, too."""
+
+    def observe(self, slate: Slate) -> None:
+        """Take note of a valid slate from which nothing is chosen; by default ignore it."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Return what tells this policy from a fresh one with the same parameters.
+
+        A tree of dictionaries and lists with numbers, texts, None and arrays as leaves.
+        """
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned, in a fresh policy."""
+
+    # What callers use.
 
     @property
     def round(self) -> int:
@@ -94,7 +166,8 @@ class Policy(ABC):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        return self._choose(Slate.of(options, self.dim))
+        slate = Slate.of(options, self.dim)
+        return self._opened(slate, self.decide(slate))
 
     def learn(self, decision: Decision | str, reward: float) -> None:
         """Learn from the reward of a decision, however late and in whatever order it comes.
@@ -120,7 +193,7 @@ class Policy(ABC):
             raise self._unknown(id)
         if not note.arm.size:
             note = self._recalled(id, decision)
-        self._learn(note, reward)
+        self.update(note, reward)
         del self._open[id]
 
     def absorb(self, options: Any) -> None:
@@ -131,7 +204,7 @@ class Policy(ABC):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        self._absorb(Slate.of(options, self.dim))
+        self.observe(Slate.of(options, self.dim))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, from which `halfseen.load` continues bit by bit."""
@@ -141,10 +214,6 @@ class Policy(ABC):
         """Return what this policy has to tell about its run so far, as plain JSON types."""
         return {}
 
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain JSON types."""
-
     def to_tree(self) -> dict[str, Any]:
         """Return settings and state as a tree of plain values and arrays."""
         return {
@@ -153,7 +222,7 @@ class Policy(ABC):
             "round": self._round,
             "token": self._token,
             "open": [[id, note._asdict()] for id, note in self._open.items()],
-            "state": self._state(),
+            "state": self.state(),
         }
 
     @classmethod
@@ -163,7 +232,7 @@ class Policy(ABC):
         policy._round = checks.integer("round", tree["round"], 0)
         policy._token = str(tree["token"])
         policy._open = {str(id): policy._restored_note(plain) for id, plain in tree["open"]}
-        policy._restore(tree["state"])
+        policy.restore(tree["state"])
         return policy
 
     def _restored_note(self, plain: dict[str, Any]) -> Note:
@@ -178,39 +247,9 @@ class Policy(ABC):
             None if plain["inner"] is None else str(plain["inner"]),
         )
 
-    @abstractmethod
-    def _choose(self, slate: Slate) -> Decision:
-        """Choose from a valid slate and return what `_answer` returns."""
-
-    @abstractmethod
-    def _learn(self, note: Note, reward: float) -> None:
-        """Learn a valid reward of an open decision."""
-
-    def _absorb(self, slate: Slate) -> None:  # noqa: B027
-        """Take note of a valid slate; a policy that learns from rewards alone need not."""
-
-    @abstractmethod
-    def _state(self) -> dict[str, Any]:
-        """Return what tells this policy from a fresh one with the same settings."""
-
-    @abstractmethod
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `_state` returned."""
-
-    def _answer(
-        self,
-        slate: Slate,
-        arm: int,
-        parts: FloatArray,
-        *,
-        epoch: int = -1,
-        point: FloatArray | None = None,
-        inner: str | None = None,
-    ) -> Decision:
-        """Turn a choice into an open decision; nothing can fail from here on.
-
-        `parts` has shape (3, n_arms): scores, estimates, widths. The others are as in `Note`.
-        """
+    def _opened(self, slate: Slate, choice: Choice) -> Decision:
+        """Turn a choice into an open decision; nothing can fail from here on."""
+        arm, parts, epoch, point, inner = choice
         round = self._round + 1
         id = f"{self._token}-{round}"
         chosen = slate._table[arm].copy()  # an open decision does not keep its whole slate alive

@@ -1,11 +1,9 @@
 """The best estimate, always: the baseline that never explores."""
 
-from typing import Any
-
-from halfseen.core.span_ridge import SpanRidge
+from halfseen.policies.base import Choice
 from halfseen.policies.registry import register
 from halfseen.policies.ridge_policy import RidgePolicy
-from halfseen.values import Decision, Slate
+from halfseen.values import Slate
 
 
 @register
@@ -14,14 +12,6 @@ class Greedy(RidgePolicy):
 
     Whatever exploration there is comes from the arms themselves changing from round to round. While
     all estimates are equal, as before the first reward, the first arm is played.
-
-    Parameters
-    ----------
-    dim : int
-    ridge : float
-        λ > 0.
-    max_open : int
-        How many decisions wait for their reward at most; the oldest is forgotten first.
 
     Examples
     --------
@@ -32,16 +22,6 @@ class Greedy(RidgePolicy):
     1
     """
 
-    told = ("dim",)
-
-    def __init__(self, *, dim: int, ridge: float = 1.0, max_open: int = 10_000) -> None:
-        super().__init__(dim=dim, max_open=max_open)
-        self._model: SpanRidge = SpanRidge(self.dim, ridge=ridge)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain JSON types."""
-        return {"dim": self.dim, "ridge": self._model.ridge, "max_open": self.max_open}
-
-    def _choose(self, slate: Slate) -> Decision:
-        arm, parts = self._model.score(slate._table, lambda log_det, n_samples: 0.0)
-        return self._answer(slate, arm, parts)
+    def decide(self, slate: Slate) -> Choice:
+        """Choose the arm of the largest estimate."""
+        return Choice(*self._model.score(slate._table, lambda log_det, n_samples: 0.0))

@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from halfseen.core.held_out import HeldOutRank
-from halfseen.core.rank import RankRule, as_rule
+from halfseen.core.rank import RankRule
+from halfseen.params import integer
 from halfseen.policies.registry import register
 from halfseen.policies.tofu import TofuPov
-from halfseen.policies.tofu_settings import COUNTED, ESTIMATED
+from halfseen.policies.tofu_params import COUNTED, ESTIMATED
 from halfseen.values import Decision, Slate
 
 RADIUS_SCALE = 0.3
 """Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
+
+
+def _tofu(name: str, default: Any, doc: str = "") -> Any:
+    """Declare a parameter of `TofuPov` with another default, and perhaps in other words."""
+    return TofuPov.params[name].changed(default, doc)
 
 
 @register
@@ -31,37 +35,6 @@ class LatentUcb(TofuPov):
 
     Nothing depends on the units of features or rewards.
 
-    Parameters
-    ----------
-    dim : int, optional
-        Number of features; by default that of the first slate.
-    rank : int or RankRule, optional
-        By default chosen by held-out entries, and again when there are clearly more arms.
-    observe_prob : float or array of shape (dim,), optional
-        Only helps to find a first subspace; by default counted.
-    exploration : "ucb", "thompson" or "greedy"
-        How far from the estimates a choice may be.
-    radius_scale : float
-        Multiplies the radius of "ucb", and the noise scale of "thompson".
-    noise_scale, theta_bound, ridge : float, optional
-        R, S, λ; by default estimated. With a λ of your own, coordinates are in the arms' units.
-    subspace : "likelihood" or "covariance"
-    features : "posterior-mean" or "least-squares"
-    growth : float
-        Factor between epoch starts.
-    burn_in : int
-        Rounds before the first epoch.
-    replay : "full", "burn-in", "burn-in-once" or "none"
-        Which earlier rewards an epoch starts from; the fallback needs them all.
-    fallback : bool
-        Whether zero-filled OFUL may play.
-    memory_bytes : int
-        Room for a uniform sample of the offered arms.
-    seed : int
-        Of that sample and of "thompson".
-    max_open : int
-        How many decisions wait for their reward at most; the oldest is forgotten first.
-
     Examples
     --------
     >>> import numpy as np
@@ -76,57 +49,53 @@ class LatentUcb(TofuPov):
     (12, 2)
     """
 
-    told: ClassVar[tuple[str, ...]] = ("seed",)
+    needs: ClassVar[tuple[str, ...]] = ("seed",)
 
-    def __init__(
-        self,
-        *,
-        dim: int | None = None,
-        rank: int | RankRule | None = None,
-        observe_prob: Any = None,
-        exploration: str = "ucb",
-        radius_scale: float = RADIUS_SCALE,
-        noise_scale: float | None = None,
-        theta_bound: float | None = None,
-        ridge: float | None = None,
-        subspace: str = "likelihood",
-        features: str = "posterior-mean",
-        growth: float = 1.25,
-        burn_in: int = 1,
-        replay: str = "full",
-        fallback: bool = True,
-        memory_bytes: int = 64_000_000,
-        seed: int = 0,
-        max_open: int = 10_000,
-    ) -> None:
-        self._choices: dict[str, Any] = {
-            "rank": HeldOutRank() if rank is None else rank,
-            "observe_prob": COUNTED if observe_prob is None else observe_prob,
-            "exploration": exploration,
-            "radius_scale": radius_scale,
-            "noise_scale": ESTIMATED if noise_scale is None else noise_scale,
-            "theta_bound": ESTIMATED if theta_bound is None else theta_bound,
-            "ridge": ESTIMATED if ridge is None else ridge,
-            "subspace": subspace,
-            "features": features,
-            "growth": growth,
-            "burn_in": burn_in,
-            "replay": replay,
-            "fallback": fallback,
-            "memory_bytes": memory_bytes,
-            "seed": seed,
-            "max_open": max_open,
-        }
-        self._begun = dim is not None
-        # Until the first slate, the smallest dimension for which all settings make sense.
-        super().__init__(
-            dim=_least_dim(rank, observe_prob) if dim is None else dim, **self._choices
-        )
+    dim: int | None = integer(  # type: ignore[assignment]
+        default=None, low=1, doc="Number of features; by default that of the first slate."
+    )
+    rank: RankRule = _tofu(
+        "rank",
+        HeldOutRank(),
+        doc="By default chosen by held-out entries, and again when there are clearly more arms.",
+    )
+    observe_prob: Any = _tofu(
+        "observe_prob", COUNTED, doc="Only helps to find a first subspace; by default counted."
+    )
+    ridge: Any = _tofu(
+        "ridge", ESTIMATED, doc="λ. With a number, coordinates are in the arms' units."
+    )
+    theta_bound: Any = _tofu("theta_bound", ESTIMATED)
+    noise_scale: Any = _tofu("noise_scale", ESTIMATED)
+    radius_scale: float = _tofu("radius_scale", RADIUS_SCALE)
+    subspace: str = _tofu("subspace", "likelihood")
+    features: str = _tofu("features", "posterior-mean")
+    growth: float = _tofu("growth", 1.25)
+    burn_in: Any = _tofu("burn_in", 1)
+    fallback: bool = _tofu("fallback", True)
+
+    # Parts of the paper's theory, which this policy does not follow.
+    horizon = None
+    burn_in_policy = None
+    failure_prob = 0.05
+    arm_bound = 1.0
+    top_eigenvalue = None
+    last_eigenvalue = None
+    n_arms = None
+    bonus_scale = 0.0
+    impute_ridge = 1e-5
+
+    def setup(self) -> None:
+        """Start with nothing; without a dimension, wait for the first slate."""
+        if self.dim is not None:
+            super().setup()
+        else:
+            self._epoch, self._log = None, []
 
     @property
     def is_begun(self) -> bool:
         """Whether the number of features is known: given, or taken from the first slate."""
-        return self._begun
+        return self.dim is not None
 
     def diagnostics(self) -> dict[str, Any]:
         """Return ranks and scales of all epochs, and how often zero-filled OFUL played."""
@@ -138,19 +107,14 @@ class LatentUcb(TofuPov):
             "theta_bound": last.theta_bound if last else None,
         }
 
-    def settings(self) -> dict[str, Any]:
-        """Return arguments that rebuild the policy, as plain JSON types."""
-        plain = super().settings()
-        mine = {name: plain[name] for name in self._choices}
-        for name, word in (
-            ("observe_prob", COUNTED),
-            ("noise_scale", ESTIMATED),
-            ("theta_bound", ESTIMATED),
-            ("ridge", ESTIMATED),
-        ):
-            if isinstance(mine[name], str) and mine[name] == word:
-                mine[name] = None
-        return mine | {"dim": self.dim if self._begun else None}
+    def state(self) -> dict[str, Any]:
+        """Return nothing before the first slate, then what `TofuPov` does."""
+        return super().state() if self.is_begun else {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        if self.is_begun:
+            super().restore(state)
 
     def choose(self, options: Any) -> Decision:
         """Choose one of the offered arms.
@@ -165,7 +129,7 @@ class LatentUcb(TofuPov):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        if self._begun:
+        if self.is_begun:
             return super().choose(options)
         decision: Decision = self._first(super().choose, options)
         return decision
@@ -178,7 +142,7 @@ class LatentUcb(TofuPov):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        if self._begun:
+        if self.is_begun:
             super().absorb(options)
         else:
             self._first(super().absorb, options)
@@ -186,20 +150,12 @@ class LatentUcb(TofuPov):
     def _first(self, call: Callable[[Slate], Any], options: Any) -> Any:
         """Make the first call, whose slate says what `dim` is; if it fails, `dim` stays open."""
         slate = Slate.of(options)
-        settings, burner = self._settings, self._burner
-        self._begin(TofuPov(dim=slate.dim, **self._choices)._settings)
-        self._burner._token = burner._token
         try:
-            answer = call(slate)
+            self.__dict__["dim"] = slate.dim
+            self.setup()
+            self._burner._token = self._token  # as in every copy of this policy
+            return call(slate)
         except BaseException:
-            self._begin(settings, burner)
+            self.__dict__["dim"] = None
+            self.setup()
             raise
-        self._begun = True
-        return answer
-
-
-def _least_dim(rank: Any, observe_prob: Any) -> int:
-    if isinstance(observe_prob, np.ndarray | list | tuple):
-        return max(1, len(observe_prob))
-    rule = HeldOutRank() if rank is None else as_rule(rank)
-    return max(1, getattr(rule, "rank", 1), getattr(rule, "floor", 1))

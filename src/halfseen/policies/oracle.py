@@ -1,7 +1,6 @@
 """What someone would play who was told the true subspace: the level to reach."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,9 @@ import numpy as np
 from halfseen import checks
 from halfseen.core.latent import Lift, checked_impute_ridge
 from halfseen.errors import InvalidSettingError
+from halfseen.params import choice, custom, real
 from halfseen.policies.registry import register
-from halfseen.policies.viewed import Exploration, ViewedPolicy
+from halfseen.policies.viewed import Exploring, ViewedPolicy
 from halfseen.values import LARGEST, FloatArray, Slate
 
 FEATURES = ("posterior-mean", "least-squares")
@@ -20,37 +20,13 @@ _ORTHONORMAL_TOLERANCE = 1e-8
 
 
 @register
-class Oracle(ViewedPolicy):
+class Oracle(Exploring, ViewedPolicy):
     """Explores in the coordinates of the true subspace, on arms as they are seen.
 
     With arms x = Ua, prior a ~ N(0, D) and entries that carry noise of variance σ², the posterior
     mean of a given the seen entries is (G + σ²D⁻¹)⁻¹b with G = U_Ω'U_Ω and b = U_Ω'x_Ω. For tiny σ²
     it is the solution of least squares where the seen entries determine one, and the likeliest
     solution where they do not. On a slate with nothing hidden the coordinates are U'x.
-
-    Parameters
-    ----------
-    basis : array_like, shape (dim, rank)
-        Orthonormal columns.
-    basis_changes : sequence of (round, array_like)
-        From that round on (counted from 1) another basis, of any rank, and a fresh regression in
-        its coordinates. A late reward goes to the regression in whose basis it was earned.
-    features : "posterior-mean" or "least-squares"
-        "least-squares" is what TofuPov does in its estimated subspace: D = I, σ² = 1e-5.
-    latent_variances : float or array_like, shape (rank,)
-        D's diagonal, for "posterior-mean": one for all columns of every basis, or one per column.
-    entry_noise : float
-        σ², for "posterior-mean"; at least 1e-10 of the mean of D.
-    exploration : "ucb", "thompson" or "greedy"
-        `AmbientOful`, `LinearThompson` or `Greedy` in the coordinates.
-    ridge, failure_prob, theta_bound, noise_scale : float
-        λ, δ, S, R. A reward in [0, 1] has R = 0.5.
-    radius_scale : float
-        Multiplies the radius of "ucb", and the standard deviation R of "thompson".
-    seed : int
-        Of "thompson"; nothing else is random.
-    max_open : int
-        How many decisions wait for their reward at most; the oldest is forgotten first.
 
     Examples
     --------
@@ -60,56 +36,62 @@ class Oracle(ViewedPolicy):
     (1, 2, 1)
     """
 
-    told = ("basis", "basis_changes", "latent_variances", "noise_scale", "seed")
+    needs = ("basis", "basis_changes", "latent_variances", "noise_scale", "seed")
 
-    def __init__(
-        self,
-        *,
-        basis: Any,
-        basis_changes: Sequence[tuple[int, Any]] = (),
-        features: str = "posterior-mean",
-        latent_variances: Any = 1.0,
-        entry_noise: float = 1e-8,
-        exploration: str = "ucb",
-        ridge: float = 1.0,
-        failure_prob: float = 0.05,
-        theta_bound: float = 1.0,
-        noise_scale: float = 0.5,
-        radius_scale: float = 1.0,
-        seed: int = 0,
-        max_open: int = 10_000,
-    ) -> None:
-        self._exploration = Exploration(
-            exploration=exploration,
-            ridge=ridge,
-            failure_prob=failure_prob,
-            theta_bound=theta_bound,
-            noise_scale=noise_scale,
-            radius_scale=radius_scale,
-            seed=seed,
-            max_open=max_open,
-        )
-        self.features = checks.one_of("features", features, FEATURES)
-        first = _checked_basis("basis", basis)
-        changes = _checked_changes(basis_changes, len(first))
-        self._bases = [first, *(basis for _, basis in changes)]
-        self._starts = [1, *(round for round, _ in changes)]
-        self.entry_noise = checks.real("entry_noise", entry_noise, 0.0, LARGEST, low_open=True)
-        self._variances = _checked_variances(latent_variances, self._bases)
-        self._lifts = [self._lift(basis) for basis in self._bases]
-        inners = [self._exploration.policy(basis.shape[1]) for basis in self._bases]
-        super().__init__(dim=len(first), inners=inners, max_open=max_open)
+    basis: Any = custom(
+        check=lambda name, value: _checked_basis(name, value),
+        plain=lambda basis: basis.tolist(),
+        kind="array_like, shape (dim, rank)",
+        doc="Orthonormal columns.",
+    )
+    basis_changes: Any = custom(
+        default=(),
+        check=lambda name, value: _checked_changes(value),
+        plain=lambda changes: [[round, basis.tolist()] for round, basis in changes],
+        kind="sequence of (round, array_like)",
+        doc="""From that round on (counted from 1) another basis, of any rank, and a fresh
+    regression in its coordinates. A late reward goes to the regression in whose basis it was
+    earned.""",
+    )
+    features: str = choice(
+        default="posterior-mean",
+        words=FEATURES,
+        doc='"least-squares" is what TofuPov does in its estimated subspace: D = I, σ² = 1e-5.',
+    )
+    latent_variances: Any = custom(
+        default=1.0,
+        check=lambda name, value: _checked_variances(value),
+        plain=lambda variances: variances.tolist(),
+        kind="float or array_like, shape (rank,)",
+        doc="""D's diagonal, for "posterior-mean": one for all columns of every basis, or one per
+    column.""",
+    )
+    entry_noise: float = real(
+        default=1e-8,
+        low=0.0,
+        high=LARGEST,
+        low_open=True,
+        doc='σ², for "posterior-mean"; at least 1e-10 of the mean of D.',
+    )
 
-    def settings(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain JSON types."""
-        later = zip(self._starts[1:], self._bases[1:], strict=True)
-        return self._exploration.to_dict() | {
-            "basis": self._bases[0].tolist(),
-            "basis_changes": [[round, basis.tolist()] for round, basis in later],
-            "features": self.features,
-            "latent_variances": self._variances.tolist(),
-            "entry_noise": self.entry_noise,
-        }
+    def setup(self) -> None:
+        """Start with an empty regression per basis."""
+        super().setup()
+        bases = [self.basis, *(basis for _, basis in self.basis_changes)]
+        self._starts = [1, *(round for round, _ in self.basis_changes)]
+        for index, basis in enumerate(bases[1:]):
+            if len(basis) != self.dim:
+                raise InvalidSettingError(
+                    f"basis_changes[{index}][1] must have {self.dim} rows, got {len(basis)}"
+                )
+        _check_one_per_column(self.latent_variances, bases)
+        self._lifts = [self._lift(basis) for basis in bases]
+        self._inners = tuple(self.inner_policy(basis.shape[1], self.max_open) for basis in bases)
+
+    @property  # type: ignore[misc]
+    def dim(self) -> int:  # type: ignore[override]
+        """Number of features: rows of the basis."""
+        return len(self.basis)
 
     def _turn(self, round: int) -> int:
         return bisect_right(self._starts, round) - 1
@@ -117,7 +99,7 @@ class Oracle(ViewedPolicy):
     def _lift(self, basis: FloatArray) -> Lift:
         if self.features == "least-squares":
             return Lift.least_squares(basis, _LEAST_SQUARES_RIDGE)
-        mean = float(self._variances.mean())
+        mean = float(self.latent_variances.mean())
         try:
             checked_impute_ridge(self.entry_noise / mean)
         except InvalidSettingError:
@@ -125,7 +107,7 @@ class Oracle(ViewedPolicy):
                 f"entry_noise must be at least 1e-10 of the latent variances' mean {mean:g}, got "
                 f"{self.entry_noise}"
             ) from None
-        variances = np.broadcast_to(self._variances, basis.shape[1])
+        variances = np.broadcast_to(self.latent_variances, basis.shape[1])
         return Lift.posterior_mean(basis, variances, self.entry_noise)
 
     def _view(self, slate: Slate) -> FloatArray:
@@ -153,7 +135,7 @@ def _checked_basis(name: str, value: Any) -> FloatArray:
     return basis
 
 
-def _checked_changes(changes: Any, dim: int) -> list[tuple[int, FloatArray]]:
+def _checked_changes(changes: Any) -> tuple[tuple[int, FloatArray], ...]:
     checked: list[tuple[int, FloatArray]] = []
     try:
         pairs = [(round, basis) for round, basis in changes]
@@ -164,27 +146,28 @@ def _checked_changes(changes: Any, dim: int) -> list[tuple[int, FloatArray]]:
     for index, (round, value) in enumerate(pairs):
         earliest = checked[-1][0] + 1 if checked else 2
         round = checks.integer(f"basis_changes[{index}][0]", round, earliest)
-        basis = _checked_basis(f"basis_changes[{index}][1]", value)
-        if len(basis) != dim:
-            raise InvalidSettingError(
-                f"basis_changes[{index}][1] must have {dim} rows, got {len(basis)}"
-            )
-        checked.append((round, basis))
-    return checked
+        checked.append((round, _checked_basis(f"basis_changes[{index}][1]", value)))
+    return tuple(checked)
 
 
-def _checked_variances(value: Any, bases: list[FloatArray]) -> FloatArray:
-    """Return one variance for all columns, shape (), or one per column of every basis."""
+def _checked_variances(value: Any) -> FloatArray:
     try:
         variances = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
-        variances = np.empty(0)
-    ranks = {basis.shape[1] for basis in bases}
-    if variances.ndim and {variances.shape} != {(rank,) for rank in ranks}:
+        variances = np.empty((0, 0))
+    if variances.ndim > 1:
         raise InvalidSettingError(
-            "latent_variances must be one number, or one per column of every basis (ranks "
-            f"{sorted(ranks)}), got {value!r}"
+            f"latent_variances must be one number or one per column, got {value!r}"
         )
     for variance in variances.ravel().tolist():
         checks.real("latent_variances", variance, 1 / LARGEST, LARGEST)
     return variances
+
+
+def _check_one_per_column(variances: FloatArray, bases: list[FloatArray]) -> None:
+    ranks = {basis.shape[1] for basis in bases}
+    if variances.ndim and {len(variances)} != ranks:
+        raise InvalidSettingError(
+            "latent_variances must be one number, or one per column of every basis (ranks "
+            f"{sorted(ranks)}), got {variances.tolist()}"
+        )

@@ -5,18 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import optimistic_parts
 from halfseen.core.moments import Moments
-from halfseen.core.rank import RankRule
 from halfseen.core.ridge import Ridge
 from halfseen.lazy import LazyModule
-from halfseen.policies.base import Note, Policy
+from halfseen.policies.base import Choice, Note
+from halfseen.policies.pslb_params import PslbParams
 from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
-from halfseen.policies.pslb_settings import PslbSettings
 from halfseen.policies.registry import register
 from halfseen.seeding import stream
-from halfseen.values import Decision, FloatArray, Slate
+from halfseen.values import FloatArray, Slate
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
@@ -40,7 +38,7 @@ class Subspace(NamedTuple):
 
 
 @register
-class Pslb(Policy):
+class Pslb(PslbParams):
     """Projected stochastic linear bandit (Lale et al. 2019), on the slate as it is seen.
 
     For the first `burn_in` rounds OFUL plays in all features. Then the principal directions of all
@@ -48,40 +46,6 @@ class Pslb(Policy):
     confidence set, the regression in all features casts another into it, and each arm's score is
     its largest value over both. What is hidden counts as zero, in the directions, too: on half-seen
     arms this is the zero-filled baseline, on full ones PSLB itself.
-
-    Parameters
-    ----------
-    dim : int
-        Number of features.
-    rank : int or RankRule
-        Dimension of the subspace, or how to choose it from the spectrum of the arms as seen. In
-        rounds with rank 0 OFUL plays in all features.
-    burn_in : int
-        Rounds before the subspace is estimated.
-    refresh : "once" or "every-round"
-        Whether the subspace stays as it is in round `burn_in` + 1.
-    search : "exact" or "sampled"
-        The largest value over both sets, or the largest of random candidates, as published.
-    n_samples : int
-        Random candidates per round of the sampled search.
-    ridge, failure_prob, theta_bound, noise_scale : float
-        λ, δ, S, R of both sets. A reward in [0, 1] has R = 0.5.
-    radius_scale : float
-        Multiplies both radii; 1 is the theory's.
-    arm_bound : float
-        L.
-    top_eigenvalue, last_eigenvalue, alpha : float, optional
-        λ⁺, λ⁻ and α of the projection bonus, all or none; without them there is no bonus.
-    nuisance_variance : float
-        σ² of what arms have outside of the subspace.
-    observe_prob : float, array or None
-        Used by threshold rules alone, which take the mean over features, and 1 for None.
-    horizon : int, optional
-        Used by threshold rules alone.
-    seed : int
-        Of the sampled search; nothing else is random.
-    max_open : int
-        How many decisions wait for their reward at most; the oldest is forgotten first.
 
     Examples
     --------
@@ -99,68 +63,19 @@ class Pslb(Policy):
     over the number of rounds, both when the subspace was estimated.
     """
 
-    told = ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
+    needs = ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
 
-    def __init__(
-        self,
-        *,
-        dim: int,
-        rank: int | RankRule,
-        burn_in: int = 30,
-        refresh: str = "once",
-        search: str = "exact",
-        n_samples: int = 256,
-        ridge: float = 1.0,
-        failure_prob: float = 0.05,
-        theta_bound: float = 1.0,
-        noise_scale: float = 0.5,
-        radius_scale: float = 1.0,
-        arm_bound: float = 1.0,
-        top_eigenvalue: float | None = None,
-        last_eigenvalue: float | None = None,
-        alpha: float | None = None,
-        nuisance_variance: float = 0.0,
-        observe_prob: Any = 1.0,
-        horizon: int | None = None,
-        seed: int = 0,
-        max_open: int = 10_000,
-    ) -> None:
-        super().__init__(dim=dim, max_open=max_open)
-        self._settings = settings = PslbSettings(
-            dim=self.dim,
-            rank=rank,  # type: ignore[arg-type]
-            burn_in=burn_in,
-            refresh=refresh,
-            search=search,
-            n_samples=n_samples,
-            ridge=ridge,
-            failure_prob=failure_prob,
-            theta_bound=theta_bound,
-            noise_scale=noise_scale,
-            radius_scale=radius_scale,
-            arm_bound=arm_bound,
-            top_eigenvalue=top_eigenvalue,
-            last_eigenvalue=last_eigenvalue,
-            alpha=alpha,
-            nuisance_variance=nuisance_variance,
-            observe_prob=observe_prob,
-            horizon=horizon,
-            seed=seed,
-        )
-        self._model = Ridge(self.dim, ridge=settings.ridge)
-        self._confidence = Confidence(
-            ridge=settings.ridge,
-            theta_bound=settings.theta_bound,
-            noise_scale=settings.noise_scale,
-            failure_prob=settings.failure_prob,
-            radius_scale=settings.radius_scale,
-        )
+    def setup(self) -> None:
+        """Start with an empty regression and no subspace."""
+        self.check_together()
+        self._model = Ridge(self.dim, ridge=self.ridge)
+        self._confidence = self.confidence()
         # None when the subspace has been estimated for good.
         self._moments: Moments | None = Moments(self.dim)
         self._subspace: Subspace | None = None
         self._n_fallbacks = 0
         # Kept apart from the generator: a choice that fails draws nothing.
-        self._random = stream(settings.seed, "pslb")
+        self._random = stream(self.seed, "pslb")
         self._random_state = self._random.bit_generator.state
 
     @property
@@ -177,16 +92,13 @@ class Pslb(Policy):
         """Return the number of fallbacks and the rank."""
         return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
 
-    def settings(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain JSON types."""
-        return self._settings.to_dict() | {"max_open": self.max_open}
-
-    def _choose(self, slate: Slate) -> Decision:
+    def decide(self, slate: Slate) -> Choice:
+        """Choose the arm of the largest value over both sets, or by OFUL where they do not meet."""
         # All that may fail comes first and changes nothing.
         moments, subspace, reserved = self._moments, self._subspace, None
-        if moments is not None and self._round >= self._settings.burn_in:
+        if moments is not None and self._round >= self.burn_in:
             subspace = self._estimated(slate, moments)
-            if self._settings.refresh == "once":
+            if self.refresh == "once":
                 moments = None
         if moments is not None:
             reserved = moments.reserve(slate._table)
@@ -198,20 +110,20 @@ class Pslb(Policy):
             arm, parts = self._ambient(slate)
         else:
             arm = int(parts[0].argmax())
-        if plays and self._settings.search == "sampled":
+        if plays and self.search == "sampled":
             self._random_state = self._random.bit_generator.state
         if moments is not None:
             moments.add(slate._table, reserved)
         self._moments, self._subspace = moments, subspace
         self._n_fallbacks += fell_back
-        return self._answer(slate, arm, parts)
+        return Choice(arm, parts)
 
     def _estimated(self, slate: Slate, moments: Moments) -> Subspace:
         """Return the principal directions of all arms before and in a slate, as they are seen."""
-        settings, round = self._settings, self._round + 1
+        round = self._round + 1
         values, n_arms = slate.values, moments.n_arms + slate.n_arms
         second_moment = (moments.second_moment() + values.T @ values) / n_arms
-        basis = settings.rank.select(second_moment, settings.known(n_arms, round)).basis
+        basis = self.rank.select(second_moment, self.known(n_arms, round)).basis
         return Subspace(Projection(self._model, basis), n_arms / round)
 
     def _ambient(self, slate: Slate) -> tuple[int, FloatArray]:
@@ -221,35 +133,38 @@ class Pslb(Policy):
 
     def _parts(self, slate: Slate, subspace: Subspace) -> FloatArray | None:
         """Return score, estimate and width of each arm over both sets; None if they do not meet."""
-        settings, basis = self._settings, subspace.basis
+        basis = subspace.basis
         points = np.empty((slate.n_arms, subspace.rank))
         _kernels.project(slate._table, basis, points)
         sets = self._sets(subspace)
-        if settings.search == "exact":
+        if self.search == "exact":
             return sets and optimistic_parts(points, *sets)
         self._random.bit_generator.state = self._random_state
-        return sets and sampled_parts(points, sets, settings.n_samples, self._random)
+        return sets and sampled_parts(points, sets, self.n_samples, self._random)
 
     def _sets(self, subspace: Subspace) -> Sets | None:
-        settings, model = self._settings, self._model
-        bonus = settings.radius_scale * settings.projection_bonus(
+        model = self._model
+        bonus = self.radius_scale * self.projection_bonus(
             rank=subspace.rank,
             n_samples=model.n_samples,
             arms_per_round=subspace.arms_per_round,
         )
         return subspace.projection.sets(model, self._confidence, bonus)
 
-    def _learn(self, note: Note, reward: float) -> None:
+    def update(self, note: Note, reward: float) -> None:
+        """Add the arm to the regression, and to its shadow in the subspace."""
         if self._subspace is None:
             self._model.update(note.arm, reward)
         else:
             self._subspace.projection.learn(self._model, note.arm, reward)
 
-    def _absorb(self, slate: Slate) -> None:
+    def observe(self, slate: Slate) -> None:
+        """Add the arms to those that give the subspace, while it is not estimated for good."""
         if self._moments is not None:
             self._moments.absorb(slate)
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Return regression, moments, subspace and where the stream stands."""
         return {
             "model": self._model.state(),
             "moments": None if self._moments is None else self._moments.state(),
@@ -262,7 +177,8 @@ class Pslb(Policy):
             "random": self._random_state,
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
         self._model.restore(state["model"])
         if state["moments"] is None:
             self._moments = None

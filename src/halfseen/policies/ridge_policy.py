@@ -1,30 +1,72 @@
-"""What policies share whose whole knowledge is one regression in all features."""
+"""What policies share that regress rewards on arms, and the parameters of optimism."""
 
 from typing import Any
 
-from halfseen.core.ridge import Ridge
+from halfseen import checks
+from halfseen.core.confidence import LARGEST_SCALE, Confidence
+from halfseen.core.ridge import SMALLEST_RIDGE
 from halfseen.core.span_ridge import SpanRidge
+from halfseen.params import Declared, custom, real
 from halfseen.policies.base import Note, Policy
+from halfseen.values import LARGEST
+
+
+def ridge_param(word: str = "", doc: str = "λ > 0, the penalty.") -> Any:
+    """Declare λ."""
+    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, word=word, doc=doc)
+
+
+def scale_param(default: float, *, word: str = "", doc: str) -> Any:
+    """Declare a scale that may be zero."""
+    return real(default=default, low=0.0, high=LARGEST_SCALE, word=word, doc=doc)
+
+
+class Optimism(Declared):
+    """Parameters of a confidence radius."""
+
+    ridge: float = ridge_param()
+    failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
+    theta_bound: float = scale_param(1.0, doc="S, a bound on the norm of the parameter.")
+    noise_scale: float = scale_param(0.5, doc="R, of the reward noise. Rewards in [0, 1] have 0.5.")
+    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 is the theory's.")
+
+    def confidence(self) -> Confidence:
+        """Return the radius that these parameters give."""
+        return Confidence(
+            ridge=self.ridge,
+            theta_bound=self.theta_bound,
+            noise_scale=self.noise_scale,
+            failure_prob=self.failure_prob,
+            radius_scale=self.radius_scale,
+        )
 
 
 class RidgePolicy(Policy):
     """Learns rewards on the arm as it was seen, what is hidden counting as zero, and nothing else.
 
-    Subclasses set `_model` and say how to choose from it.
+    Subclasses say how to choose.
     """
 
-    _model: Ridge | SpanRidge
+    ridge: float = ridge_param()
+
+    def setup(self) -> None:
+        """Start with an empty regression."""
+        self._model: Any = SpanRidge(self.dim, ridge=self.ridge)  # or Ridge
 
     @property
     def current_rank(self) -> int:
         """All features."""
         return self.dim
 
-    def _learn(self, note: Note, reward: float) -> None:
+    def update(self, note: Note, reward: float) -> None:
+        """Add the arm to the regression."""
         self._model.update(note.arm, reward)
 
-    def _state(self) -> dict[str, Any]:
-        return self._model.state()
+    def state(self) -> dict[str, Any]:
+        """Return the regression."""
+        state: dict[str, Any] = self._model.state()
+        return state
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a regression."""
         self._model.restore(state)

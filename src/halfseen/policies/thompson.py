@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.ridge import Ridge
+from halfseen.params import integer, real
+from halfseen.policies.base import Choice
 from halfseen.policies.registry import register
-from halfseen.policies.ridge_policy import RidgePolicy
+from halfseen.policies.ridge_policy import RidgePolicy, scale_param
 from halfseen.seeding import stream
-from halfseen.values import Decision, FloatArray, Slate
+from halfseen.values import FloatArray, Slate
 
 
 @register
@@ -22,22 +23,6 @@ class LinearThompson(RidgePolicy):
     Of a decision the estimate is the value under the mean, the score that under the draw, and the
     width their difference, which here may be negative.
 
-    Parameters
-    ----------
-    dim : int
-    ridge : float
-        λ > 0.
-    noise_scale : float
-        R, the standard deviation of the rewards' noise.
-    scale : float, optional
-        By default R: with Gaussian noise and the prior θ ~ N(0, R²/λ·I) the law above is then the
-        exact posterior. Guarantees for every θ ask for a scale larger by about the square root of
-        `dim`, which explores far more.
-    seed : int
-        Names the stream of random numbers.
-    max_open : int
-        How many decisions wait for their reward at most; the oldest is forgotten first.
-
     Examples
     --------
     >>> policy = LinearThompson(dim=2, noise_scale=0.1)
@@ -46,62 +31,52 @@ class LinearThompson(RidgePolicy):
     ([0.0, 0.0], np.True_)
     """
 
-    told = ("dim", "noise_scale", "seed")
+    needs = ("dim", "noise_scale", "seed")
 
-    def __init__(
-        self,
-        *,
-        dim: int,
-        ridge: float = 1.0,
-        noise_scale: float = 0.5,
-        scale: float | None = None,
-        seed: int = 0,
-        max_open: int = 10_000,
-    ) -> None:
-        super().__init__(dim=dim, max_open=max_open)
-        self.noise_scale = checks.real("noise_scale", noise_scale, 0.0, LARGEST_SCALE)
-        self.scale = self.noise_scale
-        if scale is not None:
-            self.scale = checks.real("scale", scale, 0.0, LARGEST_SCALE)
-        self.seed = checks.integer("seed", seed, 0)
+    noise_scale: float = scale_param(0.5, doc="R, the standard deviation of the rewards' noise.")
+    scale: float | None = real(
+        default=None,
+        low=0.0,
+        high=LARGEST_SCALE,
+        doc="""By default R: with Gaussian noise and the prior θ ~ N(0, R²/λ·I) the law above is
+    then the exact posterior. Guarantees for every θ ask for a scale larger by about the square root
+    of `dim`, which explores far more.""",
+    )
+    seed: int = integer(default=0, low=0, doc="Names the stream of random numbers.")
+
+    def setup(self) -> None:
+        """Start with an empty regression and a fresh stream."""
         self._random = stream(self.seed, "thompson")
         # The plain regression: outside of the span of the samples the draw is as random as inside.
-        self._model: Ridge = Ridge(self.dim, ridge=ridge)
+        self._model = Ridge(self.dim, ridge=self.ridge)
 
-    def settings(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain JSON types."""
-        return {
-            "dim": self.dim,
-            "ridge": self._model.ridge,
-            "noise_scale": self.noise_scale,
-            "scale": self.scale,
-            "seed": self.seed,
-            "max_open": self.max_open,
-        }
-
-    def _choose(self, slate: Slate) -> Decision:
+    def decide(self, slate: Slate) -> Choice:
+        """Choose the best arm under a parameter drawn anew; a failed choice draws nothing."""
         before = self._random.bit_generator.state
         try:
             parts = self._parts(slate.values)
         except BaseException:
             self._random.bit_generator.state = before
             raise
-        return self._answer(slate, int(parts[0].argmax()), parts)
+        return Choice(int(parts[0].argmax()), parts)
 
     def _parts(self, points: FloatArray) -> FloatArray:
         """Draw a parameter and return scores, estimates and differences, shape (3, n_arms)."""
         model = self._model
         # With V = R'R and g standard normal, R⁻¹g has covariance V⁻¹.
         draw = self._random.standard_normal(self.dim)
-        offset = self.scale * solve_triangular(model.factor, draw, check_finite=False)
+        scale = self.noise_scale if self.scale is None else self.scale
+        offset = scale * solve_triangular(model.factor, draw, check_finite=False)
         # Row by row, unlike a product by BLAS: equal arms get equal bits, and ties go to the first.
         estimates = np.einsum("ij,j->i", points, model.estimate)
         differences = np.einsum("ij,j->i", points, offset)
         return np.stack([estimates + differences, estimates, differences])
 
-    def _state(self) -> dict[str, Any]:
-        return {"random": self._random.bit_generator.state, "model": super()._state()}
+    def state(self) -> dict[str, Any]:
+        """Return the regression and where the stream stands."""
+        return {"random": self._random.bit_generator.state, "model": super().state()}
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a regression and a place in the stream."""
         self._random.bit_generator.state = state["random"]
-        super()._restore(state["model"])
+        super().restore(state["model"])

@@ -5,78 +5,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from halfseen.core.epochs import EpochSchedule
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
-from halfseen.policies.base import Note, Policy
+from halfseen.policies.base import Choice, Note
 from halfseen.policies.registry import policy_from_tree, register
-from halfseen.policies.tofu_burn_in import burn_in_policy_from
+from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
-from halfseen.policies.tofu_settings import TofuSettings
+from halfseen.policies.tofu_params import TofuParams
 from halfseen.values import Decision, FloatArray, Slate
 
 
 @register
-class TofuPov(Policy):
+class TofuPov(TofuParams):
     """Two-phase OFUL with partially observed vectors, and all its variants.
 
     For the first `burn_in` rounds another policy plays. Then, at the start of each epoch, the
     subspace of the arms is estimated from every arm offered before (played or not) and frozen;
     inside the epoch each arm's seen entries give its latent coordinates, and OFUL plays in them.
-
-    Parameters
-    ----------
-    dim : int
-        Number of features.
-    rank : int or RankRule
-        Dimension of the subspace, or how to choose it: `FixedRank`, `PracticalThreshold`,
-        `PaperThreshold`, `ConstantThreshold`, `HeldOutRank`.
-    observe_prob : float, array of shape (dim,), None, "unknown" or "counted"
-        Probability that an entry is seen: one for all, one per feature, each feature's share of
-        the arms so far ("counted"), or unknown (None, and "unknown" where a file has no word for
-        None), where each pair of features is corrected by how often both were seen.
-    horizon : int, optional
-        Number of rounds. Without it no formula uses one and the rounds are unlimited.
-    burn_in : int or "theory"
-        Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.
-    burn_in_policy : "zero-filled", "uniform" or Policy, optional
-        By default "zero-filled", or "uniform" beyond 8192 features. Who plays the burn-in, and
-        epochs of rank 0. It learns from its own decisions, and must not
-        have a horizon that ends before this policy's.
-    ridge, failure_prob, theta_bound, noise_scale : float
-        λ, δ, S, R. A reward in [0, 1] has R = 0.5. All but δ may be "estimated" from the rewards
-        when an epoch opens.
-    arm_bound, top_eigenvalue, last_eigenvalue : float
-        B_X, λ̄ (default B_X²) and λ_m; used by `PaperThreshold`, the bonus and the theory's burn-in.
-    n_arms : int, optional
-        K, used by the theory's burn-in only.
-    bonus_scale : float
-        Misspecification bonus in the radius: 0 is off, 1 is the paper's. Needs `last_eigenvalue`.
-    impute_ridge : float
-        ρ ≥ 0 of the imputation. With 0, as in the paper, a slate with an arm that its seen entries
-        do not identify raises `Unidentifiable`.
-    replay : "none", "burn-in-once", "burn-in" or "full"
-        Which earlier rewards an epoch starts from (`Replay`).
-    growth : float
-        Factor between epoch starts; 2 in the paper.
-    radius_scale : float
-        Multiplies the radius in epochs, and the deviation R of "thompson"; 1 is the theory's.
-    subspace : "covariance" or "likelihood"
-        The paper's corrected covariance, or the maximum likelihood of what was seen (`Ppca`).
-    features : "least-squares" or "posterior-mean"
-        The paper's imputation, or the posterior mean given the subspace's spectrum and noise.
-    exploration : "ucb", "thompson" or "greedy"
-        Optimism; a parameter drawn from the posterior; no exploration.
-    fallback : bool
-        Whether zero-filled OFUL plays the epochs before which it predicted rewards better than
-        the subspace did, and those of rank 0. Needs `replay="full"`.
-    memory_bytes : int
-        Room for a uniform sample of arms, which "likelihood" and `HeldOutRank` need.
-    seed : int
-        Of that sample, of "thompson" and of the uniform burn-in policy.
-    max_open : int
-        How many decisions wait for their reward at most; the oldest is forgotten first.
 
     Examples
     --------
@@ -95,7 +41,7 @@ class TofuPov(Policy):
     Paper: alg:bandits
     """
 
-    told: ClassVar[tuple[str, ...]] = (
+    needs: ClassVar[tuple[str, ...]] = (
         "dim",
         "rank",
         "observe_prob",
@@ -104,77 +50,14 @@ class TofuPov(Policy):
         "seed",
     )
 
-    def __init__(
-        self,
-        *,
-        dim: int,
-        rank: int | RankRule,
-        observe_prob: Any,
-        horizon: int | None = None,
-        burn_in: Any = 30,
-        burn_in_policy: Any = None,
-        ridge: float | str = 1.0,
-        failure_prob: float = 0.05,
-        theta_bound: float | str = 1.0,
-        noise_scale: float | str = 0.5,
-        arm_bound: float = 1.0,
-        top_eigenvalue: float | None = None,
-        last_eigenvalue: float | None = None,
-        n_arms: int | None = None,
-        bonus_scale: float = 0.0,
-        impute_ridge: float = 1e-5,
-        replay: str = "full",
-        growth: float = 2.0,
-        radius_scale: float = 1.0,
-        subspace: str = "covariance",
-        features: str = "least-squares",
-        exploration: str = "ucb",
-        fallback: bool = False,
-        memory_bytes: int = 64_000_000,
-        seed: int = 0,
-        max_open: int = 10_000,
-    ) -> None:
-        super().__init__(dim=dim, max_open=max_open)
-        settings = TofuSettings.checked(
-            dim=dim,
-            rank=rank,
-            observe_prob=observe_prob,
-            horizon=horizon,
-            burn_in=burn_in,
-            ridge=ridge,
-            failure_prob=failure_prob,
-            theta_bound=theta_bound,
-            noise_scale=noise_scale,
-            arm_bound=arm_bound,
-            top_eigenvalue=top_eigenvalue,
-            last_eigenvalue=last_eigenvalue,
-            n_arms=n_arms,
-            bonus_scale=bonus_scale,
-            impute_ridge=impute_ridge,
-            replay=replay,
-            growth=growth,
-            radius_scale=radius_scale,
-            subspace=subspace,
-            features=features,
-            exploration=exploration,
-            fallback=fallback,
-            memory_bytes=memory_bytes,
-            seed=seed,
-        )
-        self._begin(settings, burn_in_policy)
-
-    def _begin(self, settings: TofuSettings, burn_in_policy: Any = None) -> None:
-        """Start from nothing."""
-        burner = burn_in_policy_from(burn_in_policy, settings, self.max_open)
-        offered, played = settings.collector(), Played(settings.dim)
-        # All that may fail is done.
-        self.dim = settings.dim
-        self._settings = settings
-        self._burner = burner
-        self._offered = offered
-        self._played = played
+    def setup(self) -> None:
+        """Start with no arms, no rewards and no epoch."""
+        super().setup()
+        self._burner = burn_in_policy_of(self, self.max_open)
+        self._offered = self.collector()
+        self._played = Played(self.dim)
         self._epoch: Epoch | None = None
-        self._next_event = self._event_after(settings.schedule.burn_in + 1)
+        self._next_event = self._event_after(self.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
 
     @classmethod
@@ -270,11 +153,6 @@ class TofuPov(Policy):
             return np.full(slate.n_arms, np.nan)
         return self._epoch.hidden_deviations(slate._table)
 
-    @property
-    def schedule(self) -> EpochSchedule:
-        """When epochs start."""
-        return self._settings.schedule
-
     def diagnostics(self) -> dict[str, Any]:
         """Return the ranks of all epochs, and the top of the last one's spectrum."""
         log = self.epoch_log
@@ -285,15 +163,8 @@ class TofuPov(Policy):
             "threshold": log[-1].threshold if log else None,
         }
 
-    def settings(self) -> dict[str, Any]:
-        """Return arguments that rebuild the policy, as plain JSON types."""
-        burner = self._burner
-        return self._settings.to_dict() | {
-            "burn_in_policy": {"policy": type(burner).__name__, "settings": burner.settings()},
-            "max_open": self.max_open,
-        }
-
-    def _choose(self, slate: Slate) -> Decision:
+    def decide(self, slate: Slate) -> Choice:
+        """Choose in the coordinates of the current epoch, which may open now."""
         # All that may fail comes first and changes nothing; a choice of the burn-in policy is the
         # last of it.
         epoch = self._epoch if self._round < self._next_event else self._opened_epoch()
@@ -308,34 +179,35 @@ class TofuPov(Policy):
         if epoch is not None and epoch is not self._epoch:
             self._enter(epoch)
         index = -1 if epoch is None else epoch.index
-        return self._answer(slate, arm, parts, epoch=index, point=point, inner=inner)
+        return Choice(arm, parts, index, point, inner)
 
     def _opened_epoch(self) -> Epoch:
         """Return the epoch that is due, opened but not entered."""
-        settings, round = self._settings, self._round + 1
-        if settings.horizon is not None and round > settings.horizon:
+        round = self._round + 1
+        if self.horizon is not None and round > self.horizon:
             raise HorizonReachedError(
-                f"all {settings.horizon} rounds of the horizon are played: use horizon=None for a "
+                f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
                 "policy without an end"
             )
-        played = None if settings.replay is Replay.NONE else self._played
-        return Epoch.open(settings, self._offered, played, round, self._epoch)
+        played = None if self.replay is Replay.NONE else self._played
+        return Epoch.open(self, self._offered, played, round, self._epoch)
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
             self._log.append(self._epoch.record)
         self._epoch = epoch
-        self._next_event = self._event_after(self._settings.schedule.next_start(epoch.record.round))
-        if self._settings.replay is Replay.BURN_IN_ONCE and epoch.plays:
+        self._next_event = self._event_after(self.schedule.next_start(epoch.record.round))
+        if self.replay is Replay.BURN_IN_ONCE and epoch.plays:
             self._played.clear()
 
     def _event_after(self, start: int) -> int:
         """Return after which round something is due: an epoch at `start`, or the horizon's end."""
-        horizon = self._settings.horizon
+        horizon = self.horizon
         return start - 1 if horizon is None else min(start - 1, horizon)
 
-    def _learn(self, note: Note, reward: float) -> None:
-        # As in `_choose`: the burn-in policy is the last that may fail.
+    def update(self, note: Note, reward: float) -> None:
+        """Add the reward to the epoch's regression, or keep it for a later epoch."""
+        # As in `decide`: the burn-in policy is the last that may fail.
         epoch = self._epoch
         kept = self._replays(note, first=None)  # a later epoch will replay it
         if kept:
@@ -356,7 +228,7 @@ class TofuPov(Policy):
 
         If burn-in rewards are replayed once, only where `first` is the first epoch that plays.
         """
-        replay = self._settings.replay
+        replay = self.replay
         if replay is Replay.FULL:
             return True
         if note.inner is None or replay is Replay.NONE:
@@ -374,12 +246,14 @@ class TofuPov(Policy):
     def _first_playing_epoch(self) -> int | None:
         return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
 
-    def _absorb(self, slate: Slate) -> None:
+    def observe(self, slate: Slate) -> None:
+        """Add the arms to those from which the next subspace is estimated."""
         reserved = self._offered.reserve(slate._table)
         self._burner.absorb(slate)
         self._offered.add(slate._table, reserved)
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Return offered and played arms, the epochs, and the burn-in policy."""
         return {
             "offered": self._offered.state(),
             "played": self._played.state(),
@@ -389,11 +263,12 @@ class TofuPov(Policy):
             "burn_in_policy": self._burner.to_tree(),
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
         self._offered.restore(state["offered"])
         self._played.restore(state["played"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
-            self._epoch = Epoch.restored(self._settings, state["epoch"])
+            self._epoch = Epoch.restored(self, state["epoch"])
         self._next_event = int(state["next_event"])
         self._burner = policy_from_tree(state["burn_in_policy"])

@@ -1,42 +1,54 @@
 """Who plays the rounds before the first epoch, and epochs without a subspace."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halfseen.errors import InvalidSettingError
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
-from halfseen.policies.tofu_settings import ESTIMATED, TofuSettings
 from halfseen.policies.uniform import Uniform
+
+if TYPE_CHECKING:
+    from halfseen.policies.tofu_params import TofuParams
 
 _WORDS = ("zero-filled", "uniform")
 
 
-def burn_in_policy_from(value: Any, settings: TofuSettings, max_open: int) -> Policy:
-    """Return the policy that a setting means: itself, a word, its plain form, or the default."""
-    if value is None:
-        value = "zero-filled" if settings.fits_dense else "uniform"
-    if isinstance(value, dict) and {"policy", "settings"} <= value.keys():
-        return registered(value["policy"])(**value["settings"])
+def checked_burn_in_policy(name: str, value: Any) -> Any:
+    """Return a policy, a word that stands for one, or the plain form of one."""
+    is_plain = isinstance(value, dict) and {"policy", "settings"} <= value.keys()
+    if isinstance(value, Policy) or is_plain or (isinstance(value, str) and value in _WORDS):
+        return value
+    raise InvalidSettingError(f"{name} must be 'zero-filled', 'uniform' or a Policy, got {value!r}")
+
+
+def policy_to_plain(value: Any) -> Any:
+    """Return plain JSON types from which `burn_in_policy_of` makes such a policy anew."""
     if isinstance(value, Policy):
-        return _checked(value, settings.dim, max_open)
-    if not isinstance(value, str) or value not in _WORDS:
-        raise InvalidSettingError(
-            f"burn_in_policy must be 'zero-filled', 'uniform' or a Policy, got {value!r}"
-        )
+        return {"policy": type(value).__name__, "settings": value.settings()}
+    return value
+
+
+def burn_in_policy_of(params: "TofuParams", max_open: int) -> Policy:
+    """Return the policy that the parameters ask for."""
+    value = params.burn_in_policy
+    if value is None:
+        value = "zero-filled" if params.fits_dense else "uniform"
+    if isinstance(value, dict):
+        value = registered(value["policy"])(**value["settings"])
+    if isinstance(value, Policy):
+        return _fitting(value, params.dim, max_open)
     if value == "uniform":
-        return Uniform(dim=settings.dim, seed=settings.seed, max_open=max_open)
+        return Uniform(dim=params.dim, seed=params.seed, max_open=max_open)
     given = {
-        name: getattr(settings, name)
+        name: getattr(params, name)
         for name in ("ridge", "theta_bound", "noise_scale")
-        if getattr(settings, name) != ESTIMATED
+        if not isinstance(getattr(params, name), str)
     }
-    return AmbientOful(
-        dim=settings.dim, failure_prob=settings.failure_prob, max_open=max_open, **given
-    )
+    return AmbientOful(dim=params.dim, failure_prob=params.failure_prob, max_open=max_open, **given)
 
 
-def _checked(policy: Policy, dim: int, max_open: int) -> Policy:
+def _fitting(policy: Policy, dim: int, max_open: int) -> Policy:
     if policy.dim != dim:
         raise InvalidSettingError(f"burn_in_policy must have dim {dim}, got {policy.dim}")
     if policy.max_open < max_open:

@@ -14,8 +14,8 @@ from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
 from halfseen.errors import ArchiveError
 from halfseen.policies.contest import Contest
+from halfseen.policies.tofu_params import TofuParams
 from halfseen.policies.tofu_rewards import Rewards
-from halfseen.policies.tofu_settings import TofuSettings
 from halfseen.policies.tofu_subspace import Subspace, find_subspace
 from halfseen.seeding import stream
 from halfseen.values import FloatArray, Slate
@@ -78,7 +78,7 @@ class Epoch:
 
     def __init__(
         self,
-        settings: TofuSettings,
+        settings: TofuParams,
         record: EpochRecord,
         subspace: Subspace,
         lift: Lift | None,
@@ -113,7 +113,7 @@ class Epoch:
     @classmethod
     def open(
         cls,
-        settings: TofuSettings,
+        settings: TofuParams,
         offered: Collector,
         played: Played | None,
         round: int,
@@ -132,7 +132,7 @@ class Epoch:
             failure_prob=settings.failure_prob,
             epoch_failure_prob=failure_prob,
             arm_bound=settings.arm_bound,
-            top_eigenvalue=settings.top_eigenvalue,
+            top_eigenvalue=settings.eigenvalue_bound,
         )
         found = find_subspace(settings, offered, known, None if last is None else last.subspace)
         rewards = Rewards.replayed(settings, found.subspace, played, last)
@@ -234,7 +234,7 @@ class Epoch:
         }
 
     @classmethod
-    def restored(cls, settings: TofuSettings, state: dict[str, Any]) -> "Epoch":
+    def restored(cls, settings: TofuParams, state: dict[str, Any]) -> "Epoch":
         """Return the epoch that `state` described."""
         record = record_from(state["record"])
         subspace = Subspace.restored(state["subspace"], settings.dim)

@@ -9,7 +9,7 @@ from halfseen.core.replay import Played
 from halfseen.core.ridge import Ridge
 from halfseen.core.scales import UNKNOWN, Scales, estimate_scales, without_hidden
 from halfseen.policies.contest import Contest
-from halfseen.policies.tofu_settings import TofuSettings
+from halfseen.policies.tofu_params import TofuParams
 from halfseen.policies.tofu_subspace import Subspace
 from halfseen.values import FloatArray
 
@@ -49,7 +49,7 @@ class Rewards(NamedTuple):
     @classmethod
     def replayed(
         cls,
-        settings: TofuSettings,
+        settings: TofuParams,
         subspace: Subspace,
         played: Played | None,
         last: "Epoch | None",
@@ -90,7 +90,7 @@ def _given(value: float | str, estimated: float) -> float:
     return estimated if isinstance(value, str) else value
 
 
-def _numbers(settings: TofuSettings, scales: Scales) -> tuple[float, float, float]:
+def _numbers(settings: TofuParams, scales: Scales) -> tuple[float, float, float]:
     """Return λ, S and R, as given or else as estimated."""
     return (
         _given(settings.ridge, scales.ridge),
@@ -100,7 +100,7 @@ def _numbers(settings: TofuSettings, scales: Scales) -> tuple[float, float, floa
 
 
 def _scales(
-    settings: TofuSettings, lift: Lift, arms: FloatArray, latent: FloatArray, rewards: FloatArray
+    settings: TofuParams, lift: Lift, arms: FloatArray, latent: FloatArray, rewards: FloatArray
 ) -> Scales:
     if not settings.estimates_scales:
         return UNKNOWN
@@ -120,7 +120,7 @@ def _filled(arms: FloatArray, *, in_own_units: bool = False) -> tuple[FloatArray
 
 
 def _zero_filled(
-    settings: TofuSettings, arms: FloatArray, rewards: FloatArray, contest: Contest
+    settings: TofuParams, arms: FloatArray, rewards: FloatArray, contest: Contest
 ) -> Rewards:
     """Return the regression on zero-filled arms."""
     # A given λ is for arms in their own units.

@@ -21,7 +21,7 @@ from halfseen.core.moments import (
 from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
 from halfseen.core.rank import Covariance, FixedRank, Known, Selection, SpectralRule
 from halfseen.core.reservoir import Reservoir
-from halfseen.policies.tofu_settings import COUNTED, TofuSettings
+from halfseen.policies.tofu_params import COUNTED, TofuParams
 from halfseen.values import FloatArray
 
 MAX_FIT_ARMS = 5000
@@ -60,7 +60,7 @@ class Subspace(NamedTuple):
         """Number of directions."""
         return int(self.basis.shape[1])
 
-    def lift(self, settings: TofuSettings) -> Lift:
+    def lift(self, settings: TofuParams) -> Lift:
         """Return how arms get their coordinates; in units of its spread where λ is estimated."""
         unit = 1.0
         if isinstance(settings.ridge, str):
@@ -103,7 +103,7 @@ class Finding(NamedTuple):
 
 
 def find_subspace(
-    settings: TofuSettings,
+    settings: TofuParams,
     offered: Collector,
     known: Known,
     last: Subspace | None,
@@ -112,7 +112,7 @@ def find_subspace(
 
     Parameters
     ----------
-    settings : TofuSettings
+    settings : TofuParams
     offered : Collector
     known : Known
         All but the observation probability, which is put in here.
@@ -133,19 +133,16 @@ def find_subspace(
     )
 
 
-def _prob(
-    settings: TofuSettings, sums: Sums, n_arms: int, known: Known
-) -> tuple[ObserveProb, Known]:
+def _prob(settings: TofuParams, sums: Sums, n_arms: int, known: Known) -> tuple[ObserveProb, Known]:
     """Return the observation probability of every feature, counted where it is to be."""
     prob = settings.observe_prob
     if isinstance(prob, str):
-        assert prob == COUNTED
-        prob = shares_of(sums, n_arms)
+        prob = shares_of(sums, n_arms) if prob == COUNTED else None
     return prob, known._replace(observe_prob=smallest_prob(sums, n_arms, prob))
 
 
 def _find_from_arms(
-    settings: TofuSettings, offered: Reservoir, known: Known, last: Subspace | None
+    settings: TofuParams, offered: Reservoir, known: Known, last: Subspace | None
 ) -> Finding:
     likely = settings.subspace == "likelihood"
     rule, ranking = settings.rank, None if last is None else last.ranking
@@ -177,7 +174,7 @@ def _find_from_arms(
 
 
 def _covariance(
-    settings: TofuSettings, table: FloatArray, known: Known
+    settings: TofuParams, table: FloatArray, known: Known
 ) -> tuple[Covariance, int, Known]:
     """Return the corrected covariance of some arms, as an operator where it would not fit."""
     prob: ObserveProb | str = settings.observe_prob
@@ -192,7 +189,7 @@ def _covariance(
     return covariance, n_never, known
 
 
-def _nothing(settings: TofuSettings, ranking: Ranking | None) -> Finding:
+def _nothing(settings: TofuParams, ranking: Ranking | None) -> Finding:
     empty = Subspace(np.empty((settings.dim, 0)), np.empty(0), 0.0, ranking)
     return Finding(empty, np.empty(0), None, 0, 1.0)
 
@@ -209,7 +206,7 @@ def _spectral(selection: Selection, covariance: Covariance, ranking: Ranking | N
 
 
 def _most_likely(
-    settings: TofuSettings,
+    settings: TofuParams,
     table: FloatArray,
     rank: int,
     ranking: Ranking | None,
@@ -240,9 +237,7 @@ def _shown(arms: Arms) -> float:
     return float(arms.n_entries) / (len(arms) * arms.dim)
 
 
-def _if_it_explains_all(
-    last: Subspace, settings: TofuSettings, offered: Reservoir
-) -> Finding | None:
+def _if_it_explains_all(last: Subspace, settings: TofuParams, offered: Reservoir) -> Finding | None:
     """Return the last subspace if it leaves nothing to learn: no rank, and of the arms no rest.
 
     Then nothing is fitted at all. Arms must be low-rank to the last digits for that.

@@ -1,69 +1,41 @@
 """Policies that show another view of each slate to an inner policy."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
-from halfseen.core.ridge import SMALLEST_RIDGE
-from halfseen.errors import ArchiveError, InvalidSettingError
+from halfseen.errors import ArchiveError
+from halfseen.params import choice, integer
 from halfseen.policies.ambient import AmbientOful
-from halfseen.policies.base import Note, Policy
+from halfseen.policies.base import Choice, Note, Policy
 from halfseen.policies.greedy import Greedy
 from halfseen.policies.registry import policy_from_tree
+from halfseen.policies.ridge_policy import Optimism, scale_param
 from halfseen.policies.thompson import LinearThompson
-from halfseen.values import LARGEST, Decision, FloatArray, Slate
+from halfseen.values import LARGEST, FloatArray, Slate
 
 EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exploration:
-    """How an inner policy explores: all settings that do not depend on what it is shown.
+class Exploring(Optimism):
+    """Parameters of a policy that explores by way of an inner one."""
 
-    Attributes
-    ----------
-    exploration : "ucb", "thompson" or "greedy"
-        `AmbientOful`, `LinearThompson` or `Greedy`.
-    ridge, failure_prob, theta_bound, noise_scale : float
-        λ, δ, S, R; "thompson" uses λ and R, "greedy" λ alone.
-    radius_scale : float
-        Multiplies the radius of "ucb", and the standard deviation R of "thompson".
-    seed : int
-        Of "thompson".
-    max_open : int
-    """
+    exploration: str = choice(
+        default="ucb",
+        words=EXPLORATIONS,
+        doc="`AmbientOful`, `LinearThompson` or `Greedy` on what the inner policy is shown.",
+    )
+    radius_scale: float = scale_param(
+        1.0, doc='Multiplies the radius of "ucb", and the standard deviation R of "thompson".'
+    )
+    seed: int = integer(default=0, low=0, doc="Names all streams of random numbers.")
 
-    exploration: str
-    ridge: float
-    failure_prob: float
-    theta_bound: float
-    noise_scale: float
-    radius_scale: float
-    seed: int
-    max_open: int
-
-    def __post_init__(self) -> None:
-        checked = {
-            "exploration": checks.one_of("exploration", self.exploration, EXPLORATIONS),
-            "ridge": checks.real("ridge", self.ridge, SMALLEST_RIDGE, LARGEST),
-            "failure_prob": checks.failure_prob("failure_prob", self.failure_prob),
-            "seed": checks.integer("seed", self.seed, 0),
-            "max_open": checks.integer("max_open", self.max_open, 1),
-        }
-        for name in ("theta_bound", "noise_scale", "radius_scale"):
-            checked[name] = checks.real(name, getattr(self, name), 0.0, LARGEST_SCALE)
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    def policy(self, dim: int) -> Policy:
+    def inner_policy(self, dim: int, max_open: int) -> Policy:
         """Return a fresh inner policy in `dim` dimensions."""
         if self.exploration == "greedy":
-            return Greedy(dim=dim, ridge=self.ridge, max_open=self.max_open)
+            return Greedy(dim=dim, ridge=self.ridge, max_open=max_open)
         if self.exploration == "thompson":
             return LinearThompson(
                 dim=dim,
@@ -71,7 +43,7 @@ class Exploration:
                 noise_scale=self.noise_scale,
                 scale=min(LARGEST_SCALE, self.radius_scale * self.noise_scale),
                 seed=self.seed,
-                max_open=self.max_open,
+                max_open=max_open,
             )
         return AmbientOful(
             dim=dim,
@@ -80,12 +52,8 @@ class Exploration:
             theta_bound=self.theta_bound,
             noise_scale=self.noise_scale,
             radius_scale=self.radius_scale,
-            max_open=self.max_open,
+            max_open=max_open,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON types."""
-        return asdict(self)
 
 
 class ViewedPolicy(Policy):
@@ -95,23 +63,13 @@ class ViewedPolicy(Policy):
     that arm, so that a late reward meets the features of its choice, whatever view is the current
     one by then.
 
-    Parameters
-    ----------
-    dim : int
-        Number of features of every arm as offered.
-    inners : sequence of Policy
-        Who chooses; `_turn` says who in which round. Their dimension is that of the view, and
-        their `max_open` must be this policy's.
+    A subclass sets `_inners` in `setup`: who chooses. `_turn` says who in which round. Their
+    dimension is that of the view, and their `max_open` this policy's.
     """
 
-    def __init__(self, *, dim: int, inners: Sequence[Policy], max_open: int) -> None:
-        super().__init__(dim=dim, max_open=max_open)
-        for inner in inners:
-            if inner.max_open != self.max_open:
-                raise InvalidSettingError(
-                    f"an inner policy must have max_open = {self.max_open}, got {inner.max_open}"
-                )
-        self._inners = tuple(inners)
+    def setup(self) -> None:
+        """Start without inner policies."""
+        self._inners: tuple[Policy, ...] = ()
 
     @property
     def current_rank(self) -> int | None:
@@ -129,23 +87,27 @@ class ViewedPolicy(Policy):
         Entries beyond `LARGEST`, which no slate may have, are cut off there afterwards.
         """
 
-    def _choose(self, slate: Slate) -> Decision:
-        return self._pass_on(slate, self._view(slate))
+    def decide(self, slate: Slate) -> Choice:
+        """Let the inner policy choose from its view."""
+        return self._pass_on(self._view(slate))
 
-    def _pass_on(self, slate: Slate, view: FloatArray) -> Decision:
+    def _pass_on(self, view: FloatArray) -> Choice:
         """Let the inner policy choose from the view; from there on the decision stands."""
         player = self._inners[self._turn(self._round + 1)]
         inner = player.choose(np.clip(view, -LARGEST, LARGEST))
-        return self._answer(slate, inner._arm, inner._parts, epoch=inner._epoch, inner=inner._id)
+        return Choice(inner._arm, inner._parts, epoch=inner._epoch, inner=inner._id)
 
-    def _learn(self, note: Note, reward: float) -> None:
+    def update(self, note: Note, reward: float) -> None:
+        """Hand the reward to the inner policy that chose."""
         assert note.inner is not None
         self._inners[self._turn(note.round)].learn(note.inner, reward)
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Return the inner policies."""
         return {"inners": [inner.to_tree() for inner in self._inners]}
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue with the inner policies."""
         inners = tuple(policy_from_tree(tree) for tree in state["inners"])
         for fresh, restored in zip(self._inners, inners, strict=True):
             if type(fresh) is not type(restored) or fresh.settings() != restored.settings():

@@ -97,7 +97,7 @@ class Method:
     def _known(self, make: type[Policy], facts: Facts) -> dict[str, Any]:
         """Return what the constructor is told, as far as the world knows it."""
         known = {}
-        for name in dict.fromkeys((*make.told, *self.told)):
+        for name in dict.fromkeys((*make.needs, *self.told)):
             value = None if name in self.settings else getattr(facts, name)
             if value is not None:
                 known[name] = value

@@ -1,0 +1,200 @@
+"""Parameters of a class, declared once: type, range, default and meaning.
+
+A class lists its parameters as class attributes:
+
+    class Greedy(Policy):
+        ridge: float = real(default=1.0, low=1e-50, high=1e100, doc="λ > 0.")
+
+From these come the keyword-only constructor, its checks and error messages, `settings()`, `repr`
+and the section "Parameters" of the docstring. A subclass inherits the parameters of its bases; one
+that it overrides by anything else, such as a constant or a property, is no parameter any more.
+"""
+
+import difflib
+import inspect
+import math
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, dataclass_transform
+
+from halfseen import checks
+
+_REQUIRED: Any = inspect.Parameter.empty
+_SECTION = re.compile(r"\n\s*(Attributes|Raises|Notes|Examples)\n\s*-{3,}\n")
+
+
+class Param:
+    """One parameter: how it is checked, shown and explained.
+
+    Its value lies in the dictionary of the object, which is quick to read; it cannot be set there.
+    """
+
+    def __init__(
+        self,
+        default: Any,
+        check: Callable[[str, Any], Any],
+        kind: str,
+        doc: str,
+        plain: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
+        self.default, self.kind, self.doc = default, kind, doc
+        self._check, self._plain = check, plain
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, instance: object, value: Any) -> None:
+        raise AttributeError(
+            f"{self.name} of a {type(instance).__name__} cannot be changed: make another one"
+        )
+
+    def changed(self, default: Any, doc: str = "") -> "Param":
+        """Return the parameter with another default, and perhaps in other words."""
+        return Param(default, self._check, self.kind, doc or self.doc, self._plain)
+
+    def checked(self, value: Any) -> Any:
+        """Return a value as it is kept; None is allowed where it is the default."""
+        if value is None and self.default is None:
+            return None
+        return self._check(self.name, value)
+
+    def plain(self, value: Any) -> Any:
+        """Return a kept value as plain JSON types."""
+        return None if value is None else self._plain(value)
+
+    def described(self) -> str:
+        """Return the entry of a docstring."""
+        kind = self.kind
+        if self.default is None:
+            kind += ", optional"
+        elif self.default is not _REQUIRED:
+            kind += f", default {self.default!r}"
+        return f"{self.name} : {kind}\n    {self.doc}"
+
+
+def integer(
+    *, default: Any = _REQUIRED, low: int | None = None, high: int | None = None, doc: str = ""
+) -> Any:
+    """Declare a whole number in a range."""
+    return Param(default, lambda name, value: checks.integer(name, value, low, high), "int", doc)
+
+
+def real(
+    *,
+    default: Any = _REQUIRED,
+    low: float = -math.inf,
+    high: float = math.inf,
+    low_open: bool = False,
+    word: str = "",
+    doc: str = "",
+) -> Any:
+    """Declare a number in a range, or a word that stands for one."""
+
+    def check(name: str, value: Any) -> Any:
+        if word and isinstance(value, str):
+            return checks.one_of(f"{name} (a number or a word)", value, (word,))
+        return checks.real(name, value, low, high, low_open=low_open)
+
+    return Param(default, check, f'float or "{word}"' if word else "float", doc)
+
+
+def choice(*, default: Any, words: tuple[str, ...], doc: str = "") -> Any:
+    """Declare one of some words."""
+    listed = ", ".join(f'"{word}"' for word in words[:-1]) + f' or "{words[-1]}"'
+    return Param(default, lambda name, value: checks.one_of(name, value, words), listed, doc)
+
+
+def flag(*, default: bool, doc: str = "") -> Any:
+    """Declare True or False."""
+    return Param(default, checks.boolean, "bool", doc)
+
+
+def custom(
+    *,
+    default: Any = _REQUIRED,
+    check: Callable[[str, Any], Any],
+    kind: str,
+    plain: Callable[[Any], Any] = lambda value: value,
+    doc: str = "",
+) -> Any:
+    """Declare a parameter with a check of its own, which is given its name and value."""
+    return Param(default, check, kind, doc, plain)
+
+
+@dataclass_transform(
+    kw_only_default=True, eq_default=False, field_specifiers=(integer, real, choice, flag, custom)
+)
+class Declared:
+    """A class whose constructor takes its declared parameters, by name."""
+
+    params: ClassVar[dict[str, Param]] = {}
+    """The parameters by name, those of base classes first."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.params = _params_of(cls)
+        declared = cls.params.values()
+        if "__init__" not in cls.__dict__:
+            keyword = inspect.Parameter.KEYWORD_ONLY
+            cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+                [inspect.Parameter(each.name, keyword, default=each.default) for each in declared]
+            )
+        if cls.__doc__ and declared and "\n    Parameters\n" not in cls.__doc__:
+            cls.__doc__ = _with_parameters(cls.__doc__, list(declared))
+
+    def __init__(self, **given: Any) -> None:
+        for name, param in self.params.items():
+            value = given.pop(name, param.default)
+            if value is _REQUIRED:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+            self.__dict__[name] = param.checked(value)
+        if given:
+            raise TypeError(_unknown(type(self), next(iter(given))))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the constructor's arguments as plain JSON types."""
+        values = self.__dict__
+        return {name: param.plain(values[name]) for name, param in self.params.items()}
+
+    def __repr__(self) -> str:
+        """Return the call that makes such an object, without what is at its default."""
+        shown = (
+            f"{name}={value!r}"
+            for name, param in self.params.items()
+            if not _is_default(value := self.__dict__[name], param)
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _params_of(cls: type) -> dict[str, Param]:
+    names = dict.fromkeys(
+        name
+        for base in reversed(cls.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, Param)
+    )
+    found = ((name, inspect.getattr_static(cls, name)) for name in names)
+    return {name: param for name, param in found if isinstance(param, Param)}
+
+
+def _is_default(value: Any, param: Param) -> bool:
+    if value is None or param.default is _REQUIRED or param.default is None:
+        return value is param.default
+    return bool(param.plain(value) == param.plain(param.checked(param.default)))
+
+
+def _with_parameters(text: str, declared: list[Param]) -> str:
+    """Return a docstring with its parameters, before the first other section."""
+    entries = "\n".join(each.described() for each in declared)
+    section = inspect.cleandoc(f"Parameters\n----------\n{entries}").replace("\n", "\n    ")
+    place = _SECTION.search(text)
+    at = len(text.rstrip()) if place is None else place.start()
+    return f"{text[:at].rstrip()}\n\n    {section}\n{text[at:]}"
+
+
+def _unknown(cls: type[Declared], name: str) -> str:
+    names = list(cls.params)
+    close = difflib.get_close_matches(name, names, 1)
+    hint = f", did you mean {close[0]}?" if close else f", which takes {', '.join(names)}"
+    return f"{name} is not a parameter of {cls.__name__}{hint}"

@@ -1,0 +1,302 @@
+"""The parameters of TOFU-POV, declared once, and what follows from them."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.core import theory
+from halfseen.core.collector import Collector
+from halfseen.core.epochs import EpochSchedule
+from halfseen.core.held_out import HeldOutRank
+from halfseen.core.latent import checked_impute_ridge
+from halfseen.core.moments import Moments, ObserveProb
+from halfseen.core.operators import LARGEST_DENSE_DIM
+from halfseen.core.rank import FixedRank, as_rule
+from halfseen.core.replay import Replay
+from halfseen.core.reservoir import Reservoir
+from halfseen.errors import InvalidSettingError
+from halfseen.params import choice, custom, flag, integer, real
+from halfseen.policies.base import Policy
+from halfseen.policies.ridge_policy import ridge_param, scale_param
+from halfseen.policies.tofu_burn_in import checked_burn_in_policy, policy_to_plain
+from halfseen.values import LARGEST
+
+# Below, divisions by p² could leave the range of numbers.
+SMALLEST_PROB = 1e-6
+
+SUBSPACES = ("covariance", "likelihood")
+FEATURES = ("least-squares", "posterior-mean")
+EXPLORATIONS = ("ucb", "thompson", "greedy")
+# However little memory there may be.
+_FEWEST_ROWS = 2
+ESTIMATED = "estimated"
+COUNTED = "counted"
+UNKNOWN = "unknown"
+REPLAYS = tuple(mode.value for mode in Replay)
+
+
+class TofuParams(Policy):
+    """Parameters of TOFU-POV, and what follows from them."""
+
+    rank: Any = custom(
+        check=lambda name, value: as_rule(value),
+        plain=lambda rule: rule.to_dict(),
+        kind="int or RankRule",
+        doc="""Dimension of the subspace, or how to choose it: `FixedRank`, `PracticalThreshold`,
+    `PaperThreshold`, `ConstantThreshold`, `HeldOutRank`.""",
+    )
+    observe_prob: Any = custom(
+        check=lambda name, value: _checked_observe_prob(value),
+        plain=lambda prob: prob.tolist() if isinstance(prob, np.ndarray) else prob,
+        kind='float, array of shape (dim,), "unknown" or "counted"',
+        doc="""Probability that an entry is seen: one for all, one per feature, each feature's share
+    of the arms so far ("counted"), or unknown (also None), where each pair of features is corrected
+    by how often both were seen.""",
+    )
+    horizon: int | None = integer(
+        default=None,
+        low=1,
+        doc="Number of rounds. Without it no formula uses one and the rounds are unlimited.",
+    )
+    burn_in: int | str = custom(
+        default=30,
+        check=lambda name, value: _checked_burn_in(name, value),
+        kind='int or "theory"',
+        doc='Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.',
+    )
+    burn_in_policy: Any = custom(
+        default=None,
+        check=lambda name, value: checked_burn_in_policy(name, value),
+        plain=lambda policy: policy_to_plain(policy),
+        kind='"zero-filled", "uniform" or Policy',
+        doc="""Who plays the burn-in, and epochs of rank 0; by default "zero-filled", or "uniform"
+    beyond 8192 features. It learns from its own decisions, and must not have a horizon that ends
+    before this policy's.""",
+    )
+    ridge: float | str = ridge_param(ESTIMATED, doc="λ.")
+    failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
+    theta_bound: float | str = scale_param(1.0, word=ESTIMATED, doc="S.")
+    noise_scale: float | str = scale_param(
+        0.5,
+        word=ESTIMATED,
+        doc="""R; a reward in [0, 1] has R = 0.5. "estimated" stands for an estimate from the
+    rewards when an epoch opens.""",
+    )
+    arm_bound: float = real(default=1.0, low=1 / LARGEST, high=LARGEST, doc="B_X.")
+    top_eigenvalue: float | None = real(
+        default=None,
+        low=0.0,
+        low_open=True,
+        doc="λ̄, by default B_X², for `PaperThreshold` and the bonus.",
+    )
+    last_eigenvalue: float | None = real(
+        default=None, low=0.0, low_open=True, doc="λ_m, for the bonus and the theory's burn-in."
+    )
+    n_arms: int | None = integer(default=None, low=1, doc="K, used by the theory's burn-in only.")
+    bonus_scale: float = scale_param(
+        0.0,
+        doc="""Misspecification bonus in the radius: 0 is off, 1 is the paper's. Needs
+    `last_eigenvalue`.""",
+    )
+    impute_ridge: float = custom(
+        default=1e-5,
+        check=lambda name, value: checked_impute_ridge(value),
+        kind="float",
+        doc="""ρ ≥ 0 of the imputation. With 0, as in the paper, a slate with an arm that its seen
+    entries do not identify raises `Unidentifiable`.""",
+    )
+    replay: Any = custom(
+        default="full",
+        check=lambda name, value: Replay(checks.one_of(name, value, REPLAYS)),
+        plain=str,
+        kind='"none", "burn-in-once", "burn-in" or "full"',
+        doc="Which earlier rewards an epoch starts from (`Replay`).",
+    )
+    growth: float = real(default=2.0, doc="Factor between epoch starts, above 1; 2 in the paper.")
+    radius_scale: float = scale_param(
+        1.0,
+        doc='Multiplies the radius, and the deviation R of "thompson"; 1 is the theory\'s.',
+    )
+    subspace: str = choice(
+        default="covariance",
+        words=SUBSPACES,
+        doc="""The paper's corrected covariance, or the maximum likelihood of what was seen
+    (`Ppca`).""",
+    )
+    features: str = choice(
+        default="least-squares",
+        words=FEATURES,
+        doc="""The paper's imputation, or the posterior mean given the subspace's spectrum and
+    noise.""",
+    )
+    exploration: str = choice(
+        default="ucb",
+        words=EXPLORATIONS,
+        doc="Optimism; a parameter drawn from the posterior; no exploration.",
+    )
+    fallback: bool = flag(
+        default=False,
+        doc="""Whether zero-filled OFUL plays the epochs before which it predicted rewards better
+    than the subspace did, and those of rank 0. Needs `replay="full"`.""",
+    )
+    memory_bytes: int = integer(
+        default=64_000_000,
+        low=1,
+        doc='Room for a uniform sample of arms, which "likelihood" and `HeldOutRank` need.',
+    )
+    seed: int = integer(
+        default=0, low=0, doc='Of that sample, of "thompson" and of the uniform burn-in policy.'
+    )
+
+    def setup(self) -> None:
+        """Check what belongs together, and say when epochs start."""
+        self.check_together()
+        burn_in = self._theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
+        self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
+
+    def check_together(self) -> None:
+        """Raise `InvalidSettingError` where parameters do not fit together."""
+        self.rank.check(self.dim)
+        prob = self.observe_prob
+        if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
+            raise InvalidSettingError(
+                f"observe_prob must be one number or one per feature, shape ({self.dim},), got "
+                f"shape {prob.shape}"
+            )
+        if self.last_eigenvalue is not None:
+            top = self.eigenvalue_bound
+            checks.real("last_eigenvalue", self.last_eigenvalue, 0.0, top, low_open=True)
+        elif self.bonus_scale:
+            raise InvalidSettingError(
+                "bonus_scale > 0 needs last_eigenvalue (λ_m of the arms' covariance), got None"
+            )
+        if self.bonus_scale > 0.0 and self.theta_bound == ESTIMATED:
+            raise InvalidSettingError("bonus_scale > 0 needs a theta_bound, got 'estimated'")
+        if self.fallback and self.replay is not Replay.FULL:
+            raise InvalidSettingError(
+                "fallback=True needs replay='full', from which zero-filled OFUL learns, got "
+                f"{str(self.replay)!r}"
+            )
+
+    @property
+    def eigenvalue_bound(self) -> float:
+        """λ̄; where it is not given B_X², which is always true: λ₁ ≤ E‖x‖² ≤ B_X²."""
+        return self.arm_bound**2 if self.top_eigenvalue is None else self.top_eigenvalue
+
+    @property
+    def keeps_arms(self) -> bool:
+        """Whether arms themselves are kept, and not only their moments."""
+        needed = self.subspace == "likelihood" or isinstance(self.rank, HeldOutRank)
+        return needed or not self.fits_dense
+
+    @property
+    def fits_dense(self) -> bool:
+        """Whether matrices of dim² are possible; beyond, nothing works in all features."""
+        return self.dim <= LARGEST_DENSE_DIM
+
+    @property
+    def may_fall_back(self) -> bool:
+        """Whether zero-filled OFUL may play epochs."""
+        return self.fallback and self.fits_dense
+
+    @property
+    def estimates_scales(self) -> bool:
+        """Whether something about rewards is estimated from them."""
+        return ESTIMATED in (self.ridge, self.theta_bound, self.noise_scale)
+
+    def collector(self) -> Collector:
+        """Return what keeps of the offered arms what these settings need."""
+        if self.keeps_arms:
+            max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
+            return Reservoir(self.dim, max_rows=max_rows, seed=self.seed)
+        return Moments(self.dim, count_pairs=isinstance(self.observe_prob, str))
+
+    @property
+    def lemma_failure_prob(self) -> float:
+        """δ_rep/4, at which the lemmas on the representation are invoked.
+
+        δ_rep is half of δ; where the rank is chosen, a quarter, and δ_rank the other quarter.
+        """
+        share = 2.0 if isinstance(self.rank, FixedRank) else 4.0
+        return self.failure_prob / share / 4.0
+
+    def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
+        """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale."""
+        if self.bonus_scale == 0.0 or self.last_eigenvalue is None:
+            return 0.0
+        assert not isinstance(self.theta_bound, str)
+        error = theory.subspace_error(
+            n_arms=n_arms,
+            arm_bound=self.arm_bound,
+            top_eigenvalue=self.eigenvalue_bound,
+            last_eigenvalue=self.last_eigenvalue,
+            observe_prob=observe_prob,
+            log_term=theory.log_term(
+                dim=self.dim,
+                failure_prob=self.lemma_failure_prob,
+                horizon=self.horizon,
+                round=round,
+            ),
+        )
+        return self.bonus_scale * theory.misspecification(
+            theta_bound=self.theta_bound,
+            arm_bound=self.arm_bound,
+            observe_prob=observe_prob,
+            subspace_error=error,
+        )
+
+    def _theory_burn_in(self) -> int:
+        prob = self.observe_prob
+        if (
+            self.last_eigenvalue is None
+            or self.n_arms is None
+            or not isinstance(prob, float | np.ndarray)
+        ):
+            raise InvalidSettingError(
+                "burn_in='theory' needs last_eigenvalue, n_arms and observe_prob, got "
+                f"{self.last_eigenvalue}, {self.n_arms} and {prob}: give them or a number"
+            )
+        return theory.burn_in_length(
+            dim=self.dim,
+            n_arms=self.n_arms,
+            arm_bound=self.arm_bound,
+            top_eigenvalue=self.eigenvalue_bound,
+            last_eigenvalue=self.last_eigenvalue,
+            observe_prob=float(np.min(prob)),
+            failure_prob=self.lemma_failure_prob,
+            horizon=self.horizon,
+        )
+
+
+def _checked_burn_in(name: str, burn_in: Any) -> int | str:
+    if isinstance(burn_in, str):
+        return checks.one_of(f"{name} (a number of rounds or a word)", burn_in, ("theory",))
+    return checks.integer(name, burn_in, 1)
+
+
+def _checked_prob(name: str, value: Any) -> float:
+    prob = checks.probability(name, value)
+    return checks.real(name, prob, SMALLEST_PROB, 1.0)
+
+
+def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
+    if isinstance(observe_prob, str):
+        return checks.one_of("observe_prob (numbers or a word)", observe_prob, (UNKNOWN, COUNTED))
+    if observe_prob is None:
+        return UNKNOWN
+    if isinstance(observe_prob, np.ndarray) and observe_prob.ndim == 0:
+        observe_prob = observe_prob.item()
+    if isinstance(observe_prob, Real) or not hasattr(observe_prob, "__len__"):
+        return _checked_prob("observe_prob", observe_prob)
+    try:
+        probs = np.array(observe_prob, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSettingError(
+            f"observe_prob must be one number in (0, 1] or one per feature, got {observe_prob!r}"
+        ) from None
+    for feature, prob in enumerate(probs.ravel()):
+        _checked_prob(f"observe_prob[{feature}]", float(prob))
+    probs.setflags(write=False)
+    return probs
