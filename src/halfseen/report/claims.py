@@ -13,6 +13,7 @@ from halfseen.report.claims_theory import (
     eigengap,
     exponent,
     exponent_at_most,
+    points_left_out,
     rank_found,
 )
 from halfseen.report.data import Point, Results
@@ -31,6 +32,7 @@ from halfseen.report.verdicts import (
     FAILS,
     HOLDS,
     NOT_RUN,
+    TOO_SMALL,
     UNDECIDED,
     Finding,
     Verdict,
@@ -40,6 +42,9 @@ from halfseen.report.verdicts import (
     together,
 )
 from halfseen.studies.spec import Study
+
+SMOKE = "smoke"
+"""The scale at which no claim is judged."""
 
 
 class ClaimKind(NamedTuple):
@@ -67,7 +72,9 @@ class ClaimKind(NamedTuple):
 
 
 def verdicts_on(study: Study, results: Results) -> list[Verdict]:
-    """Return a verdict on every claim of a study.
+    """Return a verdict on every claim of a study; `RULE` says how they are judged.
+
+    A run of a part of the study is judged at the points that it has.
 
     Raises
     ------
@@ -76,7 +83,14 @@ def verdicts_on(study: Study, results: Results) -> list[Verdict]:
     """
     verdicts = []
     for kind, text, settings in read_claims(study):
-        outcome, numbers = together(CLAIMS[kind].judge(study, results, settings))
+        if results.manifest.get("scale") == SMOKE:
+            outcome, numbers = TOO_SMALL, "run at smoke scale"
+        else:
+            found = CLAIMS[kind].judge(study, results, settings)
+            outcome, numbers = together([finding.judged() for finding in found])
+            left_out = points_left_out(study, settings)
+            if left_out and outcome != NOT_RUN:
+                numbers += f"; not in this run: {', '.join(map(str, left_out))}"
         verdicts.append(Verdict(text=text, kind=kind, outcome=outcome, numbers=numbers))
     return verdicts
 
@@ -145,7 +159,7 @@ def _compared(
         means = f"{ours[both].mean():.3g} against {theirs[both].mean():.3g}"
         numbers = f"{means}, difference {said(difference)} over {n} seeds"
         outcome = UNDECIDED if side is None else outcomes[side]
-        findings.append(Finding(outcome, str(point), numbers))
+        findings.append(Finding(outcome, str(point), numbers, n))
     return findings
 
 
@@ -166,7 +180,7 @@ def _close(study: Study, results: Results, settings: Mapping[str, Any]) -> list[
             f"(1 ± {tolerance:g} claimed)"
         )
         outcome = HOLDS if abs(ratio - 1) <= tolerance else FAILS
-        findings.append(Finding(outcome, str(point), numbers))
+        findings.append(Finding(outcome, str(point), numbers, len(both)))
     return findings
 
 
@@ -196,7 +210,7 @@ def _step(
     side = side_of(difference)
     outcome = UNDECIDED if side is None else {-1: FAILS, 0: UNDECIDED, 1: HOLDS}[side]
     sign = "+" if difference.mean is not None and difference.mean > 0 else ""
-    return Finding(outcome, where, f"{sign}{said(difference)}")
+    return Finding(outcome, where, f"{sign}{said(difference)}", n)
 
 
 CLAIMS: Mapping[str, ClaimKind] = {

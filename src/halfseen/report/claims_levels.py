@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from halfseen.report.claims_theory import claimed_points
+from halfseen.report.claims_theory import claimed_points, listed_points
 from halfseen.report.data import Results
 from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, Finding, said
+from halfseen.simulation.tables import mean_of
 from halfseen.studies.spec import Study
 
 Settings = Mapping[str, Any]
@@ -14,20 +15,23 @@ Settings = Mapping[str, Any]
 def at_most(study: Study, results: Results, settings: Settings) -> list[Finding]:
     """Check that mean final regret is at most a level: one for all points, or one for each."""
     method, levels = settings["method"], settings["values"]
-    points = claimed_points(study, settings, method)
+    points = listed_points(study, settings, method)
     if len(levels) == 1:
         levels = levels * len(points)
     if len(levels) != len(points):
         told = f"{len(levels)} levels for {len(points)} points"
         return [Finding(NOT_RUN, "", told)]
-    findings = []
+    findings, run = [], claimed_points(study, settings, method)
     for point, level in zip(points, levels, strict=True):
-        regret = results.mean(point, method)
-        if regret.mean is None:
+        if point not in run:
+            continue
+        regrets = results.regrets(point, method)
+        if regrets.empty:
             findings.append(Finding(NOT_RUN, str(point), "no regret"))
             continue
-        outcome = HOLDS if regret.mean <= level else FAILS
-        findings.append(Finding(outcome, str(point), f"{said(regret)}, at most {level:g} claimed"))
+        outcome = HOLDS if regrets.mean() <= level else FAILS
+        numbers = f"{said(mean_of(regrets.tolist()))}, at most {level:g} claimed"
+        findings.append(Finding(outcome, str(point), numbers, len(regrets)))
     return findings
 
 
@@ -45,5 +49,5 @@ def at_most_times(study: Study, results: Results, settings: Settings) -> list[Fi
         ratio = f" = {mean / other:.3f}" if other else ""
         numbers = f"{mean:.4g} / {other:.4g}{ratio} (at most {factor:g} claimed)"
         outcome = HOLDS if mean <= factor * other else FAILS
-        findings.append(Finding(outcome, str(point), numbers))
+        findings.append(Finding(outcome, str(point), numbers, len(both)))
     return findings

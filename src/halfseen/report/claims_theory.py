@@ -27,11 +27,22 @@ _MOST_FAILURES_TOLD = 5
 
 
 def claimed_points(study: Study, settings: Settings, *methods: str) -> list[Point]:
-    """Return the points of which a claim speaks.
+    """Return the points of a study of which a claim speaks.
 
-    Those it lists, whether they were run or not; where it lists no probabilities or no settings,
-    all of the study in which its methods take part.
+    Where it lists no probabilities or no settings, these are all in which its methods take part.
     """
+    known = points_of(study)
+    return [point for point in listed_points(study, settings, *methods) if point in known]
+
+
+def points_left_out(study: Study, settings: Settings) -> list[Point]:
+    """Return the points that a claim lists and the study, which may be narrowed, does not have."""
+    known = points_of(study)
+    return [point for point in listed_points(study, settings) if point not in known]
+
+
+def listed_points(study: Study, settings: Settings, *methods: str) -> list[Point]:
+    """Return the points of which a claim speaks, whether the study has them or not."""
     names = settings.get("setting") or tuple(
         name
         for name, setting in study.settings.items()
@@ -47,7 +58,8 @@ def rank_found(study: Study, results: Results, settings: Settings) -> list[Findi
     """Check that the mean final rank is within a tolerance of the true one at every point."""
     method, tolerance, findings = settings["method"], settings["tolerance"], []
     for point in claimed_points(study, settings, method):
-        final = mean_of(rows(results.per_seed, point, method)["final_rank"].dropna().tolist())
+        ranks = rows(results.per_seed, point, method)["final_rank"].dropna().tolist()
+        final = mean_of(ranks)
         rank = true_rank(study, point)
         if final.mean is None:
             findings.append(Finding(NOT_RUN, str(point), "no final rank"))
@@ -56,7 +68,7 @@ def rank_found(study: Study, results: Results, settings: Settings) -> list[Findi
         else:
             outcome = HOLDS if abs(final.mean - rank) <= tolerance else FAILS
             numbers = f"mean rank {said(final)}, true rank {rank}"
-            findings.append(Finding(outcome, str(point), numbers))
+            findings.append(Finding(outcome, str(point), numbers, len(ranks)))
     return findings
 
 
@@ -64,7 +76,8 @@ def eigengap(study: Study, results: Results, settings: Settings) -> list[Finding
     """Check that the largest gap of the mean spectrum is the one after the true rank."""
     method, findings = settings["method"], []
     for point in claimed_points(study, settings, method):
-        means = results.told(point, method, "eigenvalues").mean().tolist()
+        spectra = results.told(point, method, "eigenvalues")
+        means = spectra.mean().tolist()
         rank = true_rank(study, point)
         if not means:
             findings.append(Finding(NOT_RUN, str(point), "no spectrum"))
@@ -79,7 +92,7 @@ def eigengap(study: Study, results: Results, settings: Settings) -> list[Finding
             if others:
                 numbers += f", the largest other one is {max(others):.3g}"
             outcome = HOLDS if largest == rank else FAILS
-            findings.append(Finding(outcome, str(point), numbers))
+            findings.append(Finding(outcome, str(point), numbers, len(spectra)))
     return findings
 
 
@@ -114,7 +127,7 @@ def _grown(
         return [Finding(NOT_RUN, "", "fewer than two horizons")]
     outcome = UNDECIDED if math.isnan(growth.low) else judge(growth)
     horizons = f"T from {growth.horizons[0]} to {growth.horizons[-1]}"
-    finding = Finding(outcome, "", f"exponent {growth} over {horizons}")
+    finding = Finding(outcome, "", f"exponent {growth} over {horizons}", growth.n_seeds)
     n_settings = sum(method in setting.methods for setting in study.settings.values())
     missing = n_settings - len(growth.horizons)
     return [finding] + ([Finding(NOT_RUN, "", f"{missing} more horizons")] if missing > 0 else [])
@@ -129,15 +142,15 @@ def above_bound(study: Study, results: Results, settings: Settings) -> list[Find
     for point in claimed_points(study, settings):
         bound = lower_bounds(study, point).get(settings["bound"])
         for method in study.settings[point.setting].methods if bound is not None else ():
-            regret = results.mean(point, method)
+            regrets = results.regrets(point, method)
+            regret = mean_of(regrets.tolist())
             if bound is None or regret.mean is None:
                 missing += 1
                 continue
             reach = regret.mean + STANDARD_ERRORS * (regret.standard_error or 0.0)
-            single = regret.standard_error is None
-            outcome = HOLDS if reach >= bound else UNDECIDED if single else FAILS
-            numbers = f"{said(regret)} against {bound:.3g}"
-            finding = Finding(outcome, f"{label_of(method)}, {point}", numbers)
+            outcome = HOLDS if reach >= bound else FAILS
+            numbers, where = f"{said(regret)} against {bound:.3g}", f"{label_of(method)}, {point}"
+            finding = Finding(outcome, where, numbers, len(regrets)).judged()
             found.append((regret.mean / bound, finding))
     absent = [Finding(NOT_RUN, "", f"{missing} more")] if missing else []
     if not found:
@@ -153,7 +166,7 @@ def _told_in_short(findings: list[Finding]) -> list[Finding]:
         shown = bad[:_MOST_FAILURES_TOLD]
         more = f", and {len(bad) - len(shown)} more" if len(bad) > len(shown) else ""
         total = f"{len(bad)} of {len(findings)} do not hold{more}"
-        worst = FAILS if any(finding.outcome == FAILS for finding in bad) else UNDECIDED
+        worst = FAILS if any(finding.outcome == FAILS for finding in bad) else bad[0].outcome
         return [*shown, Finding(worst, "", total)]
     closest = findings[0]
     text = f"{closest.where}: {closest.numbers} is the closest of {len(findings)}"

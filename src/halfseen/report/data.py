@@ -38,12 +38,12 @@ class Point(NamedTuple):
     def __str__(self) -> str:
         """Return what people read, without the name that a single setting has.
 
-        >>> str(Point("default", 0.3)), str(Point("blocks", None))
-        ('p = 0.3', 'blocks')
+        >>> str(Point("default", 0.3)), str(Point("blocks", None)), str(Point("default", None))
+        ('p = 0.3', 'blocks', '')
         """
         prob = "" if self.p is None else f"p = {self.p:g}"
         if self.setting == "default":
-            return prob or "all"
+            return prob
         # Some settings carry their probability in the name.
         told = self.p is None or f"p{self.p:g}" in self.setting
         return self.setting if told else f"{self.setting}, {prob}"

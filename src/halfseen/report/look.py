@@ -71,8 +71,8 @@ _STANDARD = {
     "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
     "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
     "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
-    "latent-ucb": Look("latent UCB (not in the paper)", "#5B2A86", SOLID, "*"),
-    "latent-ucb-told": Look("latent UCB, told (not in the paper)", "#9B6FC4", DASHED, "P", "//"),
+    "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
+    "latent-ucb-told": Look("latent UCB, rank and p given", "#9B6FC4", DASHED, "P", "//"),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
@@ -98,7 +98,7 @@ _STANDARD = {
     "replay-burn-in-once": Look("burn-in replayed once", "#3F8FC9", SOLID, "o"),
     "replay-burn-in": Look("burn-in replayed at every epoch", "#1B3F8B", MIXED, "s"),
     "replay-full": Look("everything replayed", "#00805E", SOLID, "D"),
-    "theory-radius": Look("the paper's bonus on", "#7A0F3C", MIXED, "X", "xx"),
+    "theory-radius": Look("theoretical bonus on", "#7A0F3C", MIXED, "X", "xx"),
 }
 
 _LATENT_UCB_WITH = {
@@ -152,10 +152,12 @@ def label_of(key: str) -> str:
 def in_paper(key: str) -> bool:
     """Tell whether a method is one of the paper's, or a variant of one.
 
-    >>> in_paper("tofu-fh"), in_paper("latent-ucb"), in_paper("impute-mean")
-    (True, False, False)
+    >>> in_paper("tofu-fh"), in_paper("tofu-over"), in_paper("latent-ucb"), in_paper("mine")
+    (True, True, False, False)
     """
-    return not key.startswith(_NOT_IN_PAPER)
+    base, _, end = key.rpartition("-")
+    known = key in _STANDARD or (base in _STANDARD and end in _VARIANTS)
+    return known and not key.startswith(_NOT_IN_PAPER)
 
 
 def _latent_ucb_with(changed: str) -> Look:

@@ -12,14 +12,16 @@ from halfseen.report.data import Point, Results
 from halfseen.report.excess import excess_section, write_excess
 from halfseen.report.fallback import fallback_section
 from halfseen.report.figures import Drawn, write_figures
-from halfseen.report.look import in_paper, label_of
+from halfseen.report.look import label_of
+from halfseen.report.paper import not_from_paper, reproduces_paper
 from halfseen.report.table import (
     final_table,
     latex_table,
     markdown_cell,
     markdown_table,
 )
-from halfseen.report.verdicts import OUTCOMES, Verdict, said
+from halfseen.report.truth import share_seen
+from halfseen.report.verdicts import OUTCOMES, RULE, Verdict, said
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
 
@@ -102,18 +104,18 @@ def _what_was_run(study: Study, results: Results) -> str:
     manifest, per_seed = results.manifest, results.per_seed
     seeds = sorted(per_seed["seed"].unique().tolist())
     kinds = {str(setting.world.get("kind")) for setting in study.settings.values()}
-    probs = [f"{p:g}" for p in study.observe_probs if p is not None]
+    share = share_seen(study)
     skipped = int((per_seed["status"] == "skipped").sum())
+    scale = manifest.get("scale")
+    told = scale is not None and (scale != "paper" or reproduces_paper(study))
     lines = [
-        f"- study: `{study.name}`"
-        + (f", at {manifest['scale']} scale" if "scale" in manifest else ""),
+        f"- study: `{study.name}`" + (f", at {scale} scale" if told else ""),
         f"- seeds: {_ranges(seeds)}; settings: {len(study.settings)} ({', '.join(study.settings)})",
-        f"- worlds: {', '.join(sorted(kinds))}"
-        + (f"; share of entries seen: {', '.join(probs)}" if probs else ""),
+        f"- worlds: {', '.join(sorted(kinds))}" + (f"; {share}" if share else ""),
         f"- cells: {len(per_seed)}, failed: {int((per_seed['status'] == 'failed').sum())}"
         + (f", skipped: {skipped}" if skipped else ""),
     ]
-    outside = [label_of(method) for method in study.methods if not in_paper(method)]
+    outside = not_from_paper(study)
     if outside:
         lines.append(f"- not from the paper: {'; '.join(outside)}")
     if "seconds" in manifest:
@@ -152,11 +154,7 @@ def _claims(verdicts: list[Verdict]) -> str:
     for verdict in verdicts:
         text, numbers = markdown_cell(verdict.text), markdown_cell(verdict.numbers)
         lines.append(f"| {text} | **{verdict.outcome}** | {numbers} |")
-    rule = (
-        "A difference counts when it is larger than two standard errors of the difference, "
-        "seed by seed; anything smaller is undecided."
-    )
-    return _section(f"Claims ({told})", "\n".join([*lines, "", rule]))
+    return _section(f"Claims ({told})", "\n".join([*lines, "", RULE]))
 
 
 def _figures(drawn: list[Drawn]) -> str:

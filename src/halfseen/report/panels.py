@@ -15,11 +15,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 from halfseen.report.data import Point, Results, rows
 from halfseen.report.look import look_of
 from halfseen.report.specs import PanelSpec
+from halfseen.report.truth import share_label
 from halfseen.studies.spec import Study
 from halfseen.values import FloatArray
 
 REGRET_OVER_TIME, FINAL_REGRET = "cumulative regret", "final regret"
-SHARE_SEEN = "share of entries seen, p"
 _N_MARKERS = 8  # along a curve of many points
 
 
@@ -143,7 +143,7 @@ def draw_sweep(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) 
         draw_with_errors(axes, curve)
     several = len(scene.study.settings) > 1 and panel.setting != "default"
     axes.set(
-        xlabel=SHARE_SEEN,
+        xlabel=f"{share_label(scene.study)}, p",
         ylabel=FINAL_REGRET,
         title=panel.title or (panel.setting if several else ""),
     )

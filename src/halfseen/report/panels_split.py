@@ -8,9 +8,10 @@ from matplotlib.axes import Axes
 
 from halfseen.report.data import Point, Results
 from halfseen.report.look import label_of
-from halfseen.report.panels import FINAL_REGRET, SHARE_SEEN, Scene
+from halfseen.report.panels import FINAL_REGRET, Scene
 from halfseen.report.specs import PanelSpec
 from halfseen.report.split_specs import PartSpec
+from halfseen.report.truth import share_label
 from halfseen.simulation.tables import Mean, mean_of
 
 _COLORS = ("#56B4E9", "#E69F00", "#B9A3D3", "#009E73", "#D55E00")
@@ -91,7 +92,9 @@ def draw_split(axes: Axes, scene: Scene, panel: PanelSpec, splits: list[Split]) 
     axes.grid(visible=False, axis="x")
     axes.set_xlim(-0.5, len(splits) - 0.35)
     axes.set(
-        xlabel=SHARE_SEEN, ylabel=FINAL_REGRET, title=panel.title or label_of(panel.split.total)
+        xlabel=f"{share_label(scene.study)}, p",
+        ylabel=FINAL_REGRET,
+        title=panel.title or label_of(panel.split.total),
     )
 
 

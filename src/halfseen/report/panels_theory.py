@@ -10,7 +10,6 @@ from halfseen.report.growth import Growth, growth_of
 from halfseen.report.look import DASHED, SOLID
 from halfseen.report.panels import (
     FINAL_REGRET,
-    SHARE_SEEN,
     Curve,
     Scene,
     draw_with_errors,
@@ -18,7 +17,7 @@ from halfseen.report.panels import (
     sweep_curves,
 )
 from halfseen.report.specs import PanelSpec
-from halfseen.report.truth import BOUNDS, lower_bounds
+from halfseen.report.truth import BOUNDS, lower_bounds, share_label
 
 _REFERENCES = (("1/2", 1 / 2), ("2/3", 2 / 3))
 _BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED), strict=True))
@@ -118,4 +117,8 @@ def draw_bound(axes: Axes, scene: Scene, panel: PanelSpec, found: list[Bounded])
         )
     axes.set_yscale("log")
     set_probability_axis(axes, curves)
-    axes.set(xlabel=SHARE_SEEN, ylabel=FINAL_REGRET, title=panel.title or panel.setting)
+    axes.set(
+        xlabel=f"{share_label(scene.study)}, p",
+        ylabel=FINAL_REGRET,
+        title=panel.title or panel.setting,
+    )

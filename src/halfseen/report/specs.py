@@ -9,6 +9,7 @@ from halfseen.report.data import points_of
 from halfseen.report.keys import Keys
 from halfseen.report.measured_specs import MEASURED_KEYS, MeasuredSpec, measured_spec
 from halfseen.report.split_specs import SPLIT_KEYS, SplitSpec, split_spec
+from halfseen.report.truth import share_label
 from halfseen.studies.spec import Study
 
 PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -167,7 +168,7 @@ def _default_figures(study: Study) -> tuple[FigureSpec, ...]:
             PanelSpec(kind="sweep", methods=methods, setting=name)
             for name in swept[:_MOST_DEFAULT_PANELS]
         ]
-        caption = "Final regret against the share of entries seen"
+        caption = f"Final regret against the {share_label(study)}"
         figures.append(FigureSpec(label="final_regret", caption=caption, panels=tuple(sweeps)))
     over_time = [
         PanelSpec(kind="trajectories", methods=methods, setting=point.setting, p=point.p)

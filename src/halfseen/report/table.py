@@ -91,7 +91,7 @@ class FinalTable(NamedTuple):
         """Return the names of the columns that tell rows apart."""
         several = len({point.setting for point in self.points}) > 1
         probs = any(point.p is not None for point in self.points)
-        return ["setting"] * (several or not probs) + ["p"] * probs
+        return ["setting"] * several + ["p"] * probs
 
     def head(self, point: Point) -> list[str]:
         """Return what stands in those columns."""
@@ -129,13 +129,15 @@ def _terminal_table(
 ) -> Table:
     """Return a table over points of one setting, or (None) over settings."""
     title = "Final regret, mean ± standard error" + (f": {setting}" if setting else "")
-    shown = Table(title=escape(title), title_justify="left")
+    shown = Table(title=escape(title), title_justify="left", min_width=len(title))
     labels = [label_of(method) for method in table.methods]
     room = width - 1 - _FRAME - sum(_column(table, point) for point in points)
     names = min(max(len(label) for label in labels), max(room, _NARROWEST))
-    shown.add_column("setting" if setting is None else "share seen", width=names)
+    swept = setting is not None and points[0].p is not None
+    alone = setting == "" and not swept
+    shown.add_column("share seen" if swept else "method" if alone else "setting", width=names)
     for point in points:
-        head = point.setting if setting is None or point.p is None else f"{point.p:g}"
+        head = f"{point.p:g}" if swept else "regret" if alone else point.setting
         shown.add_column(escape(head), justify="right", no_wrap=True)
     for method, label in zip(table.methods, labels, strict=True):
         cells = [_short(table, point, method) for point in points]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from halfseen.core.theory import (
     explicit_lower_bound,
     lower_bound_applies,
@@ -27,6 +29,29 @@ def true_rank(study: Study, point: Point) -> int | None:
     """Return the dimension of the subspace in which arms lie, where the world knows it."""
     facts = facts_at(study, point)
     return None if facts is None else facts.rank
+
+
+def share_label(study: Study) -> str:
+    """Return what the observation probability of a study is the share of.
+
+    A recorded table has holes of its own: there it is the share of what was recorded.
+    """
+    kinds = {setting.world.get("kind") for setting in study.settings.values()}
+    return "share of recorded entries seen" if "table" in kinds else "share of entries seen"
+
+
+def share_seen(study: Study) -> str:
+    """Return how much of the arms is seen as text, empty where nobody knows."""
+    probs = [f"{p:g}" for p in study.observe_probs if p is not None]
+    shares = []
+    for name, setting in study.settings.items():
+        facts = facts_at(study, Point(name, None)) if None in setting.worlds() else None
+        if facts is not None and facts.observe_prob is not None:
+            place = f" ({name})" if len(study.settings) > 1 else ""
+            shares.append(f"{100 * float(np.mean(facts.observe_prob)):.0f} %{place}")
+    texts = [f"{share_label(study)}: {', '.join(probs)}"] * bool(probs)
+    texts += [f"share of entries seen: {', '.join(shares)}"] * bool(shares)
+    return "; ".join(texts)
 
 
 def lower_bounds(study: Study, point: Point) -> dict[str, float]:

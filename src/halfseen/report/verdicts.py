@@ -9,9 +9,20 @@ import pandas as pd
 
 from halfseen.simulation.tables import Mean, mean_of
 
-HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
-OUTCOMES = (HOLDS, FAILS, UNDECIDED, NOT_RUN)
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+TOO_SMALL, NOT_RUN = "too small to judge", "not run"
+OUTCOMES = (HOLDS, FAILS, UNDECIDED, TOO_SMALL, NOT_RUN)
 """All that a verdict can say."""
+
+FEWEST_SEEDS = 3
+"""With fewer seeds a mean is shown but not judged."""
+
+RULE = (
+    "Claims are judged at full scale, and claims about means from three seeds on; a smaller run is "
+    "too small to judge. A difference counts when it is larger than two standard errors of the "
+    "difference, seed by seed; anything smaller is undecided."
+)
+"""How a claim is judged, for readers of a report."""
 
 STANDARD_ERRORS = 2.0
 """A difference counts when it is larger than this many of its standard errors."""
@@ -27,7 +38,8 @@ class Verdict:
         The claim in words.
     kind : str
         How it was checked.
-    outcome : "holds", "fails", "undecided" or "not run"
+    outcome : str
+        One of `OUTCOMES`.
     numbers : str
         What decided.
     """
@@ -39,11 +51,27 @@ class Verdict:
 
 
 class Finding(NamedTuple):
-    """What was found at one point: an outcome and the numbers behind it."""
+    """What was found at one point: an outcome and the numbers behind it.
+
+    Attributes
+    ----------
+    outcome : str
+        One of `OUTCOMES`.
+    where, numbers : str
+    n_seeds : int, optional
+        Over how many seeds a mean was taken; None where every seed is judged by itself.
+    """
 
     outcome: str
     where: str
     numbers: str
+    n_seeds: int | None = None
+
+    def judged(self) -> "Finding":
+        """Return the finding, too small to judge where it is a mean over too few seeds."""
+        if self.n_seeds is None or self.n_seeds >= FEWEST_SEEDS or self.outcome == NOT_RUN:
+            return self
+        return self._replace(outcome=TOO_SMALL)
 
     def __str__(self) -> str:
         """Return place, numbers, and the outcome where it is not the hoped-for one."""
@@ -55,6 +83,7 @@ def together(findings: Sequence[Finding]) -> tuple[str, str]:
     """Return the outcome over all points, and the numbers as text.
 
     One failure fails all; what was not run, or not decided, at some point leaves all undecided.
+    A run that is too small everywhere decides nothing.
 
     >>> together([Finding("holds", "p = 0.8", "1 < 2"), Finding("undecided", "p = 0.2", "1 < 1.1")])
     ('undecided', 'p = 0.8: 1 < 2; p = 0.2: 1 < 1.1 (undecided)')
@@ -65,6 +94,8 @@ def together(findings: Sequence[Finding]) -> tuple[str, str]:
     numbers = "; ".join(str(finding) for finding in findings)
     if FAILS in outcomes:
         return FAILS, numbers
+    if outcomes <= {TOO_SMALL, NOT_RUN}:
+        return TOO_SMALL, numbers
     return (HOLDS if outcomes == {HOLDS} else UNDECIDED), numbers
 
 

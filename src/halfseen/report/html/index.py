@@ -10,7 +10,7 @@ from halfseen.errors import HalfseenError, StoreError
 from halfseen.report.data import Results
 from halfseen.report.html.picture import half_seen_picture
 from halfseen.report.html.section import Section, badges, section_of
-from halfseen.report.verdicts import OUTCOMES
+from halfseen.report.verdicts import OUTCOMES, RULE
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 from halfseen.studies.spec import Study
@@ -18,6 +18,9 @@ from halfseen.studies.spec import Study
 PAGE = "index.html"
 PLOTLY_VERSION = "4.1.1"
 """Of the charting library inside the page."""
+
+_OF_PAPER = "every claim of the paper, and some of our own, with what our runs say about it."
+_OF_OTHERS = "what was run, and what the runs say."
 
 
 def write_index(results_folder: str | Path) -> Path:
@@ -84,6 +87,8 @@ def _page(sections: list[Section], unread: list[tuple[str, str]], versions: dict
     return Template(_asset("assets/index.html")).substitute(
         style=_asset("assets/style.css"),
         picture=half_seen_picture(),
+        lead=_OF_PAPER if any(section.of_paper for section in sections) else _OF_OTHERS,
+        rule=escape(RULE),
         counts=badges(counts),
         contents=_contents(sections),
         unread=_unread(unread),

@@ -16,9 +16,10 @@ from halfseen.report.html.data_for_page import chart_data
 from halfseen.report.html.images import data_uri
 from halfseen.report.html.means import means_html
 from halfseen.report.html.table import table_html
-from halfseen.report.look import in_paper, label_of
+from halfseen.report.paper import not_from_paper, reproduces_paper
 from halfseen.report.specs import figure_specs
 from halfseen.report.table import final_table
+from halfseen.report.truth import share_seen
 from halfseen.report.verdicts import FAILS, HOLDS, OUTCOMES, Verdict
 from halfseen.studies.spec import Study
 
@@ -43,12 +44,15 @@ class Section(NamedTuple):
     anchor, title : str
     counts : dict
         How many claims came to which outcome, without those that none came to.
+    of_paper : bool
+        Whether the study is one of the package's.
     html : str
     """
 
     anchor: str
     title: str
     counts: dict[str, int]
+    of_paper: bool
     html: str
 
 
@@ -79,7 +83,8 @@ def section_of(study: Study, results: Results) -> Section:
         _links(study, results.folder),
         "</section>",
     ]
-    return Section(anchor, study.title, counted(verdicts), "\n".join(p for p in parts if p))
+    html = "\n".join(part for part in parts if part)
+    return Section(anchor, study.title, counted(verdicts), reproduces_paper(study), html)
 
 
 def counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
@@ -117,7 +122,8 @@ def _what_was_run(study: Study, results: Results) -> str:
     per_seed = results.per_seed
     skipped = int((per_seed["status"] == "skipped").sum())
     failed = int((per_seed["status"] != "ok").sum()) - skipped
-    outside = [escape(label_of(method)) for method in study.methods if not in_paper(method)]
+    outside = [escape(label) for label in not_from_paper(study)]
+    share = share_seen(study)
     told = [
         f"study <code>{escape(study.name)}</code>",
         f"{per_seed['seed'].nunique()} seeds",
@@ -126,6 +132,8 @@ def _what_was_run(study: Study, results: Results) -> str:
     ]
     if results.manifest.get("scale", "paper") != "paper":
         told.append(f"at {escape(str(results.manifest['scale']))} scale")
+    if share:
+        told.append(escape(share))
     if skipped:
         told.append(f"{skipped:,} of them skipped because they would take too long")
     if outside:

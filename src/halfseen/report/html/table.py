@@ -35,7 +35,7 @@ def table_html(table: FinalTable, beside: pd.DataFrame) -> str:
     settings = list(dict.fromkeys(point.setting for point in table.points))
     groups = [(name, [p for p in table.points if p.setting == name]) for name in settings]
     if all(len(points) == 1 for _, points in groups):
-        heads = [str(point) for point in table.points]
+        heads = [str(point) or "final regret" for point in table.points]
         tables = [_table("", heads, table, table.points, published)]
     else:
         tables = [

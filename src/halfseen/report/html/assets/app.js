@@ -97,7 +97,7 @@
         groups.push(make("div", { class: "group" }, make("label", { for: id }, "setting"), select));
       }
       if (this.sweeps) {
-        groups.push(this.choice("p", "share seen, p", this.probs.map((p) => [p, String(p)]),
+        groups.push(this.choice("p", `${this.data.share}, p`, this.probs.map((p) => [p, String(p)]),
           () => this.p, (p) => { this.p = p; }));
       }
       const scales = [[false, "linear"], [true, "log"]];
@@ -148,7 +148,7 @@
       this.plot(this.time, `Regret over rounds${where ? `: ${where}` : ""}`, this.overTime(), this.timeAxis());
       if (this.sweeps) {
         const name = this.where(this.setting, null);
-        this.plot(this.final, `Final regret by share seen${name ? `: ${name}` : ""}`, this.sweep(), this.probAxis());
+        this.plot(this.final, `Final regret by ${this.data.share}${name ? `: ${name}` : ""}`, this.sweep(), this.probAxis());
       } else {
         this.plot(this.final, "Final regret", this.bars(), { type: "category" }, { barmode: "group" });
       }
@@ -219,7 +219,7 @@
     timeAxis() { return { title: { text: "round" }, type: this.log.x ? "log" : "linear" }; }
     probAxis() {
       const narrow = printing || this.place.clientWidth < 480;
-      return { title: { text: "share seen, p" }, autorange: "reversed", tickvals: this.probs, tickangle: 0, tickfont: { size: narrow ? 10 : 12 } };
+      return { title: { text: `${this.data.share}, p` }, autorange: "reversed", tickvals: this.probs, tickangle: 0, tickfont: { size: narrow ? 10 : 12 } };
     }
 
     plot({ plot, caption }, title, traces, xaxis, more = {}) {
