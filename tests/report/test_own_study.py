@@ -11,12 +11,12 @@ from rich.console import Console
 
 from halfseen import TableWorld, simulate
 from halfseen.report.figures import figure_of
-from halfseen.report.html.index import write_index
+from halfseen.report.index import write_index
 from halfseen.report.page import write_report
 from halfseen.report.panels import Scene
-from halfseen.report.paper import reproduces_paper
+from halfseen.report.published import reproduces_paper
 from halfseen.report.specs import figure_specs
-from halfseen.report.table import terminal_tables
+from halfseen.report.terminal import terminal_tables
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 

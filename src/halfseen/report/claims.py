@@ -36,10 +36,10 @@ from halfseen.report.verdicts import (
     UNDECIDED,
     Finding,
     Verdict,
+    combine,
+    format_mean,
     paired_difference,
-    said,
     side_of,
-    together,
 )
 from halfseen.studies.spec import Study
 
@@ -84,14 +84,16 @@ def verdicts_on(study: Study, results: Results) -> list[Verdict]:
     verdicts = []
     for kind, text, settings in read_claims(study):
         if results.manifest.get("scale") == SMOKE:
-            outcome, numbers = TOO_SMALL, "run at smoke scale"
-        else:
-            found = CLAIMS[kind].judge(study, results, settings)
-            outcome, numbers = together([finding.judged() for finding in found])
-            left_out = points_left_out(study, settings)
-            if left_out and outcome != NOT_RUN:
-                numbers += f"; not in this run: {', '.join(map(str, left_out))}"
-        verdicts.append(Verdict(text=text, kind=kind, outcome=outcome, numbers=numbers))
+            verdicts.append(Verdict(text, kind, TOO_SMALL, ("run at smoke scale",)))
+            continue
+        found = [each.judged() for each in CLAIMS[kind].judge(study, results, settings)]
+        outcome, texts = combine(found), [str(each) for each in found]
+        left_out = points_left_out(study, settings)
+        if outcome == NOT_RUN:
+            texts = ["nothing of it was run"]
+        elif left_out:
+            texts.append(f"not in this run: {', '.join(map(str, left_out))}")
+        verdicts.append(Verdict(text, kind, outcome, tuple(texts)))
     return verdicts
 
 
@@ -157,7 +159,7 @@ def _compared(
         side = side_of(difference)
         both = ours.index.intersection(theirs.index)
         means = f"{ours[both].mean():.3g} against {theirs[both].mean():.3g}"
-        numbers = f"{means}, difference {said(difference)} over {n} seeds"
+        numbers = f"{means}, difference {format_mean(difference)} over {n} seeds"
         outcome = UNDECIDED if side is None else outcomes[side]
         findings.append(Finding(outcome, str(point), numbers, n))
     return findings
@@ -210,7 +212,7 @@ def _step(
     side = side_of(difference)
     outcome = UNDECIDED if side is None else {-1: FAILS, 0: UNDECIDED, 1: HOLDS}[side]
     sign = "+" if difference.mean is not None and difference.mean > 0 else ""
-    return Finding(outcome, where, f"{sign}{said(difference)}", n)
+    return Finding(outcome, where, f"{sign}{format_mean(difference)}", n)
 
 
 CLAIMS: Mapping[str, ClaimKind] = {

@@ -5,7 +5,7 @@ from typing import Any
 
 from halfseen.report.claims_theory import claimed_points, listed_points
 from halfseen.report.data import Results
-from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, Finding, said
+from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, Finding, format_mean
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.spec import Study
 
@@ -30,7 +30,7 @@ def at_most(study: Study, results: Results, settings: Settings) -> list[Finding]
             findings.append(Finding(NOT_RUN, str(point), "no regret"))
             continue
         outcome = HOLDS if regrets.mean() <= level else FAILS
-        numbers = f"{said(mean_of(regrets.tolist()))}, at most {level:g} claimed"
+        numbers = f"{format_mean(mean_of(regrets.tolist()))}, at most {level:g} claimed"
         findings.append(Finding(outcome, str(point), numbers, len(regrets)))
     return findings
 

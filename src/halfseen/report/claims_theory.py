@@ -16,7 +16,7 @@ from halfseen.report.verdicts import (
     STANDARD_ERRORS,
     UNDECIDED,
     Finding,
-    said,
+    format_mean,
 )
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.spec import Study
@@ -67,7 +67,7 @@ def rank_found(study: Study, results: Results, settings: Settings) -> list[Findi
             findings.append(Finding(UNDECIDED, str(point), "the world does not know its rank"))
         else:
             outcome = HOLDS if abs(final.mean - rank) <= tolerance else FAILS
-            numbers = f"mean rank {said(final)}, true rank {rank}"
+            numbers = f"mean rank {format_mean(final)}, true rank {rank}"
             findings.append(Finding(outcome, str(point), numbers, len(ranks)))
     return findings
 
@@ -76,7 +76,7 @@ def eigengap(study: Study, results: Results, settings: Settings) -> list[Finding
     """Check that the largest gap of the mean spectrum is the one after the true rank."""
     method, findings = settings["method"], []
     for point in claimed_points(study, settings, method):
-        spectra = results.told(point, method, "eigenvalues")
+        spectra = results.diagnostic(point, method, "eigenvalues")
         means = spectra.mean().tolist()
         rank = true_rank(study, point)
         if not means:
@@ -149,7 +149,10 @@ def above_bound(study: Study, results: Results, settings: Settings) -> list[Find
                 continue
             reach = regret.mean + STANDARD_ERRORS * (regret.standard_error or 0.0)
             outcome = HOLDS if reach >= bound else FAILS
-            numbers, where = f"{said(regret)} against {bound:.3g}", f"{label_of(method)}, {point}"
+            numbers, where = (
+                f"{format_mean(regret)} against {bound:.3g}",
+                f"{label_of(method)}, {point}",
+            )
             finding = Finding(outcome, where, numbers, len(regrets)).judged()
             found.append((regret.mean / bound, finding))
     absent = [Finding(NOT_RUN, "", f"{missing} more")] if missing else []

@@ -45,8 +45,8 @@ class Point(NamedTuple):
         if self.setting == "default":
             return prob
         # Some settings carry their probability in the name.
-        told = self.p is None or f"p{self.p:g}" in self.setting
-        return self.setting if told else f"{self.setting}, {prob}"
+        named = self.p is None or f"p{self.p:g}" in self.setting
+        return self.setting if named else f"{self.setting}, {prob}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class Results:
         """Tell whether a method was run and has a regret."""
         return not self.regrets(point, method).empty
 
-    def told(self, point: Point, method: str, name: str) -> pd.DataFrame:
-        """Return what a method told under a name: one row per seed, one column per position."""
+    def diagnostic(self, point: Point, method: str, name: str) -> pd.DataFrame:
+        """Return a diagnostic of a method: one row per seed, one column per position."""
         found = rows(self.diagnostics, point, method)
         found = found[found["name"] == name]
         return found.pivot_table(index="seed", columns="position", values="value")

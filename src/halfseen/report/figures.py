@@ -90,6 +90,12 @@ def write_figures(study: Study, results: Results, folder: Path | None = None) ->
     return [_write(scene, spec, folder) for spec in figure_specs(study)]
 
 
+def drawn_before(study: Study, folder: Path) -> list[Drawn]:
+    """Return the figures of a study with the files that lie in a folder."""
+    pngs = [(spec, folder / f"{spec.name}.png") for spec in figure_specs(study)]
+    return [Drawn(spec, png if png.exists() else None) for spec, png in pngs]
+
+
 def _write(scene: Scene, spec: FigureSpec, folder: Path) -> Drawn:
     figure, note = figure_of(scene, spec)
     if figure is None:

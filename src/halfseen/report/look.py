@@ -83,8 +83,8 @@ _STANDARD = {
         "zero-filled PSLB, rank chosen, sampled", "#882255", DOTTED, "<", "xx"
     ),
     "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
-    "oracle-masked": Look("told the subspace", "#000000", DASHED, "X"),
-    "oracle-full": Look("told the subspace, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
+    "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
+    "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
     "two-phase": Look("two phases", _ORANGE, SOLID, "s"),
     "two-phase-zf": Look("two phases, zero-filled first", "#9C6C00", DASHED, "p", "//"),
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
@@ -102,15 +102,15 @@ _STANDARD = {
 }
 
 _LATENT_UCB_WITH = {
-    "full-view": "nothing hidden, rank told",
+    "full-view": "nothing hidden, rank given",
     "covariance": "corrected covariance, no likelihood",
     "least-squares": "least-squares features",
     "growth-2": "epochs double",
     "burn-in-30": "burn-in of 30 rounds",
     "no-replay": "no replay",
-    "rank-told": "true rank told",
+    "rank-told": "true rank given",
     "rank-threshold": "rank by the practical threshold",
-    "scales-told": "noise scale and θ-bound told",
+    "scales-told": "noise scale and θ-bound given",
     "no-fallback": "no fallback",
     "thompson": "Thompson sampling",
     "greedy": "greedy",

@@ -58,8 +58,8 @@ def measured_line(study: Study, results: Results, line: LineSpec) -> Measured | 
     A position is the same place in all seeds of a world, so x is averaged with the values.
     """
     point = point_of(study, line.setting, line.p)
-    values = results.told(point, line.method, line.value)
-    places = results.told(point, line.method, line.x)
+    values = results.diagnostic(point, line.method, line.value)
+    places = results.diagnostic(point, line.method, line.x)
     shared = [position for position in values if position in places]
     if not shared:
         return None

@@ -8,7 +8,7 @@ import pandas as pd
 
 from halfseen.report.claims_theory import claimed_points
 from halfseen.report.data import Results
-from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, Finding, said
+from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, Finding, format_mean
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.spec import Study
 
@@ -66,7 +66,9 @@ def exceeds(study: Study, results: Results, settings: Settings) -> list[Finding]
     def judge(value: pd.DataFrame, bound: pd.DataFrame) -> tuple[bool, str]:
         ends, others = value.iloc[:, -1], bound.iloc[:, -1]
         n_above = int((ends > others).sum())
-        means = f"{said(mean_of(ends.tolist()))} against {said(mean_of(others.tolist()))}"
+        means = (
+            f"{format_mean(mean_of(ends.tolist()))} against {format_mean(mean_of(others.tolist()))}"
+        )
         return n_above == len(ends), f"{means} at the end, above in {n_above} of {len(ends)} seeds"
 
     return _judged(study, results, settings, ("value", "bound"), judge)
@@ -79,7 +81,7 @@ def falls_like(study: Study, results: Results, settings: Settings) -> list[Findi
     def judge(value: pd.DataFrame, x: pd.DataFrame) -> tuple[bool, str]:
         slopes = mean_of([_slope(x.loc[seed], value.loc[seed]) for seed in value.index])
         assert slopes.mean is not None
-        numbers = f"slope {said(slopes)} ({-power:g} ± {tolerance:g} claimed)"
+        numbers = f"slope {format_mean(slopes)} ({-power:g} ± {tolerance:g} claimed)"
         return abs(slopes.mean + power) <= tolerance, numbers.replace("-", "−")
 
     return _judged(study, results, settings, ("value", "x"), judge)
@@ -142,7 +144,9 @@ def _judged(
     """
     findings = []
     for point in claimed_points(study, settings, settings["method"]):
-        tables = _alike([results.told(point, settings["method"], settings[key]) for key in keys])
+        tables = _alike(
+            [results.diagnostic(point, settings["method"], settings[key]) for key in keys]
+        )
         if tables is None:
             findings.append(Finding(NOT_RUN, str(point), "not measured"))
             continue

@@ -29,7 +29,7 @@ def rank_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
 
 def _first_choice(scene: Scene, point: Point, curve: Curve) -> float:
     """Return the first round with a rank of its own: what a policy says, or all but a full one."""
-    starts = scene.results.told(point, curve.method, "epoch_starts")
+    starts = scene.results.diagnostic(point, curve.method, "epoch_starts")
     if 0 in starts:
         return float(starts[0].max())
     facts = facts_at(scene.study, point)
@@ -63,7 +63,7 @@ def spectra_of(scene: Scene, panel: PanelSpec) -> list[Spectrum]:
     """Return the spectra of all methods that tell theirs."""
     point, spectra = scene.point(panel), []
     for method in panel.methods:
-        told = scene.results.told(point, method, "eigenvalues")
+        told = scene.results.diagnostic(point, method, "eigenvalues")
         if told.empty:
             continue
         means = [mean_of(told[position].dropna().tolist()) for position in told]
@@ -73,7 +73,7 @@ def spectra_of(scene: Scene, panel: PanelSpec) -> list[Spectrum]:
             np.array([m.mean for m in means], dtype=float),
             np.array([m.standard_error or 0.0 for m in means], dtype=float),
         )
-        thresholds = scene.results.told(point, method, "threshold")
+        thresholds = scene.results.diagnostic(point, method, "threshold")
         threshold = None if thresholds.empty else float(thresholds[0].mean())
         spectra.append(Spectrum(curve, threshold))
     return spectra

@@ -11,7 +11,7 @@ import pandas as pd
 
 from halfseen.report.data import Point, Results, points_of
 from halfseen.report.look import Look, look_of, shade
-from halfseen.report.table import final_table
+from halfseen.report.table import FinalTable
 from halfseen.report.truth import share_label
 from halfseen.studies.spec import Study
 
@@ -58,7 +58,7 @@ def chart_data(study: Study, results: Results) -> dict[str, Any] | None:
         lists of rounds; `lines`, one list [setting, p, method, n, rounds, means, errors] per
         method at a point. Settings, methods and lists of rounds are given by their positions.
     """
-    table = final_table(study, results)
+    table = FinalTable.of(results.summary, study)
     if not table.cells:
         return None
     points = [point for point in points_of(study) if point in table.points]
