@@ -122,7 +122,17 @@ def figure_of(scene: Scene, spec: FigureSpec) -> tuple[Figure | None, str]:
             kind.draw(axes, scene, panel, data)
         methods = (method for panel, _ in there for method in panel.methods)
         share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
+        _take_texts_literally(figure)
     return figure, f"{missing} of {len(found)} panels were not run" if missing else ""
+
+
+def _take_texts_literally(figure: Figure) -> None:
+    """Make a dollar in a name a dollar, not the start of a formula."""
+    texts = [text for legend in figure.legends for text in legend.get_texts()]
+    for axes in figure.axes:
+        texts += [axes.title, axes.xaxis.label, axes.yaxis.label]
+    for text in texts:
+        text.set_parse_math(False)
 
 
 def grid_of(n_panels: int) -> tuple[int, int]:

@@ -249,7 +249,7 @@ def draw_bars(axes: Axes, scene: Scene, panel: PanelSpec, bars: list[Bar]) -> No
         for at, bar in zip(x, own, strict=True):
             _write_rank(axes, at, bar)
     names = [point.setting if panel.p is not None else str(point) for point in points]
-    axes.set_xticks(range(len(points)), names)
+    axes.set_xticks(range(len(points)), names, parse_math=False)
     axes.grid(visible=False, axis="x")
     title = f"p = {panel.p:g}" if panel.p is not None else ""
     axes.set(ylabel=FINAL_REGRET, title=panel.title or title)

@@ -51,7 +51,8 @@ def draw_differences(axes: Axes, scene: Scene, panel: PanelSpec, pairs: list[Com
             label=label,
         )
     axes.axvline(0.0, color="#000000", linewidth=0.8)
-    axes.set_yticks(range(len(pairs)), [row_label(pair, pairs) for pair in pairs])
+    names = [row_label(pair, pairs) for pair in pairs]
+    axes.set_yticks(range(len(pairs)), names, parse_math=False)
     axes.set_ylim(len(pairs) - 0.4, -0.6)
     several = len({pair.against for pair in pairs}) > 1
     axes.set(
