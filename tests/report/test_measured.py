@@ -164,12 +164,12 @@ def test_a_value_at_its_bound_is_within_it_and_one_beyond_fails(tmp_path):
     claim = {"kind": "within-bound", "value": "error", "bound": "bound"}
     found = verdict(claim, plain_told, tmp_path)
     assert found.outcome == "holds"
-    assert "at least 1.6 times the value, 2 times at the end" in found.numbers
+    assert "the bound is 1.6 to 2 times the value, 2 times at the end" in found.numbers
     at_it = one_seed_of(plain_told, error=[8.0, 4.0, 2.0])
     assert verdict(claim, at_it, tmp_path).outcome == "holds"
     found = verdict(claim, one_seed_of(plain_told, error=[5.0, 4.01, 1.0]), tmp_path)
     assert found.outcome == "fails"
-    assert "beyond its bound at 1 of 6 positions, in 1 seeds" in found.numbers
+    assert "at most its bound at 5 of 6 positions, throughout in 1 of 2 seeds" in found.numbers
 
 
 def test_a_value_below_its_floor_anywhere_fails(tmp_path):
@@ -178,7 +178,7 @@ def test_a_value_below_its_floor_anywhere_fails(tmp_path):
     lower = one_seed_of(plain_told, bound=[8.0, 1.5, 2.0])
     found = verdict(claim, lower, tmp_path)
     assert found.outcome == "fails"
-    assert "below its floor at 1 of 6 positions, value less floor is at least −0.5" in found.numbers
+    assert "at least its floor at 5 of 6 positions, throughout in 1 of 2 seeds" in found.numbers
 
 
 def test_exceeding_is_judged_at_the_last_position_of_every_seed(tmp_path):
@@ -186,7 +186,7 @@ def test_exceeding_is_judged_at_the_last_position_of_every_seed(tmp_path):
     first_below = one_seed_of(plain_told, bound=[0.0, 0.0, 1.1])
     assert verdict(claim, first_below, tmp_path).outcome == "holds"
     found = verdict(claim, one_seed_of(plain_told, bound=[8.0, 4.0, 1.0]), tmp_path)
-    assert (found.outcome, "above in 1 of 2 seeds" in found.numbers) == ("fails", True)
+    assert (found.outcome, "above it in 1 of 2 seeds" in found.numbers) == ("fails", True)
 
 
 @pytest.mark.parametrize(("power", "outcome"), [(0.5, "holds"), (0.45, "holds"), (0.3, "fails")])
