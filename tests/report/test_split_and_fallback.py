@@ -9,7 +9,7 @@ from halfseen.report.context import Report
 from halfseen.report.figures import figure_of
 from halfseen.report.page import write_report
 from halfseen.report.panels import Scene
-from halfseen.report.panels_split import splits_of
+from halfseen.report.panels_bars import splits_of
 from halfseen.report.specs import figure_specs
 from halfseen.studies.builtin import builtin_study
 

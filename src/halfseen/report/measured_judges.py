@@ -60,9 +60,8 @@ def measured(relation: str, other: str | None, *, at_end: bool = False) -> Judge
             if at_end:
                 numbers = _at_end(value, bound, holds, relation)
             else:
-                numbers = f"{relation} {_NAMES[other]} {_how_often(holds)}, " + _room(
-                    value, bound, other
-                )
+                words = f"{relation} {_NAMES[other]} {_how_often(holds)}"
+                numbers = f"{words}, {_room(value, bound, other)}"
             findings.append(Finding(outcome, str(point), numbers.replace("-", "−")))
         return findings
 
