@@ -227,10 +227,16 @@ def test_a_study_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path)
     made(tmp_path, "bad")
     (tmp_path / "bad" / "per_seed.csv").write_text("nothing")
     write_results(tmp_path / "untold", small_study(), regret)
+    made(tmp_path, "wrong")
+    wrong = tmp_path / "wrong" / "manifest.json"
+    plain = json.loads(wrong.read_text())
+    plain["study"]["comparisons"] = [{"name": "it"}]
+    wrong.write_text(json.dumps(plain))
     words = " ".join(Elements(write_index(tmp_path).read_text(encoding="utf-8")).texts)
     assert "A small study" in words
     assert "per_seed.csv is damaged" in words
     assert "does not say what was run" in words
+    assert "comparisons[0].methods must be" in words
 
 
 def test_failed_cells_are_told(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 
 from halfseen.report import judges
 from halfseen.report.data import Results
-from halfseen.report.judges import Case, Judge
+from halfseen.report.judges import Case, Judge, at_every_point
 from halfseen.report.keys import Keys
 from halfseen.report.measured_judges import falls_like, measured
 from halfseen.report.truth import BOUNDS
@@ -54,16 +54,16 @@ _PAIR = ("method", "than")
 _VALUE = ("method", "value")
 
 CLAIMS: Mapping[str, ClaimKind] = {
-    "lower": ClaimKind(judges.paired(judges.LOWER), _PAIR),
-    "no-higher": ClaimKind(judges.paired(judges.NO_HIGHER), _PAIR),
-    "close": ClaimKind(judges.close, ("method", "to"), ("tolerance",)),
-    "at-most-times": ClaimKind(judges.at_most_times, _PAIR, ("factor",)),
+    "lower": ClaimKind(judges.compared(judges.LOWER), _PAIR),
+    "no-higher": ClaimKind(judges.compared(judges.NO_HIGHER), _PAIR),
+    "close": ClaimKind(judges.ratio("to"), ("method", "to"), ("tolerance",)),
+    "at-most-times": ClaimKind(judges.ratio("than"), _PAIR, ("factor",)),
     "at-most": ClaimKind(judges.at_most, ("method",), lists=("values",)),
     "rises": ClaimKind(judges.rises, ("method",)),
-    "rank": ClaimKind(judges.rank, ("method",), ("tolerance",)),
-    "eigengap": ClaimKind(judges.eigengap, ("method",)),
+    "rank": ClaimKind(at_every_point(judges.rank, "method"), ("method",), ("tolerance",)),
+    "eigengap": ClaimKind(at_every_point(judges.eigengap, "method"), ("method",)),
     "exponent": ClaimKind(judges.exponent, ("method",), ("value", "tolerance"), places=()),
-    "exponent-at-most": ClaimKind(judges.exponent_at_most, ("method",), ("value",), places=()),
+    "exponent-at-most": ClaimKind(judges.exponent, ("method",), ("value",), places=()),
     "above-bound": ClaimKind(judges.above_bound, words={"bound": BOUNDS}),
     "within-bound": ClaimKind(measured("at most", "bound"), (*_VALUE, "bound")),
     "above-floor": ClaimKind(measured("at least", "floor"), (*_VALUE, "floor")),
@@ -71,9 +71,11 @@ CLAIMS: Mapping[str, ClaimKind] = {
     "negative": ClaimKind(measured("below", None), _VALUE, ("share",)),
     "never-negative": ClaimKind(measured("at least", None), _VALUE),
     "zero": ClaimKind(measured("equal to", None), _VALUE),
-    "falls-like": ClaimKind(falls_like, (*_VALUE, "x"), ("power", "tolerance")),
+    "falls-like": ClaimKind(
+        at_every_point(falls_like, "method"), (*_VALUE, "x"), ("power", "tolerance")
+    ),
 }
-"""The kinds of claims, and what each must and may say beside kind and text."""
+"""The kinds of claims, and the keys that each takes in addition to kind and text."""
 
 
 def verdicts_on(study: Study, results: Results) -> list[Verdict]:

@@ -183,7 +183,7 @@ class Report:
         known = published_for(self.study) if self._published is None else self._published
         return compare(self.results, known)
 
-    @property
+    @cached_property
     def published_by_cell(self) -> dict[tuple[Point, str], Comparison]:
         """The same by point and method."""
         return {(each.point, each.method): each for each in self.published}

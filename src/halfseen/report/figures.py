@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
     ----------
     spec : FigureSpec
     png : Path or None
-        The SVG stands beside it.
+        The SVG is in the same folder.
     note : str
         What was left out.
     """

@@ -7,6 +7,8 @@ from typing import Any
 from markupsafe import Markup
 
 from halfseen.errors import HalfseenError, StoreError
+from halfseen.report.claims import read_claims
+from halfseen.report.comparisons import read_comparisons
 from halfseen.report.context import Report
 from halfseen.report.data import Results
 from halfseen.report.pictures import data_uri, half_seen_steps
@@ -49,19 +51,13 @@ def write_index(results_folder: str | Path) -> Path:
         )
     reports: list[Report] = []
     unread: list[tuple[str, str]] = []
-    versions: dict[str, Any] = {}
     for folder in folders:
         try:
-            results = Results.load(folder)
-            report = Report(_study_of(results), results)
-            report.verdicts  # noqa: B018 (a mistake in the study's claims shows here)
+            reports.append(_report_on(folder))
         except (HalfseenError, OSError) as error:
             unread.append((folder.name, str(error)))
-            continue
-        reports.append(report)
-        versions |= results.manifest.get("versions") or {}
     page = home / PAGE
-    page.write_text(_page(reports, unread, versions), encoding="utf-8")
+    page.write_text(_page(reports, unread), encoding="utf-8")
     return page
 
 
@@ -78,6 +74,15 @@ def asset(name: str) -> str:
     return (Path(str(files("halfseen.report"))) / name).read_text(encoding="utf-8")
 
 
+def _report_on(folder: Path) -> Report:
+    """Return the report on a folder; a mistake in what its study says shows here."""
+    results = Results.load(folder)
+    study = _study_of(results)
+    read_claims(study)
+    read_comparisons(study)
+    return Report(study, results)
+
+
 def _study_of(results: Results) -> Study:
     """Return the study that was run, from its manifest."""
     plain = results.manifest.get("study")
@@ -88,7 +93,10 @@ def _study_of(results: Results) -> Study:
     return study_from(plain)
 
 
-def _page(reports: list[Report], unread: list[tuple[str, str]], versions: dict[str, Any]) -> str:
+def _page(reports: list[Report], unread: list[tuple[str, str]]) -> str:
+    versions: dict[str, Any] = {}
+    for report in reports:
+        versions |= report.manifest.get("versions") or {}
     return render(
         HTML,
         reports=reports,

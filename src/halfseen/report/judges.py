@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from halfseen.report.data import Point, Results, points_of, rows
-from halfseen.report.growth import Growth, growth_of
+from halfseen.report.growth import growth_of
 from halfseen.report.look import label_of
 from halfseen.report.truth import lower_bounds, true_rank
 from halfseen.report.verdicts import (
@@ -37,7 +37,7 @@ class Case(NamedTuple):
         What was run; it may be a part of the study that makes the claim.
     results : Results
     settings : mapping
-        What the claim says beside text and kind.
+        All keys of the claim but text and kind.
     """
 
     study: Study
@@ -69,21 +69,18 @@ class Case(NamedTuple):
         known = points_of(self.study)
         return [point for point in self.listed_points() if point not in known]
 
-    def pair(self, point: Point) -> "tuple[pd.Series[float], pd.Series[float]]":
-        """Return the regrets of the claim's two methods on the seeds that both have."""
-        other = self.settings["than"] if "than" in self.settings else self.settings["to"]
-        ours = self.results.regrets(point, self.settings["method"])
-        theirs = self.results.regrets(point, other)
-        both = ours.index.intersection(theirs.index)
-        return ours[both], theirs[both]
-
-    def pairs(self) -> "list[tuple[Point, pd.Series[float], pd.Series[float]]]":
-        """Return these at every point."""
-        other = self.settings["than"] if "than" in self.settings else self.settings["to"]
-        return [(at, *self.pair(at)) for at in self.points(self.settings["method"], other)]
+    def regrets(self, point: Point, *keys: str) -> "list[pd.Series[float]]":
+        """Return the regrets of the methods that some keys name, on the seeds that all have."""
+        found = [self.results.regrets(point, self.settings[key]) for key in keys]
+        both = found[0].index
+        for regrets in found[1:]:
+            both = both.intersection(regrets.index)
+        return [regrets[both] for regrets in found]
 
 
 Judge = Callable[[Case], list[Finding]]
+Check = Callable[[Case, Point], tuple[str, str, int | None]]
+"""Looks at one point: returns outcome, numbers, and the number of seeds where it judges means."""
 
 LOWER: Mapping[int | None, str] = {-1: HOLDS, 1: FAILS}
 NO_HIGHER: Mapping[int | None, str] = {-1: HOLDS, 0: HOLDS, 1: FAILS}
@@ -91,167 +88,158 @@ RISES: Mapping[int | None, str] = {-1: FAILS, 1: HOLDS}
 """What each side of zero means for a difference, as `side_of` returns it; else it is undecided."""
 
 
-def paired(outcomes: Mapping[int | None, str]) -> Judge:
-    """Compare two methods seed by seed; `outcomes` says what each side of zero means."""
+class NotRunError(Exception):
+    """What a check needs was not run; the message says what."""
+
+
+def at_every_point(check: Check, *keys: str) -> Judge:
+    """Return the judge that looks at every point at which the methods play that some keys name."""
 
     def judge(case: Case) -> list[Finding]:
-        findings = []
-        for point, ours, theirs in case.pairs():
-            if ours.empty:
-                findings.append(Finding(NOT_RUN, str(point), "no common seeds"))
-                continue
-            difference, n = paired_difference(ours, theirs)
-            means = f"{ours.mean():.3g} against {theirs.mean():.3g}"
-            numbers = f"{means}, difference {format_mean(difference)} over {n} seeds"
-            outcome = outcomes.get(side_of(difference), UNDECIDED)
-            findings.append(Finding(outcome, str(point), numbers, n))
-        return findings
+        methods = [case.settings[key] for key in keys]
+        return [_finding(check, case, point) for point in case.points(*methods)]
 
     return judge
 
 
-def close(case: Case) -> list[Finding]:
-    """Check that the ratio of two mean regrets is 1, to a tolerance."""
-    tolerance = case.settings["tolerance"]
-    return _ratios(case, 1 - tolerance, 1 + tolerance, f"1 ± {tolerance:g}")
+def _finding(check: Check, case: Case, point: Point) -> Finding:
+    try:
+        outcome, numbers, n_seeds = check(case, point)
+    except NotRunError as why:
+        return Finding(NOT_RUN, str(point), str(why))
+    return Finding(outcome, str(point), numbers, n_seeds)
 
 
-def at_most_times(case: Case) -> list[Finding]:
-    """Check that a mean regret is at most so many times that of another method."""
-    factor = case.settings["factor"]
-    return _ratios(case, 0.0, factor, f"at most {factor:g}")
+def compared(outcomes: Mapping[int | None, str]) -> Judge:
+    """Compare two methods seed by seed; `outcomes` says what each side of zero means."""
+
+    def check(case: Case, point: Point) -> tuple[str, str, int]:
+        ours, theirs = case.regrets(point, "method", "than")
+        difference, n = paired_difference(ours, theirs)
+        if n == 0:
+            raise NotRunError("no common seeds")
+        means = f"{ours.mean():.3g} against {theirs.mean():.3g}"
+        numbers = f"{means}, difference {format_mean(difference)} over {n} seeds"
+        return outcomes.get(side_of(difference), UNDECIDED), numbers, n
+
+    return at_every_point(check, "method", "than")
 
 
-def _ratios(case: Case, low: float, high: float, claimed: str) -> list[Finding]:
-    findings = []
-    for point, ours, theirs in case.pairs():
-        if ours.empty or theirs.mean() == 0:
-            why = "no common seeds" if ours.empty else "the other regret is 0"
-            outcome = NOT_RUN if ours.empty else UNDECIDED
-            findings.append(Finding(outcome, str(point), why))
-            continue
-        ratio = ours.mean() / theirs.mean()
-        numbers = f"{ours.mean():.4g} / {theirs.mean():.4g} = {ratio:.3f} ({claimed} claimed)"
-        outcome = HOLDS if low <= ratio <= high else FAILS
-        findings.append(Finding(outcome, str(point), numbers, len(ours)))
-    return findings
+def ratio(other: str) -> Judge:
+    """Check that the ratio of two mean regrets is 1 to a tolerance, or at most a factor."""
+
+    def check(case: Case, point: Point) -> tuple[str, str, int | None]:
+        pair = case.regrets(point, "method", other)
+        if pair[0].empty:
+            raise NotRunError("no common seeds")
+        ours, theirs = (float(regrets.mean()) for regrets in pair)
+        if theirs == 0:
+            return UNDECIDED, "the other regret is 0", None
+        if "factor" in case.settings:
+            low, high = 0.0, case.settings["factor"]
+            claimed = f"at most {high:g}"
+        else:
+            tolerance = case.settings["tolerance"]
+            low, high, claimed = 1 - tolerance, 1 + tolerance, f"1 ± {tolerance:g}"
+        found = ours / theirs
+        numbers = f"{ours:.4g} / {theirs:.4g} = {found:.3f} ({claimed} claimed)"
+        return HOLDS if low <= found <= high else FAILS, numbers, len(pair[0])
+
+    return at_every_point(check, "method", other)
 
 
 def at_most(case: Case) -> list[Finding]:
     """Check that mean final regret is at most a level: one for all points, or one for each."""
-    method, levels = case.settings["method"], case.settings["values"]
-    points, run = case.listed_points(method), case.points(method)
-    if len(levels) == 1:
-        levels = levels * len(points)
-    if len(levels) != len(points):
-        return [Finding(NOT_RUN, "", f"{len(levels)} levels for {len(points)} points")]
-    findings = []
-    for point, level in zip(points, levels, strict=True):
-        if point not in run:
-            continue
-        regrets = case.results.regrets(point, method)
+    method, values = case.settings["method"], case.settings["values"]
+    points = case.listed_points(method)
+    if len(values) == 1:
+        values = values * len(points)
+    if len(values) != len(points):
+        return [Finding(NOT_RUN, "", f"{len(values)} levels for {len(points)} points")]
+    levels = dict(zip(points, values, strict=True))
+
+    def check(case: Case, point: Point) -> tuple[str, str, int]:
+        (regrets,) = case.regrets(point, "method")
         if regrets.empty:
-            findings.append(Finding(NOT_RUN, str(point), "no regret"))
-            continue
-        outcome = HOLDS if regrets.mean() <= level else FAILS
-        numbers = f"{format_mean(mean_of(regrets.tolist()))}, at most {level:g} claimed"
-        findings.append(Finding(outcome, str(point), numbers, len(regrets)))
-    return findings
+            raise NotRunError("no regret")
+        numbers = f"{format_mean(mean_of(regrets.tolist()))}, at most {levels[point]:g} claimed"
+        return HOLDS if regrets.mean() <= levels[point] else FAILS, numbers, len(regrets)
+
+    return at_every_point(check, "method")(case)
 
 
 def rises(case: Case) -> list[Finding]:
     """Check that regret rises with every step from much seen to less."""
-    method = case.settings["method"]
-    probs: dict[str, list[float]] = {}
-    for point in case.points(method):
-        if point.p is not None:
-            probs.setdefault(point.setting, []).append(point.p)
-    findings = []
-    for name, each in probs.items():
-        for more, less in itertools.pairwise(sorted(each, reverse=True)):
-            before = case.results.regrets(Point(name, more), method)
-            after = case.results.regrets(Point(name, less), method)
-            difference, n = paired_difference(after, before)
-            where = f"{Point(name, less)} after {more:g}"
-            if n == 0:
-                findings.append(Finding(NOT_RUN, where, "no common seeds"))
-                continue
-            outcome = RISES.get(side_of(difference), UNDECIDED)
-            sign = "+" if difference.mean is not None and difference.mean > 0 else ""
-            findings.append(Finding(outcome, where, f"{sign}{format_mean(difference)}", n))
-    return findings
-
-
-def rank(case: Case) -> list[Finding]:
-    """Check that the mean final rank is within a tolerance of the true one at every point."""
-    method, tolerance, findings = case.settings["method"], case.settings["tolerance"], []
-    for point in case.points(method):
-        ranks = rows(case.results.per_seed, point, method)["final_rank"].dropna().tolist()
-        final, true = mean_of(ranks), true_rank(case.study, point)
-        if final.mean is None:
-            findings.append(Finding(NOT_RUN, str(point), "no final rank"))
-        elif true is None:
-            findings.append(Finding(UNDECIDED, str(point), "the world does not know its rank"))
-        else:
-            outcome = HOLDS if abs(final.mean - true) <= tolerance else FAILS
-            numbers = f"mean rank {format_mean(final)}, true rank {true}"
-            findings.append(Finding(outcome, str(point), numbers, len(ranks)))
-    return findings
-
-
-def eigengap(case: Case) -> list[Finding]:
-    """Check that the largest gap of the mean spectrum is the one after the true rank."""
     method, findings = case.settings["method"], []
-    for point in case.points(method):
-        spectra = case.results.diagnostic(point, method, "eigenvalues")
-        means, true = spectra.mean().tolist(), true_rank(case.study, point)
-        if not means:
-            findings.append(Finding(NOT_RUN, str(point), "no spectrum"))
-        elif true is None or len(means) <= true:
-            why = f"rank {true}, but {len(means)} eigenvalues are known"
-            findings.append(Finding(UNDECIDED, str(point), why))
-        else:
-            gaps = [high - low for high, low in itertools.pairwise(means)]
-            others = [gap for index, gap in enumerate(gaps, start=1) if index != true]
-            numbers = f"gap {gaps[true - 1]:.3g} after position {true}"
-            if others:
-                numbers += f", the largest other one is {max(others):.3g}"
-            outcome = HOLDS if gaps.index(max(gaps)) + 1 == true else FAILS
-            findings.append(Finding(outcome, str(point), numbers, len(spectra)))
+    settings = list(case.study.settings)
+    falling = sorted(
+        case.points(method), key=lambda point: (settings.index(point.setting), -(point.p or 0.0))
+    )
+    for before, after in itertools.pairwise(falling):
+        if before.setting != after.setting or after.p is None:
+            continue
+        regrets = [case.results.regrets(point, method) for point in (after, before)]
+        difference, n = paired_difference(*regrets)
+        where = f"{after} after {before.p:g}"
+        if n == 0:
+            findings.append(Finding(NOT_RUN, where, "no common seeds"))
+            continue
+        outcome = RISES.get(side_of(difference), UNDECIDED)
+        sign = "+" if difference.mean is not None and difference.mean > 0 else ""
+        findings.append(Finding(outcome, where, f"{sign}{format_mean(difference)}", n))
     return findings
+
+
+def rank(case: Case, point: Point) -> tuple[str, str, int | None]:
+    """Check that the mean final rank is within a tolerance of the true one."""
+    found = rows(case.results.per_seed, point, case.settings["method"])
+    ranks = found["final_rank"].dropna().tolist()
+    final, true = mean_of(ranks), true_rank(case.study, point)
+    if final.mean is None:
+        raise NotRunError("no final rank")
+    if true is None:
+        return UNDECIDED, "the world does not know its rank", None
+    outcome = HOLDS if abs(final.mean - true) <= case.settings["tolerance"] else FAILS
+    return outcome, f"mean rank {format_mean(final)}, true rank {true}", len(ranks)
+
+
+def eigengap(case: Case, point: Point) -> tuple[str, str, int | None]:
+    """Check that the largest gap of the mean spectrum is the one after the true rank."""
+    spectra = case.results.diagnostic(point, case.settings["method"], "eigenvalues")
+    means, true = spectra.mean().tolist(), true_rank(case.study, point)
+    if not means:
+        raise NotRunError("no spectrum")
+    if true is None or len(means) <= true:
+        return UNDECIDED, f"rank {true}, but {len(means)} eigenvalues are known", None
+    gaps = [high - low for high, low in itertools.pairwise(means)]
+    others = [gap for index, gap in enumerate(gaps, start=1) if index != true]
+    numbers = f"gap {gaps[true - 1]:.3g} after position {true}"
+    if others:
+        numbers += f", the largest other one is {max(others):.3g}"
+    return HOLDS if gaps.index(max(gaps)) + 1 == true else FAILS, numbers, len(spectra)
 
 
 def exponent(case: Case) -> list[Finding]:
-    """Check that the interval of the growth exponent meets value ± tolerance."""
-    low = case.settings["value"] - case.settings["tolerance"]
-    high = case.settings["value"] + case.settings["tolerance"]
+    """Check the 95 % interval of the growth exponent.
 
-    def outcome(growth: Growth) -> str:
-        return HOLDS if growth.low <= high and growth.high >= low else FAILS
-
-    return _growth(case, outcome)
-
-
-def exponent_at_most(case: Case) -> list[Finding]:
-    """Check that the interval of the growth exponent ends at or below a value."""
-    value = case.settings["value"]
-
-    def outcome(growth: Growth) -> str:
-        if growth.high <= value:
-            return HOLDS
-        return FAILS if growth.low > value else UNDECIDED
-
-    return _growth(case, outcome)
-
-
-def _growth(case: Case, outcome: Callable[[Growth], str]) -> list[Finding]:
-    method = case.settings["method"]
+    With a tolerance it must meet value ± tolerance, without one it must end at or below the value.
+    """
+    method, value = case.settings["method"], case.settings["value"]
     growth = growth_of(case.study, case.results, method)
     if growth is None:
         return [Finding(NOT_RUN, "", "fewer than two horizons")]
-    found = UNDECIDED if math.isnan(growth.low) else outcome(growth)
+    tolerance = case.settings.get("tolerance")
+    if math.isnan(growth.low):
+        outcome = UNDECIDED
+    elif tolerance is not None:
+        meets = growth.low <= value + tolerance and growth.high >= value - tolerance
+        outcome = HOLDS if meets else FAILS
+    elif growth.high <= value:
+        outcome = HOLDS
+    else:
+        outcome = FAILS if growth.low > value else UNDECIDED
     numbers = f"exponent {growth} over T from {growth.horizons[0]} to {growth.horizons[-1]}"
-    findings = [Finding(found, "", numbers, growth.n_seeds)]
+    findings = [Finding(outcome, "", numbers, growth.n_seeds)]
     n_settings = sum(method in setting.methods for setting in case.study.settings.values())
     if n_settings > len(growth.horizons):
         missing = f"{n_settings - len(growth.horizons)} more horizons"

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from halfseen.report.judges import Case, Judge
-from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, Finding, format_mean
+from halfseen.report.data import Point
+from halfseen.report.judges import Case, Judge, NotRunError, at_every_point
+from halfseen.report.verdicts import FAILS, HOLDS, format_mean
 from halfseen.simulation.tables import mean_of
 
 _ROUNDING = 1e-9
@@ -42,30 +43,21 @@ def measured(relation: str, other: str | None, *, at_end: bool = False) -> Judge
     which one of the values was not measured are not run.
     """
 
-    def judge(case: Case) -> list[Finding]:
-        method, findings = case.settings["method"], []
-        names = [case.settings["value"], *([case.settings[other]] if other else [])]
-        for point in case.points(method):
-            tables = _aligned([case.results.diagnostic(point, method, name) for name in names])
-            if tables is None:
-                findings.append(Finding(NOT_RUN, str(point), "not measured"))
-                continue
-            value = tables[0]
-            bound = tables[1] if other else pd.DataFrame(0.0, value.index, value.columns)
-            if at_end:
-                value, bound = value.iloc[:, -1:], bound.iloc[:, -1:]
-            holds = RELATIONS[relation](value, bound, _ROUNDING * (1 + bound.abs()))
-            share = case.settings.get("share", 1.0)
-            outcome = HOLDS if (holds.mean(axis=1) >= share).all() else FAILS
-            if at_end:
-                numbers = _at_end(value, bound, holds, relation)
-            else:
-                words = f"{relation} {_NAMES[other]} {_how_often(holds)}"
-                numbers = f"{words}, {_room(value, bound, other)}"
-            findings.append(Finding(outcome, str(point), numbers.replace("-", "−")))
-        return findings
+    def check(case: Case, point: Point) -> tuple[str, str, None]:
+        value, *others = _measured(case, point, "value", *([other] if other else []))
+        bound = others[0] if others else pd.DataFrame(0.0, value.index, value.columns)
+        if at_end:
+            value, bound = value.iloc[:, -1:], bound.iloc[:, -1:]
+        holds = RELATIONS[relation](value, bound, _ROUNDING * (1 + bound.abs()))
+        outcome = HOLDS if (holds.mean(axis=1) >= case.settings.get("share", 1.0)).all() else FAILS
+        if at_end:
+            numbers = _at_end(value, bound, holds, relation)
+        else:
+            words = f"{relation} {_NAMES[other]} {_how_often(holds)}"
+            numbers = f"{words}, {_room(value, bound, other)}"
+        return outcome, numbers.replace("-", "−"), None
 
-    return judge
+    return at_every_point(check, "method")
 
 
 _NAMES = {None: "0", "bound": "its bound", "floor": "its floor"}
@@ -103,23 +95,15 @@ def _room(value: pd.DataFrame, bound: pd.DataFrame, name: str | None) -> str:
     )
 
 
-def falls_like(case: Case) -> list[Finding]:
+def falls_like(case: Case, point: Point) -> tuple[str, str, None]:
     """Check that the mean slope of log value on log x is −power, to a tolerance."""
-    method, power, tolerance = (case.settings[key] for key in ("method", "power", "tolerance"))
-    findings = []
-    for point in case.points(method):
-        names = case.settings["value"], case.settings["x"]
-        tables = _aligned([case.results.diagnostic(point, method, name) for name in names])
-        if tables is None:
-            findings.append(Finding(NOT_RUN, str(point), "not measured"))
-            continue
-        value, x = tables
-        slopes = mean_of([_slope(x.loc[seed], value.loc[seed]) for seed in value.index])
-        assert slopes.mean is not None
-        outcome = HOLDS if abs(slopes.mean + power) <= tolerance else FAILS
-        numbers = f"slope {format_mean(slopes)} ({-power:g} ± {tolerance:g} claimed)"
-        findings.append(Finding(outcome, str(point), numbers.replace("-", "−")))
-    return findings
+    power, tolerance = case.settings["power"], case.settings["tolerance"]
+    value, x = _measured(case, point, "value", "x")
+    slopes = mean_of([_slope(x.loc[seed], value.loc[seed]) for seed in value.index])
+    assert slopes.mean is not None
+    numbers = f"slope {format_mean(slopes)} ({-power:g} ± {tolerance:g} claimed)"
+    outcome = HOLDS if abs(slopes.mean + power) <= tolerance else FAILS
+    return outcome, numbers.replace("-", "−"), None
 
 
 def _slope(x: "pd.Series[float]", value: "pd.Series[float]") -> float:
@@ -128,12 +112,13 @@ def _slope(x: "pd.Series[float]", value: "pd.Series[float]") -> float:
     return float(np.polyfit(np.log(x), np.log(value), 1)[0])
 
 
-def _aligned(tables: list[pd.DataFrame]) -> list[pd.DataFrame] | None:
-    """Return tables with the seeds and positions that all have; None where there are none."""
-    first, *others = tables
-    seeds, positions = first.index, first.columns
-    for other in others:
-        seeds, positions = seeds.intersection(other.index), positions.intersection(other.columns)
+def _measured(case: Case, point: Point, *keys: str) -> list[pd.DataFrame]:
+    """Return the values that some keys name, at the seeds and positions that all have."""
+    method = case.settings["method"]
+    tables = [case.results.diagnostic(point, method, case.settings[key]) for key in keys]
+    seeds, positions = tables[0].index, tables[0].columns
+    for table in tables[1:]:
+        seeds, positions = seeds.intersection(table.index), positions.intersection(table.columns)
     if seeds.empty or positions.empty:
-        return None
+        raise NotRunError("not measured")
     return [table.loc[seeds, positions] for table in tables]

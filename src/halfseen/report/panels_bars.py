@@ -179,7 +179,7 @@ def usual_other(pairs: Sequence[Compared]) -> str:
 
 
 def row_label(pair: Compared, pairs: Sequence[Compared]) -> str:
-    """Return what tells a row from the others: its place, its method, or both."""
+    """Return what distinguishes a row from the others: its place, its method, or both."""
     words = []
     if len({each.point for each in pairs}) > 1:
         words.append(str(pair.point))

@@ -22,7 +22,7 @@ MEASURED_KEYS = (
     "xscale",
     "yscale",
 )
-"""What a panel of measured numbers may say beside kind, methods and title."""
+"""Keys of a panel of measured numbers, in addition to kind, methods and title."""
 
 SCALES = ("log", "linear", "symlog")
 ROLES = ("measured", "second", "third", "fourth", "bound", "other-bound", "reference")
@@ -32,7 +32,7 @@ _LINE_KEYS = ("value", "label", "role", "x", "setting", "p", "method")
 
 
 SPLIT_KEYS = ("setting", "total", "parts")
-"""What such a panel may say beside kind, methods and title."""
+"""Keys of a panel that splits regret, in addition to kind, methods and title."""
 
 _PART_KEYS = ("label", "plus", "minus")
 
@@ -50,7 +50,7 @@ PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
     "differences": ("comparison", "setting", "p", "log", "relative"),
     "split": SPLIT_KEYS,
 }
-"""The kinds of panels, and what each may say beside kind, methods and title."""
+"""The kinds of panels, and their keys in addition to kind, methods and title."""
 
 _SHARED = ("kind", "methods", "title")
 _FIGURE_KEYS = ("label", "caption", "methods", "panels")

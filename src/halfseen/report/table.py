@@ -86,7 +86,7 @@ class FinalTable(NamedTuple):
         return ["setting"] * several + ["p"] * probs
 
     def head(self, point: Point) -> list[str]:
-        """Return what stands in those columns."""
+        """Return a point's values in those columns."""
         texts = {"setting": point.setting, "p": "" if point.p is None else f"{point.p:g}"}
         return [texts[name] for name in self.heads]
 

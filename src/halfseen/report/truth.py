@@ -1,4 +1,4 @@
-"""What the worlds of a study know and no results file tells: true ranks and lower bounds."""
+"""What only the worlds of a study know: true ranks, lower bounds, how much of a table is seen."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ BOUNDS = ("explicit", "optimized")
 
 
 def facts_at(study: Study, point: Point) -> Facts | None:
-    """Return what may be told of the world at a point; None where it is not there to ask."""
+    """Return what the world at a point reveals; None where its data are not on this machine."""
     realization = _realization(study, point)
     return None if realization is None else realization.facts
 
@@ -58,7 +58,7 @@ def lower_bounds(study: Study, point: Point) -> dict[str, float]:
     """Return the lower bounds on expected regret that apply at a point, by form.
 
     They speak of the worst member of the hard family, so there are none in other worlds: its
-    realizations are told by their `gaps`.
+    realizations are recognised by their `gaps`.
     """
     realization = _realization(study, point)
     gaps = getattr(realization, "gaps", None)
