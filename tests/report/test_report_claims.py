@@ -1,5 +1,7 @@
 """Verdicts follow the numbers: each flips when they change."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from made_results import small_study, wobble, write_results
@@ -7,6 +9,7 @@ from made_results import small_study, wobble, write_results
 from halfseen.errors import StudyError
 from halfseen.report.claims import CLAIMS, as_frame, read_claims, verdicts_on
 from halfseen.report.data import Point
+from halfseen.report.figures import PANELS
 from halfseen.report.growth import growth_of, slope_interval
 from halfseen.report.truth import lower_bounds
 from halfseen.studies.builtin import ORDER, builtin_study
@@ -324,6 +327,13 @@ def test_the_claims_of_the_package_can_be_read(name):
 def test_every_kind_of_claim_is_used_by_a_study_of_the_package():
     used = {claim["kind"] for name in ORDER for claim in builtin_study(name).claims}
     assert set(CLAIMS) <= used
+
+
+def test_every_kind_of_claim_and_panel_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    assert {kind for kind in (*CLAIMS, *PANELS) if f"`{kind}`" not in text} == set()
+    for kind in CLAIMS.values():
+        assert all(f"`{key}`" in text for key in kind.keys)
 
 
 def test_verdicts_make_a_table(tmp_path):
