@@ -156,7 +156,7 @@ def draw_differences(axes: Axes, scene: Scene, panel: PanelSpec, pairs: list[Com
     several = len({pair.against for pair in pairs}) > 1
     axes.set(
         xlabel=f"final regret less that of {label_of(usual_other(pairs))}"
-        + (" (or who is named)" if several else "")
+        + (" (or of the one named)" if several else "")
         + (", in % of it" if panel.relative else ""),
         title=_title(panel, pairs),
     )
@@ -245,9 +245,25 @@ def draw_split(axes: Axes, scene: Scene, panel: PanelSpec, splits: list[Split]) 
     """
     assert panel.split is not None
     x = np.arange(len(splits), dtype=float)
+    _draw_parts(axes, x, panel.split.parts, splits)
+    _draw_total(axes, x, splits)
+    axes.axhline(0.0, color="#000000", linewidth=0.8)
+    axes.set_xticks(x, [f"{split.p:g}" for split in splits])
+    axes.grid(visible=False, axis="x")
+    axes.set_xlim(-0.5, len(splits) - 0.35)
+    axes.set(
+        xlabel=f"{share_label(scene.study)}, p",
+        ylabel=FINAL_REGRET,
+        title=panel.title or label_of(panel.split.total),
+    )
+
+
+def _draw_parts(
+    axes: Axes, x: np.ndarray, parts: Sequence[PartSpec], splits: Sequence[Split]
+) -> None:
     up, down = np.zeros(len(splits)), np.zeros(len(splits))
     tallest = max(sum(max(part.mean or 0.0, 0.0) for part in split.parts) for split in splits)
-    for at, part in enumerate(panel.split.parts):
+    for at, part in enumerate(parts):
         found = [split.parts[at] for split in splits]
         means = np.array([mean.mean for mean in found], dtype=float)
         bottoms = np.where(means >= 0, up, down)
@@ -263,22 +279,12 @@ def draw_split(axes: Axes, scene: Scene, panel: PanelSpec, splits: list[Split]) 
             label=part.label,
         )
         # Side by side, because the pieces' ends may be close to each other.
-        shift = (at - (len(panel.split.parts) - 1) / 2) * 0.14
+        shift = (at - (len(parts) - 1) / 2) * 0.14
         errors = [mean.standard_error or 0.0 for mean in found]
         ends = bottoms + means
         axes.errorbar(x + shift, ends, yerr=errors, fmt="none", ecolor="#444444", elinewidth=0.9)
         _label_pieces(axes, x, bottoms, means, _SMALLEST_LABELLED * tallest)
         up, down = np.where(means >= 0, ends, up), np.where(means >= 0, down, ends)
-    _draw_total(axes, x, splits)
-    axes.axhline(0.0, color="#000000", linewidth=0.8)
-    axes.set_xticks(x, [f"{split.p:g}" for split in splits])
-    axes.grid(visible=False, axis="x")
-    axes.set_xlim(-0.5, len(splits) - 0.35)
-    axes.set(
-        xlabel=f"{share_label(scene.study)}, p",
-        ylabel=FINAL_REGRET,
-        title=panel.title or label_of(panel.split.total),
-    )
 
 
 def _label_pieces(
