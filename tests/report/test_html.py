@@ -13,17 +13,15 @@ from typer.testing import CliRunner
 
 from halfseen.cli import app
 from halfseen.errors import StoreError
-from halfseen.report.beside import compare
+from halfseen.report import context
+from halfseen.report.charts import MOST_POINTS, chart_data, color_in_the_dark, rounded
 from halfseen.report.data import Results
-from halfseen.report.html import means
-from halfseen.report.html.data_for_page import MOST_POINTS, chart_data, color_in_the_dark, rounded
-from halfseen.report.html.index import PLOTLY_VERSION, _asset, study_folders, write_index
-from halfseen.report.html.picture import half_seen_picture
-from halfseen.report.html.section import embedded
-from halfseen.report.html.table import table_html
+from halfseen.report.index import PLOTLY_VERSION, asset, study_folders, write_index
 from halfseen.report.look import LOOKS
 from halfseen.report.page import write_report
-from halfseen.report.table import final_table
+from halfseen.report.pictures import half_seen_steps
+from halfseen.report.render import embedded_json
+from halfseen.studies.published import Figure, Key
 from halfseen.studies.published_summary import Level, SummaryComparison
 
 EVIL = '<img src=x onerror=alert(1)> & "quoted" </script>'
@@ -114,7 +112,7 @@ def test_nothing_is_loaded_from_anywhere(tmp_path):
         if tag == "a":
             assert not re.match(r"(https?:)?//", attributes["href"])
     assert "default-src 'none'" in text
-    assert not re.search(r"@import|url\(", _asset("assets/style.css"))
+    assert not re.search(r"@import|url\(", asset("assets/style.css"))
 
 
 def test_texts_cannot_become_markup(tmp_path):
@@ -125,7 +123,7 @@ def test_texts_cannot_become_markup(tmp_path):
     assert not [a for _, a in elements.found if "onerror" in a]
     assert "".join(elements.texts).count(EVIL) == 4  # contents, title, claim, note
     assert text.count("</script>") == text.count("<script")
-    assert json.loads(embedded({"a": EVIL})) == {"a": EVIL}
+    assert json.loads(embedded_json({"a": EVIL})) == {"a": EVIL}
 
 
 def test_methods_and_settings_with_odd_names_stay_texts(tmp_path):
@@ -200,13 +198,16 @@ def test_no_digit_before_the_point_is_lost(value, digits, expected):
     assert rounded(value, digits) == expected
 
 
-def test_published_numbers_stand_below_ours(tmp_path):
-    study = made(tmp_path)
-    results = Results.load(tmp_path / "small")
-    published = results.per_seed[results.per_seed["method"] == "tofu"].assign(kind="exact")
-    beside = compare(results, published)
-    text = table_html(final_table(study, results), beside)
-    assert "Below ours stands what was published" in text
+def test_published_numbers_stand_below_ours(tmp_path, monkeypatch):
+    made(tmp_path)
+    per_seed = Results.load(tmp_path / "small").per_seed
+    figures = {
+        Key(row.setting, row.p, row.method, row.seed): Figure(row.final_regret, exact=True)
+        for row in per_seed[per_seed["method"] == "tofu"].itertuples()
+    }
+    monkeypatch.setattr(context, "published_for", lambda study: figures)
+    text = write_index(tmp_path).read_text(encoding="utf-8")
+    assert "Below ours is what was published" in text
     for mean in ("6.25 ± 0.13", "25 ± 0.13"):
         assert text.count(f">published {mean}</span>") == 1
     assert text.count("Δ 0e+00") == 2
@@ -226,10 +227,16 @@ def test_a_study_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path)
     made(tmp_path, "bad")
     (tmp_path / "bad" / "per_seed.csv").write_text("nothing")
     write_results(tmp_path / "untold", small_study(), regret)
+    made(tmp_path, "wrong")
+    wrong = tmp_path / "wrong" / "manifest.json"
+    plain = json.loads(wrong.read_text())
+    plain["study"]["comparisons"] = [{"name": "it"}]
+    wrong.write_text(json.dumps(plain))
     words = " ".join(Elements(write_index(tmp_path).read_text(encoding="utf-8")).texts)
     assert "A small study" in words
     assert "per_seed.csv is damaged" in words
-    assert "does not tell what was run" in words
+    assert "does not say what was run" in words
+    assert "comparisons[0].methods must be" in words
 
 
 def test_failed_cells_are_told(tmp_path):
@@ -270,18 +277,17 @@ def test_without_results_the_remedy_is_told(tmp_path):
 
 
 def test_the_charting_library_is_the_version_it_says_with_its_licence():
-    assert f"v{PLOTLY_VERSION}" in _asset("vendor/plotly-basic.min.js")[:200]
-    assert PLOTLY_VERSION in _asset("vendor/README.md")
-    assert _asset("vendor/LICENSE").startswith("MIT License")
+    assert f"v{PLOTLY_VERSION}" in asset("vendor/plotly-basic.min.js")[:200]
+    assert PLOTLY_VERSION in asset("vendor/README.md")
+    assert asset("vendor/LICENSE").startswith("MIT License")
 
 
 def test_hidden_cells_of_the_picture_are_found_again():
-    def cells(name):
-        svg = next(part for part in half_seen_picture().split("</svg>") if name in part)
-        return re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*?fill="(#\w+)"', svg)
-
-    assert sorted(cells("What you can fill in")) == sorted(cells("What the options are"))
-    assert 0 < len(cells("What you see")) < len(cells("What the options are"))
+    options, seen, _, filled = half_seen_steps()
+    assert [cell[:3] for cell in filled.cells] == [cell[:3] for cell in options.cells]
+    kinds = [cell.kind for cell in seen.cells]
+    assert 0 < kinds.count("seen") < kinds.count("hidden")
+    assert {cell.kind for cell in filled.cells} == {"seen", "guess"}
 
 
 class TestCommands:
@@ -320,13 +326,12 @@ def test_published_means_stand_below_ours(tmp_path, monkeypatch):
         ranks=[],
         missing=[],
     )
-    monkeypatch.setattr(means, "summaries_for", lambda study: [object()])
-    monkeypatch.setattr(means, "compare_summary", lambda *given: found)
+    monkeypatch.setattr(context, "compare_means", lambda study, results: found)
     made(tmp_path)
-    text = means.means_html(small_study(), Results.load(tmp_path / "small"))
+    text = write_index(tmp_path).read_text(encoding="utf-8")
     assert "101.5 ± 2" in text
     assert ">published 100</span>" in text
-    assert text.count("agrees") == text.count("<strong>differs</strong>") == 1
+    assert text.count(">agrees (") == text.count("<strong>differs</strong>") == 1
 
 
 def test_skipped_cells_are_no_failures(tmp_path):

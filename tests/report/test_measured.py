@@ -10,10 +10,9 @@ from halfseen.errors import StudyError
 from halfseen.report.claims import read_claims, verdicts_on
 from halfseen.report.data import Results
 from halfseen.report.figures import PANELS, write_figures
-from halfseen.report.measured import ROLE_LOOKS, draw_measured, measured_of
-from halfseen.report.measured_specs import ROLES
 from halfseen.report.panels import Scene
-from halfseen.report.specs import PANEL_KEYS, figure_specs
+from halfseen.report.panels_lines import ROLE_LOOKS, draw_measured, measured_curves
+from halfseen.report.specs import PANEL_KEYS, ROLES, figure_specs
 from halfseen.simulation.cells import Result, run_cell
 from halfseen.simulation.tables import Tables
 from halfseen.studies.builtin import builtin_study
@@ -80,7 +79,7 @@ def test_a_line_has_means_over_seeds_and_standard_errors(tmp_path):
     study = study_with()
     results = results_of(study, plain_told, tmp_path)
     panel = figure_specs(study)[0].panels[0]
-    error, bound = measured_of(Scene(study, results), panel)
+    error, bound = measured_curves(Scene(study, results), panel)
     assert error.x.tolist() == [1.0, 10.0, 100.0]
     assert error.mean.tolist() == [4.5, 2.0, 1.0]
     assert error.error.tolist() == [0.5, 0.0, 0.0]
@@ -98,8 +97,8 @@ def test_a_line_may_have_its_own_setting_method_probability_and_axis():
 def test_what_was_not_measured_is_left_out(tmp_path):
     study = study_with({**PANEL, "lines": ["error", "nothing"]})
     results = results_of(study, plain_told, tmp_path)
-    found = measured_of(Scene(study, results), figure_specs(study)[0].panels[0])
-    assert [line.line.value for line in found] == ["error"]
+    found = measured_curves(Scene(study, results), figure_specs(study)[0].panels[0])
+    assert [curve.look.label for curve in found] == ["error"]
     nothing = study_with({**PANEL, "lines": ["nothing"]})
     (drawn,) = write_figures(nothing, results, tmp_path)
     assert drawn.png is None
@@ -111,7 +110,7 @@ def test_a_panel_draws_every_line_with_its_label_on_the_wanted_scales(tmp_path):
     results = results_of(study, plain_told, tmp_path)
     panel, axes = figure_specs(study)[0].panels[0], Figure().subplots()
     scene = Scene(study, results)
-    draw_measured(axes, scene, panel, measured_of(scene, panel))
+    draw_measured(axes, scene, panel, measured_curves(scene, panel))
     assert axes.get_legend_handles_labels()[1] == ["measured", "bound"]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "symlog")
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("arms", "error", "errors")
@@ -164,12 +163,12 @@ def test_a_value_at_its_bound_is_within_it_and_one_beyond_fails(tmp_path):
     claim = {"kind": "within-bound", "value": "error", "bound": "bound"}
     found = verdict(claim, plain_told, tmp_path)
     assert found.outcome == "holds"
-    assert "at least 1.6 times the value, 2 times at the end" in found.numbers
+    assert "the bound is 1.6 to 2 times the value, 2 times at the end" in found.numbers
     at_it = one_seed_of(plain_told, error=[8.0, 4.0, 2.0])
     assert verdict(claim, at_it, tmp_path).outcome == "holds"
     found = verdict(claim, one_seed_of(plain_told, error=[5.0, 4.01, 1.0]), tmp_path)
     assert found.outcome == "fails"
-    assert "beyond its bound at 1 of 6 positions, in 1 seeds" in found.numbers
+    assert "at most its bound at 5 of 6 positions, throughout in 1 of 2 seeds" in found.numbers
 
 
 def test_a_value_below_its_floor_anywhere_fails(tmp_path):
@@ -178,7 +177,7 @@ def test_a_value_below_its_floor_anywhere_fails(tmp_path):
     lower = one_seed_of(plain_told, bound=[8.0, 1.5, 2.0])
     found = verdict(claim, lower, tmp_path)
     assert found.outcome == "fails"
-    assert "below its floor at 1 of 6 positions, value less floor is at least −0.5" in found.numbers
+    assert "at least its floor at 5 of 6 positions, throughout in 1 of 2 seeds" in found.numbers
 
 
 def test_exceeding_is_judged_at_the_last_position_of_every_seed(tmp_path):
@@ -186,7 +185,7 @@ def test_exceeding_is_judged_at_the_last_position_of_every_seed(tmp_path):
     first_below = one_seed_of(plain_told, bound=[0.0, 0.0, 1.1])
     assert verdict(claim, first_below, tmp_path).outcome == "holds"
     found = verdict(claim, one_seed_of(plain_told, bound=[8.0, 4.0, 1.0]), tmp_path)
-    assert (found.outcome, "above in 1 of 2 seeds" in found.numbers) == ("fails", True)
+    assert (found.outcome, "above it in 1 of 2 seeds" in found.numbers) == ("fails", True)
 
 
 @pytest.mark.parametrize(("power", "outcome"), [(0.5, "holds"), (0.45, "holds"), (0.3, "fails")])
@@ -253,8 +252,9 @@ def test_every_name_in_the_figures_and_claims_of_the_theory_study_is_measured(sm
     scene = Scene(study, results)
     for figure in figure_specs(study):
         for panel in figure.panels:
-            there = {line.line for line in measured_of(scene, panel)}
-            run = {line for line in panel.measured.lines if line.setting in study.settings}
+            there = [curve.look.label for curve in measured_curves(scene, panel)]
+            lines = panel.measured.lines
+            run = [line.label for line in lines if line.setting in study.settings]
             assert there == run, (figure.label, panel.title)
     not_run = {found.text for found in verdicts_on(study, results) if found.outcome == "not run"}
     assert not_run == {claim["text"] for claim in study.claims if claim.get("setting") == "d=16384"}
@@ -294,6 +294,6 @@ def test_means_of_lines_are_finite(smoke):
     study, results = smoke
     for figure in figure_specs(study):
         for panel in figure.panels:
-            for line in measured_of(Scene(study, results), panel):
+            for line in measured_curves(Scene(study, results), panel):
                 assert np.isfinite(line.mean).all()
                 assert math.isfinite(line.error.sum())

@@ -1,5 +1,7 @@
 """Verdicts follow the numbers: each flips when they change."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from made_results import small_study, wobble, write_results
@@ -7,10 +9,12 @@ from made_results import small_study, wobble, write_results
 from halfseen.errors import StudyError
 from halfseen.report.claims import CLAIMS, as_frame, read_claims, verdicts_on
 from halfseen.report.data import Point
+from halfseen.report.figures import PANELS
 from halfseen.report.growth import growth_of, slope_interval
 from halfseen.report.truth import lower_bounds
 from halfseen.studies.builtin import ORDER, builtin_study
 
+SMALL = "too small to judge"
 LOWER = {"kind": "lower", "method": "tofu", "than": "zf-oful"}
 SWEPT = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 
@@ -61,9 +65,11 @@ class TestLower:
         )
         assert found.outcome == "holds"
 
-    def test_a_single_seed_decides_nothing(self, tmp_path):
-        found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key: key.seed == 0)
-        assert found.outcome == "undecided"
+    def test_three_seeds_are_judged_and_two_are_not(self, tmp_path):
+        for n_seeds, outcome in ((1, SMALL), (2, SMALL), (3, "holds")):
+            found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key, n=n_seeds: key.seed < n)
+            assert found.outcome == outcome
+            assert f"over {n_seeds} seeds" in found.numbers  # shown all the same
 
     def test_what_was_not_run_is_said(self, tmp_path):
         found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key: key.method != "tofu")
@@ -78,6 +84,62 @@ class TestLower:
             return None if broken else noisy(SWEPT)(key)
 
         assert "over 3 seeds" in verdict(tmp_path, LOWER, regret).numbers
+
+
+MEANS = [
+    {"kind": "lower", "method": "tofu", "than": "zf-oful"},
+    {"kind": "no-higher", "method": "tofu", "than": "zf-oful"},
+    {"kind": "close", "method": "tofu", "to": "zf-oful", "tolerance": 0.5},
+    {"kind": "at-most", "method": "tofu", "values": 9},
+    {"kind": "at-most-times", "method": "tofu", "than": "zf-oful", "factor": 1},
+    {"kind": "rises", "method": "tofu"},
+    {"kind": "rank", "method": "tofu", "tolerance": 1},
+]
+
+
+@pytest.mark.parametrize("claim", MEANS, ids=lambda claim: claim["kind"])
+def test_two_seeds_are_too_few_for_every_claim_about_means(tmp_path, claim):
+    def regret(key):
+        return SWEPT[key.method] * (1 + 0.01 * key.seed) / key.p**0.1
+
+    assert verdict(tmp_path, claim, regret, run=lambda key: key.seed < 2).outcome == SMALL
+    assert verdict(tmp_path, claim, regret).outcome != SMALL
+
+
+def test_nothing_is_judged_at_smoke_scale(tmp_path):
+    study = small_study(claims=[{"text": claim["kind"], **claim} for claim in MEANS])
+    results = write_results(tmp_path, study, noisy(SWEPT))
+    results.manifest["scale"] = "smoke"
+    found = verdicts_on(study, results)
+    assert {(v.outcome, v.numbers) for v in found} == {(SMALL, "run at smoke scale")}
+
+
+class TestNarrowed:
+    """A part of a study is judged at the points that it has."""
+
+    def verdicts(self, folder, claim, **part):
+        study = small_study(claims=[{"text": "so", **claim}]).narrowed(**part)
+        (found,) = verdicts_on(study, write_results(folder, study, noisy(SWEPT)))
+        return found
+
+    def test_other_probabilities_are_left_out_and_named(self, tmp_path):
+        found = self.verdicts(tmp_path, {**LOWER, "p": [0.8, 0.2]}, observe_probs=[0.8])
+        assert found.outcome == "holds"
+        assert found.numbers.endswith("over 4 seeds; not in this run: p = 0.2")
+        found = self.verdicts(tmp_path, {**LOWER, "p": [0.2]}, observe_probs=[0.8])
+        assert (found.outcome, found.numbers) == ("not run", "nothing of it was run")
+
+    def test_levels_stay_with_their_points(self, tmp_path):
+        claim = {"kind": "at-most", "method": "tofu", "p": [0.8, 0.2], "values": [1, 9]}
+        assert self.verdicts(tmp_path, claim, observe_probs=[0.2]).outcome == "holds"
+        assert self.verdicts(tmp_path, claim, observe_probs=[0.8]).outcome == "fails"
+
+    def test_without_its_method_a_claim_is_not_run(self, tmp_path):
+        assert self.verdicts(tmp_path, LOWER, methods=["tofu"]).outcome == "not run"
+
+    def test_other_seeds_are_judged_where_they_are_enough(self, tmp_path):
+        assert self.verdicts(tmp_path, LOWER, seeds=range(4, 8)).outcome == "holds"
+        assert self.verdicts(tmp_path, LOWER, seeds=(4, 5)).outcome == SMALL
 
 
 def test_close_flips_with_the_numbers(tmp_path):
@@ -173,7 +235,7 @@ def test_an_exponent_whose_interval_holds_the_value_is_undecided(tmp_path):
     assert part.outcome == "undecided"
     assert "1 more horizons (not run)" in part.numbers
     single = verdict(tmp_path, claim, grows(0.4), run=lambda key: key.seed == 0, **more)
-    assert single.outcome == "undecided"
+    assert single.outcome == SMALL
 
 
 def test_a_slope_is_that_of_the_mean_regret_and_repeats(tmp_path):
@@ -219,7 +281,7 @@ def test_above_bound_flips_with_the_numbers(tmp_path, bound):
     bounds = [lower_bounds(study, Point("default", p))[bound] for p in (0.2, 0.1)]
     assert outcome(1.1 * max(bounds)) == "holds"
     assert outcome(0.9 * min(bounds)) == "fails"
-    assert outcome(0.9 * min(bounds), run=lambda key: key.seed == 0) == "undecided"
+    assert outcome(0.9 * min(bounds), run=lambda key: key.seed == 0) == SMALL
     assert outcome(1.1 * max(bounds), run=lambda key: key.method == "tofu") == "undecided"
     assert outcome(1.0, run=lambda key: False) == "not run"
 
@@ -265,6 +327,13 @@ def test_the_claims_of_the_package_can_be_read(name):
 def test_every_kind_of_claim_is_used_by_a_study_of_the_package():
     used = {claim["kind"] for name in ORDER for claim in builtin_study(name).claims}
     assert set(CLAIMS) <= used
+
+
+def test_every_kind_of_claim_and_panel_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    assert {kind for kind in (*CLAIMS, *PANELS) if f"`{kind}`" not in text} == set()
+    for kind in CLAIMS.values():
+        assert all(f"`{key}`" in text for key in kind.keys)
 
 
 def test_verdicts_make_a_table(tmp_path):

@@ -1,14 +1,14 @@
-"""Excess over what nobody can avoid, and what was skipped, on the page."""
+"""Excess over the irreducible regret, and what was skipped, on the page."""
 
 import pandas as pd
 import pytest
 from made_results import small_study, wobble, write_results
 
-from halfseen.report import beside_summary
-from halfseen.report.beside_summary import summaries_for, summary_beside
+from halfseen.report import published
+from halfseen.report.context import EXCESS, excess_table, irreducible_at
 from halfseen.report.data import Point
-from halfseen.report.excess import EXCESS, excess_section, excess_table, irreducible_at
 from halfseen.report.page import write_report
+from halfseen.report.published import compare_means
 from halfseen.simulation.cells import Result
 from halfseen.simulation.tables import Tables, mean_of
 from halfseen.studies.builtin import builtin_study
@@ -60,7 +60,7 @@ def test_seeds_that_failed_are_left_out_of_both_parts(tmp_path, study):
 def test_the_page_shows_it_and_the_table_is_written(tmp_path, study):
     results = write_results(tmp_path, study, regret, diagnostics=irreducible)
     text = write_report(study, tmp_path).read_text(encoding="utf-8")
-    section = text.split("## Excess over what nobody can avoid")[1].split("##")[0]
+    section = text.split("## Excess over the irreducible regret")[1].split("##")[0]
     assert "| p | seeds | irreducible part |" in section
     assert "| 0.8 | 4 | 30.0 ± 10.8 |" in section
     assert "| 0.8 | **5.0 ± 0.1** | 9.0 ± 0.1 | 30.0 ± 0.1 |" in section
@@ -73,8 +73,8 @@ def test_a_world_that_tells_nothing_has_no_such_section(tmp_path, study):
     (tmp_path / "excess.csv").write_text("of an earlier run")
     results = write_results(tmp_path, study, regret)
     assert irreducible_at(results, Point("default", 0.8)).empty
-    assert excess_section(study, results, excess_table(study, results)) == ""
-    assert "nobody can avoid" not in write_report(study, tmp_path).read_text(encoding="utf-8")
+    assert excess_table(study, results).empty
+    assert "irreducible" not in write_report(study, tmp_path).read_text(encoding="utf-8")
     assert not (tmp_path / "excess.csv").exists()
 
 
@@ -103,36 +103,48 @@ MEANS = [
 ]
 
 
-def test_published_means_stand_beside_ours(tmp_path, study, monkeypatch):
-    results = write_results(tmp_path, study, regret, diagnostics=irreducible)
-    monkeypatch.setattr("halfseen.report.page.summaries_for", lambda study: MEANS)
-    text = write_report(study, tmp_path).read_text(encoding="utf-8")
-    section = text.split("## Published beside ours")[1].split("\n##")[0]
-    assert section.strip() == summary_beside(results, MEANS)
-    assert "| 0.8 | TOFU | 5.0 | 5.0 ± 0.1 | 4.2 | agrees |" in section
+@pytest.fixture
+def means(monkeypatch):
+    """Publish means for every study."""
+    found = list(MEANS)
+    monkeypatch.setattr(published, "published_summary", lambda name: found)
+    monkeypatch.setattr(published, "repeats", lambda study, setting, method: True)
+    return found
+
+
+def section_of(study, folder, **more):
+    write_results(folder, study, regret, diagnostics=irreducible, **more)
+    text = write_report(study, folder).read_text(encoding="utf-8")
+    return text.partition("## Published results and ours")[2].split("\n##")[0]
+
+
+def test_published_means_stand_beside_ours(tmp_path, study, means):
+    section = section_of(study, tmp_path)
+    assert "| 0.8 | TOFU | 5.0 | 5.0 ± 0.1 | 4.2 | agrees |\n" in section
     assert "Of 1 pairs of methods, 1 have a published gap" in section
-    assert "1 of these 1 orders are ours, too." in section
+    assert "1 of these 1 orders are ours, too.\n" in section
 
 
-def test_what_differs_from_published_means_is_told(tmp_path, study):
-    swapped = [MEANS[0]._replace(mean_regret=1010.0), MEANS[1]]
-    text = summary_beside(write_results(tmp_path, study, regret, diagnostics=irreducible), swapped)
-    assert "| 0.8 | TOFU | 15.0 | 5.0 ± 0.1 | 4.2 | **differs** |" in text
+def test_what_differs_from_published_means_is_said(tmp_path, study, means):
+    means[0] = MEANS[0]._replace(mean_regret=1010.0)
+    section = section_of(study, tmp_path)
+    assert "| 0.8 | TOFU | 15.0 | 5.0 ± 0.1 | 4.2 | **differs** |" in section
     assert (
         "- **differs** at p = 0.8: zero-filled OFUL below TOFU by 6.0 as published, "
-        "by -4.0 ± 0.0 here" in text
+        "by −4.0 ± 0.0 here" in section
     )
 
 
-def test_means_without_all_published_seeds_are_not_shown(tmp_path, study):
-    results = write_results(
-        tmp_path, study, regret, diagnostics=irreducible, run=lambda key: key.seed < 3
-    )
-    assert summary_beside(results, MEANS) == ""
+def test_means_without_all_published_seeds_are_not_shown(tmp_path, study, means):
+    assert section_of(study, tmp_path, run=lambda key: key.seed < 3) == ""
 
 
-def test_only_a_study_at_full_size_repeats_what_was_published(study, monkeypatch):
-    assert summaries_for(study) == []
-    monkeypatch.setattr(beside_summary, "published_summary", lambda name: MEANS)
-    assert summaries_for(builtin_study("synthetic")) == MEANS
-    assert summaries_for(builtin_study("synthetic", "smoke")) == []
+def test_only_a_study_at_full_size_repeats_what_was_published(tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "published_summary", lambda name: MEANS)
+    full = builtin_study("synthetic").narrowed(seeds=range(4), methods=["tofu", "zf-oful"])
+    small = builtin_study("synthetic", "smoke").narrowed(seeds=range(4))
+    for study, compared in ((small_study(), False), (full, True), (small, False)):
+        results = write_results(
+            tmp_path, study, lambda key: 5.0 + wobble(key), diagnostics=irreducible
+        )
+        assert (compare_means(study, results) is not None) == compared

@@ -6,7 +6,15 @@ import sys
 
 import pytest
 
-from halfseen.report.look import LABELS, LOOKS, house_style, label_of, look_of, shade
+from halfseen.report.look import (
+    LABELS,
+    LOOKS,
+    house_style,
+    in_paper,
+    label_of,
+    look_of,
+    shade,
+)
 from halfseen.report.specs import figure_specs
 from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
@@ -60,6 +68,22 @@ def test_an_unknown_method_keeps_its_look_in_every_process():
     assert other.stdout.strip() == str(look_of("my own"))
     assert look_of("my own").label == "my own"
     assert look_of("my own").color != look_of("another").color
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("tofu", True),
+        ("ra-tofu-fh-over", True),
+        ("two-phase", True),
+        ("latent-ucb-greedy", False),
+        ("impute-mean", False),
+        ("mine", False),
+        ("tofu-mine", False),
+    ],
+)
+def test_only_the_methods_of_the_paper_are_from_it(key, expected):
+    assert in_paper(key) is expected
 
 
 def test_a_shade_of_nothing_is_the_colour_itself():

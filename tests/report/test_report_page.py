@@ -11,14 +11,18 @@ from made_results import small_study, wobble, write_results
 from rich.console import Console
 
 from halfseen.errors import StoreError
-from halfseen.report.beside import compare, published_for
+from halfseen.report.context import Report
 from halfseen.report.data import Point, Results
 from halfseen.report.page import write_report
-from halfseen.report.table import FinalTable, latex_table, markdown_table, terminal_tables
+from halfseen.report.published import compare, published_for
+from halfseen.report.render import LATEX, MARKDOWN, render
+from halfseen.report.table import FinalTable
+from halfseen.report.terminal import terminal_tables
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.simulate import run
 from halfseen.simulation.store import Store
 from halfseen.studies.builtin import builtin_study
+from halfseen.studies.published import Figure, Key
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 
@@ -87,16 +91,18 @@ class TestResults:
 
 
 class TestTables:
-    def table(self, folder, study):
-        return FinalTable.of(write_results(folder, study, regret).summary, study)
+    def rendered(self, template, folder, study):
+        return render(template, report=Report(study, write_results(folder, study, regret)))
 
     def test_rows_are_probabilities_and_columns_methods(self, tmp_path, study):
-        lines = markdown_table(self.table(tmp_path, study)).splitlines()
+        text = self.rendered(MARKDOWN, tmp_path, study)
+        lines = text.split("## Final regret\n\n")[1].splitlines()
         assert lines[0] == "| p | TOFU | zero-filled OFUL | uniform |"
         assert lines[2].startswith("| 0.8 | **6.2 ± 0.1** | 11.2 ± 0.1 |")
+        assert lines[4] == ""
 
     def test_the_best_mean_of_a_row_is_bold(self, tmp_path, study):
-        text = latex_table(self.table(tmp_path, study))
+        text = self.rendered(LATEX, tmp_path, study)
         assert text.count(r"\textbf{") == 2
         assert r"\textbf{25.0 $\pm$ 0.1}" in text
 
@@ -104,7 +110,7 @@ class TestTables:
         odd = {"100% & #1_{x}^2 ~ $\\": {"method": "uniform"}, "b": {"method": "uniform"}}
         settings = {"50%_a": {}, "b&c": {}}
         study = small_study(methods=odd, settings=settings)
-        text = latex_table(self.table(tmp_path, study))
+        text = self.rendered(LATEX, tmp_path, study)
         code = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
         bare = re.sub(r"\\[&%$#_{}]", "", code)
         assert bare.count("{") == bare.count("}")
@@ -144,37 +150,36 @@ class TestTables:
         results = write_results(tmp_path, study, lambda key: None)
         table = FinalTable.of(results.summary, study)
         assert (table.points, table.methods) == ([], [])
-        assert "tabular" not in latex_table(table)
+        assert "tabular" not in render(LATEX, report=Report(study, results))
         assert terminal_tables(results.summary, study) == []
 
 
 def published(kind, shift):
-    rows = [("default", 0.8, "tofu", seed, 6.25 + shift(seed), kind) for seed in range(6)]
-    columns = ["setting", "p", "method", "seed", "final_regret", "kind"]
-    return pd.DataFrame(rows, columns=columns)
+    return {
+        Key("default", 0.8, "tofu", seed): Figure(6.25 + shift(seed), kind == "exact")
+        for seed in range(6)
+    }
 
 
 class TestPublished:
     def test_exact_figures_differ_by_their_worst_seed(self, tmp_path, study):
         results = write_results(tmp_path, study, lambda key: 6.25)
-        (row,) = compare(results, published("exact", lambda seed: -0.5 * (seed == 2))).to_dict(
-            "records"
-        )
-        assert row["deviation"] == pytest.approx(0.5)
-        assert row["n"] == 4
+        (found,) = compare(results, published("exact", lambda seed: -0.5 * (seed == 2)))
+        assert found.deviation == pytest.approx(0.5)
+        assert found.n == 4
 
     def test_others_differ_in_standard_errors(self, tmp_path, study):
         results = write_results(tmp_path, study, lambda key: 6.25)
-        told = published("statistical", lambda seed: (-3.0, -1.0, -1.0, 1.0, 9.0, 9.0)[seed])
-        (row,) = compare(results, told).to_dict("records")
+        figures = published("statistical", lambda seed: (-3.0, -1.0, -1.0, 1.0, 9.0, 9.0)[seed])
+        (found,) = compare(results, figures)
         # Differences 3, 1, 1, −1: mean 1, deviation √(8/3), over 4 seeds.
-        assert row["deviation"] == pytest.approx(1 / ((8 / 3) ** 0.5 / 2))
+        assert found.deviation == pytest.approx(1 / ((8 / 3) ** 0.5 / 2))
 
     def test_only_what_repeats_the_published_study_is_compared(self):
         assert len(published_for(builtin_study("synthetic-fh"))) > 300
-        assert published_for(builtin_study("synthetic-fh", "smoke")).empty
-        assert published_for(small_study()).empty
-        assert published_for(small_study(name="synthetic")).empty
+        assert published_for(builtin_study("synthetic-fh", "smoke")) == {}
+        assert published_for(small_study()) == {}
+        assert published_for(small_study(name="synthetic")) == {}
 
 
 class TestPage:
@@ -198,7 +203,7 @@ class TestPage:
             "Claims (holds 1)",
             "| a \\| b | **holds** |",
             "| p | TOFU |",
-            "Published beside ours",
+            "Published results and ours",
             "| default | 0.8 | TOFU | 4 | 6.25 ± 0 |",
             "- Know this.",
             "- uniform, p = 0.2, seed 3",
@@ -233,6 +238,6 @@ class TestPage:
         text = write_report(study, tmp_path).read_text(encoding="utf-8")
         assert "at smoke scale" in text
         assert "(app_synthetic_fh.png)" in text
-        assert "Published beside ours" not in text
+        assert "Published results and ours" not in text
         assert json.loads((tmp_path / "manifest.json").read_text())["cells_failed"] == 0
         assert (tmp_path / "app_synthetic_fh.svg").stat().st_size > 10_000

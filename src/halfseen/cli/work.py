@@ -119,12 +119,16 @@ def report_on(
     With `home`, the page over all studies in that folder is written anew as well.
     """
     from halfseen.report.page import write_report
-    from halfseen.report.table import terminal_tables
+    from halfseen.report.published import not_from_paper
+    from halfseen.report.terminal import terminal_tables
 
     with console.status("drawing figures"):
         page = write_report(study, folder)
     for table in terminal_tables(tables.summary, study, console.width):
         console.print(table)
+    outside = not_from_paper(study)
+    if outside:
+        console.print(f"not from the paper: {'; '.join(outside)}", highlight=False, markup=False)
     console.print(f"report: {page}", highlight=False, soft_wrap=True, markup=False)
     if home is not None:
         refresh_page(home, console)
@@ -142,7 +146,7 @@ def report_on(
 
 def refresh_page(home: Path, console: Console) -> None:
     """Write the page over all studies whose results lie in a folder, and say where it is."""
-    from halfseen.report.html.index import write_index
+    from halfseen.report.index import write_index
 
     with console.status("writing the page"):
         written = write_index(home)

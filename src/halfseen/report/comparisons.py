@@ -1,8 +1,7 @@
-"""Methods compared seed by seed: mean differences with 95 % intervals, as files and tables."""
+"""Methods compared seed by seed: mean differences with 95 % intervals."""
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -10,8 +9,6 @@ from scipy.stats import t as student
 
 from halfseen.report.data import Point, Results, points_of
 from halfseen.report.keys import Keys
-from halfseen.report.look import label_of
-from halfseen.report.table import markdown_cell
 from halfseen.report.verdicts import paired_difference
 from halfseen.studies.spec import Study
 
@@ -94,6 +91,19 @@ class Compared(NamedTuple):
     high: float
 
     @property
+    def decided(self) -> bool:
+        """Whether zero is outside of the interval."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def text(self) -> str:
+        """The difference and its interval."""
+        text = f"{self.difference:+.3g}"
+        if not math.isnan(self.low):
+            text += f" [{self.low:+.3g}, {self.high:+.3g}]"
+        return text.replace("-", "−")
+
+    @property
     def ratio(self) -> float:
         """Mean regret over the other one's; NaN where that is 0."""
         return self.mean / self.other if self.other else math.nan
@@ -112,8 +122,8 @@ def read_comparisons(study: Study) -> tuple[ComparisonSpec, ...]:
         keys = Keys(plain, f"comparisons[{index}]", _KEYS)
         name = keys.text("name")
         if not all(c.isalnum() or c in "-_" for c in name) or name in [s.name for s in specs]:
-            told = "letters, digits, '-' and '_', other than all before: it names a file"
-            raise keys.error("name", told, name)
+            allowed = "letters, digits, '-' and '_', other than all before: it names a file"
+            raise keys.error("name", allowed, name)
         methods, against = keys.texts("methods"), keys.texts("against")
         if methods is None or against is None:
             missing = "methods" if methods is None else "against"
@@ -155,30 +165,8 @@ def compared_pair(results: Results, point: Point, method: str, other: str) -> Co
     return Compared(point, method, other, n, *levels, mean, mean - half, mean + half)
 
 
-def write_comparisons(study: Study, results: Results) -> str:
-    """Write a file per comparison into the folder of a run, and return what the page says.
-
-    A file of an earlier run is removed where there is nothing to compare.
-    """
-    parts = []
-    for spec in read_comparisons(study):
-        found, path = compared(study, results, spec), results.folder / f"{spec.name}.csv"
-        if not found:
-            path.unlink(missing_ok=True)
-            continue
-        _frame(found).to_csv(path, index=False, lineterminator="\n")
-        parts.append(f"**{spec.caption}** ([{path.name}]({path.name}))\n\n{_markdown(found)}")
-    return "\n\n".join([_MEANING, *parts]) if parts else ""
-
-
-def comparison_files(study: Study, folder: Path) -> dict[str, str]:
-    """Return the files of comparisons that there are, by name, with what is in them."""
-    specs = read_comparisons(study)
-    files = {f"{spec.name}.csv": spec.caption for spec in specs}
-    return {name: what for name, what in files.items() if (folder / name).exists()}
-
-
-def _frame(found: list[Compared]) -> pd.DataFrame:
+def frame_of(found: list[Compared]) -> pd.DataFrame:
+    """Return comparisons as a table with the columns `COMPARED`."""
     rows = [
         (
             *pair.point,
@@ -195,33 +183,3 @@ def _frame(found: list[Compared]) -> pd.DataFrame:
         for pair in found
     ]
     return pd.DataFrame(rows, columns=list(COMPARED))
-
-
-def _markdown(found: list[Compared]) -> str:
-    lines = [
-        "| where | method | against | seeds | regret | the other's | difference, 95 % |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
-    ]
-    for pair in found:
-        names = (str(pair.point), label_of(pair.method), label_of(pair.against))
-        cells = " | ".join(markdown_cell(name) for name in names)
-        lines.append(
-            f"| {cells} | {pair.n} | {pair.mean:.3g} | {pair.other:.3g} | {interval(pair)} |"
-        )
-    return "\n".join(lines)
-
-
-def interval(pair: Compared) -> str:
-    """Return a difference and its interval as text, in bold where zero is outside."""
-    text = f"{pair.difference:+.3g}"
-    if not math.isnan(pair.low):
-        text += f" [{pair.low:+.3g}, {pair.high:+.3g}]"
-        if pair.low > 0 or pair.high < 0:
-            text = f"**{text}**"
-    return text.replace("-", "−")
-
-
-_MEANING = (
-    "Final regret of a method less that of another on the same seeds: the mean difference, and "
-    "Student's 95 % interval of it. Below 0 the method pays less; in bold where 0 is outside."
-)

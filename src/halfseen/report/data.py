@@ -38,15 +38,15 @@ class Point(NamedTuple):
     def __str__(self) -> str:
         """Return what people read, without the name that a single setting has.
 
-        >>> str(Point("default", 0.3)), str(Point("blocks", None))
-        ('p = 0.3', 'blocks')
+        >>> str(Point("default", 0.3)), str(Point("blocks", None)), str(Point("default", None))
+        ('p = 0.3', 'blocks', '')
         """
         prob = "" if self.p is None else f"p = {self.p:g}"
         if self.setting == "default":
-            return prob or "all"
+            return prob
         # Some settings carry their probability in the name.
-        told = self.p is None or f"p{self.p:g}" in self.setting
-        return self.setting if told else f"{self.setting}, {prob}"
+        named = self.p is None or f"p{self.p:g}" in self.setting
+        return self.setting if named else f"{self.setting}, {prob}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class Results:
         """Tell whether a method was run and has a regret."""
         return not self.regrets(point, method).empty
 
-    def told(self, point: Point, method: str, name: str) -> pd.DataFrame:
-        """Return what a method told under a name: one row per seed, one column per position."""
+    def diagnostic(self, point: Point, method: str, name: str) -> pd.DataFrame:
+        """Return a diagnostic of a method: one row per seed, one column per position."""
         found = rows(self.diagnostics, point, method)
         found = found[found["name"] == name]
         return found.pivot_table(index="seed", columns="position", values="value")

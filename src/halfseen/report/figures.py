@@ -10,45 +10,28 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
+from halfseen.report import panels_bars as bars
+from halfseen.report import panels_lines as lines
 from halfseen.report.data import Results
 from halfseen.report.look import house_style, label_of
-from halfseen.report.measured import draw_measured, measured_of
-from halfseen.report.panels import (
-    PanelKind,
-    Scene,
-    bars_of,
-    draw_bars,
-    draw_sweep,
-    draw_trajectories,
-    sweep_curves,
-    trajectory_curves,
-)
-from halfseen.report.panels_differences import (
-    differences_height,
-    differences_of,
-    draw_differences,
-)
-from halfseen.report.panels_rank import draw_ranks, draw_spectrum, rank_curves, spectra_of
-from halfseen.report.panels_split import draw_split, splits_of
-from halfseen.report.panels_theory import bounded_of, draw_bound, draw_growth, growths_of
-from halfseen.report.panels_validation import draw_validation, validation_curves
+from halfseen.report.panels import PanelKind, Scene
 from halfseen.report.specs import FigureSpec, figure_specs
 from halfseen.studies.spec import Study
 
 PANELS: Mapping[str, PanelKind] = {
-    "trajectories": PanelKind(trajectory_curves, draw_trajectories),
-    "sweep": PanelKind(sweep_curves, draw_sweep),
-    "bars": PanelKind(bars_of, draw_bars, wide=True),
-    "ranks": PanelKind(rank_curves, draw_ranks),
-    "spectrum": PanelKind(spectra_of, draw_spectrum),
-    "growth": PanelKind(growths_of, draw_growth),
-    "bound": PanelKind(bounded_of, draw_bound),
-    "validation": PanelKind(validation_curves, draw_validation),
-    "measured": PanelKind(measured_of, draw_measured),
+    "trajectories": PanelKind(lines.regret_curves, lines.draw_regret),
+    "ranks": PanelKind(lines.rank_curves, lines.draw_ranks),
+    "sweep": PanelKind(lines.sweep_curves, lines.draw_sweep),
+    "bound": PanelKind(lines.sweep_curves, lines.draw_bound),
+    "growth": PanelKind(lines.growths_of, lines.draw_growth),
+    "validation": PanelKind(lines.validation_curves, lines.draw_validation),
+    "spectrum": PanelKind(lines.spectra_of, lines.draw_spectrum),
+    "measured": PanelKind(lines.measured_curves, lines.draw_measured),
+    "bars": PanelKind(bars.bars_of, bars.draw_bars, wide=True),
+    "split": PanelKind(bars.splits_of, bars.draw_split),
     "differences": PanelKind(
-        differences_of, draw_differences, wide=True, height=differences_height
+        bars.differences_of, bars.draw_differences, wide=True, height=bars.differences_height
     ),
-    "split": PanelKind(splits_of, draw_split),
 }
 """How each kind of panel is made."""
 
@@ -64,7 +47,7 @@ class Drawn(NamedTuple):
     ----------
     spec : FigureSpec
     png : Path or None
-        The SVG stands beside it.
+        The SVG is in the same folder.
     note : str
         What was left out.
     """
@@ -88,6 +71,12 @@ def write_figures(study: Study, results: Results, folder: Path | None = None) ->
     folder = results.folder if folder is None else folder
     scene = Scene(study, results)
     return [_write(scene, spec, folder) for spec in figure_specs(study)]
+
+
+def drawn_before(study: Study, folder: Path) -> list[Drawn]:
+    """Return the figures of a study with the files that lie in a folder."""
+    pngs = [(spec, folder / f"{spec.name}.png") for spec in figure_specs(study)]
+    return [Drawn(spec, png if png.exists() else None) for spec, png in pngs]
 
 
 def _write(scene: Scene, spec: FigureSpec, folder: Path) -> Drawn:
@@ -116,7 +105,17 @@ def figure_of(scene: Scene, spec: FigureSpec) -> tuple[Figure | None, str]:
             kind.draw(axes, scene, panel, data)
         methods = (method for panel, _ in there for method in panel.methods)
         share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
+        _take_texts_literally(figure)
     return figure, f"{missing} of {len(found)} panels were not run" if missing else ""
+
+
+def _take_texts_literally(figure: Figure) -> None:
+    """Make a dollar in a name a dollar, not the start of a formula."""
+    texts = [text for legend in figure.legends for text in legend.get_texts()]
+    for axes in figure.axes:
+        texts += [axes.title, axes.xaxis.label, axes.yaxis.label]
+    for text in texts:
+        text.set_parse_math(False)
 
 
 def grid_of(n_panels: int) -> tuple[int, int]:

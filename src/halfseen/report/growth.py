@@ -28,6 +28,7 @@ class Growth(NamedTuple):
         Of log mean regret against log horizon, by least squares.
     low, high : float
         Ends of the 95 % interval from resampling seeds; NaN with fewer than two seeds.
+    n_seeds : int
     """
 
     horizons: tuple[int, ...]
@@ -35,6 +36,7 @@ class Growth(NamedTuple):
     slope: float
     low: float
     high: float
+    n_seeds: int
 
     def __str__(self) -> str:
         """Return slope and interval as people read them."""
@@ -73,7 +75,7 @@ def growth_of(study: Study, results: Results, method: str, p: float | None = Non
     means = tuple(mean_of(column.tolist()) for column in regrets_by_seed.T)
     slope = float(_slopes(horizons, regrets_by_seed.mean(axis=0)))
     low, high = slope_interval(horizons, regrets_by_seed)
-    return Growth(horizons, means, slope, low, high)
+    return Growth(horizons, means, slope, low, high, len(regrets_by_seed))
 
 
 def slope_interval(horizons: tuple[int, ...], regrets: FloatArray) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Plain data of figures and claims, read key by key; every mistake is told with its place."""
+"""Plain data of figures and claims, read key by key; every error names its place."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -71,8 +71,8 @@ _STANDARD = {
     "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
     "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
     "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
-    "latent-ucb": Look("latent UCB (not in the paper)", "#5B2A86", SOLID, "*"),
-    "latent-ucb-told": Look("latent UCB, told (not in the paper)", "#9B6FC4", DASHED, "P", "//"),
+    "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
+    "latent-ucb-told": Look("latent UCB, rank and p given", "#9B6FC4", DASHED, "P", "//"),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
@@ -83,8 +83,8 @@ _STANDARD = {
         "zero-filled PSLB, rank chosen, sampled", "#882255", DOTTED, "<", "xx"
     ),
     "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
-    "oracle-masked": Look("told the subspace", "#000000", DASHED, "X"),
-    "oracle-full": Look("told the subspace, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
+    "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
+    "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
     "two-phase": Look("two phases", _ORANGE, SOLID, "s"),
     "two-phase-zf": Look("two phases, zero-filled first", "#9C6C00", DASHED, "p", "//"),
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
@@ -98,19 +98,19 @@ _STANDARD = {
     "replay-burn-in-once": Look("burn-in replayed once", "#3F8FC9", SOLID, "o"),
     "replay-burn-in": Look("burn-in replayed at every epoch", "#1B3F8B", MIXED, "s"),
     "replay-full": Look("everything replayed", "#00805E", SOLID, "D"),
-    "theory-radius": Look("the paper's bonus on", "#7A0F3C", MIXED, "X", "xx"),
+    "theory-radius": Look("theoretical bonus on", "#7A0F3C", MIXED, "X", "xx"),
 }
 
 _LATENT_UCB_WITH = {
-    "full-view": "nothing hidden, rank told",
+    "full-view": "nothing hidden, rank given",
     "covariance": "corrected covariance, no likelihood",
     "least-squares": "least-squares features",
     "growth-2": "epochs double",
     "burn-in-30": "burn-in of 30 rounds",
     "no-replay": "no replay",
-    "rank-told": "true rank told",
+    "rank-told": "true rank given",
     "rank-threshold": "rank by the practical threshold",
-    "scales-told": "noise scale and θ-bound told",
+    "scales-told": "noise scale and θ-bound given",
     "no-fallback": "no fallback",
     "thompson": "Thompson sampling",
     "greedy": "greedy",
@@ -152,10 +152,12 @@ def label_of(key: str) -> str:
 def in_paper(key: str) -> bool:
     """Tell whether a method is one of the paper's, or a variant of one.
 
-    >>> in_paper("tofu-fh"), in_paper("latent-ucb"), in_paper("impute-mean")
-    (True, False, False)
+    >>> in_paper("tofu-fh"), in_paper("tofu-over"), in_paper("latent-ucb"), in_paper("mine")
+    (True, True, False, False)
     """
-    return not key.startswith(_NOT_IN_PAPER)
+    base, _, end = key.rpartition("-")
+    known = key in _STANDARD or (base in _STANDARD and end in _VARIANTS)
+    return known and not key.startswith(_NOT_IN_PAPER)
 
 
 def _latent_ucb_with(changed: str) -> Look:

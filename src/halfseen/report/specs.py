@@ -1,5 +1,6 @@
 """What a study says about its figures, read and checked."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +8,34 @@ from typing import Any
 from halfseen.errors import StudyError
 from halfseen.report.data import points_of
 from halfseen.report.keys import Keys
-from halfseen.report.measured_specs import MEASURED_KEYS, MeasuredSpec, measured_spec
-from halfseen.report.split_specs import SPLIT_KEYS, SplitSpec, split_spec
+from halfseen.report.truth import share_label
 from halfseen.studies.spec import Study
+
+MEASURED_KEYS = (
+    "setting",
+    "p",
+    "method",
+    "x",
+    "lines",
+    "xlabel",
+    "ylabel",
+    "xscale",
+    "yscale",
+)
+"""Keys of a panel of measured numbers, in addition to kind, methods and title."""
+
+SCALES = ("log", "linear", "symlog")
+ROLES = ("measured", "second", "third", "fourth", "bound", "other-bound", "reference")
+"""How a line is drawn: up to four measured things, up to two bounds, something to compare with."""
+
+_LINE_KEYS = ("value", "label", "role", "x", "setting", "p", "method")
+
+
+SPLIT_KEYS = ("setting", "total", "parts")
+"""Keys of a panel that splits regret, in addition to kind, methods and title."""
+
+_PART_KEYS = ("label", "plus", "minus")
+
 
 PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
     "trajectories": ("setting", "p", "log"),
@@ -24,11 +50,71 @@ PANEL_KEYS: Mapping[str, tuple[str, ...]] = {
     "differences": ("comparison", "setting", "p", "log", "relative"),
     "split": SPLIT_KEYS,
 }
-"""The kinds of panels, and what each may say beside kind, methods and title."""
+"""The kinds of panels, and their keys in addition to kind, methods and title."""
 
 _SHARED = ("kind", "methods", "title")
 _FIGURE_KEYS = ("label", "caption", "methods", "panels")
 _MOST_DEFAULT_PANELS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineSpec:
+    """One line: a diagnostic of a measure over another one.
+
+    Attributes
+    ----------
+    value, x : str
+        Names of two lists in the diagnostics.
+    label : str
+    role : str
+        One of `ROLES`.
+    setting, method : str
+    p : float, optional
+        None for the only one of its setting.
+    """
+
+    value: str
+    x: str
+    label: str
+    role: str
+    setting: str
+    method: str
+    p: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSpec:
+    """What a panel of measured numbers shows.
+
+    Attributes
+    ----------
+    lines : tuple of LineSpec
+    xlabel, ylabel : str
+    xscale, yscale : "log", "linear" or "symlog"
+    """
+
+    lines: tuple[LineSpec, ...]
+    xlabel: str
+    ylabel: str
+    xscale: str = "log"
+    yscale: str = "log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartSpec:
+    """A part of a regret: regrets of some methods less those of others, seed by seed."""
+
+    label: str
+    plus: tuple[str, ...]
+    minus: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSpec:
+    """Into which parts the regret of a method is split; together they are that regret."""
+
+    total: str
+    parts: tuple[PartSpec, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +233,92 @@ def _panel(plain: Any, where: str, methods: tuple[str, ...], study: Study) -> Pa
         ranks=keys.texts("ranks") or (),
         over=keys.text("over", "rank"),
         title=keys.text("title", ""),
-        measured=measured_spec(plain, where, known) if kind == "measured" else None,
+        measured=_measured(plain, where, known) if kind == "measured" else None,
         comparison=_comparison(keys, study) if kind == "differences" else "",
         relative=keys.flag("relative"),
-        split=split_spec(plain, where, known) if kind == "split" else None,
+        split=_split(plain, where, known) if kind == "split" else None,
     )
+
+
+def _measured(plain: Mapping[str, Any], where: str, known: tuple[str, ...]) -> MeasuredSpec:
+    """Return what a panel says; a line that names no setting, method, p or x has the panel's.
+
+    Parameters
+    ----------
+    plain : mapping
+        The panel in the study file.
+    where : str
+        Its place there.
+    known : tuple of str
+        All keys it may have.
+
+    Raises
+    ------
+    StudyError
+        The message names the key.
+    """
+    keys = Keys(plain, where, known)
+    lines = tuple(
+        _line({**_shared(plain), **_table(line)}, f"{where}.lines[{index}]")
+        for index, line in enumerate(keys.tables("lines"))
+    )
+    return MeasuredSpec(
+        lines=lines,
+        xlabel=keys.text("xlabel"),
+        ylabel=keys.text("ylabel"),
+        xscale=_scale(keys, plain, "xscale"),
+        yscale=_scale(keys, plain, "yscale"),
+    )
+
+
+def _shared(plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: plain[key] for key in ("setting", "p", "method", "x") if key in plain}
+
+
+def _table(line: Any) -> Mapping[str, Any]:
+    """Return a line as a table; a bare text is the name of its values."""
+    return line if isinstance(line, Mapping) else {"value": line}
+
+
+def _line(plain: Mapping[str, Any], where: str) -> LineSpec:
+    keys = Keys(plain, where, _LINE_KEYS)
+    value = keys.text("value")
+    return LineSpec(
+        value=value,
+        x=keys.text("x"),
+        label=keys.text("label", value.replace("_", " ")),
+        role=keys.one_of("role", ROLES) if "role" in plain else "measured",
+        setting=keys.text("setting", "default"),
+        method=keys.text("method"),
+        p=keys.prob("p"),
+    )
+
+
+def _scale(keys: Keys, plain: Mapping[str, Any], key: str) -> str:
+    return keys.one_of(key, SCALES) if key in plain else "log"
+
+
+def _split(plain: Mapping[str, Any], where: str, known: tuple[str, ...]) -> SplitSpec:
+    """Return what a panel says.
+
+    Raises
+    ------
+    StudyError
+        The message names the key; the parts do not sum up to the total.
+    """
+    keys = Keys(plain, where, known)
+    total, parts = keys.text("total"), []
+    balance = Counter({total: -1})
+    for index, part in enumerate(keys.tables("parts")):
+        inner = Keys(part, f"{where}.parts[{index}]", _PART_KEYS)
+        plus, minus = inner.texts("plus") or (), inner.texts("minus") or ()
+        parts.append(PartSpec(label=inner.text("label"), plus=plus, minus=minus))
+        balance.update(plus)
+        balance.subtract(minus)
+    if any(balance.values()):
+        left = {method: count for method, count in balance.items() if count}
+        raise keys.error("parts", f"parts that sum up to {total!r}, with nothing left over", left)
+    return SplitSpec(total=total, parts=tuple(parts))
 
 
 def _comparison(keys: Keys, study: Study) -> str:
@@ -167,7 +334,7 @@ def _default_figures(study: Study) -> tuple[FigureSpec, ...]:
             PanelSpec(kind="sweep", methods=methods, setting=name)
             for name in swept[:_MOST_DEFAULT_PANELS]
         ]
-        caption = "Final regret against the share of entries seen"
+        caption = f"Final regret against the {share_label(study)}"
         figures.append(FigureSpec(label="final_regret", caption=caption, panels=tuple(sweeps)))
     over_time = [
         PanelSpec(kind="trajectories", methods=methods, setting=point.setting, p=point.p)

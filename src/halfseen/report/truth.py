@@ -1,6 +1,8 @@
-"""What the worlds of a study know and no results file tells: true ranks and lower bounds."""
+"""What only the worlds of a study know: true ranks, lower bounds, how much of a table is seen."""
 
 from typing import Any
+
+import numpy as np
 
 from halfseen.core.theory import (
     explicit_lower_bound,
@@ -18,7 +20,7 @@ BOUNDS = ("explicit", "optimized")
 
 
 def facts_at(study: Study, point: Point) -> Facts | None:
-    """Return what may be told of the world at a point; None where it is not there to ask."""
+    """Return what the world at a point reveals; None where its data are not on this machine."""
     realization = _realization(study, point)
     return None if realization is None else realization.facts
 
@@ -29,11 +31,34 @@ def true_rank(study: Study, point: Point) -> int | None:
     return None if facts is None else facts.rank
 
 
+def share_label(study: Study) -> str:
+    """Return what the observation probability of a study is the share of.
+
+    A recorded table has holes of its own: there it is the share of what was recorded.
+    """
+    kinds = {setting.world.get("kind") for setting in study.settings.values()}
+    return "share of recorded entries seen" if "table" in kinds else "share of entries seen"
+
+
+def share_seen(study: Study) -> str:
+    """Return how much of the arms is seen as text, empty where nobody knows."""
+    probs = [f"{p:g}" for p in study.observe_probs if p is not None]
+    shares = []
+    for name, setting in study.settings.items():
+        facts = facts_at(study, Point(name, None)) if None in setting.worlds() else None
+        if facts is not None and facts.observe_prob is not None:
+            place = f" ({name})" if len(study.settings) > 1 else ""
+            shares.append(f"{100 * float(np.mean(facts.observe_prob)):.0f} %{place}")
+    texts = [f"{share_label(study)}: {', '.join(probs)}"] * bool(probs)
+    texts += [f"share of entries seen: {', '.join(shares)}"] * bool(shares)
+    return "; ".join(texts)
+
+
 def lower_bounds(study: Study, point: Point) -> dict[str, float]:
     """Return the lower bounds on expected regret that apply at a point, by form.
 
     They speak of the worst member of the hard family, so there are none in other worlds: its
-    realizations are told by their `gaps`.
+    realizations are recognised by their `gaps`.
     """
     realization = _realization(study, point)
     gaps = getattr(realization, "gaps", None)

@@ -1,7 +1,7 @@
 """What a check of a claim comes to, at one point and over all of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,15 +9,26 @@ import pandas as pd
 
 from halfseen.simulation.tables import Mean, mean_of
 
-HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
-OUTCOMES = (HOLDS, FAILS, UNDECIDED, NOT_RUN)
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+TOO_SMALL, NOT_RUN = "too small to judge", "not run"
+OUTCOMES = (HOLDS, FAILS, UNDECIDED, TOO_SMALL, NOT_RUN)
 """All that a verdict can say."""
+
+FEWEST_SEEDS = 3
+"""With fewer seeds a mean is shown but not judged."""
+
+RULE = (
+    "Claims are judged at full scale, and claims about means from three seeds on; a smaller run is "
+    "too small to judge. A difference counts when it is larger than two standard errors of the "
+    "difference, seed by seed; anything smaller is undecided."
+)
+"""How a claim is judged, for readers of a report."""
 
 STANDARD_ERRORS = 2.0
 """A difference counts when it is larger than this many of its standard errors."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the data say about a claim.
 
@@ -27,45 +38,75 @@ class Verdict:
         The claim in words.
     kind : str
         How it was checked.
-    outcome : "holds", "fails", "undecided" or "not run"
-    numbers : str
-        What decided.
+    outcome : str
+        One of `OUTCOMES`.
+    findings : tuple of str
+        The numbers behind it, one text per point.
     """
 
     text: str
     kind: str
     outcome: str
-    numbers: str
+    findings: tuple[str, ...]
+
+    @property
+    def numbers(self) -> str:
+        """All findings in one text."""
+        return "; ".join(self.findings)
 
 
 class Finding(NamedTuple):
-    """What was found at one point: an outcome and the numbers behind it."""
+    """What was found at one point: an outcome and the numbers behind it.
+
+    Attributes
+    ----------
+    outcome : str
+        One of `OUTCOMES`.
+    where, numbers : str
+    n_seeds : int, optional
+        Over how many seeds a mean was taken; None where every seed is judged by itself.
+    """
 
     outcome: str
     where: str
     numbers: str
+    n_seeds: int | None = None
+
+    def judged(self) -> "Finding":
+        """Return the finding, too small to judge where it is a mean over too few seeds."""
+        if self.n_seeds is None or self.n_seeds >= FEWEST_SEEDS or self.outcome == NOT_RUN:
+            return self
+        return self._replace(outcome=TOO_SMALL)
 
     def __str__(self) -> str:
         """Return place, numbers, and the outcome where it is not the hoped-for one."""
-        told = f"{self.where}: {self.numbers}" if self.where else self.numbers
-        return told if self.outcome == HOLDS else f"{told} ({self.outcome})"
+        text = f"{self.where}: {self.numbers}" if self.where else self.numbers
+        return text if self.outcome == HOLDS else f"{text} ({self.outcome})"
 
 
-def together(findings: Sequence[Finding]) -> tuple[str, str]:
-    """Return the outcome over all points, and the numbers as text.
+def combine(findings: Sequence[Finding]) -> str:
+    """Return the outcome over all points.
 
     One failure fails all; what was not run, or not decided, at some point leaves all undecided.
+    A run that is too small everywhere decides nothing.
 
-    >>> together([Finding("holds", "p = 0.8", "1 < 2"), Finding("undecided", "p = 0.2", "1 < 1.1")])
-    ('undecided', 'p = 0.8: 1 < 2; p = 0.2: 1 < 1.1 (undecided)')
+    >>> combine([Finding("holds", "p = 0.8", "1 < 2"), Finding("undecided", "p = 0.2", "1 < 1.1")])
+    'undecided'
     """
     outcomes = {finding.outcome for finding in findings}
     if outcomes <= {NOT_RUN}:
-        return NOT_RUN, "nothing of it was run"
-    numbers = "; ".join(str(finding) for finding in findings)
+        return NOT_RUN
     if FAILS in outcomes:
-        return FAILS, numbers
-    return (HOLDS if outcomes == {HOLDS} else UNDECIDED), numbers
+        return FAILS
+    if outcomes <= {TOO_SMALL, NOT_RUN}:
+        return TOO_SMALL
+    return HOLDS if outcomes == {HOLDS} else UNDECIDED
+
+
+def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """Return how many verdicts came to which outcome, without those that none came to."""
+    outcomes = [verdict.outcome for verdict in verdicts]
+    return {outcome: n for outcome in OUTCOMES if (n := outcomes.count(outcome))}
 
 
 def paired_difference(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> tuple[Mean, int]:
@@ -90,10 +131,10 @@ def side_of(difference: Mean) -> int | None:
     return 1 if mean > 0 else -1
 
 
-def said(mean: Mean, digits: int = 3) -> str:
+def format_mean(mean: Mean, digits: int = 3) -> str:
     """Return a mean, in so many digits, with its standard error as text.
 
-    >>> said(Mean(-12.34, 1.0)), said(Mean(0.0123, None))
+    >>> format_mean(Mean(-12.34, 1.0)), format_mean(Mean(0.0123, None))
     ('−12.3 ± 1', '0.0123')
     """
     value = "–" if mean.mean is None else f"{mean.mean:.{digits}g}"

@@ -18,6 +18,7 @@ from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables, versions
 from halfseen.worlds.base import Facts, World, data_paths
 from halfseen.worlds.registry import world_to_dict
+from halfseen.worlds.table import TableWorld
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +180,14 @@ def run(
 
 
 def prob_of(world: World) -> float | None:
-    """Return the observation probability under which a world stands in tables."""
+    """Return the observation probability under which a world stands in tables.
+
+    None for a world without one. A recorded table that hides nothing more has none either: how
+    much of it is seen depends on its own holes.
+    """
     prob = getattr(world, "observe_prob", None)
+    if isinstance(world, TableWorld) and prob == 1:
+        return None
     return float(prob) if isinstance(prob, float | int) else None
 
 

@@ -15,10 +15,10 @@
     return `rgba(${part(1)},${part(3)},${part(5)},${BAND})`;
   };
   const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const said = (value) => String(value).replace("-", "−");
-  const meanSaid = (mean, error) => said(mean) + (error === null ? "" : ` ± ${said(error)}`);
-  const told = (method, where, mean, error, n) =>
-    `<b>${escaped(method.label)}</b><br>${escaped(where)}<br>regret ${meanSaid(mean, error)}<br>n = ${n}`;
+  const withMinus = (value) => String(value).replace("-", "−");
+  const meanText = (mean, error) => withMinus(mean) + (error === null ? "" : ` ± ${withMinus(error)}`);
+  const tooltip = (method, where, mean, error, n) =>
+    `<b>${escaped(method.label)}</b><br>${escaped(where)}<br>regret ${meanText(mean, error)}<br>n = ${n}`;
 
   function make(tag, settings = {}, ...children) {
     const element = document.createElement(tag);
@@ -97,7 +97,7 @@
         groups.push(make("div", { class: "group" }, make("label", { for: id }, "setting"), select));
       }
       if (this.sweeps) {
-        groups.push(this.choice("p", "share seen, p", this.probs.map((p) => [p, String(p)]),
+        groups.push(this.choice("p", `${this.data.share}, p`, this.probs.map((p) => [p, String(p)]),
           () => this.p, (p) => { this.p = p; }));
       }
       const scales = [[false, "linear"], [true, "log"]];
@@ -148,7 +148,7 @@
       this.plot(this.time, `Regret over rounds${where ? `: ${where}` : ""}`, this.overTime(), this.timeAxis());
       if (this.sweeps) {
         const name = this.where(this.setting, null);
-        this.plot(this.final, `Final regret by share seen${name ? `: ${name}` : ""}`, this.sweep(), this.probAxis());
+        this.plot(this.final, `Final regret by ${this.data.share}${name ? `: ${name}` : ""}`, this.sweep(), this.probAxis());
       } else {
         this.plot(this.final, "Final regret", this.bars(), { type: "category" }, { barmode: "group" });
       }
@@ -164,7 +164,7 @@
         traces.push({
           x, y: means, mode: "lines", name: escaped(method.label), meta: method.key,
           line: { color: colorOf(method), width: 2, dash: method.dash },
-          hovertext: means.map((mean, at) => told(method, `round ${x[at]}`, mean, errors[at], n)),
+          hovertext: means.map((mean, at) => tooltip(method, `round ${x[at]}`, mean, errors[at], n)),
           hoverinfo: "text",
         });
       }
@@ -188,7 +188,7 @@
         line: { color: colorOf(method), width: 2, dash: method.dash },
         marker: { color: colorOf(method), size: 8, symbol: method.symbol, line: { width: method.symbol.endsWith("open") ? 2 : 0, color: colorOf(method) } },
         error_y: { type: "data", array: rows.map((row) => row.error ?? 0), thickness: 1.2, width: 3 },
-        hovertext: rows.map((row) => told(method, `p = ${row.p}`, row.mean, row.error, row.n)), hoverinfo: "text",
+        hovertext: rows.map((row) => tooltip(method, `p = ${row.p}`, row.mean, row.error, row.n)), hoverinfo: "text",
       }));
     }
 
@@ -198,7 +198,7 @@
         name: escaped(method.label), meta: method.key, textposition: "none",
         marker: { color: colorOf(method), pattern: { shape: method.pattern, fgcolor: css("--card"), size: 6, solidity: 0.25, fillmode: "overlay" } },
         error_y: { type: "data", array: rows.map((row) => row.error ?? 0), thickness: 1.2, width: 2, color: css("--soft") },
-        hovertext: rows.map((row) => told(method, this.where(row.setting, row.p), row.mean, row.error, row.n)), hoverinfo: "text",
+        hovertext: rows.map((row) => tooltip(method, this.where(row.setting, row.p), row.mean, row.error, row.n)), hoverinfo: "text",
       }));
     }
 
@@ -219,7 +219,7 @@
     timeAxis() { return { title: { text: "round" }, type: this.log.x ? "log" : "linear" }; }
     probAxis() {
       const narrow = printing || this.place.clientWidth < 480;
-      return { title: { text: "share seen, p" }, autorange: "reversed", tickvals: this.probs, tickangle: 0, tickfont: { size: narrow ? 10 : 12 } };
+      return { title: { text: `${this.data.share}, p` }, autorange: "reversed", tickvals: this.probs, tickangle: 0, tickfont: { size: narrow ? 10 : 12 } };
     }
 
     plot({ plot, caption }, title, traces, xaxis, more = {}) {

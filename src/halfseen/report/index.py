@@ -1,16 +1,19 @@
-"""The page over all studies: `index.html` beside their folders, with all it needs inside."""
+"""The page over all studies: `index.html` in the folder that holds theirs, with all it needs."""
 
-from html import escape
 from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
+from markupsafe import Markup
+
 from halfseen.errors import HalfseenError, StoreError
+from halfseen.report.claims import read_claims
+from halfseen.report.comparisons import read_comparisons
+from halfseen.report.context import Report
 from halfseen.report.data import Results
-from halfseen.report.html.picture import half_seen_picture
-from halfseen.report.html.section import Section, badges, section_of
-from halfseen.report.verdicts import OUTCOMES
+from halfseen.report.pictures import data_uri, half_seen_steps
+from halfseen.report.render import HTML, render
+from halfseen.report.verdicts import count_outcomes
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 from halfseen.studies.spec import Study
@@ -46,18 +49,15 @@ def write_index(results_folder: str | Path) -> Path:
         raise StoreError(
             f"there are no results in {home}: run `halfseen reproduce synthetic` first"
         )
-    sections: list[Section] = []
+    reports: list[Report] = []
     unread: list[tuple[str, str]] = []
-    versions: dict[str, Any] = {}
     for folder in folders:
         try:
-            results = Results.load(folder)
-            sections.append(section_of(_study_of(results), results))
-            versions |= results.manifest.get("versions") or {}
+            reports.append(_report_on(folder))
         except (HalfseenError, OSError) as error:
             unread.append((folder.name, str(error)))
     page = home / PAGE
-    page.write_text(_page(sections, unread, versions), encoding="utf-8")
+    page.write_text(_page(reports, unread), encoding="utf-8")
     return page
 
 
@@ -69,51 +69,50 @@ def study_folders(home: Path) -> list[Path]:
     return known + [folder for folder in found if folder not in known]
 
 
+def asset(name: str) -> str:
+    """Return the text of a file that becomes part of the page."""
+    return (Path(str(files("halfseen.report"))) / name).read_text(encoding="utf-8")
+
+
+def _report_on(folder: Path) -> Report:
+    """Return the report on a folder; a mistake in what its study says shows here."""
+    results = Results.load(folder)
+    study = _study_of(results)
+    read_claims(study)
+    read_comparisons(study)
+    return Report(study, results)
+
+
 def _study_of(results: Results) -> Study:
-    """Return the study that was run, as its manifest tells it."""
+    """Return the study that was run, from its manifest."""
     plain = results.manifest.get("study")
     if plain is None and results.folder.name in ORDER:
         return builtin_study(results.folder.name)
     if not isinstance(plain, dict):
-        raise StoreError("its manifest.json does not tell what was run: run the study again")
+        raise StoreError("its manifest.json does not say what was run: run the study again")
     return study_from(plain)
 
 
-def _page(sections: list[Section], unread: list[tuple[str, str]], versions: dict[str, Any]) -> str:
-    counts = {o: n for o in OUTCOMES if (n := sum(s.counts.get(o, 0) for s in sections))}
-    return Template(_asset("assets/index.html")).substitute(
-        style=_asset("assets/style.css"),
-        picture=half_seen_picture(),
-        counts=badges(counts),
-        contents=_contents(sections),
-        unread=_unread(unread),
-        sections="\n".join(section.html for section in sections),
-        versions=escape(", ".join(f"{name} {version}" for name, version in versions.items())),
+def _page(reports: list[Report], unread: list[tuple[str, str]]) -> str:
+    versions: dict[str, Any] = {}
+    for report in reports:
+        versions |= report.manifest.get("versions") or {}
+    return render(
+        HTML,
+        reports=reports,
+        unread=unread,
+        versions=versions,
+        counts=count_outcomes(verdict for report in reports for verdict in report.verdicts),
+        steps=half_seen_steps(),
+        data_uri=data_uri,
+        style=Markup(asset("assets/style.css")),
         plotly_version=PLOTLY_VERSION,
-        plotly=_script(_asset("vendor/plotly-basic.min.js")),
-        app=_script(_asset("assets/app.js")),
+        plotly=_script("vendor/plotly-basic.min.js"),
+        app=_script("assets/app.js"),
     )
 
 
-def _asset(name: str) -> str:
-    return (Path(str(files("halfseen.report.html"))) / name).read_text(encoding="utf-8")
-
-
-def _script(text: str) -> str:
+def _script(name: str) -> Markup:
     """Return a script that cannot end its element before its end."""
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _contents(sections: list[Section]) -> str:
-    return "".join(
-        f'<li><a href="#{escape(section.anchor)}">{escape(section.title)}</a> '
-        f'<span class="counts">{badges(section.counts)}</span></li>'
-        for section in sections
-    )
-
-
-def _unread(unread: list[tuple[str, str]]) -> str:
-    return "".join(
-        f'<p class="warning"><strong>{escape(name)}</strong> is not shown: {escape(reason)}</p>'
-        for name, reason in unread
-    )
+    text = asset(name).replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return Markup(text)

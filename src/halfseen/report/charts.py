@@ -11,7 +11,8 @@ import pandas as pd
 
 from halfseen.report.data import Point, Results, points_of
 from halfseen.report.look import Look, look_of, shade
-from halfseen.report.table import final_table
+from halfseen.report.table import FinalTable
+from halfseen.report.truth import share_label
 from halfseen.studies.spec import Study
 
 MOST_POINTS = 60
@@ -51,12 +52,13 @@ def chart_data(study: Study, results: Results) -> dict[str, Any] | None:
     Returns
     -------
     data : dict
-        `methods` with their looks; `settings` with their names and observation probabilities;
+        `share`, what p is the share of; `methods` with their looks; `settings` with their names
+        and observation probabilities;
         `finals`, one list [setting, p, method, n, mean, error] per line of the summary; `rounds`,
         lists of rounds; `lines`, one list [setting, p, method, n, rounds, means, errors] per
         method at a point. Settings, methods and lists of rounds are given by their positions.
     """
-    table = final_table(study, results)
+    table = FinalTable.of(results.summary, study)
     if not table.cells:
         return None
     points = [point for point in points_of(study) if point in table.points]
@@ -64,6 +66,7 @@ def chart_data(study: Study, results: Results) -> dict[str, Any] | None:
     finals, lines = _by_place(results.summary), _by_place(results.trajectories)
     rounds: list[list[int]] = []
     return {
+        "share": share_label(study).replace(" of entries", ""),
         "methods": [_method(key) for key in table.methods],
         "settings": [
             {"name": name, "probs": [p.p for p in points if p.setting == name]} for name in settings

@@ -1,0 +1,310 @@
+"""Panels of bars and dots: final regrets in groups, regret in parts, and paired differences."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import SymmetricalLogLocator
+
+from halfseen.report.comparisons import Compared, compared, read_comparisons
+from halfseen.report.data import Point, Results, rows
+from halfseen.report.look import label_of, look_of
+from halfseen.report.panels import FINAL_REGRET, Scene
+from halfseen.report.specs import PanelSpec, PartSpec
+from halfseen.report.truth import share_label
+from halfseen.simulation.tables import Mean, mean_of
+
+_LOWER, _HIGHER, _OPEN = "#0072B2", "#D55E00", "#6E6E6E"
+_ROW, _FRAME = 0.075, 0.3  # of a list of differences, in units of a panel's usual height
+_PART_COLORS = ("#56B4E9", "#E69F00", "#B9A3D3", "#009E73", "#D55E00")
+_PART_HATCHES = ("", "//", "..", "\\\\", "xx")
+_PART_WIDTH = 0.62
+_NUMBER = {
+    "ha": "center",
+    "va": "center",
+    "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0},
+}
+_SMALLEST_LABELLED = 0.06  # of the tallest bar: below, a number does not fit into its piece
+
+
+# Final regrets in groups
+
+
+class Bar(NamedTuple):
+    """One bar: a method at a point, and the mean final rank if it is to be written on it."""
+
+    point: Point
+    method: str
+    mean: float
+    error: float
+    rank: float | None
+
+
+def bars_of(scene: Scene, panel: PanelSpec) -> list[Bar]:
+    """Return the bars of all settings at the probability of the panel, or at all."""
+    bars = []
+    for name, setting in scene.study.settings.items():
+        for p in setting.worlds():
+            if panel.p is not None and p != panel.p:
+                continue
+            bars += _group(scene.results, panel, Point(name, p))
+    return bars
+
+
+def _group(results: Results, panel: PanelSpec, point: Point) -> list[Bar]:
+    group = []
+    for method in panel.methods:
+        regret = results.mean(point, method)
+        if regret.mean is not None:
+            rank = None
+            if method in panel.ranks:
+                rank = float(rows(results.per_seed, point, method)["final_rank"].mean())
+            group.append(Bar(point, method, regret.mean, regret.standard_error or 0.0, rank))
+    return group
+
+
+def draw_bars(axes: Axes, scene: Scene, panel: PanelSpec, bars: list[Bar]) -> None:
+    """Draw groups of bars, one per setting, one bar per method, with error bars."""
+    points = list(dict.fromkeys(bar.point for bar in bars))
+    methods = [method for method in panel.methods if any(bar.method == method for bar in bars)]
+    width = 0.84 / len(methods)
+    for method in methods:
+        own = [bar for bar in bars if bar.method == method]
+        offset = (methods.index(method) - (len(methods) - 1) / 2) * width
+        x = [points.index(bar.point) + offset for bar in own]
+        look = look_of(method)
+        axes.bar(
+            x,
+            [bar.mean for bar in own],
+            width=0.92 * width,
+            yerr=[bar.error for bar in own],
+            error_kw={"elinewidth": 0.9, "ecolor": "#333333"},
+            color=look.color,
+            hatch=look.hatch,
+            edgecolor="white",
+            linewidth=0.4,
+            label=look.label,
+        )
+        for at, bar in zip(x, own, strict=True):
+            _write_rank(axes, at, bar)
+    names = [point.setting if panel.p is not None else str(point) for point in points]
+    axes.set_xticks(range(len(points)), names, parse_math=False)
+    axes.grid(visible=False, axis="x")
+    title = f"p = {panel.p:g}" if panel.p is not None else ""
+    axes.set(ylabel=FINAL_REGRET, title=panel.title or title)
+    if panel.log:
+        axes.set_yscale("log")
+
+
+def _write_rank(axes: Axes, at: float, bar: Bar) -> None:
+    if bar.rank is not None and np.isfinite(bar.rank):
+        axes.annotate(
+            f"rank\n{bar.rank:.1f}",
+            (at, bar.mean + bar.error),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
+
+
+# Paired differences
+
+
+def differences_of(scene: Scene, panel: PanelSpec) -> list[Compared]:
+    """Return the differences of a comparison at the places of a panel."""
+    specs = {spec.name: spec for spec in read_comparisons(scene.study)}
+    found = compared(scene.study, scene.results, specs[panel.comparison])
+    return [
+        pair
+        for pair in found
+        if (not panel.setting or pair.point.setting == panel.setting)
+        and (panel.p is None or pair.point.p == panel.p)
+    ]
+
+
+def differences_height(pairs: Sequence[Compared]) -> float:
+    """Return the height that so many rows need."""
+    return _FRAME + _ROW * len(pairs)
+
+
+def draw_differences(axes: Axes, scene: Scene, panel: PanelSpec, pairs: list[Compared]) -> None:
+    """Draw one row per difference, coloured by what its interval says about its sign."""
+    units = [abs(pair.other) / 100 if panel.relative else 1.0 for pair in pairs]
+    for row, (pair, unit) in enumerate(zip(pairs, units, strict=True)):
+        color, marker, label = _verdict(pair)
+        half = 0.0 if math.isnan(pair.low) else (pair.high - pair.low) / 2 / unit
+        axes.errorbar(
+            pair.difference / unit,
+            row,
+            xerr=half,
+            fmt=marker,
+            color=color,
+            markerfacecolor="white" if color == _OPEN else color,
+            markersize=5,
+            elinewidth=1.4,
+            label=label,
+        )
+    axes.axvline(0.0, color="#000000", linewidth=0.8)
+    names = [row_label(pair, pairs) for pair in pairs]
+    axes.set_yticks(range(len(pairs)), names, parse_math=False)
+    axes.set_ylim(len(pairs) - 0.4, -0.6)
+    several = len({pair.against for pair in pairs}) > 1
+    axes.set(
+        xlabel=f"final regret less that of {label_of(usual_other(pairs))}"
+        + (" (or of the one named)" if several else "")
+        + (", in % of it" if panel.relative else ""),
+        title=_title(panel, pairs),
+    )
+    if panel.log:
+        _set_log_axis(axes)
+
+
+def _set_log_axis(axes: Axes) -> None:
+    """Make the axis logarithmic on both sides of ±1, with plain numbers."""
+    axes.set_xscale("symlog", linthresh=1.0)
+    axes.margins(x=0.06)
+    axes.set_xlabel(f"{axes.get_xlabel()}, logarithmic beyond ±1")
+    axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=1.0, subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "−"))
+
+
+def usual_other(pairs: Sequence[Compared]) -> str:
+    """Return the method with which most are compared."""
+    return Counter(pair.against for pair in pairs).most_common(1)[0][0]
+
+
+def row_label(pair: Compared, pairs: Sequence[Compared]) -> str:
+    """Return what distinguishes a row from the others: its place, its method, or both."""
+    words = []
+    if len({each.point for each in pairs}) > 1:
+        words.append(str(pair.point))
+    if len({each.method for each in pairs}) > 1 or not words:
+        label = label_of(pair.method)
+        words.append(label.partition(": ")[2] or label)
+    text = ", ".join(words)
+    named = pair.against != usual_other(pairs)
+    return f"{text} (against {label_of(pair.against)})" if named else text
+
+
+def _title(panel: PanelSpec, pairs: Sequence[Compared]) -> str:
+    points = list(dict.fromkeys(pair.point for pair in pairs))
+    return panel.title or (str(points[0]) if len(points) == 1 else "")
+
+
+def _verdict(pair: Compared) -> tuple[str, str, str]:
+    """Return colour, marker and words for what an interval says."""
+    if pair.high < 0:
+        return _LOWER, "o", "pays less"
+    if pair.low > 0:
+        return _HIGHER, "s", "pays more"
+    return _OPEN, "o", "not decided"
+
+
+# Regret in parts
+
+
+class Split(NamedTuple):
+    """The parts of a regret at a point, in the order of the study, and the whole."""
+
+    p: float
+    parts: list[Mean]
+    total: Mean
+
+
+def splits_of(scene: Scene, panel: PanelSpec) -> list[Split]:
+    """Return the split at every probability for which all that it needs was run."""
+    setting, spec = scene.study.settings.get(panel.setting), panel.split
+    splits: list[Split] = []
+    if setting is None or spec is None:
+        return splits
+    for p in setting.worlds():
+        point = Point(panel.setting, p)
+        parts = [mean_of(_values(scene.results, point, part).tolist()) for part in spec.parts]
+        total = scene.results.mean(point, spec.total)
+        if p is not None and all(part.mean is not None for part in (*parts, total)):
+            splits.append(Split(p, parts, total))
+    return splits
+
+
+def _values(results: Results, point: Point, part: PartSpec) -> "pd.Series[float]":
+    """Return a part by seed, for the seeds that all its methods have."""
+    signed = [results.regrets(point, method) for method in part.plus]
+    signed += [-results.regrets(point, method) for method in part.minus]
+    return pd.concat(signed, axis=1).dropna().sum(axis=1) if signed else pd.Series(dtype=float)
+
+
+def draw_split(axes: Axes, scene: Scene, panel: PanelSpec, splits: list[Split]) -> None:
+    """Draw a bar per probability: positive parts upwards, negative ones downwards, and the whole.
+
+    Error bars are one standard error of each part, at the end of its piece, and of the whole.
+    """
+    assert panel.split is not None
+    x = np.arange(len(splits), dtype=float)
+    _draw_parts(axes, x, panel.split.parts, splits)
+    _draw_total(axes, x, splits)
+    axes.axhline(0.0, color="#000000", linewidth=0.8)
+    axes.set_xticks(x, [f"{split.p:g}" for split in splits])
+    axes.grid(visible=False, axis="x")
+    axes.set_xlim(-0.5, len(splits) - 0.35)
+    axes.set(
+        xlabel=f"{share_label(scene.study)}, p",
+        ylabel=FINAL_REGRET,
+        title=panel.title or label_of(panel.split.total),
+    )
+
+
+def _draw_parts(
+    axes: Axes, x: np.ndarray, parts: Sequence[PartSpec], splits: Sequence[Split]
+) -> None:
+    up, down = np.zeros(len(splits)), np.zeros(len(splits))
+    tallest = max(sum(max(part.mean or 0.0, 0.0) for part in split.parts) for split in splits)
+    for at, part in enumerate(parts):
+        found = [split.parts[at] for split in splits]
+        means = np.array([mean.mean for mean in found], dtype=float)
+        bottoms = np.where(means >= 0, up, down)
+        axes.bar(
+            x,
+            means,
+            bottom=bottoms,
+            width=_PART_WIDTH,
+            color=_PART_COLORS[at % len(_PART_COLORS)],
+            hatch=_PART_HATCHES[at % len(_PART_HATCHES)],
+            edgecolor="white",
+            linewidth=0.6,
+            label=part.label,
+        )
+        # Side by side, because the pieces' ends may be close to each other.
+        shift = (at - (len(parts) - 1) / 2) * 0.14
+        errors = [mean.standard_error or 0.0 for mean in found]
+        ends = bottoms + means
+        axes.errorbar(x + shift, ends, yerr=errors, fmt="none", ecolor="#444444", elinewidth=0.9)
+        _label_pieces(axes, x, bottoms, means, _SMALLEST_LABELLED * tallest)
+        up, down = np.where(means >= 0, ends, up), np.where(means >= 0, down, ends)
+
+
+def _label_pieces(
+    axes: Axes, x: np.ndarray, bottoms: np.ndarray, means: np.ndarray, least: float
+) -> None:
+    """Write the size of each piece into it, where it fits."""
+    for place, bottom, mean in zip(x, bottoms, means, strict=True):
+        if abs(mean) >= least:
+            text = f"{mean:.1f}".replace("-", "−")
+            axes.text(place, bottom + mean / 2, text, fontsize=8, **_NUMBER)
+
+
+def _draw_total(axes: Axes, x: np.ndarray, splits: list[Split]) -> None:
+    axes.errorbar(
+        x + 0.4,
+        [split.total.mean for split in splits],
+        yerr=[split.total.standard_error or 0.0 for split in splits],
+        fmt="D",
+        markersize=4,
+        color="#000000",
+        elinewidth=1.0,
+        label="together",
+    )

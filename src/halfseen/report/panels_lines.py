@@ -1,0 +1,356 @@
+"""Panels of curves: over rounds, against the share of entries seen, along whatever was measured."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from halfseen.report.data import Point, rows
+from halfseen.report.growth import Growth, growth_of
+from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID, Look, look_of
+from halfseen.report.panels import (
+    FINAL_REGRET,
+    Curve,
+    Scene,
+    draw_bands,
+    draw_points,
+    set_probability_axis,
+    set_regret_axis,
+)
+from halfseen.report.specs import LineSpec, PanelSpec
+from halfseen.report.truth import BOUNDS, facts_at, lower_bounds, true_rank
+from halfseen.simulation.tables import mean_of
+
+ROLE_LOOKS: Mapping[str, Look] = {
+    "measured": Look("", "#0072B2", SOLID, "o"),
+    "second": Look("", "#009E73", SOLID, "D"),
+    "third": Look("", "#E69F00", SOLID, "s"),
+    "fourth": Look("", "#CC79A7", SOLID, "^"),
+    "bound": Look("", "#000000", DASHED, ""),
+    "other-bound": Look("", "#D55E00", MIXED, ""),
+    "reference": Look("", "#7F7F7F", DOTTED, ""),
+}
+"""How each role of a measured line is drawn; bounds have no markers."""
+
+_TRUTH = {"color": "#000000", "linewidth": 1.0, "linestyle": (0, (4.0, 2.0))}
+_REFERENCES = (("1/2", 1 / 2), ("2/3", 2 / 3))
+_BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED), strict=True))
+
+
+# Over rounds
+
+
+def regret_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+    """Return cumulative regret over rounds, one curve per method that was run."""
+    return [curve for _, curve in _over_rounds(scene, panel, "regret")]
+
+
+def _over_rounds(scene: Scene, panel: PanelSpec, what: str) -> Iterator[tuple[str, Curve]]:
+    """Yield methods with their curves of "regret" or "rank" over rounds."""
+    point = scene.point(panel)
+    for method in panel.methods:
+        found = rows(scene.results.trajectories, point, method).sort_values("round")
+        found = found[found[f"mean_{what}"].notna()]
+        if not found.empty:
+            columns = (found["round"], found[f"mean_{what}"], found[f"se_{what}"].fillna(0.0))
+            yield method, Curve(look_of(method), *(c.to_numpy(dtype=float) for c in columns))
+
+
+def draw_regret(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+    """Draw regret over rounds with bands of one standard error."""
+    draw_bands(axes, curves)
+    title = panel.title or str(scene.point(panel))
+    axes.set(xlabel="round", ylabel="cumulative regret", title=title)
+    set_regret_axis(axes, panel.log)
+    axes.margins(x=0.01)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def rank_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+    """Return the mean rank over rounds, without the rounds in which the burn-in policy plays."""
+    point, curves = scene.point(panel), []
+    for method, curve in _over_rounds(scene, panel, "rank"):
+        chosen = curve.x >= _first_choice(scene, point, method, curve)
+        if chosen.any():
+            curves.append(curve.part(chosen))
+    return curves
+
+
+def _first_choice(scene: Scene, point: Point, method: str, curve: Curve) -> float:
+    """Return the first round with a rank of its own: what a policy says, or all but a full one."""
+    starts = scene.results.diagnostic(point, method, "epoch_starts")
+    if 0 in starts:
+        return float(starts[0].max())
+    facts = facts_at(scene.study, point)
+    if facts is None:
+        return float(curve.x[0])
+    lower = curve.x[curve.mean < facts.dim]
+    return float(lower[0]) if len(lower) else float(curve.x[-1]) + 1
+
+
+def draw_ranks(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+    """Draw the mean rank over rounds with bands of one standard error, and the true one."""
+    draw_bands(axes, curves)
+    point = scene.point(panel)
+    rank = true_rank(scene.study, point)
+    if rank is not None:
+        axes.axhline(rank, label="true rank", **_TRUTH)
+    axes.set(xlabel="round", ylabel="selected rank", title=panel.title or str(point))
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 1.12 * max([rank or 1, *(float(curve.mean.max()) for curve in curves)]))
+    axes.yaxis.get_major_locator().set_params(integer=True)
+
+
+# Against the share of entries seen
+
+
+def sweep_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+    """Return final regret against the observation probability, one curve per method."""
+    setting = scene.study.settings.get(panel.setting)
+    probs = [] if setting is None else sorted(p for p in setting.worlds() if p is not None)
+    curves = []
+    for method in panel.methods:
+        means = {p: scene.results.mean(Point(panel.setting, p), method) for p in probs}
+        known = {p: mean for p, mean in means.items() if mean.mean is not None}
+        if known:
+            curves.append(Curve.of(look_of(method), known, known.values()))
+    return curves
+
+
+def draw_sweep(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+    """Draw final regret against p, from much seen on the left to little on the right."""
+    for curve in curves:
+        draw_points(axes, curve)
+    several = len(scene.study.settings) > 1 and panel.setting != "default"
+    axes.set(ylabel=FINAL_REGRET, title=panel.title or (panel.setting if several else ""))
+    set_probability_axis(axes, scene, curves)
+    set_regret_axis(axes, panel.log)
+
+
+def draw_bound(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+    """Draw final regret against p above the lower bounds that apply, on a logarithmic axis."""
+    for curve in curves:
+        draw_points(axes, curve)
+    bounds: dict[str, list[tuple[float, float]]] = {}
+    for p in sorted({float(x) for curve in curves for x in curve.x}):
+        for form, value in lower_bounds(scene.study, Point(panel.setting, p)).items():
+            bounds.setdefault(form, []).append((p, value))
+    for form, pairs in bounds.items():
+        x, y = np.array(pairs).T
+        axes.plot(
+            x, y, color="#000000", linestyle=_BOUND_DASHES[form], label=f"lower bound, {form}"
+        )
+    axes.set_yscale("log")
+    set_probability_axis(axes, scene, curves)
+    axes.set(ylabel=FINAL_REGRET, title=panel.title or panel.setting)
+
+
+# Against the horizon
+
+
+class Grown(NamedTuple):
+    """The growth of a method."""
+
+    method: str
+    growth: Growth
+
+
+def growths_of(scene: Scene, panel: PanelSpec) -> list[Grown]:
+    """Return the growth of all methods that were run at two horizons or more."""
+    found = ((key, growth_of(scene.study, scene.results, key, panel.p)) for key in panel.methods)
+    return [Grown(method, growth) for method, growth in found if growth is not None]
+
+
+def draw_growth(axes: Axes, scene: Scene, panel: PanelSpec, grown: list[Grown]) -> None:
+    """Draw final regret against the horizon, with the exponents and two slopes to compare with."""
+    curves = [Curve.of(look_of(key), found.horizons, found.means) for key, found in grown]
+    handles = [draw_points(axes, curve) for curve in curves]
+    axes.set(xscale="log", yscale="log", xlabel="rounds T", ylabel=FINAL_REGRET, title=panel.title)
+    _draw_references(axes, curves)
+    bottom, top = axes.get_ylim()
+    room = 0.13 + 0.075 * len(grown)  # of the axis, for the list of slopes above the curves
+    axes.set_ylim(bottom, bottom * (top / bottom) ** (1 / (1 - min(room, 0.6))))
+    axes.legend(
+        handles,
+        [str(growth) for _, growth in grown],  # the figure's legend names the curves
+        loc="upper left",
+        title="exponent [95 % interval]",
+        title_fontsize=8.5,
+        alignment="left",
+        fontsize=8,
+        labelspacing=0.25,
+        borderaxespad=0.2,
+    )
+
+
+def _draw_references(axes: Axes, curves: list[Curve]) -> None:
+    """Draw two slopes from one point so low that they stay below all curves."""
+    x, mean = (np.concatenate([curve[at] for curve in curves]) for at in (1, 2))
+    first, last = x.min(), x.max()
+    steepest = max(slope for _, slope in _REFERENCES)
+    start = 0.6 * (mean / (x / first) ** steepest).min()
+    for name, slope in _REFERENCES:
+        end = start * (last / first) ** slope
+        axes.plot(
+            [first, last], [start, end], color="#777777", linewidth=1.0, linestyle=(0, (1.5, 1.5))
+        )
+        axes.annotate(
+            f"$T^{{{name}}}$",
+            (last, end),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="bottom" if slope == steepest else "top",
+            fontsize=9,
+            color="#555555",
+            annotation_clip=False,
+        )
+
+
+# Against a setting that was tried on validation seeds
+
+
+def validation_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+    """Return final regret on the validation seeds against a setting, one curve per method."""
+    point, curves = scene.point(panel), []
+    for method in panel.methods:
+        found: dict[float, list[float]] = {}
+        for row in _candidates(scene, point, method):
+            value = json.loads(row["candidate"]).get(panel.over)
+            if isinstance(value, int | float) and row["final_regret"]:
+                found.setdefault(float(value), []).append(float(row["final_regret"]))
+        if found:
+            x = sorted(found)
+            curves.append(Curve.of(look_of(method), x, [mean_of(found[value]) for value in x]))
+    return curves
+
+
+def _candidates(scene: Scene, point: Point, method: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `calibration.csv` about a method at a point."""
+    path = scene.results.folder / "calibration.csv"
+    if not path.exists():
+        return
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            p = float(row["p"]) if row["p"] else None
+            if (row["setting"], p, row["method"]) == (*point, method):
+                yield row
+
+
+def draw_validation(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+    """Draw the curves with error bars of one standard error."""
+    for curve in curves:
+        draw_points(axes, curve)
+    values = sorted({float(x) for curve in curves for x in curve.x})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
+    axes.set(xlabel=panel.over, ylabel="final regret, validation seeds", title=panel.title)
+    axes.set_ylim(bottom=0)
+
+
+# Spectra
+
+
+class Spectrum(NamedTuple):
+    """Mean eigenvalues of the last epoch by position, and the mean threshold where there is one."""
+
+    curve: Curve
+    threshold: float | None
+
+
+def spectra_of(scene: Scene, panel: PanelSpec) -> list[Spectrum]:
+    """Return the spectra of all methods that report theirs."""
+    point, spectra = scene.point(panel), []
+    for method in panel.methods:
+        found = scene.results.diagnostic(point, method, "eigenvalues")
+        if found.empty:
+            continue
+        means = [mean_of(found[position].dropna().tolist()) for position in found]
+        curve = Curve.of(look_of(method), [position + 1 for position in found], means)
+        thresholds = scene.results.diagnostic(point, method, "threshold")
+        threshold = None if thresholds.empty else float(thresholds[0].mean())
+        spectra.append(Spectrum(curve, threshold))
+    return spectra
+
+
+def draw_spectrum(axes: Axes, scene: Scene, panel: PanelSpec, spectra: list[Spectrum]) -> None:
+    """Draw mean eigenvalues with standard errors, thresholds, and the gap after the true rank."""
+    point = scene.point(panel)
+    rank = true_rank(scene.study, point)
+    for curve, threshold in spectra:
+        draw_points(axes, curve, linestyle="none", elinewidth=None)
+        if threshold is not None:
+            style = {"color": curve.look.color, "linestyle": curve.look.dashes, "linewidth": 1.1}
+            axes.axhline(threshold, label="threshold", **style)
+    if rank is not None and len(spectra[0].curve.x) > rank:
+        _mark_gap(axes, spectra[0].curve, rank)
+    axes.axhline(0.0, color="#999999", linewidth=0.6)
+    axes.set(xlabel="position", ylabel="eigenvalue", title=panel.title or str(point))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _mark_gap(axes: Axes, curve: Curve, rank: int) -> None:
+    high, low = float(curve.mean[rank - 1]), float(curve.mean[rank])
+    at = rank + 0.5
+    axes.axvline(at, label="true rank", **_TRUTH)
+    axes.annotate("", (at, high), (at, low), arrowprops={"arrowstyle": "<->", "linewidth": 1.1})
+    axes.annotate(
+        f"gap {high - low:.2f}",
+        (at, (high + low) / 2),
+        xytext=(5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8.5,
+    )
+
+
+# Whatever was measured
+
+
+def measured_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+    """Return all lines of a panel for which something was measured."""
+    lines = () if panel.measured is None else panel.measured.lines
+    found = (measured_curve(scene, line) for line in lines)
+    return [curve for curve in found if curve is not None]
+
+
+def measured_curve(scene: Scene, line: LineSpec) -> Curve | None:
+    """Return one line, or None where it was not measured.
+
+    A position is the same place in all seeds of a world, so x is averaged with the values.
+    """
+    point = scene.point_at(line.setting, line.p)
+    values = scene.results.diagnostic(point, line.method, line.value)
+    places = scene.results.diagnostic(point, line.method, line.x)
+    shared = [position for position in values if position in places]
+    if not shared:
+        return None
+    means = [mean_of(values[position].dropna().tolist()) for position in shared]
+    look = replace(ROLE_LOOKS[line.role], label=line.label)
+    return Curve.of(look, places[shared].mean(), means)
+
+
+def draw_measured(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+    """Draw measured lines with bands of one standard error, and bounds as plain lines."""
+    spec = panel.measured
+    assert spec is not None
+    draw_bands(axes, curves)
+    axes.set_xscale(spec.xscale)
+    if spec.yscale == "symlog":
+        axes.set_yscale("symlog", linthresh=_smallest_size(curves))
+    else:
+        axes.set_yscale(spec.yscale)
+    title = panel.title or str(scene.point(panel))
+    axes.set(xlabel=spec.xlabel, ylabel=spec.ylabel, title=title)
+    axes.margins(x=0.02)
+
+
+def _smallest_size(curves: list[Curve]) -> float:
+    """Return below which size a symmetric logarithmic axis becomes linear."""
+    sizes = np.abs(np.concatenate([curve.mean for curve in curves]))
+    sizes = sizes[sizes > 1e-9]
+    return float(np.quantile(sizes, 0.02)) if len(sizes) else 1.0

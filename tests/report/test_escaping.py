@@ -1,0 +1,117 @@
+"""A text of a study is shown as it is in every format."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from made_results import small_study, wobble, write_results
+from markdown_it import MarkdownIt
+from test_html import tell_study
+
+from halfseen.report.figures import figure_of
+from halfseen.report.index import write_index
+from halfseen.report.page import write_report
+from halfseen.report.panels import Scene
+from halfseen.report.render import latex_text, markdown_text
+from halfseen.report.specs import figure_specs
+
+ODD = "A & B <i>_x_|y% $z$"
+TEXTS = [
+    ODD,
+    "*a* **b** `c` ~~d~~ \\e",
+    "[a](b) ![c](d) <https://e.org> &amp; &#35;",
+    "# a",
+    "> a",
+    "- a",
+    "a_b __c__ (d) {e} ^f",
+]
+
+
+class Texts(HTMLParser):
+    """All texts of a page, without its scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.texts, self.raw = [""], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.raw = tag in ("script", "style")
+        if tag not in ("code", "strong", "em", "b"):
+            self.texts.append("")
+
+    def handle_endtag(self, tag):
+        self.raw = False
+        if tag not in ("code", "strong", "em", "b"):
+            self.texts.append("")
+
+    def handle_data(self, data):
+        if not self.raw:
+            self.texts[-1] += data
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """Write a report in which everything has an odd name; return its study and its folder."""
+    claim = {"text": ODD, "kind": "lower", "method": ODD, "than": "tofu"}
+    study = small_study(
+        title=ODD,
+        notes=[ODD],
+        claims=[claim],
+        methods={ODD: {"policy": "uniform"}, "tofu": {}},
+        settings={ODD: {}, "other": {}},
+        comparisons=[{"name": "it", "caption": ODD, "methods": ODD, "against": "tofu"}],
+        figures=[{"label": "it", "caption": ODD, "panels": [{"kind": "sweep", "title": ODD}]}],
+    )
+    write_results(tmp_path / "small", study, lambda key: 5 + len(key.method) + wobble(key))
+    tell_study(tmp_path / "small", study)
+    write_report(study, tmp_path / "small")
+    return study, tmp_path / "small"
+
+
+def shown(markdown):
+    return Texts(MarkdownIt("gfm-like", {"linkify": False}).render(markdown)).texts
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_markdown_shows_a_text_as_it_is(text):
+    assert text in shown(f"# {markdown_text(text)}")
+    assert text in shown(f"- {markdown_text(text)}")
+    assert text in shown(f"| a | b |\n| --- | --- |\n| {markdown_text(text)} | 1 |")
+
+
+def test_a_report_shows_odd_names_as_they_are(odd):
+    _, folder = odd
+    texts = shown((folder / "report.md").read_text())
+    # Title, claim, note; caption of the comparison; label of the method in two tables.
+    assert texts.count(ODD) >= 5
+    assert f"it: {ODD}. " in texts
+    cells = [text for text in texts if "|" in text]
+    assert all(ODD in text for text in cells)
+
+
+def test_the_page_shows_odd_names_as_they_are(odd):
+    _, folder = odd
+    texts = Texts(write_index(folder.parent).read_text()).texts
+    assert texts.count(ODD) >= 5  # contents, title, claim, table, note
+    assert not any("&amp;" in text or "\\" in text for text in texts)
+
+
+def test_latex_prints_odd_names_as_they_are(odd):
+    _, folder = odd
+    table = (folder / "table.tex").read_text()
+    assert f"% {latex_text(ODD)}\n" in table
+    code = "\n".join(line for line in table.splitlines() if not line.startswith("%"))
+    assert latex_text(ODD) in code  # the setting
+    bare = re.sub(r"\\[&%$#_{}]|\$\\pm\$", "", code)
+    assert not set("%$#_<>|") & set(bare)
+
+
+def test_figures_do_not_take_a_dollar_for_mathematics(odd):
+    study, folder = odd
+    results = write_results(folder, study, lambda key: 5.0 + wobble(key))
+    figure, _ = figure_of(Scene(study, results), figure_specs(study)[0])
+    label = figure.legends[0].get_texts()[0]
+    assert label.get_text() == ODD
+    assert not label.get_parse_math()
+    assert not figure.axes[0].title.get_parse_math()
