@@ -141,7 +141,7 @@ def test_without_timing_the_seconds_are_empty(here):
 
 
 def test_a_failed_cell_is_told_with_exit_code_1_and_run_again_the_next_time(here, monkeypatch):
-    choose = Uniform._choose
+    choose = Uniform.decide
 
     def broken(self, slate):
         if self.seed == 1:
@@ -149,7 +149,7 @@ def test_a_failed_cell_is_told_with_exit_code_1_and_run_again_the_next_time(here
         return choose(self, slate)
 
     arguments = ["run", "mine.toml", "--jobs", "1", "--methods", "uniform,zf-oful"]
-    monkeypatch.setattr(Uniform, "_choose", broken)
+    monkeypatch.setattr(Uniform, "decide", broken)
     result = call(*arguments)
     assert result.exit_code == 1
     assert (
@@ -161,7 +161,7 @@ def test_a_failed_cell_is_told_with_exit_code_1_and_run_again_the_next_time(here
     status = [(row["method"], row["seed"], row["status"]) for row in read(folder / "per_seed.csv")]
     assert status.count(("uniform", "1", "failed")) == 2
     assert [each[2] for each in status].count("ok") == 6
-    monkeypatch.setattr(Uniform, "_choose", choose)
+    monkeypatch.setattr(Uniform, "decide", choose)
     result = call(*arguments)
     assert result.exit_code == 0
     assert "8 cells, 6 of them finished before" in result.output
@@ -187,7 +187,7 @@ def test_reproduce_all_runs_every_study_and_tells_if_one_has_a_failed_cell(here,
     assert call("reproduce", "all", "--jobs", "1", "--out", "both").exit_code == 0
     assert (here / "both" / "synthetic" / "report.md").exists()
     assert (here / "both" / "masks" / "report.md").exists()
-    monkeypatch.setattr(Uniform, "_choose", None)
+    monkeypatch.setattr(Uniform, "decide", None)
     assert call("reproduce", "all", "--jobs", "1", "--out", "both", "--again").exit_code == 1
     for name in ("synthetic", "masks"):
         assert (here / "both" / name / "failures.txt").exists()
@@ -239,7 +239,7 @@ def test_verify_tells_a_published_figure_that_is_not_ours(here, monkeypatch):
 
 
 def test_verify_tells_a_published_cell_without_a_result(here, monkeypatch):
-    monkeypatch.setattr("halfseen.policies.ambient.AmbientOful._choose", None)
+    monkeypatch.setattr("halfseen.policies.ambient.AmbientOful.decide", None)
     result = call(
         "verify", "synthetic", "--seeds", "0", "--methods", "zf-oful", "--p", ".2", "-j", "1"
     )

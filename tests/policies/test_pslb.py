@@ -371,7 +371,7 @@ def test_settings_are_those_given():
     settings = policy.settings()
     assert settings["rank"] == {"rule": "FixedRank", "rank": 2}
     assert settings | BASICS | STRUCTURE | {"n_samples": 17, "max_open": 5} == settings | BASICS
-    assert policy.told == ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
+    assert policy.needs == ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
 
 
 # A failed call changes nothing, random numbers included

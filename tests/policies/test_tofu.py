@@ -24,6 +24,7 @@ from halfseen import (
 from halfseen.core.latent import Lift
 from halfseen.core.ridge import Ridge
 from halfseen.policies import registry
+from halfseen.policies.base import Choice
 
 REPLAYS = ("none", "burn-in-once", "burn-in", "full")
 
@@ -448,29 +449,22 @@ def test_one_probability_per_feature_may_be_the_same_for_all():
 class Cautious(Policy):
     """Takes the arm of which most is seen; counts its lessons."""
 
-    def __init__(self, *, dim, max_open=10_000):
-        super().__init__(dim=dim, max_open=max_open)
+    def setup(self):
         self.n_lessons = self.n_absorbed = 0
 
-    def settings(self):
-        return {"dim": self.dim, "max_open": self.max_open}
+    def decide(self, slate):
+        return Choice.best(slate.mask.sum(axis=1))
 
-    def _choose(self, slate):
-        n_seen = slate.mask.sum(axis=1).astype(float)
-        return self._answer(
-            slate, int(n_seen.argmax()), np.array([n_seen, n_seen, np.zeros(slate.n_arms)])
-        )
-
-    def _learn(self, note, reward):
+    def update(self, note, reward):
         self.n_lessons += 1
 
-    def _absorb(self, slate):
+    def observe(self, slate):
         self.n_absorbed += slate.n_arms
 
-    def _state(self):
+    def state(self):
         return {"n_lessons": self.n_lessons}
 
-    def _restore(self, state):
+    def restore(self, state):
         self.n_lessons = state["n_lessons"]
 
 
@@ -522,13 +516,13 @@ def test_overridden_hooks_run_in_every_round(kind):
     class Counting(kind):
         n_chosen = n_learned = 0
 
-        def _choose(self, slate):
+        def decide(self, slate):
             self.n_chosen += 1
-            return super()._choose(slate)
+            return super().decide(slate)
 
-        def _learn(self, note, reward):
+        def update(self, note, reward):
             self.n_learned += 1
-            super()._learn(note, reward)
+            super().update(note, reward)
 
     settings = {} if kind is LatentUcb else {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5}
     policy = Counting(**settings)

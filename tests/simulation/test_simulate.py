@@ -185,10 +185,10 @@ def test_finished_cells_are_not_run_again_unless_asked(tmp_path):
 class Breaking(Uniform):
     """Fails on the realization of seed 1."""
 
-    def _choose(self, slate):
+    def decide(self, slate):
         if self.seed == 1 and self.round == 5:
             raise RuntimeError("broken on purpose")
-        return super()._choose(slate)
+        return super().decide(slate)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_a_failing_cell_is_recorded_and_the_others_finish(tmp_path, jobs):
 @pytest.mark.usefixtures("breaking")
 def test_a_failed_cell_is_run_again_the_next_time(tmp_path, monkeypatch):
     simulate({"breaks": {"policy": "Breaking"}}, WORLD, range(3), jobs=1, out=tmp_path)
-    monkeypatch.setattr(Breaking, "_choose", Uniform._choose)
+    monkeypatch.setattr(Breaking, "decide", Uniform.decide)
     tables = simulate({"breaks": {"policy": "Breaking"}}, WORLD, range(3), jobs=1, out=tmp_path)
     assert not tables.failures
     assert json.loads((tmp_path / "manifest.json").read_text())["cells_run_now"] == 1
@@ -231,7 +231,7 @@ def test_a_failed_cell_is_run_again_the_next_time(tmp_path, monkeypatch):
 @pytest.mark.parametrize("told", [{"count": np.int64(3)}, {"set": {1}}, None, {1j: 2}])
 def test_diagnostics_that_are_not_plain_fail_their_cell_and_no_other(tmp_path, monkeypatch, told):
     monkeypatch.setattr(Breaking, "diagnostics", lambda self: told if self.seed == 0 else {})
-    monkeypatch.setattr(Breaking, "_choose", Uniform._choose)
+    monkeypatch.setattr(Breaking, "decide", Uniform.decide)
     policies = {"breaks": {"policy": "Breaking"}}
     tables = simulate(policies, WORLD, range(2), jobs=1, out=tmp_path)
     assert [row["status"] for row in tables.per_seed] == (
@@ -256,7 +256,7 @@ def test_regret_that_is_not_finite_fails_its_cell():
     """An arm pays inf that nobody chooses: no reward is wrong, but no regret is right."""
 
     class Second(Uniform):
-        def _choose(self, slate):
+        def decide(self, slate):
             return self._answer(slate, 1, np.zeros((3, slate.n_arms)))
 
     world = TableWorld.from_arrays([[[1.0], [1.0]]], means=[[1.0, 2.0]])
@@ -292,7 +292,7 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
     """As in a notebook, whose classes no worker could import."""
 
     class Contrary(AmbientOful):
-        def _choose(self, slate):
+        def decide(self, slate):
             return self._answer(slate, 0, np.zeros((3, slate.n_arms)))
 
     @dataclass(frozen=True, kw_only=True)

@@ -109,7 +109,7 @@ def test_results_are_stored_with_all_candidates_and_not_run_again(tmp_path, monk
     lines = (tmp_path / "cells.jsonl").read_text().splitlines()
     names = {json.loads(line)["method"] for line in lines}
     assert "zf-oful?ridge=0.1&radius_scale=0.5" in names
-    monkeypatch.setattr(AmbientOful, "_choose", None)
+    monkeypatch.setattr(AmbientOful, "decide", None)
     assert tuned(out=tmp_path) == first
 
 

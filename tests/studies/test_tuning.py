@@ -88,7 +88,7 @@ def test_calibration_has_every_candidate_on_every_validation_seed(tmp_path):
 def test_a_second_run_plays_nothing_and_gives_the_same_tables(tmp_path, monkeypatch):
     first = run_study(study_from(plain()), Store(tmp_path), jobs=1)
     before = (tmp_path / "calibration.csv").read_bytes()
-    monkeypatch.setattr(AmbientOful, "_choose", None)
+    monkeypatch.setattr(AmbientOful, "decide", None)
     assert run_study(study_from(plain()), Store(tmp_path), jobs=1) == first
     assert (tmp_path / "calibration.csv").read_bytes() == before
 
@@ -127,7 +127,7 @@ def test_the_small_form_may_have_other_validation_seeds():
 
 
 def test_a_candidate_that_fails_while_playing_stops_the_study(monkeypatch):
-    monkeypatch.setattr(AmbientOful, "_choose", None)
+    monkeypatch.setattr(AmbientOful, "decide", None)
     with pytest.raises(HalfseenError, match=r"tuning stopped, because zf-oful\?ridge=0\.1"):
         run_study(study_from(plain()), jobs=1)
 
