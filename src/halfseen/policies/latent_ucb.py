@@ -90,6 +90,7 @@ class LatentUcb(TofuPov):
         if self.dim is not None:
             super().setup()
         else:
+            self.check_together()
             self._epoch, self._log = None, []
 
     @property
