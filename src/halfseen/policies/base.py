@@ -96,8 +96,8 @@ class Policy(Declared, ABC):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._round = 0
-        # Which decisions wait for a reward, oldest first. The token tells this policy's decisions
-        # from those of any other, also one with equal settings.
+        # Which decisions wait for a reward, oldest first. The token makes this
+        # policy's ids differ from those of any other, also one with equal settings.
         self._token = secrets.token_hex(8)
         self._open: dict[str, Note] = {}
         self.setup()
@@ -127,7 +127,7 @@ class Policy(Declared, ABC):
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """Return what tells this policy from a fresh one with the same parameters.
+        """Return the state: all that a fresh policy with the same parameters lacks.
 
         A tree of dictionaries and lists with numbers, texts, None and arrays as leaves.
         """
@@ -207,11 +207,11 @@ class Policy(Declared, ABC):
         self.observe(Slate.of(options, self.dim))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, from which `halfseen.load` continues bit by bit."""
+        """Write the policy to a file; what `halfseen.load` reads continues with the same bits."""
         archive.write(path, self.to_tree())
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what this policy has to tell about its run so far, as plain JSON types."""
+        """Return facts about the run so far, as plain JSON types."""
         return {}
 
     def to_tree(self) -> dict[str, Any]:
@@ -288,7 +288,7 @@ class Policy(Declared, ABC):
 
 
 def _checked_reward(reward: Any) -> float:
-    if isinstance(reward, float | Real):  # float first: numpy's floats are quick to tell
+    if isinstance(reward, float | Real):  # float first: it is the common case
         value = checks.as_float(reward)
         if -LARGEST <= value <= LARGEST:
             return value

@@ -26,7 +26,7 @@ class Imputed(Exploring, ViewedPolicy):
     Notes
     -----
     Saved are the rows of the last fit, to which the imputer is fitted again on loading: nothing is
-    pickled, and under the same scikit-learn the policy continues bit by bit.
+    pickled, and under the same scikit-learn the policy continues with the same bits.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def _tofu(name: str, default: Any, doc: str = "") -> Any:
 
 @register
 class LatentUcb(TofuPov):
-    """Learns in the most likely subspace of the arms, and needs to be told nothing.
+    """Learns in the most likely subspace of the arms; needs no settings.
 
     All of it are parts of `TofuPov`, which can be switched on there one at a time:
 

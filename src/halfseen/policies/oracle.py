@@ -1,4 +1,4 @@
-"""What someone would play who was told the true subspace: the level to reach."""
+"""OFUL in the true subspace: the level to reach."""
 
 from bisect import bisect_right
 from typing import Any

@@ -35,7 +35,7 @@ def policy_from_tree(tree: dict[str, Any]) -> Policy:
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """Return a saved policy, which continues bit by bit where it was saved.
+    """Return a saved policy, which continues as the original would, with the same bits.
 
     Raises
     ------

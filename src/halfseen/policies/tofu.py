@@ -145,8 +145,8 @@ class TofuPov(TofuParams):
 
         The standard deviation of the estimated reward over the hidden entries given the seen ones,
         where `features="posterior-mean"`; 0 with least squares, NaN where no subspace is used. It
-        is told to people and never added to scores: masks are drawn anew in every round, so there
-        is nothing to learn by choosing an arm that hides much.
+        is reported and never added to scores: masks are drawn anew in every round, so there is
+        nothing to learn by choosing an arm that hides much.
         """
         slate = Slate.of(options, self.dim)
         if self._epoch is None:

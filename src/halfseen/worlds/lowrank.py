@@ -114,7 +114,7 @@ class LowRankWorld:
                     f"got {self.rank}: lower it or leave out change_round"
                 )
         object.__setattr__(self, "masks", mask_law_from(self.masks))
-        self.masks.told(self.observe_prob, self.dim)  # refuses what does not fit together
+        self.masks.stated_prob(self.observe_prob, self.dim)  # refuses what does not fit together
 
     def realize(self, seed: int) -> "LowRankRealization":
         """Return the realization of a seed."""
@@ -169,7 +169,7 @@ class LowRankRealization:
 
     @property
     def facts(self) -> Facts:
-        """What may be told about this realization."""
+        """Facts about this realization."""
         world = self.world
         changes: tuple[tuple[int, FloatArray], ...] = ()
         if self.later_basis is not None and world.change_round is not None:
@@ -179,7 +179,7 @@ class LowRankRealization:
             dim=world.dim,
             n_arms=world.n_arms,
             horizon=world.horizon,
-            observe_prob=world.masks.told(world.observe_prob, world.dim),
+            observe_prob=world.masks.stated_prob(world.observe_prob, world.dim),
             noise_scale=world.noise_scale,
             rank=world.rank,
             basis=self.basis,
