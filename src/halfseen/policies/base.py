@@ -3,6 +3,7 @@
 import os
 import secrets
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -99,7 +100,7 @@ class Policy(Declared, ABC):
         # Which decisions wait for a reward, oldest first. The token makes this
         # policy's ids differ from those of any other, also one with equal settings.
         self._token = secrets.token_hex(8)
-        self._open: dict[str, Note] = {}
+        self._open: OrderedDict[str, Note] = OrderedDict()
         self.setup()
 
     # Hooks that a subclass writes.
@@ -231,7 +232,8 @@ class Policy(Declared, ABC):
         policy = cls(**tree["settings"])
         policy._round = checks.integer("round", tree["round"], 0)
         policy._token = str(tree["token"])
-        policy._open = {str(id): policy._restored_note(plain) for id, plain in tree["open"]}
+        for id, plain in tree["open"]:
+            policy._open[str(id)] = policy._restored_note(plain)
         policy.restore(tree["state"])
         return policy
 
@@ -254,7 +256,7 @@ class Policy(Declared, ABC):
         id = f"{self._token}-{round}"
         chosen = slate._table[arm].copy()  # an open decision does not keep its whole slate alive
         if len(self._open) == self.max_open:
-            del self._open[next(iter(self._open))]
+            self._open.popitem(last=False)
         self._open[id] = Note(round, epoch, chosen, point, inner)
         self._round = round
         return Decision(id, arm, round, epoch, chosen, parts)
