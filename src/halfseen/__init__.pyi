@@ -1,6 +1,7 @@
 """The public names of halfseen, listed once: a name joins by a line here."""
 
 from . import params as params
+from . import testing as testing
 from .core.held_out import HeldOutRank as HeldOutRank
 from .core.rank import ConstantThreshold as ConstantThreshold
 from .core.rank import FixedRank as FixedRank
