@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from halfseen import AmbientOful, InvalidSettingError, LowRankWorld, TableWorld, Uniform
 from halfseen.errors import HalfseenError
-from halfseen.policies.registry import _CLASSES, register
+from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import METHODS, Method
@@ -193,7 +193,7 @@ class Breaking(Uniform):
 
 @pytest.fixture
 def breaking():
-    register(Breaking)
+    register_policy(Breaking)
     yield
     del _CLASSES["Breaking"]
 
@@ -302,7 +302,7 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
         def realize(self, seed):
             return LowRankWorld(dim=3, rank=1, horizon=self.horizon).realize(seed)
 
-    register(Contrary)
+    register_policy(Contrary)
     register_world("tiny")(Tiny)
     try:
         policies = {"contrary": {"policy": "Contrary"}}
@@ -318,7 +318,7 @@ def test_workers_know_policies_that_only_settings_name():
     class Inner(Uniform):
         pass
 
-    register(Inner)
+    register_policy(Inner)
     try:
         named = {"burn_in": 5, "burn_in_policy": {"policy": "Inner", "settings": {"dim": 8}}}
         tables = simulate({"tofu": named}, WORLD, range(2), jobs=2)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.rank import RankRule
 from halfseen.params import integer
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_params import COUNTED, ESTIMATED
 from halfseen.values import Decision, Slate
@@ -20,7 +20,7 @@ def _tofu(name: str, default: Any, doc: str = "") -> Any:
     return TofuPov.params[name].changed(default, doc)
 
 
-@register
+@register_policy
 class LatentUcb(TofuPov):
     """Learns in the most likely subspace of the arms; needs no settings.
 

@@ -9,14 +9,14 @@ from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.policies.base import Choice, Note
-from halfseen.policies.registry import policy_from_tree, register
+from halfseen.policies.registry import policy_from_tree, register_policy
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_params import TofuParams
 from halfseen.values import Decision, FloatArray, Slate
 
 
-@register
+@register_policy
 class TofuPov(TofuParams):
     """Two-phase OFUL with partially observed vectors, and all its variants.
 
