@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-browser check bench bench-check format clean
+.PHONY: demo test test-base test-browser check bench bench-check format clean
 .DEFAULT_GOAL := test
 
 # Exact versions from constraints.txt, also for the build tools (hence no build isolation).
@@ -19,6 +19,18 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# What runs with the base dependencies alone, in an environment that has nothing else.
+BASE       := .venv-base
+BASE_READY := $(BASE)/.ready
+$(BASE_READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear $(BASE)
+	$(BASE)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
+	$(BASE)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e .
+	@touch $@
+
+test-base: $(BASE_READY)
+	$(BASE)/bin/python -W error tests/base_install.py
 
 # The page in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready
@@ -51,5 +63,5 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BASE) benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

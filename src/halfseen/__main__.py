@@ -1,5 +1,25 @@
-"""`python -m halfseen` is the same as `halfseen`."""
+"""The command `halfseen`, also as `python -m halfseen`."""
 
-from halfseen.cli import app
+import sys
 
-app(prog_name="halfseen")
+from halfseen.errors import MissingExtraError
+from halfseen.lazy import from_extra
+
+
+def main() -> None:
+    """Run the command; without what it needs, say how to install it and exit with 2."""
+    try:
+        with from_extra("paper"):
+            from halfseen.cli import app
+    except MissingExtraError as error:
+        sys.exit(_refused(error))
+    app(prog_name="halfseen")
+
+
+def _refused(error: MissingExtraError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,9 @@
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    more rounds than the horizon promised
     ├── ArchiveError                           a saved policy that cannot be read
-    └── StoreError                             stored results that cannot be read
+    ├── StoreError                             stored results that cannot be read
+    ├── ClusterError                           a cluster that cannot be reached or used
+    └── MissingExtraError                      a library that an extra of the package brings
 
 An error raised by a policy leaves that policy exactly as it was.
 """
@@ -86,3 +88,11 @@ class ArchiveError(HalfseenError):
 
 class StoreError(HalfseenError):
     """A folder of results that is damaged or lacks what is asked for."""
+
+
+class ClusterError(HalfseenError):
+    """A Dask cluster that cannot be reached, or whose workers cannot run the cells."""
+
+
+class MissingExtraError(HalfseenError):
+    """A library that is not installed; the message names the extra that brings it."""

@@ -166,11 +166,11 @@ def test_the_command_refuses_other_sources():
 
 def test_without_torch_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(HalfseenError, match="install the extra `images`"):
+    with pytest.raises(HalfseenError, match=r"pip install 'halfseen\[images\]'"):
         mnist.represent(made_up_images(), 0)
     done = call("mnist")
     assert done.exit_code == 2
-    assert "install the extra `images`" in done.output
+    assert "pip install 'halfseen[images]'" in done.output
 
 
 def test_images_become_four_numbers_that_their_network_tells_apart():

@@ -47,7 +47,7 @@ def test_every_standard_method_builds_a_fresh_policy_on_the_facts_of_a_low_rank_
 @pytest.mark.parametrize("key", METHODS)
 def test_a_policy_is_told_exactly_what_its_class_and_method_declare(key, asked_for):
     method = METHODS[key]
-    told = {*registry.registered(method.policy).told, *method.told}
+    told = {*registry.registered(method.policy).needs, *method.told}
     got = asked_for(method)
     assert set(got) == told | set(method.settings)
     for name in told - set(method.settings):

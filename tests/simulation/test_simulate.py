@@ -257,7 +257,7 @@ def test_regret_that_is_not_finite_fails_its_cell():
 
     class Second(Uniform):
         def decide(self, slate):
-            return self._answer(slate, 1, np.zeros((3, slate.n_arms)))
+            return Choice(1, np.zeros((3, slate.n_arms)))
 
     world = TableWorld.from_arrays([[[1.0], [1.0]]], means=[[1.0, 2.0]])
     object.__setattr__(world.recorded, "payoffs", np.array([np.inf, 2.0]))
@@ -293,7 +293,7 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
 
     class Contrary(AmbientOful):
         def decide(self, slate):
-            return self._answer(slate, 0, np.zeros((3, slate.n_arms)))
+            return Choice(0, np.zeros((3, slate.n_arms)))
 
     @dataclass(frozen=True, kw_only=True)
     class Tiny:

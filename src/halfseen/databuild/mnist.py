@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.databuild.raw import Raw, stratified_split
-from halfseen.errors import HalfseenError
+from halfseen.lazy import from_extra
 from halfseen.worlds.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ _CHUNK = 2_000
 
 def load() -> Raw:
     """Return the images, pixels from 0 to 1; scikit-learn downloads what it does not have."""
-    _torch()  # if it is missing, say so before anything is downloaded
+    with from_extra("images"):  # say so before anything is downloaded
+        import torch  # noqa: F401
     from sklearn.datasets import fetch_openml
 
     found = fetch_openml("mnist_784", version=1, as_frame=False)
@@ -48,10 +49,11 @@ def represent(
 
     Raises
     ------
-    HalfseenError
+    MissingExtraError
         torch is not installed.
     """
-    torch = _torch()
+    with from_extra("images"):
+        import torch
     random = np.random.default_rng(seed)
     train, heldout = stratified_split(raw.labels, random)
     train = random.choice(train, min(n_train, len(train)), replace=False)
@@ -68,17 +70,6 @@ def represent(
     ]
     features = _features(body, raw, sampled)
     return Frozen(features, weights, raw.labels[sampled], accuracies[0], accuracies[1], lift)
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise HalfseenError(
-            "training the MNIST networks needs torch: install the extra `images` "
-            '(pip install "halfseen[images]")'
-        ) from None
-    return torch
 
 
 def _network(n_classes: int) -> "tuple[torch.nn.Sequential, torch.nn.Linear]":

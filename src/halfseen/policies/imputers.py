@@ -15,6 +15,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
+from halfseen.lazy import from_extra
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, FloatArray
 
@@ -171,8 +172,9 @@ def _quiet() -> Iterator[None]:
 
 
 def _imputer_class(name: str) -> Any:
-    from sklearn import impute
-    from sklearn.experimental import enable_iterative_imputer
+    with from_extra("paper"):
+        from sklearn import impute
+        from sklearn.experimental import enable_iterative_imputer
 
     assert enable_iterative_imputer  # importing it adds IterativeImputer to sklearn.impute
     # What can keep features that no row shows fills in tables; a MissingIndicator does not.

@@ -9,7 +9,7 @@ from pathlib import Path
 from pickle import PicklingError
 from typing import Any
 
-from halfseen.errors import HalfseenError
+from halfseen.errors import HalfseenError, MissingExtraError
 from halfseen.policies.registry import registered
 from halfseen.simulation.measures import MEASURE, measure_named
 from halfseen.simulation.methods import Method
@@ -36,6 +36,8 @@ def fingerprint(plain: Mapping[str, Any], method: Method, *, seed: int, points: 
     try:
         world = world_from(plain)
         code = [code_digest(each) for each in (*_classes(world), *_players(method))]
+    except MissingExtraError:
+        raise
     except HalfseenError:  # running the cell will tell
         return None
     if None in code:

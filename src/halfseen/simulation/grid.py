@@ -1,4 +1,4 @@
-"""Many cells at once: parallel over processes or whatever joblib runs on."""
+"""Many cells at once: in this process, in several, or on whatever joblib runs on."""
 
 import json
 import os
@@ -9,18 +9,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
-
-import joblib
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-from threadpoolctl import threadpool_limits
 
 from halfseen import checks
 from halfseen.errors import HalfseenError
+from halfseen.lazy import from_extra
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.worlds.registry import world_from
+
+try:
+    from threadpoolctl import threadpool_limits
+except ModuleNotFoundError:  # it comes with the extra `paper`
+    threadpool_limits = None
 
 # A task is a realization with the methods that play it, so that it is drawn once for all of them.
 # But the rounds of a task, over all its methods, are limited, so that a kill loses only seconds;
@@ -38,6 +41,10 @@ class _Task(NamedTuple):
     places: Sequence[int]
     cells: Sequence[Cell]
     policies: Sequence[type[Policy]]
+
+
+_Call = Callable[[], list[tuple[int, Result]]]
+"""Runs a task, here or in a worker, and returns its results by place."""
 
 
 def run_cells(
@@ -64,7 +71,30 @@ def run_cells(
     """
     if jobs is not None:
         jobs = checks.integer("jobs", jobs, 1)
-    jobs = jobs if jobs is not None else _default_jobs()
+
+    def calls(n_workers: int) -> Iterator[_Call]:
+        for places in _groups(cells, n_workers):
+            yield partial(_run_task, run, _task(cells, places), os.getpid())
+
+    found = (call() for call in calls(1)) if jobs == 1 else _in_parallel(calls, jobs)
+    # Held here as well, for workers that are threads of this process.
+    with _one_blas_thread():
+        for results in found:
+            for place, result in results:
+                yield cells[place], result
+
+
+def _in_parallel(
+    calls: Callable[[int], Iterator[_Call]], jobs: int | None
+) -> Iterator[list[tuple[int, Result]]]:
+    """Yield what the calls for a number of workers return, in the order in which they finish."""
+    with from_extra("paper", "set jobs=1"):
+        import joblib
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+    if jobs is None:
+        backend, told = joblib.parallel.get_active_backend()
+        own = type(backend).__name__ == "LokyBackend" and told is None
+        jobs = joblib.cpu_count() if own else None  # another backend knows better
     parallel = joblib.Parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
@@ -73,14 +103,9 @@ def run_cells(
         initializer=_end_with,  # used by backends that start processes
         initargs=(os.getpid(),),
     )
-    groups = _groups(cells, joblib.effective_n_jobs(jobs))
-    tasks = (joblib.delayed(_run_task)(run, _task(cells, group), os.getpid()) for group in groups)
     try:
-        # Held here as well, for workers that are threads of this process.
-        with _one_blas_thread():
-            for results in parallel(tasks):
-                for place, result in results:
-                    yield cells[place], result
+        n_workers = joblib.effective_n_jobs(jobs)
+        yield from parallel(joblib.delayed(call)() for call in calls(n_workers))
     except TerminatedWorkerError:
         raise HalfseenError(
             "a worker process was killed from outside, most often because memory ran out: run "
@@ -116,13 +141,6 @@ def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     return _Task(places, chosen, list(policies.values()))
 
 
-def _default_jobs() -> int | None:
-    """Return the number of cores, or None where a backend is in force that knows better."""
-    backend, jobs = joblib.parallel.get_active_backend()
-    own = type(backend).__name__ == "LokyBackend" and jobs is None
-    return joblib.cpu_count() if own else None
-
-
 def _run_task(
     run: Callable[[Sequence[Cell]], Sequence[Result]], task: _Task, caller: int
 ) -> list[tuple[int, Result]]:
@@ -143,7 +161,7 @@ def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
     Looking for libraries takes as long as many rounds, and only imports bring new ones.
     """
     global _n_modules
-    if len(sys.modules) == _n_modules:
+    if threadpool_limits is None or len(sys.modules) == _n_modules:
         yield
         return
     limits = threadpool_limits(1)

@@ -2,18 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-
+from halfseen.lazy import from_extra
 from halfseen.simulation.cells import Cell
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 
 @contextmanager
@@ -22,7 +18,7 @@ def progress_over(
     missing: Sequence[Cell],
     *,
     shown: bool = True,
-    console: Console | None = None,
+    console: "Console | None" = None,
 ) -> Iterator[Callable[[Cell], None]]:
     """Show a bar over `cells`, of which only `missing` are still to be run.
 
@@ -32,16 +28,7 @@ def progress_over(
     if not shown or not cells:
         yield lambda cell: None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[finished]}/{task.fields[all]} cells"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
+    with _bar(console) as progress:
         total = sum(cell.horizon for cell in missing)
         finished = len(cells) - len(missing)
         task = progress.add_task(
@@ -56,3 +43,18 @@ def progress_over(
             progress.update(task, advance=cell.horizon, finished=finished)
 
         yield done
+
+
+def _bar(console: "Console | None") -> "Progress":
+    with from_extra("paper", "set progress=False"):
+        from rich import progress as parts
+    return parts.Progress(
+        parts.TextColumn("{task.description}"),
+        parts.BarColumn(),
+        parts.TaskProgressColumn(),
+        parts.TextColumn("{task.fields[finished]}/{task.fields[all]} cells"),
+        parts.TimeElapsedColumn(),
+        parts.TextColumn("left"),
+        parts.TimeRemainingColumn(),
+        console=console,
+    )

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from inspect import unwrap
 from types import FunctionType, ModuleType
 
-import joblib
-
+from halfseen.lazy import from_extra
 from halfseen.simulation.sources import Code, Use, digest_of, stripped, uses_among
 
 
@@ -29,7 +28,12 @@ def parts_of_script(thing: Code) -> tuple[dict[str, str], set[Use]]:
     ------
     OSError
         A source cannot be read.
+    MissingExtraError
+        joblib, which makes digests of values, is not installed.
     """
+    with from_extra("paper", "define the class in a module"):
+        import joblib
+
     script = vars(sys.modules["__main__"])
     modules = {name: each.__name__ for name, each in script.items() if isinstance(each, ModuleType)}
     parts: dict[str, str] = {}

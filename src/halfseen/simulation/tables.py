@@ -11,6 +11,7 @@ import json
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,9 +148,11 @@ class Tables(NamedTuple):
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that has a say in the numbers."""
-    names = ("numpy", "scipy", "numba", "scikit-learn", "joblib")
-    own = {"halfseen": halfseen.__version__, "python": platform.python_version()}
-    return own | {name: metadata.version(name) for name in names}
+    told = {"halfseen": halfseen.__version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "numba", "scikit-learn", "joblib"):
+        with suppress(metadata.PackageNotFoundError):  # the last two come with an extra
+            told[name] = metadata.version(name)
+    return told
 
 
 def _summary(key: tuple[Any, ...], results: list[Result]) -> Row:

@@ -8,6 +8,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.subspace import top_eigenpairs
+from halfseen.lazy import from_extra
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round
 from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
@@ -149,7 +150,8 @@ def latent_pool(rank: int) -> FloatArray:
     Pixels are standardised and images brought to length 1; then their principal coordinates are
     standardised and brought to length 1/√rank.
     """
-    from sklearn.datasets import load_digits
+    with from_extra("paper"):
+        from sklearn.datasets import load_digits
 
     images = _standardized(np.asarray(load_digits().data, dtype=np.float64))
     images /= np.linalg.norm(images, axis=1, keepdims=True)

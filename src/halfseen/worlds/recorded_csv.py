@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.errors import InvalidInputError
+from halfseen.lazy import from_extra
 from halfseen.values import FloatArray
 from halfseen.worlds.recorded import Columns, Recorded, present, record, round_starts
 
@@ -51,7 +52,8 @@ def read_csv(file: Path, columns: Columns, source: str) -> Recorded:
 
 
 def _frame(file: Path, source: str) -> "DataFrame":
-    import pandas as pd
+    with from_extra("paper", "give the table as arrays: TableWorld.from_arrays"):
+        import pandas as pd
 
     try:
         # Blank lines are kept until here, so that the index still tells the line.

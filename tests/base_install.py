@@ -1,0 +1,86 @@
+"""What must run with the base dependencies alone: `make test-base`.
+
+A plain script, because the environment in which it runs has no pytest either.
+"""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import halfseen
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = (
+    *("jinja2", "joblib", "matplotlib", "pandas", "PIL", "pydantic", "rich", "sklearn"),
+    *("threadpoolctl", "typer", "distributed", "torch", "selenium"),
+)
+
+
+def no_extra_is_installed():
+    assert [name for name in EXTRAS if importlib.util.find_spec(name)] == []
+
+
+def every_public_name_can_be_imported():
+    for name in halfseen.__all__:
+        assert getattr(halfseen, name).__doc__, name
+
+
+def the_readmes_example_runs_and_its_policy_can_be_saved_and_loaded():
+    text = (ROOT / "README.md").read_text("utf-8")
+    names = {}
+    exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], names)
+    policy, options = names["policy"], names["options"]
+    with tempfile.TemporaryDirectory() as folder:
+        policy.save(Path(folder) / "policy")
+        again = halfseen.load(Path(folder) / "policy")
+    assert again.choose(options).arm == policy.choose(options).arm
+
+
+def worlds_are_simulated():
+    arms = np.random.default_rng(0).standard_normal((6, 3, 4))
+    table = halfseen.TableWorld.from_arrays(arms, means=arms.sum(axis=2))
+    for world in (halfseen.LowRankWorld(dim=6, rank=1, horizon=30), table):
+        tables = halfseen.simulate(["latent-ucb", "zf-oful", "uniform"], world, range(2), jobs=1)
+        assert not tables.failures, tables.failures
+        assert [row["n"] for row in tables.summary] == [2, 2, 2]
+
+
+def what_needs_an_extra_names_it():
+    world = halfseen.LowRankWorld(dim=6, rank=1, horizon=30)
+    for wanted in (
+        lambda: halfseen.Imputed(dim=3, imputer="knn"),
+        lambda: halfseen.DigitsWorld().realize(0),
+        lambda: halfseen.simulate(["uniform"], world, range(2)),
+        lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1, progress=True),
+    ):
+        message = ""
+        try:
+            wanted()
+        except halfseen.HalfseenError as error:
+            message = str(error)
+        assert "pip install 'halfseen[paper]'" in message, message
+
+
+def the_command_exits_with_2_and_names_the_extra():
+    for command in ([Path(sys.executable).parent / "halfseen"], [sys.executable, "-m", "halfseen"]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done
+        assert done.stderr == "error: typer is missing: pip install 'halfseen[paper]'\n", done
+        assert not done.stdout
+
+
+for claim in (
+    no_extra_is_installed,
+    every_public_name_can_be_imported,
+    the_readmes_example_runs_and_its_policy_can_be_saved_and_loaded,
+    worlds_are_simulated,
+    what_needs_an_extra_names_it,
+    the_command_exits_with_2_and_names_the_extra,
+):
+    claim()
+    print("ok:", claim.__name__.replace("_", " "))
