@@ -11,7 +11,7 @@ import pytest
 from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from halfseen import AmbientOful, InvalidSettingError, LowRankWorld, TableWorld, Uniform
+from halfseen import AmbientOful, Choice, InvalidSettingError, LowRankWorld, TableWorld, Uniform
 from halfseen.errors import HalfseenError
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
