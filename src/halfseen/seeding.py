@@ -1,6 +1,6 @@
 """Named independent random streams from one integer.
 
-Randomness enters by argument: whoever needs some asks for a stream by name, and two names never
+Randomness enters by argument: code asks for a stream by name, and two names never
 share bits, whatever the seed.
 """
 

@@ -59,8 +59,7 @@ class Slate:
     Paper: eq:missing_model_bernoulli
     """
 
-    # One array with NaN where hidden, which the package itself reads and nobody changes; the
-    # properties derive what a person wants to see.
+    # One array with NaN where hidden, which is never changed; `values` and `mask` are derived.
     __slots__ = ("_table",)
 
     def __init__(self, values: Any, mask: Any = None) -> None:
@@ -301,7 +300,7 @@ class Decision:
         }
 
     def to_json(self) -> str:
-        """Return the decision as one line of JSON; floats survive the way back bit by bit."""
+        """Return the decision as one line of JSON; floats come back with the same bits."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @classmethod

@@ -9,7 +9,7 @@ from halfseen.core.moments import Moments, covariance_of, shares_of, sums_of
 from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
 from halfseen.core.subspace import distance, top_eigenpairs
 from halfseen.errors import InvalidSettingError
-from halfseen.policies import tofu_settings, tofu_subspace
+from halfseen.policies import tofu_params, tofu_subspace
 
 
 def arms(n, dim, rank, prob, seed=0):
@@ -92,7 +92,7 @@ def test_tofu_makes_the_same_choices_with_and_without_the_matrix(monkeypatch, ob
         return policy, chosen
 
     plain, expected = walk()
-    monkeypatch.setattr(tofu_settings, "LARGEST_DENSE_DIM", 29)
+    monkeypatch.setattr(tofu_params, "LARGEST_DENSE_DIM", 29)
     monkeypatch.setattr(tofu_subspace, "LARGEST_DENSE_DIM", 29)
     free, chosen = walk()
     assert chosen == expected

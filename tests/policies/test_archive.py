@@ -477,7 +477,7 @@ def test_a_state_that_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatc
     path = tmp_path / "policy"
     policy = policy_from_tree(archive.from_bytes(saved_bytes())[0])
     policy.save(path)
-    monkeypatch.setattr(policy, "_state", lambda: {"not a number": float("nan")})
+    monkeypatch.setattr(policy, "state", lambda: {"not a number": float("nan")})
     with pytest.raises(ValueError, match="JSON"):
         policy.save(path)
     assert path.read_bytes() == saved_bytes()

@@ -226,11 +226,14 @@ def test_a_told_rank_is_saved_before_the_first_slate(tmp_path, rank):
     assert [looks(decision) for decision in first] == [looks(decision) for decision in second]
 
 
-def test_nothing_given_is_nothing_in_the_settings():
+def test_nothing_given_is_nothing_in_the_settings_but_words():
     plain = LatentUcb().settings()
-    for name in ("dim", "observe_prob", "noise_scale", "theta_bound", "ridge"):
-        assert plain[name] is None
+    assert plain["dim"] is None
+    assert plain["observe_prob"] == "counted"
+    assert {plain[name] for name in ("noise_scale", "theta_bound", "ridge")} == {"estimated"}
     assert LatentUcb(rank=HeldOutRank()).settings() == plain
+    assert repr(LatentUcb()) == "LatentUcb()"
+    assert repr(LatentUcb(rank=3, seed=1)) == "LatentUcb(rank=FixedRank(rank=3), seed=1)"
 
 
 def test_saved_before_the_first_slate_it_begins_as_if_nothing_had_happened(tmp_path):
@@ -416,10 +419,10 @@ def test_a_subspace_that_grows_at_mid_run_is_followed():
 def test_memory_for_arms_is_what_was_given():
     policy = LatentUcb(memory_bytes=8 * 6 * 50)
     walk(policy, offers(20))
-    assert policy._state()["offered"]["rows"].shape == (50, 6)
+    assert policy.state()["offered"]["rows"].shape == (50, 6)
     generous = LatentUcb(memory_bytes=10**6)
     walk(generous, few_arms(20))
-    assert generous._state()["offered"]["rows"].shape == (80, 6)
+    assert generous.state()["offered"]["rows"].shape == (80, 6)
 
 
 def test_regret_is_a_fraction_of_zero_filling():

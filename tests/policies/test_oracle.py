@@ -5,7 +5,6 @@ import pytest
 from policy_runs import few_arms, looks, state_bytes, walk
 
 from halfseen import AmbientOful, InvalidSettingError, LowRankWorld, Oracle, load, play
-from halfseen.policies.viewed import ViewedPolicy
 
 SEEDS = range(20)
 
@@ -151,18 +150,6 @@ def test_a_change_and_an_open_decision_survive_saving(tmp_path):
 
 
 # Contract of views
-
-
-def test_an_inner_policy_must_keep_as_many_decisions_open():
-    class Same(ViewedPolicy):
-        def settings(self):
-            return {}
-
-        def _view(self, slate):
-            return slate.values
-
-    with pytest.raises(InvalidSettingError, match="max_open = 5, got 7"):
-        Same(dim=2, inners=[AmbientOful(dim=2, max_open=7)], max_open=5)
 
 
 @pytest.mark.parametrize("name", ["choose", "learn"])

@@ -118,7 +118,7 @@ def test_where_no_direction_clears_the_threshold_oful_plays_in_all_features():
 )
 def test_threshold_rules_are_told_what_is_known(rule, observe_prob, used):
     policy = pslb(rank=rule, observe_prob=observe_prob, horizon=70, arm_bound=2.0)
-    known = policy._settings.known(n_arms=48, round=6)
+    known = policy.known(n_arms=48, round=6)
     assert known.observe_prob == pytest.approx(used)
     assert (known.n_arms, known.round, known.horizon) == (48, 6, 70)
     assert (known.failure_prob, known.epoch_failure_prob) == (0.05, 0.05)
@@ -300,7 +300,7 @@ def test_the_bonus_by_hand():
     the bonus is 6·φ·sqrt(2·log 2·log 6).
     """
     policy = pslb(**STRUCTURE, nuisance_variance=0.125, arm_bound=2.0, theta_bound=3.0, ridge=4.0)
-    bonus = policy._settings.projection_bonus(rank=2, n_samples=10, arms_per_round=4.0)
+    bonus = policy.projection_bonus(rank=2, n_samples=10, arms_per_round=4.0)
     phi = 2.0 * (0.5 + 4.0 * math.sqrt(1.5)) * math.sqrt(0.5 * math.log(240.0))
     expected = 6.0 * phi * math.sqrt(2.0 * math.log(2.0) * math.log(6.0))
     assert bonus == pytest.approx(expected, rel=1e-12)
@@ -315,7 +315,7 @@ def test_the_bonus_widens_the_projected_set_alone():
     with_bonus.choose(table)
     without.choose(table)
     wide, narrow = (policy._sets(policy._subspace) for policy in (with_bonus, without))
-    bonus = with_bonus._settings.projection_bonus(rank=2, n_samples=5, arms_per_round=4.0)
+    bonus = with_bonus.projection_bonus(rank=2, n_samples=5, arms_per_round=4.0)
     assert bonus > 0.0
     assert wide.projected.radius == pytest.approx(narrow.projected.radius + 0.5 * bonus)
     assert wide.mapped.radius == narrow.mapped.radius

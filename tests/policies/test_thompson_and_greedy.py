@@ -52,8 +52,9 @@ def test_estimates_are_those_of_the_ridge_and_the_draw_is_the_same_for_all_arms(
 
 
 def test_the_scale_is_the_noise_scale_unless_it_is_given():
-    assert LinearThompson(dim=2, noise_scale=0.3).scale == 0.3
-    assert LinearThompson(dim=2, noise_scale=0.3, scale=2).scale == 2.0
+    plain = LinearThompson(dim=2, noise_scale=0.3).choose(np.eye(2))
+    given = LinearThompson(dim=2, noise_scale=7.0, scale=0.3).choose(np.eye(2))
+    assert plain.widths == pytest.approx(given.widths, rel=1e-14)
     wide, narrow = (LinearThompson(dim=2, scale=s).choose(np.eye(2)) for s in (1.0, 0.25))
     assert narrow.widths == pytest.approx(0.25 * wide.widths, rel=1e-14)
 

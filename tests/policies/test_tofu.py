@@ -470,7 +470,7 @@ class Cautious(Policy):
 
 @pytest.fixture
 def cautious_is_registered():
-    registry.register(Cautious)
+    registry.register_policy(Cautious)
     yield
     del registry._CLASSES["Cautious"]
 
@@ -504,7 +504,7 @@ def test_the_burn_in_policy_sees_absorbed_slates_too():
 
 def test_a_policy_that_is_not_registered_is_named_when_it_cannot_be_loaded(tmp_path):
     tofu(burn_in_policy=Cautious(dim=6)).save(tmp_path / "policy")
-    with pytest.raises(ArchiveError, match=r"no policy is called 'Cautious'.*@register"):
+    with pytest.raises(ArchiveError, match=r"no policy is called 'Cautious'.*@register_policy"):
         load(tmp_path / "policy")
 
 

@@ -43,8 +43,8 @@ def test_no_round_is_late_enough_for_a_second_epoch():
 
 
 def test_the_balanced_split_is_the_horizon_to_two_thirds():
-    assert TwoPhase(**BASICS, horizon=1000).settings()["split"] == 100
-    assert TwoPhase(**BASICS, horizon=400).settings()["split"] == 55
+    assert TwoPhase(**BASICS, horizon=1000).schedule.burn_in == 100
+    assert TwoPhase(**BASICS, horizon=400).schedule.burn_in == 55
 
 
 def test_with_a_horizon_half_of_the_failure_probability_is_the_second_phases():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from halfseen import LowRankWorld, ProductContextWorld, Uniform
-from halfseen.policies.registry import _CLASSES, register
+from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, run_cell, run_together
 from halfseen.simulation.methods import METHODS, Method
 
@@ -37,7 +37,7 @@ class Breaking(Uniform):
 
 @pytest.fixture
 def breaking():
-    register(Breaking)
+    register_policy(Breaking)
     yield Method(policy="Breaking")
     del _CLASSES["Breaking"]
 
@@ -124,7 +124,7 @@ class SlowWorld(Ending):
 
 def test_seconds_are_a_cell_s_own_and_an_equal_share_of_those_for_making_rounds(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: Clock.now)
-    register(Slow)
+    register_policy(Slow)
     try:
         together = cells(METHODS["uniform"], Method(policy="Slow"), world=SlowWorld(n_rounds=100))
         assert [result.seconds for result in run_together(together)] == [50.0, 250.0]

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from halfseen import AmbientOful, LowRankWorld, ProductContextWorld, TofuPov, Uniform
-from halfseen.policies.registry import _CLASSES, register
+from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation import fingerprints
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.fingerprints import code_digest
@@ -39,12 +39,12 @@ def modules_behind(thing):
 
 POLICY = """
 from halfseen import AmbientOful
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 
 import helper  # a remark
 
 
-@register
+@register_policy
 class Mine(AmbientOful):
     '''Learns something else than it was paid.'''
 
@@ -165,7 +165,11 @@ def test_an_import_inside_a_function_counts(home, digest, use):
 def test_a_file_that_is_not_imported_does_not_count(home, digest):
     (home / "other.py").write_text("x = 1")
     edit(home / "mine.py", "import helper", "from typing import TYPE_CHECKING\nimport helper")
-    edit(home / "mine.py", "@register", "if TYPE_CHECKING:\n    import other\n\n\n@register")
+    edit(
+        home / "mine.py",
+        "@register_policy",
+        "if TYPE_CHECKING:\n    import other\n\n\n@register_policy",
+    )
     first = digest()
     (home / "other.py").write_text("x = 2")
     assert digest() == first
@@ -309,7 +313,7 @@ def test_the_cells_of_a_notebook_count_as_far_as_a_class_uses_them(monkeypatch, 
 def test_a_class_without_a_source_has_no_fingerprint():
     namespace = {"Uniform": Uniform, "__name__": __name__}
     exec("class Made(Uniform):\n    pass", namespace)
-    made = register(namespace["Made"])
+    made = register_policy(namespace["Made"])
     try:
         assert cell(Method(policy="Made")).fingerprint is None
     finally:
@@ -334,7 +338,7 @@ class Inner(Uniform):
 
 @pytest.fixture
 def inner():
-    yield register(Inner)
+    yield register_policy(Inner)
     del _CLASSES["Inner"]
 
 

@@ -11,9 +11,9 @@ import pytest
 from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from halfseen import AmbientOful, InvalidSettingError, LowRankWorld, TableWorld, Uniform
+from halfseen import AmbientOful, Choice, InvalidSettingError, LowRankWorld, TableWorld, Uniform
 from halfseen.errors import HalfseenError
-from halfseen.policies.registry import _CLASSES, register
+from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import METHODS, Method
@@ -193,7 +193,7 @@ class Breaking(Uniform):
 
 @pytest.fixture
 def breaking():
-    register(Breaking)
+    register_policy(Breaking)
     yield
     del _CLASSES["Breaking"]
 
@@ -257,7 +257,7 @@ def test_regret_that_is_not_finite_fails_its_cell():
 
     class Second(Uniform):
         def decide(self, slate):
-            return self._answer(slate, 1, np.zeros((3, slate.n_arms)))
+            return Choice(1, np.zeros((3, slate.n_arms)))
 
     world = TableWorld.from_arrays([[[1.0], [1.0]]], means=[[1.0, 2.0]])
     object.__setattr__(world.recorded, "payoffs", np.array([np.inf, 2.0]))
@@ -293,7 +293,7 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
 
     class Contrary(AmbientOful):
         def decide(self, slate):
-            return self._answer(slate, 0, np.zeros((3, slate.n_arms)))
+            return Choice(0, np.zeros((3, slate.n_arms)))
 
     @dataclass(frozen=True, kw_only=True)
     class Tiny:
@@ -302,7 +302,7 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
         def realize(self, seed):
             return LowRankWorld(dim=3, rank=1, horizon=self.horizon).realize(seed)
 
-    register(Contrary)
+    register_policy(Contrary)
     register_world("tiny")(Tiny)
     try:
         policies = {"contrary": {"policy": "Contrary"}}
@@ -318,7 +318,7 @@ def test_workers_know_policies_that_only_settings_name():
     class Inner(Uniform):
         pass
 
-    register(Inner)
+    register_policy(Inner)
     try:
         named = {"burn_in": 5, "burn_in_policy": {"policy": "Inner", "settings": {"dim": 8}}}
         tables = simulate({"tofu": named}, WORLD, range(2), jobs=2)

@@ -64,7 +64,7 @@ def test_the_bernoulli_law_draws_the_published_masks():
 def test_entries_are_seen_as_often_as_is_told(law, observe_prob):
     """Per feature; entries of one feature are independent over the 20,000 arms."""
     shares = drawn(law, observe_prob).mean(axis=0)
-    told = law.told(observe_prob, 12)
+    told = law.stated_prob(observe_prob, 12)
     assert np.mean(told) == pytest.approx(observe_prob, abs=1e-9)
     # Quadrature for the value-dependent law, and its scale taken from the sample, cost far less.
     tolerance = 5 * np.sqrt(told * (1 - np.asarray(told)) / len(NORMALS))
@@ -81,22 +81,22 @@ def test_probability_one_shows_everything(law):
 
 
 def test_features_differ_between_low_and_high_and_evenly_so_if_the_average_is_midway():
-    told = PerFeature(low=0.2, high=0.6).told(0.4, 8)
+    told = PerFeature(low=0.2, high=0.6).stated_prob(0.4, 8)
     assert np.sort(told) == pytest.approx(0.2 + 0.4 * (np.arange(8) + 0.5) / 8, abs=1e-12)
 
 
 @pytest.mark.parametrize("observe_prob", [0.06, 0.3, 0.89])
 def test_the_average_is_the_worlds_probability_wherever_it_lies_between(observe_prob):
-    told = PerFeature(low=0.05, high=0.9).told(observe_prob, 30)
+    told = PerFeature(low=0.05, high=0.9).stated_prob(observe_prob, 30)
     assert told.mean() == pytest.approx(observe_prob, abs=1e-9)
     assert 0.05 <= told.min() < told.max() <= 0.9
 
 
 def test_the_order_of_features_depends_on_the_laws_seed_only():
-    one, other = (PerFeature(seed=seed).told(0.3, 30) for seed in (0, 1))
+    one, other = (PerFeature(seed=seed).stated_prob(0.3, 30) for seed in (0, 1))
     assert not np.array_equal(one, other)
     assert np.array_equal(np.sort(one), np.sort(other))
-    assert np.array_equal(one, PerFeature().told(0.3, 30))
+    assert np.array_equal(one, PerFeature().stated_prob(0.3, 30))
 
 
 def test_an_average_outside_of_low_and_high_is_refused_with_the_remedy():
@@ -106,7 +106,7 @@ def test_an_average_outside_of_low_and_high_is_refused_with_the_remedy():
 
 def test_a_world_tells_each_features_probability():
     facts = LowRankWorld(masks="per-feature").realize(0).facts
-    assert np.array_equal(facts.observe_prob, PerFeature().told(0.3, 30))
+    assert np.array_equal(facts.observe_prob, PerFeature().stated_prob(0.3, 30))
     assert LowRankWorld(masks="per-arm").realize(0).facts.observe_prob == 0.3
 
 

@@ -17,7 +17,7 @@ class Collector(Protocol):
         """Add arms, NaN where hidden, shape (n, dim), given what `reserve` returned for them."""
 
     def state(self) -> dict[str, Any]:
-        """Return everything that tells this collector from a fresh one."""
+        """Return the whole state of this collector."""
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""

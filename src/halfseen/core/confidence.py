@@ -4,10 +4,7 @@ import math
 from math import sqrt
 from typing import NamedTuple
 
-import numpy as np
-
 from halfseen import checks
-from halfseen.values import FloatArray
 
 LARGEST_SCALE = 1e30
 """Largest S, R and radius scale: products with values up to 1e100 stay finite."""
@@ -79,16 +76,10 @@ class Confidence:
         self._bias = radius_scale * misspecification
         self._log_failure = math.log(checks.failure_prob("failure_prob", failure_prob))
 
-    def as_array(self) -> FloatArray:
-        """Return √λ·S, R and b, all times the scale, and log δ, for compiled loops."""
-        return np.array([self._regularization, self._noise, self._bias, self._log_failure])
-
     def total(self, log_det: float, n_samples: int) -> float:
-        """Return β; `radius` explains it."""
-        log_ratio = 0.5 * log_det - self._log_failure
-        noise = self._noise * sqrt(2.0 * log_ratio) if log_ratio > 0.0 else 0.0
-        total = self._regularization + noise
-        return total + self._bias * sqrt(n_samples) if self._bias else total
+        """Return β, the sum of what `radius` returns."""
+        regularization, noise, misspecification = self._parts(log_det, n_samples)
+        return regularization + noise + misspecification
 
     def radius(self, log_det: float, n_samples: int) -> Radius:
         """Return the three parts of β.
@@ -100,9 +91,9 @@ class Confidence:
         n_samples : int
             Samples in V: the paper's t − τ_e where nothing is replayed.
         """
+        return Radius(*self._parts(log_det, n_samples))
+
+    def _parts(self, log_det: float, n_samples: int) -> tuple[float, float, float]:
         log_ratio = max(0.0, 0.5 * log_det - self._log_failure)
-        return Radius(
-            self._regularization,
-            self._noise * sqrt(2.0 * log_ratio),
-            self._bias * sqrt(n_samples),
-        )
+        noise = self._noise * sqrt(2.0 * log_ratio)
+        return self._regularization, noise, self._bias * sqrt(n_samples)

@@ -36,7 +36,7 @@ class Ellipsoid:
     centre : ndarray, shape (rank,)
         c.
     whitener, root : ndarray, shape (rank, rank)
-        W and its inverse. Both, because whoever has one of them exactly should not lose it.
+        W and its inverse. Both, so that neither is lost to rounding.
     radius : float
         0 is the centre alone.
     """

@@ -206,7 +206,7 @@ def check_identified(slate: Slate, latent: FloatArray) -> None:
 
 
 def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
-    """Return imputed arms: seen entries bit by bit, hidden ones from the subspace.
+    """Return imputed arms: seen entries unchanged, hidden ones from the subspace.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class Moments:
         return covariance_of(self.sums(), self.n_arms, observe_prob)[0]
 
     def state(self) -> dict[str, Any]:
-        """Return everything that tells these moments from fresh ones, as arrays and numbers."""
+        """Return the whole state as arrays and numbers."""
         return {
             "n_arms": self.n_arms,
             "products": self._products,

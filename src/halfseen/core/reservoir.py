@@ -114,7 +114,7 @@ class Reservoir:
         return np.sort(random.choice(n_kept, max_rows, replace=False))
 
     def state(self) -> dict[str, Any]:
-        """Return everything that tells this reservoir from a fresh one."""
+        """Return the whole state of this reservoir."""
         return {"n_arms": self.n_arms, "rows": self.rows, "numbers": self._numbers}
 
     def restore(self, state: dict[str, Any]) -> None:

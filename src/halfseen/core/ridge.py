@@ -194,7 +194,7 @@ class Ridge:
         return parts
 
     def state(self) -> dict[str, Any]:
-        """Return everything that tells this model from a fresh one."""
+        """Return the whole state of this model."""
         return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root}
 
     def restore(self, state: dict[str, Any]) -> None:

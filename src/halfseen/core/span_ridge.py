@@ -131,7 +131,7 @@ class SpanRidge:
         return int(parts[0].argmax()), parts
 
     def state(self) -> dict[str, Any]:
-        """Return everything that tells this model from a fresh one."""
+        """Return the whole state of this model."""
         directions = None
         if self._directions is not None:
             directions = self._directions[: self._n_directions]

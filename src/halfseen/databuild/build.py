@@ -146,13 +146,13 @@ def _kept(archive: Path, made_with: Mapping[str, Any]) -> dict[int, Frozen]:
         return {}
     manifest = archive.with_suffix(".json")
     try:
-        told = json.loads(manifest.read_text(encoding="utf-8"))
+        stored = json.loads(manifest.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"{manifest} cannot be read: {error}") from None
     for name, value in made_with.items():
-        if told.get(name) != value:
+        if stored.get(name) != value:
             raise InvalidInputError(
-                f"{archive} was made with other {name} ({told.get(name)}, now {value}): start "
+                f"{archive} was made with other {name} ({stored.get(name)}, now {value}): start "
                 f"again with --again, or choose another folder"
             )
     return dict(read_archive(archive))

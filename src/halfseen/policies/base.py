@@ -3,6 +3,7 @@
 import os
 import secrets
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -96,10 +97,10 @@ class Policy(Declared, ABC):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._round = 0
-        # Which decisions wait for a reward, oldest first. The token tells this policy's decisions
-        # from those of any other, also one with equal settings.
+        # Which decisions wait for a reward, oldest first. The token makes this
+        # policy's ids differ from those of any other, also one with equal settings.
         self._token = secrets.token_hex(8)
-        self._open: dict[str, Note] = {}
+        self._open: OrderedDict[str, Note] = OrderedDict()
         self.setup()
 
     # Hooks that a subclass writes.
@@ -127,7 +128,7 @@ class Policy(Declared, ABC):
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """Return what tells this policy from a fresh one with the same parameters.
+        """Return the state: all that a fresh policy with the same parameters lacks.
 
         A tree of dictionaries and lists with numbers, texts, None and arrays as leaves.
         """
@@ -207,11 +208,11 @@ class Policy(Declared, ABC):
         self.observe(Slate.of(options, self.dim))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, from which `halfseen.load` continues bit by bit."""
+        """Write the policy to a file; what `halfseen.load` reads continues with the same bits."""
         archive.write(path, self.to_tree())
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what this policy has to tell about its run so far, as plain JSON types."""
+        """Return facts about the run so far, as plain JSON types."""
         return {}
 
     def to_tree(self) -> dict[str, Any]:
@@ -231,7 +232,8 @@ class Policy(Declared, ABC):
         policy = cls(**tree["settings"])
         policy._round = checks.integer("round", tree["round"], 0)
         policy._token = str(tree["token"])
-        policy._open = {str(id): policy._restored_note(plain) for id, plain in tree["open"]}
+        for id, plain in tree["open"]:
+            policy._open[str(id)] = policy._restored_note(plain)
         policy.restore(tree["state"])
         return policy
 
@@ -254,7 +256,7 @@ class Policy(Declared, ABC):
         id = f"{self._token}-{round}"
         chosen = slate._table[arm].copy()  # an open decision does not keep its whole slate alive
         if len(self._open) == self.max_open:
-            del self._open[next(iter(self._open))]
+            self._open.popitem(last=False)
         self._open[id] = Note(round, epoch, chosen, point, inner)
         self._round = round
         return Decision(id, arm, round, epoch, chosen, parts)
@@ -288,7 +290,7 @@ class Policy(Declared, ABC):
 
 
 def _checked_reward(reward: Any) -> float:
-    if isinstance(reward, float | Real):  # float first: numpy's floats are quick to tell
+    if isinstance(reward, float | Real):  # float first: it is the common case
         value = checks.as_float(reward)
         if -LARGEST <= value <= LARGEST:
             return value

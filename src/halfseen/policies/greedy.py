@@ -1,12 +1,12 @@
 """The best estimate, always: the baseline that never explores."""
 
 from halfseen.policies.base import Choice
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import RidgePolicy
 from halfseen.values import Slate
 
 
-@register
+@register_policy
 class Greedy(RidgePolicy):
     """Plays the arm of the largest ridge estimate in dimension `dim`; what is hidden is zero.
 

@@ -9,12 +9,12 @@ from halfseen.core.reservoir import Reservoir
 from halfseen.params import custom, integer, real
 from halfseen.policies.base import Choice
 from halfseen.policies.imputers import Filler, ImputerRecipe
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.policies.viewed import Exploring, ViewedPolicy
 from halfseen.values import FloatArray, Slate
 
 
-@register
+@register_policy
 class Imputed(Exploring, ViewedPolicy):
     """An imputer in front of a policy in all features: what a pipeline of today does.
 
@@ -26,7 +26,7 @@ class Imputed(Exploring, ViewedPolicy):
     Notes
     -----
     Saved are the rows of the last fit, to which the imputer is fitted again on loading: nothing is
-    pickled, and under the same scikit-learn the policy continues bit by bit.
+    pickled, and under the same scikit-learn the policy continues with the same bits.
 
     Examples
     --------

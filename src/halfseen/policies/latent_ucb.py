@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.rank import RankRule
 from halfseen.params import integer
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_params import COUNTED, ESTIMATED
 from halfseen.values import Decision, Slate
@@ -20,9 +20,9 @@ def _tofu(name: str, default: Any, doc: str = "") -> Any:
     return TofuPov.params[name].changed(default, doc)
 
 
-@register
+@register_policy
 class LatentUcb(TofuPov):
-    """Learns in the most likely subspace of the arms, and needs to be told nothing.
+    """Learns in the most likely subspace of the arms; needs no settings.
 
     All of it are parts of `TofuPov`, which can be switched on there one at a time:
 
@@ -90,6 +90,7 @@ class LatentUcb(TofuPov):
         if self.dim is not None:
             super().setup()
         else:
+            self.check_together()
             self._epoch, self._log = None, []
 
     @property

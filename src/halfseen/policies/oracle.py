@@ -1,4 +1,4 @@
-"""What someone would play who was told the true subspace: the level to reach."""
+"""OFUL in the true subspace: the level to reach."""
 
 from bisect import bisect_right
 from typing import Any
@@ -9,7 +9,7 @@ from halfseen import checks
 from halfseen.core.latent import Lift, checked_impute_ridge
 from halfseen.errors import InvalidSettingError
 from halfseen.params import choice, custom, real
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.policies.viewed import Exploring, ViewedPolicy
 from halfseen.values import LARGEST, FloatArray, Slate
 
@@ -19,7 +19,7 @@ _LEAST_SQUARES_RIDGE = 1e-5
 _ORTHONORMAL_TOLERANCE = 1e-8
 
 
-@register
+@register_policy
 class Oracle(Exploring, ViewedPolicy):
     """Explores in the coordinates of the true subspace, on arms as they are seen.
 

@@ -12,7 +12,7 @@ from halfseen.lazy import LazyModule
 from halfseen.policies.base import Choice, Note
 from halfseen.policies.pslb_params import PslbParams
 from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.values import FloatArray, Slate
 
@@ -37,7 +37,7 @@ class Subspace(NamedTuple):
         return rank
 
 
-@register
+@register_policy
 class Pslb(PslbParams):
     """Projected stochastic linear bandit (Lale et al. 2019), on the slate as it is seen.
 

@@ -102,7 +102,7 @@ class Projection:
         return Sets(projected, mapped)
 
     def state(self) -> dict[str, Any]:
-        """Return everything that tells this projection from a fresh one."""
+        """Return the whole state of this projection."""
         return {"basis": self.basis, "inside": self.inside.state(), "shadow": self.shadow}
 
     @classmethod

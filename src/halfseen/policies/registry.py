@@ -13,7 +13,7 @@ P = TypeVar("P", bound=Policy)
 _CLASSES: dict[str, type[Policy]] = {}
 
 
-def register(policy: type[P]) -> type[P]:
+def register_policy(policy: type[P]) -> type[P]:
     """Make a policy known to `load` by the name of its class (a decorator)."""
     _CLASSES[policy.__name__] = policy
     return policy
@@ -24,7 +24,7 @@ def registered(name: Any) -> type[Policy]:
     if name not in _CLASSES:
         raise ArchiveError(
             f"no policy is called {name!r}, there are {sorted(_CLASSES)}: import the module that "
-            "defines it, with @register on the class"
+            "defines it, with @register_policy on the class"
         )
     return _CLASSES[name]
 
@@ -35,7 +35,7 @@ def policy_from_tree(tree: dict[str, Any]) -> Policy:
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """Return a saved policy, which continues bit by bit where it was saved.
+    """Return a saved policy, which continues as the original would, with the same bits.
 
     Raises
     ------

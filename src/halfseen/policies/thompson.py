@@ -9,13 +9,13 @@ from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.ridge import Ridge
 from halfseen.params import integer, real
 from halfseen.policies.base import Choice
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import RidgePolicy, scale_param
 from halfseen.seeding import stream
 from halfseen.values import FloatArray, Slate
 
 
-@register
+@register_policy
 class LinearThompson(RidgePolicy):
     """Plays the best arm for a parameter drawn anew each round; what is hidden counts as zero.
 

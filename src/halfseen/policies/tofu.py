@@ -9,14 +9,14 @@ from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.policies.base import Choice, Note
-from halfseen.policies.registry import policy_from_tree, register
+from halfseen.policies.registry import policy_from_tree, register_policy
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_params import TofuParams
 from halfseen.values import Decision, FloatArray, Slate
 
 
-@register
+@register_policy
 class TofuPov(TofuParams):
     """Two-phase OFUL with partially observed vectors, and all its variants.
 
@@ -145,8 +145,8 @@ class TofuPov(TofuParams):
 
         The standard deviation of the estimated reward over the hidden entries given the seen ones,
         where `features="posterior-mean"`; 0 with least squares, NaN where no subspace is used. It
-        is told to people and never added to scores: masks are drawn anew in every round, so there
-        is nothing to learn by choosing an arm that hides much.
+        is reported and never added to scores: masks are drawn anew in every round, so there is
+        nothing to learn by choosing an arm that hides much.
         """
         slate = Slate.of(options, self.dim)
         if self._epoch is None:

@@ -8,7 +8,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.core import theory
 from halfseen.core.collector import Collector
-from halfseen.core.epochs import EpochSchedule
+from halfseen.core.epochs import LARGEST_GROWTH, EpochSchedule
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.latent import checked_impute_ridge
 from halfseen.core.moments import Moments, ObserveProb
@@ -114,7 +114,13 @@ class TofuParams(Policy):
         kind='"none", "burn-in-once", "burn-in" or "full"',
         doc="Which earlier rewards an epoch starts from (`Replay`).",
     )
-    growth: float = real(default=2.0, doc="Factor between epoch starts, above 1; 2 in the paper.")
+    growth: float = real(
+        default=2.0,
+        low=1.0,
+        high=LARGEST_GROWTH,
+        low_open=True,
+        doc="Factor between epoch starts; 2 in the paper.",
+    )
     radius_scale: float = scale_param(
         1.0,
         doc='Multiplies the radius, and the deviation R of "thompson"; 1 is the theory\'s.',
@@ -153,18 +159,12 @@ class TofuParams(Policy):
     def setup(self) -> None:
         """Check what belongs together, and say when epochs start."""
         self.check_together()
+        self.check_dim()
         burn_in = self._theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
         self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
 
     def check_together(self) -> None:
-        """Raise `InvalidSettingError` where parameters do not fit together."""
-        self.rank.check(self.dim)
-        prob = self.observe_prob
-        if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
-            raise InvalidSettingError(
-                f"observe_prob must be one number or one per feature, shape ({self.dim},), got "
-                f"shape {prob.shape}"
-            )
+        """Raise `InvalidSettingError` where parameters do not fit together, whatever `dim` is."""
         if self.last_eigenvalue is not None:
             top = self.eigenvalue_bound
             checks.real("last_eigenvalue", self.last_eigenvalue, 0.0, top, low_open=True)
@@ -178,6 +178,16 @@ class TofuParams(Policy):
             raise InvalidSettingError(
                 "fallback=True needs replay='full', from which zero-filled OFUL learns, got "
                 f"{str(self.replay)!r}"
+            )
+
+    def check_dim(self) -> None:
+        """Raise `InvalidSettingError` where parameters do not fit `dim`."""
+        self.rank.check(self.dim)
+        prob = self.observe_prob
+        if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
+            raise InvalidSettingError(
+                f"observe_prob must be one number or one per feature, shape ({self.dim},), got "
+                f"shape {prob.shape}"
             )
 
     @property

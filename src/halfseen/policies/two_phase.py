@@ -9,7 +9,7 @@ from halfseen.core.replay import Replay
 from halfseen.core.theory import balanced_split
 from halfseen.errors import InvalidSettingError
 from halfseen.params import custom
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_burn_in import checked_burn_in_policy, policy_to_plain
 from halfseen.policies.tofu_epoch import Epoch
@@ -17,7 +17,7 @@ from halfseen.policies.tofu_epoch import Epoch
 REPLAYS = ("none", "burn-in")
 
 
-@register
+@register_policy
 class TwoPhase(TofuPov):
     """TOFU-POV with a single epoch: the subspace of the first `split` rounds serves to the end.
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from halfseen.params import integer
 from halfseen.policies.base import Choice, Note, Policy
-from halfseen.policies.registry import register
+from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.values import Slate
 
 
-@register
+@register_policy
 class Uniform(Policy):
     """Chooses every arm with the same probability and learns nothing."""
 

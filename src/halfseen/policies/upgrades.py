@@ -34,6 +34,8 @@ def upgraded(tree: Tree, version: int, name: str) -> Tree:
 def _from_format_2(tree: Tree, shown: Mapping[str, Any] | None = None) -> Tree:
     """Format 2 kept no arms of open decisions, and zeros for what is hidden of waiting arms.
 
+    `LatentUcb` wrote None for settings that it estimates.
+
     `shown` are notes of an outer policy, which kept what it had shown to this one.
     """
     state, notes = dict(tree["state"]), tree["open"]
@@ -46,7 +48,10 @@ def _from_format_2(tree: Tree, shown: Mapping[str, Any] | None = None) -> Tree:
         given = {note[0]: note for _, note in notes}
         state["inners"] = [_from_format_2(inner, given) for inner in state["inners"]]
     opened = [[id, _note_from_format_2(id, note, (shown or {}).get(id))] for id, note in notes]
-    return tree | {"state": state, "open": opened}
+    settings = tree["settings"]
+    if tree["policy"] == "LatentUcb":
+        settings = {name: value for name, value in settings.items() if value is not None}
+    return tree | {"settings": settings, "state": state, "open": opened}
 
 
 def _note_from_format_2(id: str, note: Any, shown: Any) -> Tree:

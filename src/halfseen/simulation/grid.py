@@ -16,7 +16,7 @@ from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.lazy import from_extra
 from halfseen.policies.base import Policy
-from halfseen.policies.registry import register, registered
+from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.simulation.cluster import run_on_cluster
 from halfseen.worlds.registry import world_from
@@ -163,7 +163,7 @@ def _run_task(
 ) -> list[tuple[int, Result]]:
     """Return the results of a task by place."""
     for policy in task.policies:
-        register(policy)
+        register_policy(policy)
     with _one_blas_thread(forever=os.getpid() != caller):
         return list(zip(task.places, run(task.cells), strict=True))
 

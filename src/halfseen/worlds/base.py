@@ -32,7 +32,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What may be told of a realization to those who ask by name; None where it is not known.
+    """What a simulation may tell a policy about a realization; None where it is not known.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Facts:
     rank : int
         Dimension of the subspace in which the arms lie, or nearly lie.
     basis : ndarray, shape (dim, rank)
-        That subspace, as orthonormal columns. Only policies that declare it are told.
+        That subspace, as orthonormal columns. Only policies that need it by name get it.
     latent_variances : ndarray, shape (rank,)
         Variance of the arms along each column of the basis: the subspace's spectrum.
     basis_changes : tuple of (round, ndarray)
@@ -71,7 +71,7 @@ class Realization(Protocol):
 
     @property
     def facts(self) -> Facts:
-        """What may be told about this realization."""
+        """Facts about this realization."""
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds in order, in bounded memory."""

@@ -67,7 +67,7 @@ class DigitsWorld:
         checks.probability("observe_prob", self.observe_prob)
         checks.real("noise_scale", self.noise_scale, 0.0)
         object.__setattr__(self, "masks", mask_law_from(self.masks))
-        self.masks.told(self.observe_prob, self.dim)  # refuses what does not fit together
+        self.masks.stated_prob(self.observe_prob, self.dim)  # refuses what does not fit together
 
     def realize(self, seed: int) -> "DigitsRealization":
         """Return the realization of a seed."""
@@ -113,14 +113,14 @@ class DigitsRealization:
 
     @property
     def facts(self) -> Facts:
-        """What may be told about this realization; variances are those of the offered arms."""
+        """Facts about this realization; variances are those of the offered arms."""
         world = self.world
         return Facts(
             seed=self.seed,
             dim=world.dim,
             n_arms=world.n_arms,
             horizon=world.horizon,
-            observe_prob=world.masks.told(world.observe_prob, world.dim),
+            observe_prob=world.masks.stated_prob(world.observe_prob, world.dim),
             noise_scale=world.noise_scale,
             rank=world.rank,
             basis=self.basis,

@@ -113,7 +113,7 @@ class HardInstanceRealization:
 
     @property
     def facts(self) -> Facts:
-        """What may be told; with unmasked decision arms half of all arms are seen entirely."""
+        """Facts; with unmasked decision arms half of all arms are seen entirely."""
         world = self.world
         augmented = world.masking == "oracle-augmented"
         return Facts(

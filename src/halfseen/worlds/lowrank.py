@@ -114,7 +114,7 @@ class LowRankWorld:
                     f"got {self.rank}: lower it or leave out change_round"
                 )
         object.__setattr__(self, "masks", mask_law_from(self.masks))
-        self.masks.told(self.observe_prob, self.dim)  # refuses what does not fit together
+        self.masks.stated_prob(self.observe_prob, self.dim)  # refuses what does not fit together
 
     def realize(self, seed: int) -> "LowRankRealization":
         """Return the realization of a seed."""
@@ -169,7 +169,7 @@ class LowRankRealization:
 
     @property
     def facts(self) -> Facts:
-        """What may be told about this realization."""
+        """Facts about this realization."""
         world = self.world
         changes: tuple[tuple[int, FloatArray], ...] = ()
         if self.later_basis is not None and world.change_round is not None:
@@ -179,7 +179,7 @@ class LowRankRealization:
             dim=world.dim,
             n_arms=world.n_arms,
             horizon=world.horizon,
-            observe_prob=world.masks.told(world.observe_prob, world.dim),
+            observe_prob=world.masks.stated_prob(world.observe_prob, world.dim),
             noise_scale=world.noise_scale,
             rank=world.rank,
             basis=self.basis,
@@ -192,8 +192,11 @@ class LowRankRealization:
         world, random = self.world, np.random.default_rng()
         random.bit_generator.state = self._after_setup
         tails = seeding.stream(self.seed, "world", "tails")
+        mixing = self._mixing(self.basis)
         for number in range(1, world.horizon + 1):
-            arms = self._latents(random, tails) @ self._mixing(number)
+            if number == world.change_round and self.later_basis is not None:
+                mixing = self._mixing(self.later_basis)
+            arms = self._latents(random, tails) @ mixing
             # Published instances draw a perturbation even if its size is 0.
             perturbation = random.standard_normal(arms.shape)
             if world.perturbation:
@@ -215,11 +218,8 @@ class LowRankRealization:
             latents /= np.sqrt(2 * tails.standard_gamma(1.5, shape))
         return latents
 
-    def _mixing(self, number: int) -> FloatArray:
-        """Return ΛU' of a round, counted from 1, shape (rank, dim)."""
-        change = self.world.change_round
-        later = None if change is None or number < change else self.later_basis
-        basis = self.basis if later is None else later
+    def _mixing(self, basis: FloatArray) -> FloatArray:
+        """Return ΛU', shape (rank, dim)."""
         mixing: FloatArray = self.loadings[:, None] * basis.T
         return mixing
 

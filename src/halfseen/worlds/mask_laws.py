@@ -34,7 +34,7 @@ class PerFeature(MaskLaw):
 
     Examples
     --------
-    >>> PerFeature(low=0.1, high=0.9).told(0.5, 4).round(3).tolist()
+    >>> PerFeature(low=0.1, high=0.9).stated_prob(0.5, 4).round(3).tolist()
     [0.2, 0.4, 0.8, 0.6]
     """
 
@@ -53,7 +53,7 @@ class PerFeature(MaskLaw):
         """Return which entries of arms (n_arms, dim) are seen."""
         return uniforms < _feature_probs(self, observe_prob, arms.shape[1])
 
-    def told(self, observe_prob: float, dim: int) -> FloatArray:
+    def stated_prob(self, observe_prob: float, dim: int) -> FloatArray:
         """Return the probability of each feature, shape (dim,), read-only."""
         return _feature_probs(self, observe_prob, dim)
 

@@ -48,8 +48,8 @@ class MaskLaw(ABC):
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen; may overwrite the uniforms."""
 
-    def told(self, observe_prob: float, dim: int) -> float | FloatArray:
-        """Return the probability that a policy is told: an array (dim,) where features differ."""
+    def stated_prob(self, observe_prob: float, dim: int) -> float | FloatArray:
+        """Return the probability that facts state: an array (dim,) where features differ."""
         return observe_prob
 
     def to_dict(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class ProductContextWorld:
         checks.real("noise_scale", self.noise_scale, 0.0)
         checks.real("tail", self.tail, 0.0)
         object.__setattr__(self, "masks", mask_law_from(self.masks))
-        self.masks.told(self.observe_prob, dim)  # refuses what does not fit together
+        self.masks.stated_prob(self.observe_prob, dim)  # refuses what does not fit together
 
     def data_paths(self) -> dict[str, Path]:
         """Return the archive with the frozen features."""
@@ -137,14 +137,14 @@ class ProductContextRealization:
 
     @property
     def facts(self) -> Facts:
-        """What may be told about this realization."""
+        """Facts about this realization."""
         world = self.world
         return Facts(
             seed=self.seed,
             dim=self._dim,
             n_arms=len(self.frozen.weights),
             horizon=self._horizon,
-            observe_prob=world.masks.told(world.observe_prob, self._dim),
+            observe_prob=world.masks.stated_prob(world.observe_prob, self._dim),
             noise_scale=world.noise_scale,
             rank=self.basis.shape[1],
             basis=self.basis,

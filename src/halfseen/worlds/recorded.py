@@ -118,9 +118,9 @@ def _profile(
     seen, squares = np.zeros(len(names)), np.zeros(len(names))
     for first in range(0, len(values), _CHUNK):
         block = np.asarray(values[first : first + _CHUNK], dtype=np.float64)
-        wild = np.argwhere(np.abs(block) > LARGEST)
-        if len(wild):
-            row, feature = wild[0].tolist()
+        too_large = np.argwhere(np.abs(block) > LARGEST)
+        if len(too_large):
+            row, feature = too_large[0].tolist()
             raise InvalidInputError(
                 f"features must be finite and at most {LARGEST:g} in size, got "
                 f"{block[row, feature]} in {place(first + row)}, feature {names[feature]!r}: "

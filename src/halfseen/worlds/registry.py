@@ -1,6 +1,6 @@
 """All worlds by name, so that a study can name one in a data file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ _KINDS: dict[str, Any] = {}
 _NAMES: dict[Any, str] = {}
 
 
-def register_world(kind: str) -> Any:
+def register_world(kind: str) -> Callable[[W], W]:
     """Make a world, a frozen dataclass, known by a name (a decorator)."""
 
     def keep(world: W) -> W:

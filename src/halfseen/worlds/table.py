@@ -1,4 +1,4 @@
-"""Arms and rewards that somebody recorded: from a file or from arrays."""
+"""Recorded arms and rewards, from a file or from arrays."""
 
 import os
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ class TableWorld:
         The law by which they are.
     noise_scale : float, optional
         Standard deviation of Gaussian noise that is added to means (by default none). To recorded
-        rewards nothing is added: it is only told to policies that ask.
+        rewards nothing is added: policies that need it get it as a fact.
     horizon : int, optional
         Only so many rounds, the first after a shuffle.
     shuffle : bool
@@ -179,17 +179,17 @@ class TableRealization:
             )
         if world.rank is not None:
             checks.integer("rank", world.rank, 1, dim)
-        world.masks.told(world.observe_prob, dim)
+        world.masks.stated_prob(world.observe_prob, dim)
 
     @property
     def facts(self) -> Facts:
-        """What may be told about this realization.
+        """Facts about this realization.
 
         Where the whole table has holes, `observe_prob` is, for each feature, its share of recorded
         entries times the probability that one of these is shown.
         """
         world, table = self.world, self.table
-        shown = world.masks.told(world.observe_prob, len(table.names))
+        shown = world.masks.stated_prob(world.observe_prob, len(table.names))
         return Facts(
             seed=self.seed,
             dim=len(table.names),

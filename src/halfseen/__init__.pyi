@@ -1,0 +1,51 @@
+"""The public names of halfseen, listed once: a name joins by a line here."""
+
+from . import params as params
+from . import testing as testing
+from .core.held_out import HeldOutRank as HeldOutRank
+from .core.rank import ConstantThreshold as ConstantThreshold
+from .core.rank import FixedRank as FixedRank
+from .core.rank import PaperThreshold as PaperThreshold
+from .core.rank import PracticalThreshold as PracticalThreshold
+from .core.replay import Replay as Replay
+from .errors import ArchiveError as ArchiveError
+from .errors import HalfseenError as HalfseenError
+from .errors import HorizonReachedError as HorizonReachedError
+from .errors import InvalidInputError as InvalidInputError
+from .errors import InvalidRewardError as InvalidRewardError
+from .errors import InvalidSettingError as InvalidSettingError
+from .errors import InvalidSlateError as InvalidSlateError
+from .errors import Unidentifiable as Unidentifiable
+from .errors import UnknownDecisionError as UnknownDecisionError
+from .policies.ambient import AmbientOful as AmbientOful
+from .policies.base import Choice as Choice
+from .policies.base import Note as Note
+from .policies.base import Policy as Policy
+from .policies.greedy import Greedy as Greedy
+from .policies.imputed import Imputed as Imputed
+from .policies.latent_ucb import LatentUcb as LatentUcb
+from .policies.oracle import Oracle as Oracle
+from .policies.pslb import Pslb as Pslb
+from .policies.registry import load as load
+from .policies.registry import register_policy as register_policy
+from .policies.thompson import LinearThompson as LinearThompson
+from .policies.tofu import TofuPov as TofuPov
+from .policies.two_phase import TwoPhase as TwoPhase
+from .policies.uniform import Uniform as Uniform
+from .simulation.runner import play as play
+from .simulation.simulate import simulate as simulate
+from .simulation.tune import tune as tune
+from .values import Decision as Decision
+from .values import Slate as Slate
+from .worlds.base import Facts as Facts
+from .worlds.base import Realization as Realization
+from .worlds.base import Round as Round
+from .worlds.base import World as World
+from .worlds.digits import DigitsWorld as DigitsWorld
+from .worlds.hard_instance import HardInstanceWorld as HardInstanceWorld
+from .worlds.lowrank import LowRankWorld as LowRankWorld
+from .worlds.product_context import ProductContextWorld as ProductContextWorld
+from .worlds.registry import register_world as register_world
+from .worlds.table import TableWorld as TableWorld
+
+__version__: str

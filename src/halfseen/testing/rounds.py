@@ -1,0 +1,87 @@
+"""Rounds to play, and ways to look at a policy from outside."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from halfseen import archive
+from halfseen.policies.base import Policy
+from halfseen.values import Decision, FloatArray
+
+P = TypeVar("P", bound=Policy)
+
+FEW = (4, 1, 7, 3, 5, 2, 6, 8)
+"""Numbers of arms in successive rounds."""
+
+_DIM = 6  # for a policy that takes its dimension from the first slate
+
+
+class Offer(NamedTuple):
+    """One round: arms with NaN where hidden, and what each would pay."""
+
+    table: FloatArray
+    rewards: FloatArray
+
+
+def offers(
+    n_rounds: int, policy: Policy, *, sizes: tuple[int, ...] = FEW, seed: int = 0
+) -> list[Offer]:
+    """Return rounds of arms of rank 2 for a policy, each arm with at least 3 seen entries."""
+    dim = policy.dim or _DIM
+    random = np.random.default_rng(seed)
+    basis = np.linalg.qr(random.standard_normal((dim, min(dim, 2))))[0]
+    theta = basis @ np.array([0.8, -0.6])[:dim]
+    rounds = []
+    for index in range(n_rounds):
+        arms = random.standard_normal((sizes[index % len(sizes)], basis.shape[1])) @ basis.T
+        seen = random.random(arms.shape) < 0.7
+        seen[seen.sum(axis=1) < 3, :3] = True
+        noise = 0.1 * random.standard_normal()
+        rounds.append(Offer(np.where(seen, arms, np.nan), arms @ theta + noise))
+    return rounds
+
+
+def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
+    """Choose and learn in every round and return the decisions."""
+    decisions = []
+    for table, rewards in rounds:
+        decision = policy.choose(table)
+        policy.learn(decision, float(rewards[decision.arm]))
+        decisions.append(decision)
+    return decisions
+
+
+def state_bytes(policy: Policy) -> bytes:
+    """Return everything a policy is, as the bytes of its file."""
+    return archive.to_bytes(policy.to_tree())
+
+
+def state_size(node: Any) -> int:
+    """Return the memory that a state takes, in bytes: arrays and everything else as text."""
+    if isinstance(node, np.ndarray):
+        return node.nbytes
+    if isinstance(node, dict):
+        return sum(len(name) + state_size(child) for name, child in node.items())
+    if isinstance(node, list | tuple):
+        return sum(state_size(child) for child in node)
+    return len(str(node))
+
+
+def copy_of(policy: P) -> P:
+    """Return the policy that a saved copy gives; its decisions carry the same names."""
+    return type(policy).from_tree(archive.from_bytes(state_bytes(policy))[0])
+
+
+def looks(decision: Decision) -> tuple[Any, ...]:
+    """Return all of a decision but its name, comparable bit by bit."""
+    return (
+        decision.arm,
+        decision.round,
+        decision.epoch,
+        decision.values.tobytes(),
+        decision.mask.tobytes(),
+        decision.scores.tobytes(),
+        decision.estimates.tobytes(),
+        decision.widths.tobytes(),
+    )

@@ -1,0 +1,169 @@
+"""The contracts of a world, one function per claim."""
+
+import json
+import pickle
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import fields, is_dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from halfseen.testing.check import Check, expect, expect_refusal, run_checks
+from halfseen.values import Slate
+from halfseen.worlds.base import Facts, Round, World
+from halfseen.worlds.registry import world_from, world_to_dict
+
+Factory = Callable[[], World]
+
+
+def check_world(factory: Factory, *, skip: Collection[str] = ()) -> None:
+    """Check that worlds keep their contracts.
+
+    Parameters
+    ----------
+    factory : callable
+        Called without arguments, returns a world, always with the same settings. Its realizations
+        are walked many times: a short horizon is enough.
+    skip : names of checks
+        Claims that the world does not make, such as `the_plain_form_survives_json`.
+
+    Raises
+    ------
+    AssertionError
+        A claim does not hold; the message says which one, and how it failed.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld
+    >>> check_world(lambda: LowRankWorld(dim=5, rank=2, horizon=10))
+    """
+    run_checks(world_checks(), factory, skip)
+
+
+def world_checks() -> Iterator[Check]:
+    """Yield the single checks, each to be called with a factory."""
+    yield from (value for value in globals().values() if isinstance(value, Check))
+
+
+@Check
+def same_seed_same_rounds(factory: Factory) -> None:
+    """Two worlds with the same settings have the same rounds for the same seed."""
+    _expect_same(factory().realize(3).rounds(), factory().realize(3).rounds())
+
+
+@Check
+def another_seed_is_another_realization(factory: Factory) -> None:
+    """Realizations of different seeds differ."""
+    world = factory()
+    one, other = (
+        [(noise, arms.tobytes()) for _, _, noise, arms in world.realize(seed).rounds()]
+        for seed in (0, 1)
+    )
+    expect(one != other, "seeds 0 and 1 have the same rounds")
+
+
+@Check
+def rounds_can_be_walked_twice(factory: Factory) -> None:
+    """Every walk through a realization sees the same rounds, also two at a time."""
+    realization = factory().realize(0)
+    expected = list(factory().realize(0).rounds())
+    ahead = realization.rounds()
+    early = [next(ahead) for _ in range(len(expected) // 2)]
+    _expect_same(realization.rounds(), expected)
+    _expect_same([*early, *ahead], expected)
+
+
+@Check
+def rounds_belong_to_whoever_walks_them(factory: Factory) -> None:
+    """Writing into the arrays of a round changes no other walk."""
+    realization = factory().realize(0)
+    for round in realization.rounds():
+        round.arms[:], round.means[:] = 1e9, 1e9
+    _expect_same(realization.rounds(), factory().realize(0).rounds())
+
+
+@Check
+def slates_show_the_truth(factory: Factory) -> None:
+    """Where an entry is seen, slate and arms agree."""
+    for number, (slate, _, _, arms) in enumerate(factory().realize(0).rounds(), start=1):
+        mask = slate.mask
+        expect(np.array_equal(slate.values[mask], arms[mask]), f"round {number}: they differ")
+
+
+@Check
+def facts_are_true(factory: Factory) -> None:
+    """Seed, dimension, number of arms and of rounds, and shapes are as the facts tell."""
+    realization = factory().realize(5)
+    facts, rounds = realization.facts, list(realization.rounds())
+    expect(isinstance(facts, Facts), f"facts must be Facts, got {type(facts).__name__}")
+    expect(facts.seed == 5, f"the seed is 5, facts tell {facts.seed}")
+    expect(len(rounds) == facts.horizon, f"{len(rounds)} rounds, facts tell {facts.horizon}")
+    for number, round in enumerate(rounds, start=1):
+        _expect_shapes(round, facts, f"round {number}")
+    if facts.observe_prob is not None:
+        probs = np.broadcast_to(facts.observe_prob, facts.dim)
+        expect(((probs > 0) & (probs <= 1)).all(), f"observe_prob is {facts.observe_prob}")
+    if facts.basis is not None:
+        shape = (facts.dim, facts.rank)
+        expect(facts.basis.shape == shape, f"the basis has shape {facts.basis.shape}, not {shape}")
+
+
+@Check
+def noise_does_not_move_arms(factory: Factory) -> None:
+    """With another `noise_scale`, where there is one, the same arms are offered."""
+    world: Any = factory()
+    if "noise_scale" not in {field.name for field in fields(world)}:
+        return
+    quiet, loud = (replace(world, noise_scale=scale).realize(2) for scale in (0.1, 2.0))
+    for number, (one, other) in enumerate(zip(quiet.rounds(), loud.rounds(), strict=True), start=1):
+        same = one.slate == other.slate and np.array_equal(one.arms, other.arms, equal_nan=True)
+        expect(same, f"round {number}: noise moved the arms")
+        expect(np.isclose(20 * one.noise, other.noise, rtol=1e-9), f"round {number}: other noise")
+
+
+@Check
+def the_plain_form_survives_json(factory: Factory) -> None:
+    """A world that is written to a study file and read again is an equal world."""
+    world = factory()
+    plain = world_to_dict(world)
+    again = world_from(json.loads(json.dumps(plain, allow_nan=False)))
+    expect(again == world, f"{world} came back as {again}")
+    expect(hash(again) == hash(world), "equal worlds have different hashes")
+    expect(world_to_dict(again) == plain, f"{plain} came back as {world_to_dict(again)}")
+    _expect_same(again.realize(1).rounds(), world.realize(1).rounds())
+
+
+@Check
+def worlds_are_values(factory: Factory) -> None:
+    """A world is a frozen dataclass, equal to another with the same settings, also after pickle."""
+    world: Any = factory()
+    expect(is_dataclass(world), f"{type(world).__name__} is not a dataclass")
+    for field in fields(world):
+        setting = (world, field.name, getattr(world, field.name))
+        expect_refusal(setattr, *setting, error=AttributeError, what=f"setting {field.name}")
+    expect(factory() == world, "two worlds with the same settings are not equal")
+    expect(pickle.loads(pickle.dumps(world)) == world, "pickle changes the world")
+
+
+def _expect_same(some: Any, others: Any) -> None:
+    for number, (one, other) in enumerate(zip_longest(some, others), start=1):
+        expect(one is not None and other is not None, f"round {number} is missing")
+        where = f"round {number} has other"
+        expect(one.slate == other.slate, f"{where} slates")
+        expect(np.array_equal(one.means, other.means), f"{where} means")
+        expect(one.noise == other.noise, f"{where} noise")
+        expect(np.array_equal(one.arms, other.arms, equal_nan=True), f"{where} arms")
+
+
+def _expect_shapes(round: Round, facts: Facts, where: str) -> None:
+    slate, means, noise, arms = round
+    expect(isinstance(slate, Slate), f"{where}: the slate is a {type(slate).__name__}")
+    n_arms = slate.n_arms if facts.n_arms is None else facts.n_arms
+    shape = (n_arms, facts.dim)
+    expect((slate.n_arms, slate.dim) == shape, f"{where}: facts tell a slate of {shape}: {slate}")
+    expect(arms.shape == shape, f"{where}: arms have shape {arms.shape} instead of {shape}")
+    expect(means.shape == (n_arms,), f"{where}: means have shape {means.shape}")
+    expect(np.isfinite(means).all(), f"{where}: a mean is not finite")
+    expect(means.dtype == arms.dtype == np.float64, f"{where}: arms and means must be doubles")
+    expect(isinstance(noise, float), f"{where}: noise must be a float, got {noise!r}")
