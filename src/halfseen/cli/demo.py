@@ -10,6 +10,7 @@ from halfseen.cli.work import folder_for, report_on, run_study
 
 def demo(
     jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     out: options.Out = None,
     again: options.Again = False,
 ) -> None:
@@ -21,7 +22,15 @@ def demo(
     with options.explained(console):
         study = builtin_study("synthetic")
         folder = folder_for(study.name, "paper", out)
-        tables = run_study(study, folder, console, jobs=jobs, again=again, among_others=out is None)
+        tables = run_study(
+            study,
+            folder,
+            console,
+            jobs=jobs,
+            cluster=cluster,
+            again=again,
+            among_others=out is None,
+        )
         report_on(study, folder, tables, console, None if out is not None else folder.parent)
     console.print(
         "Final regret, mean ± standard error; lower is better. Same arms, masks and noise for "

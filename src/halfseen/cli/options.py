@@ -26,6 +26,10 @@ Methods = Annotated[str | None, typer.Option(help="Only these methods: tofu,zf-o
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="Processes; all cores by default.")
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler whose workers run it (docs/many-machines.md)."),
+]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
 ]

@@ -1,4 +1,4 @@
-"""Many cells at once: in this process, in several, or on whatever joblib runs on."""
+"""Many cells at once: in this process, in several, or on a cluster."""
 
 import json
 import os
@@ -13,11 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from halfseen import checks
-from halfseen.errors import HalfseenError
+from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.lazy import from_extra
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, run_together
+from halfseen.simulation.cluster import run_on_cluster
 from halfseen.worlds.registry import world_from
 
 try:
@@ -51,6 +52,7 @@ def run_cells(
     cells: Sequence[Cell],
     *,
     jobs: int | None = None,
+    cluster: str | None = None,
     run: Callable[[Sequence[Cell]], Sequence[Result]] = run_together,
 ) -> Iterator[tuple[Cell, Result]]:
     """Yield every cell with its result, in the order in which they finish.
@@ -61,14 +63,24 @@ def run_cells(
     jobs : int, optional
         How many processes; by default all cores, or what the joblib backend in force
         (`joblib.parallel_config`) says.
+    cluster : str, optional
+        Address of a Dask scheduler whose workers run the cells instead.
     run : callable
         What turns cells of the same world and seed into their results.
 
     Raises
     ------
+    InvalidSettingError
+        Both jobs and a cluster were given.
+    ClusterError
+        The cluster cannot be reached or used.
     HalfseenError
         A worker was killed from outside. What was yielded before stands.
     """
+    if jobs is not None and cluster is not None:
+        raise InvalidSettingError(
+            f"jobs must not be given with a cluster, which has its own workers, got {jobs}"
+        )
     if jobs is not None:
         jobs = checks.integer("jobs", jobs, 1)
 
@@ -76,7 +88,12 @@ def run_cells(
         for places in _groups(cells, n_workers):
             yield partial(_run_task, run, _task(cells, places), os.getpid())
 
-    found = (call() for call in calls(1)) if jobs == 1 else _in_parallel(calls, jobs)
+    if cluster is not None:
+        found = run_on_cluster(calls, cluster)
+    elif jobs == 1:
+        found = (call() for call in calls(1))
+    else:
+        found = _in_parallel(calls, jobs)
     # Held here as well, for workers that are threads of this process.
     with _one_blas_thread():
         for results in found:
@@ -183,5 +200,4 @@ def _end_with(caller: int) -> None:
             time.sleep(0.5)
         os._exit(1)
 
-    if os.getppid() == caller:  # else nobody could tell
-        threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=watch, daemon=True).start()

@@ -40,6 +40,7 @@ def simulate(
     *,
     name: str = "simulation",
     jobs: int | None = None,
+    cluster: str | None = None,
     out: str | Path | None = None,
     again: bool = False,
     points: int = 100,
@@ -58,6 +59,8 @@ def simulate(
         Of the study, in the tables.
     jobs : int, optional
         Processes; all cores by default. `joblib.parallel_config` chooses another backend.
+    cluster : str, optional
+        Address of a Dask scheduler whose workers run the cells instead (docs/many-machines.md).
     out : path, optional
         Folder for the results. Finished cells found there are not run again.
     again : bool
@@ -116,7 +119,15 @@ def simulate(
         for seed in each
     ]
     store = None if out is None else Store(out)
-    return run(cells, store, jobs=jobs, again=again, progress=progress, manifest=manifest)
+    return run(
+        cells,
+        store,
+        jobs=jobs,
+        cluster=cluster,
+        again=again,
+        progress=progress,
+        manifest=manifest,
+    )
 
 
 def run(
@@ -124,6 +135,7 @@ def run(
     store: Store | None = None,
     *,
     jobs: int | None = None,
+    cluster: str | None = None,
     again: bool = False,
     timing: bool = True,
     progress: bool = False,
@@ -138,7 +150,7 @@ def run(
         Those of methods that are skipped are not run.
     store : Store, optional
         Where finished cells are kept and tables are written.
-    jobs, again, progress
+    jobs, cluster, again, progress
         As in `simulate`.
     timing : bool
         Whether tables tell seconds.
@@ -156,7 +168,7 @@ def run(
         store.borrow(playing)
     missing = playing if store is None else store.missing(playing)
     with progress_over(cells, missing, shown=progress) as done:
-        for cell, result in run_cells(missing, jobs=jobs):
+        for cell, result in run_cells(missing, jobs=jobs, cluster=cluster):
             if store is not None:
                 store.add(cell, result)
             finished[cell.key] = result

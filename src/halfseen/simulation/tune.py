@@ -176,6 +176,7 @@ def tune(
     ties: str = "first",
     name: str = "tuning",
     jobs: int | None = None,
+    cluster: str | None = None,
     out: str | Path | None = None,
     again: bool = False,
     progress: bool = False,
@@ -195,7 +196,7 @@ def tune(
         The seeds on which the method will be judged, none of which may be a validation seed.
     ties : "first" or "nearest-one"
         Which of equally good candidates wins: see `TIES`.
-    name, jobs, out, again, progress
+    name, jobs, cluster, out, again, progress
         As in `simulate`; `calibration.csv` with all candidates is written into the folder.
 
     Examples
@@ -220,7 +221,7 @@ def tune(
         seeds=validation,
     )
     store = None if out is None else Store(out)
-    (tuned,) = run_tasks([task], store, jobs=jobs, again=again, progress=progress)
+    (tuned,) = run_tasks([task], store, jobs=jobs, cluster=cluster, again=again, progress=progress)
     if out is not None:
         write_calibration(Path(out), [tuned])
     return tuned
@@ -231,6 +232,7 @@ def run_tasks(
     store: Store | None = None,
     *,
     jobs: int | None = None,
+    cluster: str | None = None,
     again: bool = False,
     progress: bool = False,
 ) -> list[Tuned]:
@@ -242,7 +244,9 @@ def run_tasks(
         A candidate failed: a choice among the others would not be the one that was asked for.
     """
     cells = [cell for task in tasks for cell in task.cells()]
-    tables = run(cells, store, jobs=jobs, again=again, progress=progress, write=False)
+    tables = run(
+        cells, store, jobs=jobs, cluster=cluster, again=again, progress=progress, write=False
+    )
     for cell, error in tables.failures:
         raise HalfseenError(
             f"tuning stopped, because {cell.key.method} failed on seed {cell.key.seed} "

@@ -17,6 +17,7 @@ def run_study(
     store: Store | None = None,
     *,
     jobs: int | None = None,
+    cluster: str | None = None,
     again: bool = False,
     timing: bool = True,
     progress: bool = False,
@@ -29,7 +30,7 @@ def run_study(
     Parameters
     ----------
     study : Study
-    store, jobs, again, timing, progress, write, manifest
+    store, jobs, cluster, again, timing, progress, write, manifest
         As in `halfseen.simulation.simulate.run`. The manifest also gets what was chosen, and
         `calibration.csv` joins the tables.
     tell : callable
@@ -46,7 +47,7 @@ def run_study(
     found: list[Tuned] = []
     if tasks:
         tell("tuning", [cell for task in tasks for cell in task.cells()])
-        found = run_tasks(tasks, store, jobs=jobs, again=again, progress=progress)
+        found = run_tasks(tasks, store, jobs=jobs, cluster=cluster, again=again, progress=progress)
         for task, tuned in zip(tasks, found, strict=True):
             chosen[task.place[1:4]] = tuned.chosen
         told["tuned"] = {
@@ -62,6 +63,7 @@ def run_study(
         cells,
         store,
         jobs=jobs,
+        cluster=cluster,
         again=again,
         timing=timing,
         progress=progress,

@@ -1,0 +1,98 @@
+"""Calls on many machines: a Dask scheduler hands them to its workers.
+
+The scheduler gives the calls of a worker that died to another one. joblib's own Dask backend is not
+used: it waits for ever when a call has ended several workers.
+"""
+
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import halfseen
+from halfseen.errors import ClusterError
+from halfseen.lazy import from_extra
+from halfseen.simulation.fingerprints import library_versions
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_PATIENCE = 5  # seconds in which a scheduler must answer, and then have a worker
+
+T = TypeVar("T")
+
+
+def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: str) -> Iterator[T]:
+    """Yield what calls return, in the order in which they finish.
+
+    Parameters
+    ----------
+    calls : callable
+        Gives the calls for a number of workers.
+    address : str
+        Of a Dask scheduler, such as "tcp://10.0.0.1:8786".
+
+    Raises
+    ------
+    ClusterError
+        The scheduler does not answer, was lost or has no workers; or these have other versions of
+        what computes, or die of the calls. What was yielded before stands.
+    """
+    with from_extra("cluster"):
+        from distributed import KilledWorker, as_completed
+    with _connected(address) as client:
+        n_workers = sum(client.nthreads().values())
+        own = _versions()
+        futures = [client.submit(_call, each, own, pure=False) for each in calls(n_workers)]
+        try:
+            for future in as_completed(futures, loop=client.loop):
+                yield future.result()
+                future.release()
+        except KilledWorker as error:
+            raise ClusterError(
+                f"the same cells ended {error.allowed_failures + 1} workers, the last one "
+                f"{error.last_worker.address}, most often because memory ran out"
+            ) from None
+        except CancelledError:
+            raise ClusterError(f"the scheduler at {address} was lost") from None
+
+
+@contextmanager
+def _connected(address: str) -> "Iterator[Client]":
+    """Yield a client that has workers; what it asked for ends with it."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError):
+        raise ClusterError(
+            f"no Dask scheduler answers at {address!r}: start one with `dask scheduler`, which "
+            "prints its address"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            raise ClusterError(
+                f"the scheduler at {address} has no workers: start some with "
+                f"`dask worker {address}`"
+            ) from None
+        yield client
+
+
+def _call(call: Callable[[], T], wanted: dict[str, str]) -> T:
+    """Call in a worker, unless its results would not be those of the caller."""
+    own = _versions()
+    if own != wanted:
+        other = [
+            f"{name} {own[name]}, not {wanted[name]}" for name in own if own[name] != wanted[name]
+        ]
+        raise ClusterError(
+            f"a worker on {platform.node()} has {'; '.join(other)}: install the same versions"
+        )
+    return call()
+
+
+def _versions() -> dict[str, str]:
+    return {"halfseen": halfseen.__version__, **library_versions()}
