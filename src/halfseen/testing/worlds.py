@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -41,9 +41,9 @@ def check_world(factory: Factory, *, skip: Collection[str] = ()) -> None:
     run_checks(world_checks(), factory, skip)
 
 
-def world_checks() -> Iterator[Check]:
-    """Yield the single checks, each to be called with a factory."""
-    yield from (value for value in globals().values() if isinstance(value, Check))
+def world_checks() -> tuple[Check, ...]:
+    """Return the single checks, each to be called with a factory."""
+    return tuple(value for value in globals().values() if isinstance(value, Check))
 
 
 @Check
