@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from halfseen.cli import app
 from halfseen.simulation.methods import METHODS
-from halfseen.studies import reading
 from halfseen.studies.reading import read_study
+from halfseen.studies.schema import StudyFile
 from halfseen.worlds.registry import world_kinds
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -95,7 +95,7 @@ def test_the_study_on_the_page_about_studies_runs(tmp_path):
 def test_the_page_about_studies_has_every_key_method_and_world():
     page = (DOCS / "studies.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert sorted(rows) == sorted(reading._STUDY_KEYS)
+    assert sorted(rows) == sorted(StudyFile.model_fields)
     words = set(re.findall(r"`([\w-]+)`", page))
     assert set(METHODS) <= words
     assert set(world_kinds()) <= words

@@ -38,7 +38,7 @@ def run(
             again=again,
             timing=timing,
             scale=scale,
-            source=f"{file}: ",
+            source=str(file),
             among_others=out is None,
         )
         # A folder of the user's own choice may lie among others that are no studies.
