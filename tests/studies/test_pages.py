@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 import shlex
 from contextlib import redirect_stdout
@@ -69,14 +68,6 @@ def test_the_page_tells_the_truth_about_its_example(walked):
     assert filled > 3.0 * regret["tofu-fh"]
     assert regret["tofu-fh"] < regret["ra-tofu-fh"] < filled
     assert max(regret, key=regret.get) == "uniform"
-
-
-def test_the_policy_of_one_s_own_is_played_and_stored(walked):
-    folder, printed = walked
-    lines = printed[-2].split("\n")
-    assert [line.split()[0] for line in lines if line] == ["tofu-fh", "mine"]
-    manifest = json.loads((folder / "mine" / "manifest.json").read_text())
-    assert (manifest["cells"], manifest["cells_failed"]) == (3, 0)
 
 
 def test_the_study_on_the_page_about_studies_runs(tmp_path):
