@@ -12,6 +12,7 @@ def demo(
     jobs: options.Jobs = None,
     out: options.Out = None,
     again: options.Again = False,
+    imports: options.Import = None,
 ) -> None:
     """Run the main synthetic study: the paper's methods and latent UCB, 5 shares seen, 20 seeds."""
     started = time.perf_counter()
@@ -19,6 +20,7 @@ def demo(
     with console.status("loading (the first time, compiling takes some seconds)"):
         from halfseen.studies.builtin import builtin_study
     with options.explained(console):
+        options.import_plugins(imports)
         study = builtin_study("synthetic")
         folder = folder_for(study.name, "paper", out)
         tables = run_study(study, folder, console, jobs=jobs, again=again, among_others=out is None)

@@ -20,6 +20,7 @@ from halfseen.errors import HalfseenError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register, registered
 from halfseen.simulation.cells import Cell, Result, run_together
+from halfseen.simulation.plugins import Plugins, loaded_plugins
 from halfseen.worlds.registry import world_from
 
 # A task is a realization with the methods that play it, so that it is drawn once for all of them.
@@ -33,8 +34,10 @@ class _Task(NamedTuple):
     """Cells of one realization, by their places in the caller's list, with the policies they name.
 
     A worker does not run the caller's script, so it does not know the classes defined there.
+    Plugins come first: a worker imports them before it reads what names their classes.
     """
 
+    plugins: Plugins
     places: Sequence[int]
     cells: Sequence[Cell]
     policies: Sequence[type[Policy]]
@@ -113,7 +116,7 @@ def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     for name in (name for cell in chosen for name in cell.method.policies()):
         with suppress(HalfseenError):
             policies[name] = registered(name)
-    return _Task(places, chosen, list(policies.values()))
+    return _Task(loaded_plugins(), places, chosen, list(policies.values()))
 
 
 def _default_jobs() -> int | None:
