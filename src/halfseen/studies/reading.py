@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from halfseen import checks
 from halfseen.errors import InvalidSettingError, StudyError
 from halfseen.simulation.methods import Method, method_from
+from halfseen.simulation.plugins import load_installed_plugins, load_plugin
 from halfseen.studies.schema import (
     SettingTable,
     SmokeTable,
@@ -30,9 +31,11 @@ SCALES = ("paper", "smoke")
 
 def package_study(name: str, scale: str = "paper") -> Study:
     """Return a study that ships with the package by the name of its file."""
-    file = Path(str(files("halfseen.studies"))) / "files" / f"{name}.toml"
+    folder = Path(str(files("halfseen.studies"))) / "files"
+    file = folder / f"{name}.toml"
     if not file.exists():
-        raise StudyError(f"there is no study {name!r} in the package")
+        near = checks.did_you_mean(name, (each.stem for each in folder.iterdir()))
+        raise StudyError(f"there is no study {name!r} in the package{near}")
     return read_study(file, scale)
 
 
@@ -78,6 +81,7 @@ def study_from(
     """
     checks.one_of("scale", scale, SCALES)
     file = file_from(data, source)
+    plugins = _load_plugins(file, home, source)
     layers = Layers(file, file.smoke if scale == "smoke" else SmokeTable(), home, scale, [])
     settings = _settings(layers)
     if layers.mistakes:
@@ -98,9 +102,24 @@ def study_from(
             claims=file.claims,
             comparisons=file.comparisons,
             tuning=tuning,
+            plugins=plugins,
         )
     except StudyError as error:
         raise refusal([str(error)], source) from None
+
+
+def _load_plugins(file: StudyFile, home: Path | None, source: str) -> tuple[str, ...]:
+    """Import what a study needs, which may define its policies and worlds."""
+    load_installed_plugins()
+    loaded, mistakes = [], []
+    for index, name in enumerate(file.plugins):
+        try:
+            loaded.append(load_plugin(name, home))
+        except StudyError as error:
+            mistakes.append(f"plugins[{index}]: {error}")
+    if mistakes:
+        raise refusal(mistakes, source)
+    return tuple(loaded)
 
 
 class Layers(NamedTuple):

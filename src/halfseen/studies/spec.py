@@ -39,6 +39,8 @@ class Study:
         seed.
     tuning : Tuning, optional
         Which methods are tuned first, on other seeds.
+    plugins : tuple of str
+        Files and modules that define its policies and worlds.
 
     Raises
     ------
@@ -56,6 +58,7 @@ class Study:
     claims: tuple[Claim, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     tuning: Tuning | None = None
+    plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, setting in self.settings.items():
@@ -238,6 +241,8 @@ class Study:
             "claims": [claim.to_dict() for claim in self.claims],
             "comparisons": [each.to_dict() for each in self.comparisons],
         }
+        if self.plugins:
+            plain["plugins"] = list(self.plugins)
         return plain if self.tuning is None else plain | {"tuning": self.tuning.to_dict()}
 
 
