@@ -94,7 +94,7 @@ def looks(decision: Decision) -> tuple[Any, ...]:
 
 
 def expect_same(decision: Decision, expected: Decision, where: str) -> None:
-    """Raise an AssertionError unless two decisions, but for their names, are the same bit by bit."""
+    """Raise an AssertionError unless two decisions are the same bit by bit, but for their ids."""
     arms = f"arm {decision.arm} instead of {expected.arm}"
     how = arms if decision.arm != expected.arm else "the same arm, but other scores"
     expect(looks(decision) == looks(expected), f"round {expected.round}, {where}: {how}")
