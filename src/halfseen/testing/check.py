@@ -1,6 +1,7 @@
 """What a check is, and how it tells that something failed."""
 
 from collections.abc import Callable, Collection, Iterable
+from types import ModuleType
 from typing import Any
 
 
@@ -65,6 +66,11 @@ def expect_refusal(
     except Exception as other:
         raise AssertionError(f"{what} must raise {error.__name__}, got {other!r}") from other
     raise AssertionError(f"{what} must raise {error.__name__}, but was accepted")
+
+
+def checks_in(module: ModuleType) -> tuple[Check, ...]:
+    """Return the checks of a module in their order."""
+    return tuple(value for value in vars(module).values() if isinstance(value, Check))
 
 
 def run_checks(checks: Iterable[Check], factory: Callable[[], Any], skip: Collection[str]) -> None:

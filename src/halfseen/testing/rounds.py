@@ -1,15 +1,17 @@
 """Rounds to play, and ways to look at a policy from outside."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from halfseen import archive
 from halfseen.policies.base import Policy
+from halfseen.testing.check import expect
 from halfseen.values import Decision, FloatArray
 
 P = TypeVar("P", bound=Policy)
+Factory = Callable[[], Policy]
 
 FEW = (4, 1, 7, 3, 5, 2, 6, 8)
 """Numbers of arms in successive rounds."""
@@ -89,3 +91,20 @@ def looks(decision: Decision) -> tuple[Any, ...]:
         decision.estimates.tobytes(),
         decision.widths.tobytes(),
     )
+
+
+def expect_same(decision: Decision, expected: Decision, where: str) -> None:
+    """Raise an AssertionError unless two decisions are the same bit by bit, but for their ids."""
+    arms = f"arm {decision.arm} instead of {expected.arm}"
+    how = arms if decision.arm != expected.arm else "the same arm, but other scores"
+    expect(looks(decision) == looks(expected), f"round {expected.round}, {where}: {how}")
+
+
+def expect_scores(decision: Decision, n_arms: int) -> None:
+    """Raise an AssertionError unless every arm has a finite score, estimate + width."""
+    scores, estimates, widths = parts = decision.scores, decision.estimates, decision.widths
+    where = f"round {decision.round}"
+    for part in parts:
+        expect(part.shape == (n_arms,), f"{where}: {part.shape[0]} scores for {n_arms} arms")
+        expect(np.isfinite(part).all(), f"{where}: a score is not finite: {part}")
+    expect(np.array_equal(scores, estimates + widths), f"{where}: score ≠ estimate + width")

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass, replace
 from itertools import zip_longest
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidSettingError
-from halfseen.testing.check import Check, expect, expect_refusal, run_checks
+from halfseen.testing.check import Check, checks_in, expect, expect_refusal, run_checks
 from halfseen.values import Slate
 from halfseen.worlds.base import Facts, Realization, Round, World
 from halfseen.worlds.registry import world_from, world_to_dict
@@ -44,7 +45,7 @@ def check_world(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 def world_checks() -> tuple[Check, ...]:
     """Return the single checks, each to be called with a factory."""
-    return tuple(value for value in globals().values() if isinstance(value, Check))
+    return checks_in(sys.modules[__name__])
 
 
 @Check
