@@ -77,13 +77,13 @@ def asset(name: str) -> str:
 def _report_on(folder: Path) -> Report:
     """Return the report on a folder; a mistake in what its study says shows here."""
     results = Results.load(folder)
-    study = _study_of(results)
+    study = study_of(results)
     read_claims(study)
     read_comparisons(study)
     return Report(study, results)
 
 
-def _study_of(results: Results) -> Study:
+def study_of(results: Results) -> Study:
     """Return the study that was run, from its manifest."""
     plain = results.manifest.get("study")
     if plain is None and results.folder.name in ORDER:
