@@ -202,6 +202,13 @@ def test_a_study_that_does_not_exist_is_told_with_those_that_do(here, command):
     assert not (here / "results").exists()
 
 
+@pytest.mark.parametrize("command", ["reproduce", "verify"])
+def test_a_misspelt_study_is_answered_with_the_nearest_name(here, command):
+    result = call(command, "syntetic")
+    assert result.exit_code == 2
+    assert result.output == "error: there is no study 'syntetic': did you mean 'synthetic'?\n"
+
+
 def test_demo_runs_the_main_study_and_prints_the_means(here, monkeypatch):
     small = builtin_study("synthetic", "smoke").narrowed(methods=["tofu", "zf-oful"])
     asked = []

@@ -1,6 +1,8 @@
 """The one place that phrases range errors: what, range, value got."""
 
+import difflib
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -110,3 +112,13 @@ def boolean(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidSettingError(f"{name} must be True or False, got {value!r}")
     return value
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return a question that names the nearest of the known words, empty where none is near.
+
+    >>> did_you_mean("syntetic", ["synthetic", "mnist"])
+    ": did you mean 'synthetic'?"
+    """
+    near = difflib.get_close_matches(str(word), list(known), n=1)
+    return f": did you mean {near[0]!r}?" if near else ""

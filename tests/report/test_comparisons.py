@@ -8,12 +8,12 @@ from made_results import small_study, wobble, write_results
 from scipy.stats import ttest_rel
 
 from halfseen.errors import StudyError
-from halfseen.report.comparisons import COMPARED, compared, read_comparisons
+from halfseen.report.comparisons import COMPARED, compared
 from halfseen.report.data import Point
 from halfseen.report.figures import figure_of
 from halfseen.report.page import write_report
 from halfseen.report.panels import Scene
-from halfseen.report.specs import figure_specs
+from halfseen.report.specs import figures_of
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 COMPARISON = {"name": "beside", "methods": ["tofu", "uniform"], "against": ["other", "zf-oful"]}
@@ -32,7 +32,7 @@ def study_with(**changes):
 def found_in(folder, run=None, **changes):
     study = study_with(**changes)
     results = write_results(folder, study, regret, run=run)
-    (spec,) = read_comparisons(study)
+    (spec,) = study.comparisons
     return compared(study, results, spec)
 
 
@@ -78,7 +78,7 @@ def test_the_page_and_the_file_hold_the_comparison(tmp_path):
 def test_a_panel_has_a_dot_for_every_difference(tmp_path):
     study = small_study(comparisons=[COMPARISON], figures=[{"label": "it", "panels": [PANEL]}])
     results = write_results(tmp_path, study, regret)
-    (spec,) = figure_specs(study)
+    (spec,) = figures_of(study)
     figure, _ = figure_of(Scene(study, results), spec)
     (axes,) = figure.axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["TOFU", "uniform"]
@@ -96,7 +96,7 @@ def test_a_relative_panel_is_in_percent_and_names_its_places(tmp_path):
         figures=[{"label": "it", "panels": [panel]}],
     )
     results = write_results(tmp_path, study, regret)
-    (spec,) = figure_specs(study)
+    (spec,) = figures_of(study)
     figure, _ = figure_of(Scene(study, results), spec)
     (axes,) = figure.axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["p = 0.8", "p = 0.2"]
@@ -109,25 +109,24 @@ def test_a_relative_panel_is_in_percent_and_names_its_places(tmp_path):
         ({"name": "../x"}, r"comparisons\[0\]\.name must be letters"),
         ({"methods": []}, r"comparisons\[0\]\.methods must be a text or a list"),
         ({"against": 3}, r"comparisons\[0\]\.against must be a text or a list of them, got 3"),
-        ({"p": 2}, r"comparisons\[0\]\.p must be in"),
+        ({"p": 2}, r"comparisons\[0\]\.p must be a probability in"),
         ({"than": "a"}, r"comparisons\[0\]\.than is not a key here"),
     ],
 )
 def test_a_bad_comparison_is_told_with_its_key(changes, message):
     with pytest.raises(StudyError, match=message):
-        read_comparisons(study_with(**changes))
+        study_with(**changes)
 
 
 def test_two_comparisons_cannot_share_a_file():
-    with pytest.raises(StudyError, match=r"comparisons\[1\]\.name must be .* other than all"):
-        read_comparisons(small_study(comparisons=[COMPARISON, COMPARISON]))
+    with pytest.raises(StudyError, match=r"comparisons\[1\]\.name must differ from all before"):
+        small_study(comparisons=[COMPARISON, COMPARISON])
     missing = {key: value for key, value in COMPARISON.items() if key != "against"}
-    with pytest.raises(StudyError, match=r"comparisons\[0\]\.against must be"):
-        read_comparisons(small_study(comparisons=[missing]))
+    with pytest.raises(StudyError, match=r"comparisons\[0\]\.against must be given"):
+        small_study(comparisons=[missing])
 
 
 def test_a_panel_names_a_comparison_of_the_study():
     panel = {"kind": "differences", "comparison": "none"}
-    study = small_study(comparisons=[COMPARISON], figures=[{"label": "it", "panels": [panel]}])
     with pytest.raises(StudyError, match=r"panels\[0\]\.comparison must be one of 'beside', got"):
-        figure_specs(study)
+        small_study(comparisons=[COMPARISON], figures=[{"label": "it", "panels": [panel]}])

@@ -13,7 +13,7 @@ from halfseen.report.index import write_index
 from halfseen.report.page import write_report
 from halfseen.report.panels import Scene
 from halfseen.report.render import latex_text, markdown_text
-from halfseen.report.specs import figure_specs
+from halfseen.report.specs import figures_of
 
 ODD = "A & B <i>_x_|y% $z$"
 TEXTS = [
@@ -110,7 +110,7 @@ def test_latex_prints_odd_names_as_they_are(odd):
 def test_figures_do_not_take_a_dollar_for_mathematics(odd):
     study, folder = odd
     results = write_results(folder, study, lambda key: 5.0 + wobble(key))
-    figure, _ = figure_of(Scene(study, results), figure_specs(study)[0])
+    figure, _ = figure_of(Scene(study, results), figures_of(study)[0])
     label = figure.legends[0].get_texts()[0]
     assert label.get_text() == ODD
     assert not label.get_parse_math()

@@ -15,7 +15,7 @@ from halfseen.report.index import write_index
 from halfseen.report.page import write_report
 from halfseen.report.panels import Scene
 from halfseen.report.published import reproduces_paper
-from halfseen.report.specs import figure_specs
+from halfseen.report.specs import figures_of
 from halfseen.report.terminal import terminal_tables
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
@@ -75,7 +75,7 @@ def test_a_table_as_recorded_has_no_p_and_says_how_much_of_it_is_seen(tmp_path, 
 def test_figures_of_such_a_table_do_not_name_a_p(tmp_path, table):
     study = own_study(table)
     results = write_results(tmp_path / "results", study, regret)
-    (spec,) = figure_specs(study)
+    (spec,) = figures_of(study)
     figure, _ = figure_of(Scene(study, results), spec)
     texts = [figure.axes[0].get_title(), *(t.get_text() for t in figure.legends[0].get_texts())]
     assert texts == ["", "TOFU, full history", "latent UCB", "mean-filled OFUL", "mine"]
@@ -88,7 +88,7 @@ def test_where_more_of_a_table_is_hidden_p_is_the_share_of_what_was_recorded(tmp
     assert "share of recorded entries seen: 1, 0.5" in report
     assert "share of recorded entries seen: 1, 0.5" in page
     results = write_results(tmp_path / "again", study, regret)
-    figure, _ = figure_of(Scene(study, results), figure_specs(study)[0])
+    figure, _ = figure_of(Scene(study, results), figures_of(study)[0])
     assert figure.axes[0].get_xlabel() == "share of recorded entries seen, p"
 
 

@@ -1,6 +1,7 @@
 """Figures draw what was run, leave out what was not, and repeat byte by byte."""
 
 import itertools
+from typing import get_args
 
 import matplotlib.image
 import pytest
@@ -9,8 +10,9 @@ from made_results import small_study, wobble, write_results
 from halfseen.errors import StudyError
 from halfseen.report.figures import PANELS, figure_of, grid_of, write_figures
 from halfseen.report.panels import Scene
-from halfseen.report.specs import PANEL_KEYS, figure_specs
+from halfseen.report.specs import figures_of
 from halfseen.studies.builtin import ORDER, builtin_study
+from halfseen.studies.figures import AnyPanel
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 HARD = {"kind": "hard-instance", "n_arms": 4, "horizon": 40, "noise_scale": 2.0}
@@ -29,7 +31,7 @@ def figure_with(panels, **more):
 def drawn(folder, panels, run=None, **changes):
     study = small_study(**figure_with(panels), **changes)
     results = write_results(folder, study, regret, diagnostics=lambda key: TOLD, run=run)
-    (spec,) = figure_specs(study)
+    (spec,) = figures_of(study)
     return figure_of(Scene(study, results), spec)
 
 
@@ -39,20 +41,20 @@ def line(axes, label):
 
 
 KINDS = {
-    "trajectories": ({"p": 0.2}, {}),
+    "rounds": ({"p": 0.2}, {}),
     "sweep": ({"log": True}, {}),
     "bars": ({"p": 0.8, "ranks": ["tofu"]}, {}),
-    "ranks": ({}, {}),
+    "rounds rank": ({"value": "rank"}, {}),
     "spectrum": ({"methods": ["tofu"]}, {}),
-    "growth": ({}, {"settings": HORIZONS, "observe_prob": 0.5}),
-    "bound": ({}, {"world": HARD, "observe_prob": [0.5, 0.1]}),
+    "sweep horizon": ({"over": "horizon"}, {"settings": HORIZONS, "observe_prob": 0.5}),
+    "sweep bounds": ({"bounds": True}, {"world": HARD, "observe_prob": [0.5, 0.1]}),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_panel_makes_files_that_repeat(tmp_path, kind):
     panel, changes = KINDS[kind]
-    study = small_study(**figure_with([{"kind": kind, **panel}]), **changes)
+    study = small_study(**figure_with([{"kind": kind.split()[0], **panel}]), **changes)
     results = write_results(tmp_path, study, regret, diagnostics=lambda key: TOLD)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
@@ -66,12 +68,13 @@ def test_every_kind_of_panel_makes_files_that_repeat(tmp_path, kind):
 
 
 def test_every_kind_is_tested_and_drawn():
-    assert set(PANEL_KEYS) == set(PANELS)
-    assert set(KINDS) <= set(PANELS)
+    drawn = {get_args(each.model_fields["kind"].annotation)[0] for each in get_args(AnyPanel)}
+    assert drawn == set(PANELS)
+    assert {kind.split()[0] for kind in KINDS} <= drawn
 
 
 def test_a_curve_shows_the_means_of_the_run(tmp_path):
-    figure, _ = drawn(tmp_path, [{"kind": "trajectories", "p": 0.2}, {"kind": "sweep"}])
+    figure, _ = drawn(tmp_path, [{"kind": "rounds", "p": 0.2}, {"kind": "sweep"}])
     over_time, sweep = figure.axes
     assert line(over_time, "TOFU").get_ydata()[-1] == pytest.approx(25.0)
     assert line(over_time, "TOFU").get_xdata()[-1] == 40
@@ -82,7 +85,7 @@ def test_a_curve_shows_the_means_of_the_run(tmp_path):
 
 
 def test_burn_in_rounds_have_no_rank(tmp_path):
-    figure, _ = drawn(tmp_path, [{"kind": "ranks", "methods": ["tofu"]}])
+    figure, _ = drawn(tmp_path, [{"kind": "rounds", "value": "rank", "methods": ["tofu"]}])
     curve = line(figure.axes[0], "TOFU")
     assert curve.get_xdata().min() >= 10
     assert set(curve.get_ydata()) == {2.0}
@@ -90,9 +93,9 @@ def test_burn_in_rounds_have_no_rank(tmp_path):
 
 
 def test_a_rank_without_epochs_begins_where_it_leaves_the_full_one(tmp_path):
-    study = small_study(**figure_with([{"kind": "ranks", "methods": ["tofu"]}]))
+    study = small_study(**figure_with([{"kind": "rounds", "value": "rank", "methods": ["tofu"]}]))
     results = write_results(tmp_path, study, regret)
-    (spec,) = figure_specs(study)
+    (spec,) = figures_of(study)
     figure, _ = figure_of(Scene(study, results), spec)
     assert set(line(figure.axes[0], "TOFU").get_ydata()) == {2.0}
 
@@ -111,7 +114,9 @@ def test_bars_carry_ranks(tmp_path):
 
 
 def test_growth_tells_slopes_with_intervals(tmp_path):
-    figure, _ = drawn(tmp_path, [{"kind": "growth"}], settings=HORIZONS, observe_prob=0.5)
+    figure, _ = drawn(
+        tmp_path, [{"kind": "sweep", "over": "horizon"}], settings=HORIZONS, observe_prob=0.5
+    )
     told = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert told[0].startswith("0.00 [")
     assert "TOFU" in [text.get_text() for text in figure.legends[0].get_texts()]
@@ -120,7 +125,7 @@ def test_growth_tells_slopes_with_intervals(tmp_path):
 
 def test_a_bound_is_below_the_regrets(tmp_path):
     changes = {"world": HARD, "observe_prob": [0.5, 0.1]}
-    figure, _ = drawn(tmp_path, [{"kind": "bound"}], **changes)
+    figure, _ = drawn(tmp_path, [{"kind": "sweep", "bounds": True}], **changes)
     explicit = line(figure.axes[0], "lower bound, explicit")
     optimized = line(figure.axes[0], "lower bound, optimized")
     assert len(explicit.get_xdata()) == 2
@@ -129,7 +134,7 @@ def test_a_bound_is_below_the_regrets(tmp_path):
 
 
 def test_the_legend_names_everything_once(tmp_path):
-    panels = [{"kind": "trajectories", "p": 0.2}, {"kind": "sweep"}, {"kind": "ranks"}]
+    panels = [{"kind": "rounds", "p": 0.2}, {"kind": "sweep"}, {"kind": "rounds", "value": "rank"}]
     figure, _ = drawn(tmp_path, panels)
     (legend,) = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
@@ -137,7 +142,7 @@ def test_the_legend_names_everything_once(tmp_path):
 
 
 def test_the_legend_and_the_titles_do_not_overlap_the_axes(tmp_path):
-    panels = [{"kind": "trajectories", "p": p} for p in (0.8, 0.2)] + [{"kind": "sweep"}] * 2
+    panels = [{"kind": "rounds", "p": p} for p in (0.8, 0.2)] + [{"kind": "sweep"}] * 2
     figure, _ = drawn(tmp_path, panels)
     figure.draw_without_rendering()
     boxes = [axes.get_tightbbox() for axes in figure.axes] + [figure.legends[0].get_window_extent()]
@@ -148,7 +153,7 @@ def test_the_legend_and_the_titles_do_not_overlap_the_axes(tmp_path):
 
 
 def test_a_partial_run_draws_what_there_is(tmp_path):
-    panels = [{"kind": "trajectories", "p": 0.8}, {"kind": "trajectories", "p": 0.2}]
+    panels = [{"kind": "rounds", "p": 0.8}, {"kind": "rounds", "p": 0.2}]
     figure, note = drawn(tmp_path, panels, run=lambda key: key.p == 0.8 and key.method == "zf-oful")
     assert len(figure.axes) == 1
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["zero-filled OFUL"]
@@ -175,17 +180,17 @@ def test_failed_cells_do_not_stop_a_figure(tmp_path):
 
 
 def test_a_world_without_probability_is_drawn(tmp_path):
-    plain = {"kind": "trajectories"}
+    plain = {"kind": "rounds"}
     figure, _ = drawn(tmp_path, [plain, {"kind": "bars"}], observe_prob=[])
     assert len(figure.axes) == 2
 
 
 def test_a_study_without_figures_gets_some():
-    labels = [spec.label for spec in figure_specs(small_study())]
+    labels = [spec.label for spec in figures_of(small_study())]
     assert labels == ["final_regret", "regret_over_time"]
-    (only,) = figure_specs(small_study(observe_prob=0.5))
-    assert [(panel.kind, panel.p) for panel in only.panels] == [("trajectories", 0.5)]
-    many = figure_specs(small_study(observe_prob=[0.9, 0.8, 0.7, 0.6, 0.5]))
+    (only,) = figures_of(small_study(observe_prob=0.5))
+    assert [(panel.kind, panel.p) for panel in only.panels] == [("rounds", 0.5)]
+    many = figures_of(small_study(observe_prob=[0.9, 0.8, 0.7, 0.6, 0.5]))
     assert len(many[1].panels) == 4
 
 
@@ -193,7 +198,7 @@ def test_a_study_without_figures_gets_some():
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
 def test_the_figures_of_the_package_can_be_read(name, scale):
     study = builtin_study(name, scale)
-    assert len(figure_specs(study)) >= 1
+    assert len(figures_of(study)) >= 1
 
 
 PANEL = r"figures\[0\]\.panels\[0\]"
@@ -203,30 +208,33 @@ PANEL = r"figures\[0\]\.panels\[0\]"
     ("figure", "message"),
     [
         ({"panels": [{"kind": "pie"}]}, PANEL + r"\.kind must be one of .*got 'pie'"),
-        ({"panels": [{"kind": "sweep", "p": 0.5}]}, PANEL + r"\.p is not a key here"),
+        ({"panels": [{"kind": "sweep", "p": 0.5}]}, PANEL + r"\.p must be left out"),
         ({"panels": [{"kind": "sweep", "colour": 1}]}, PANEL + r"\.colour is not a key here"),
         ({"panels": [{"kind": "sweep", "log": 1}]}, PANEL + r"\.log must be true or false, got 1"),
-        ({"panels": [{"kind": "bars", "p": "x"}]}, PANEL + r"\.p must be in \(0, 1\], got 'x'"),
-        ({"panels": [{"kind": "bars", "p": [0.5]}]}, PANEL + r"\.p must be one probability"),
+        (
+            {"panels": [{"kind": "bars", "p": "x"}]},
+            PANEL + r"\.p must be a probability in \(0, 1\], got 'x'",
+        ),
+        ({"panels": [{"kind": "bars", "p": [0.5]}]}, PANEL + r"\.p must be a probability in"),
         ({"panels": [{"kind": "sweep", "setting": 3}]}, PANEL + r"\.setting must be a text, got 3"),
         ({"panels": [{"kind": "sweep", "methods": []}]}, PANEL + r"\.methods must be a text or"),
         ({"panels": [3]}, PANEL + r" must be a table, got 3"),
-        ({"panels": []}, r"figures\[0\]\.panels must be a list of tables, at least one"),
-        ({}, r"figures\[0\]\.panels must be a list of tables"),
+        ({"panels": []}, r"figures\[0\]\.panels must have at least one entry"),
+        ({}, r"figures\[0\]\.panels must be given"),
         ({"label": "../x", "panels": [{"kind": "sweep"}]}, r"figures\[0\]\.label must be letters"),
         ({"width": 3}, r"figures\[0\]\.width is not a key here"),
     ],
 )
 def test_a_bad_figure_is_told_with_its_key(figure, message):
     with pytest.raises(StudyError, match=message):
-        figure_specs(small_study(figures=[{"label": "fig:it", **figure}]))
+        small_study(figures=[{"label": "fig:it", **figure}])
 
 
 def test_two_figures_cannot_share_a_file():
     panels = [{"kind": "sweep"}]
     both = [{"label": "fig:it", "panels": panels}, {"label": "it", "panels": panels}]
     with pytest.raises(StudyError, match=r"figures\[1\]\.label must differ .*got 'it'"):
-        figure_specs(small_study(figures=both))
+        small_study(figures=both)
 
 
 def test_panels_fill_rows():

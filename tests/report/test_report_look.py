@@ -15,7 +15,7 @@ from halfseen.report.look import (
     look_of,
     shade,
 )
-from halfseen.report.specs import figure_specs
+from halfseen.report.specs import figures_of
 from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
@@ -45,7 +45,7 @@ def distance(one, other):
 
 @pytest.mark.parametrize("name", ORDER)
 def test_methods_of_a_figure_can_be_told_apart(name):
-    for figure in figure_specs(builtin_study(name)):
+    for figure in figures_of(builtin_study(name)):
         for panel in figure.panels:
             for one, other in itertools.combinations(map(look_of, panel.methods), 2):
                 shape = (one.dashes, one.marker) != (other.dashes, other.marker)

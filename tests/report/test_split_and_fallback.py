@@ -10,7 +10,7 @@ from halfseen.report.figures import figure_of
 from halfseen.report.page import write_report
 from halfseen.report.panels import Scene
 from halfseen.report.panels_bars import splits_of
-from halfseen.report.specs import figure_specs
+from halfseen.report.specs import figures_of
 from halfseen.studies.builtin import builtin_study
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
@@ -32,7 +32,7 @@ def split_study(**changes):
 def test_the_parts_of_a_split_sum_up_to_the_whole_and_have_paired_errors(tmp_path):
     study = split_study()
     scene = Scene(study, write_results(tmp_path, study, regret))
-    (spec,) = figure_specs(study)
+    (spec,) = figures_of(study)
     found = splits_of(scene, spec.panels[0])
     assert [split.p for split in found] == [0.8, 0.2]
     for split in found:
@@ -45,7 +45,7 @@ def test_the_parts_of_a_split_sum_up_to_the_whole_and_have_paired_errors(tmp_pat
 def test_negative_parts_hang_below_zero(tmp_path):
     study = split_study()
     scene = Scene(study, write_results(tmp_path, study, regret))
-    figure, _ = figure_of(scene, figure_specs(study)[0])
+    figure, _ = figure_of(scene, figures_of(study)[0])
     (axes,) = figure.axes
     gains = [bar for bar in axes.patches if bar.get_height() < 0]
     assert [bar.get_y() for bar in gains] == [0.0, 0.0]
@@ -58,23 +58,23 @@ def test_a_split_of_which_a_part_was_not_run_is_left_out(tmp_path):
     results = write_results(
         tmp_path, study, regret, run=lambda key: key.method == "tofu" or key.p == 0.8
     )
-    (spec,) = figure_specs(study)
+    (spec,) = figures_of(study)
     assert [split.p for split in splits_of(Scene(study, results), spec.panels[0])] == [0.8]
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"parts": PARTS[:1]}, r"parts must be parts that sum up to 'tofu'.*got \{'tofu': -1"),
-        ({"total": "uniform"}, r"parts must be parts that sum up to 'uniform'"),
-        ({"parts": [{"plus": ["tofu"]}]}, r"parts\[0\]\.label must be a text"),
-        ({"parts": []}, r"parts must be a list of tables"),
+        ({"parts": PARTS[:1]}, r"parts must sum up to 'tofu'.*got \{'tofu': -1"),
+        ({"total": "uniform"}, r"parts must sum up to 'uniform'"),
+        ({"parts": [{"plus": ["tofu"]}]}, r"parts\[0\]\.label must be given"),
+        ({"parts": []}, r"parts must have at least one entry"),
         ({"p": 0.2}, r"panels\[0\]\.p is not a key here"),
     ],
 )
 def test_a_bad_split_is_told_with_its_key(changes, message):
     with pytest.raises(StudyError, match=message):
-        figure_specs(split_study(**changes))
+        split_study(**changes)
 
 
 def outcome(folder, **claim):
@@ -84,27 +84,19 @@ def outcome(folder, **claim):
 
 
 def test_at_most_flips_with_the_levels(tmp_path):
-    claim = {"kind": "at-most", "method": "tofu", "p": [0.8, 0.2]}
-    assert outcome(tmp_path, **claim, values=[6.3, 25.0]) == "holds"
-    assert outcome(tmp_path, **claim, values=[6.3, 24.9]) == "fails"
-    assert outcome(tmp_path, **claim, values=30) == "holds"
-    assert outcome(tmp_path, **claim, values=[1, 2, 3]) == "not run"
-    assert outcome(tmp_path, **{**claim, "p": [0.8, 0.5]}, values=[6.3, 1]) == "holds"  # at 0.8
+    claim = {"kind": "regret", "method": "tofu", "p": [0.8, 0.2]}
+    assert outcome(tmp_path, **claim, at_most=[6.3, 25.0]) == "holds"
+    assert outcome(tmp_path, **claim, at_most=[6.3, 24.9]) == "fails"
+    assert outcome(tmp_path, **claim, at_most=30) == "holds"
+    assert outcome(tmp_path, **claim, at_most=[1, 2, 3]) == "not run"
+    assert outcome(tmp_path, **{**claim, "p": [0.8, 0.5]}, at_most=[6.3, 1]) == "holds"  # at 0.8
 
 
 def test_at_most_times_flips_with_the_factor(tmp_path):
-    claim = {"kind": "at-most-times", "method": "tofu", "than": "zf-oful"}
-    assert outcome(tmp_path, **claim, factor=0.56) == "holds"
-    assert outcome(tmp_path, **claim, factor=0.55) == "fails"
-    assert outcome(tmp_path, **claim, factor=1, p=0.5) == "not run"
-
-
-@pytest.mark.parametrize(
-    ("values", "message"), [(None, r"values must be in"), ([], "values must be a number or a list")]
-)
-def test_a_level_that_is_none_is_refused(tmp_path, values, message):
-    with pytest.raises(StudyError, match=message):
-        outcome(tmp_path, kind="at-most", method="tofu", values=values)
+    claim = {"kind": "regret", "method": "tofu", "relative_to": "zf-oful"}
+    assert outcome(tmp_path, **claim, at_most=0.56) == "holds"
+    assert outcome(tmp_path, **claim, at_most=0.55) == "fails"
+    assert outcome(tmp_path, **claim, at_most=1, p=0.5) == "not run"
 
 
 def fell_back(key):

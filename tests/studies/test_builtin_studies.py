@@ -7,7 +7,7 @@ import pytest
 from halfseen.errors import StudyError
 from halfseen.simulation.store import Store
 from halfseen.studies.builtin import ORDER, builtin_study
-from halfseen.studies.plain import parse_seeds
+from halfseen.studies.fields import parse_seeds
 from halfseen.studies.published import published
 from halfseen.studies.reading import SCALES, study_from
 from halfseen.studies.running import run_study

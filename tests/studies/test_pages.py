@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 import shlex
 from contextlib import redirect_stdout
@@ -13,8 +12,8 @@ from typer.testing import CliRunner
 
 from halfseen.cli import app
 from halfseen.simulation.methods import METHODS
-from halfseen.studies import reading
 from halfseen.studies.reading import read_study
+from halfseen.studies.schema import StudyFile
 from halfseen.worlds.registry import world_kinds
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -71,14 +70,6 @@ def test_the_page_tells_the_truth_about_its_example(walked):
     assert max(regret, key=regret.get) == "uniform"
 
 
-def test_the_policy_of_one_s_own_is_played_and_stored(walked):
-    folder, printed = walked
-    lines = printed[-2].split("\n")
-    assert [line.split()[0] for line in lines if line] == ["tofu-fh", "mine"]
-    manifest = json.loads((folder / "mine" / "manifest.json").read_text())
-    assert (manifest["cells"], manifest["cells_failed"]) == (3, 0)
-
-
 def test_the_study_on_the_page_about_studies_runs(tmp_path):
     ((language, text),) = blocks("studies.md")
     assert language == "toml"
@@ -95,7 +86,7 @@ def test_the_study_on_the_page_about_studies_runs(tmp_path):
 def test_the_page_about_studies_has_every_key_method_and_world():
     page = (DOCS / "studies.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert sorted(rows) == sorted(reading._STUDY_KEYS)
+    assert sorted(rows) == sorted(StudyFile.model_fields)
     words = set(re.findall(r"`([\w-]+)`", page))
     assert set(METHODS) <= words
     assert set(world_kinds()) <= words

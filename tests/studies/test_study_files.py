@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from halfseen.cli import app
 from halfseen.errors import StudyError
 from halfseen.simulation.methods import METHODS
-from halfseen.studies.plain import parse_seeds
+from halfseen.studies.fields import parse_seeds
 from halfseen.studies.reading import read_study, study_from
 
 GOOD = """
@@ -42,32 +42,32 @@ FIGURE = GOOD + '[[figures]]\nlabel = "one"\ncaption = "c"\n'
 
 # A file, and how the message about it goes on after the name of the file.
 MISTAKES = {
-    "empty file": ("", "name must be a text, got None"),
-    "no name": (changed('name = "mine"', ""), "name must be a text, got None"),
-    "name of another type": (changed('"mine"', "3"), "name must be a text, got 3"),
+    "empty file": ("", "name must be given"),
+    "no name": (changed('name = "mine"', ""), "name must be given"),
+    "name of another type": (changed('"mine"', "3"), "name must be letters, digits"),
     "name that is no folder": (
         changed('"mine"', '"../up"'),
-        "name must consist of letters, digits",
+        "name must be letters, digits",
     ),
-    "name that is the folder above": (changed('"mine"', '".."'), "name must consist of letters"),
+    "name that is the folder above": (changed('"mine"', '".."'), "name must be letters"),
     "title of another type": ("title = 1\n" + GOOD, "title must be a text, got 1"),
     "unknown key": (
         "sedes = 3\n" + GOOD,
-        "sedes is not a key of a study, which has ['name', 'title', 'seeds'",
+        "sedes is not a key here: did you mean 'seeds'?",
     ),
     "unknown key of a setting": (
         GOOD + "[settings.one]\npoints = 3",
-        "settings.one.points is not a key of settings.one, which has ['world', 'observe_prob', 'me",
+        "settings.one.points is not a key here; there are 'world', 'observe_prob', 'methods'",
     ),
     "unknown key of smoke": (
         GOOD + "[smoke]\nname = 'x'",
-        "smoke.name is not a key of smoke, which has ['seeds'",
+        "smoke.name is not a key here; there are 'seeds', 'points'",
     ),
     "settings not a table": (
         "settings = 3\n" + GOOD,
-        "settings must be tables by name, at least one, got 3",
+        "settings must be a table, got 3",
     ),
-    "settings empty": ("settings = {}\n" + GOOD, "settings must be tables by name, at least one"),
+    "settings empty": ("settings = {}\n" + GOOD, "settings must have at least one entry, got {}"),
     "a setting not a table": ("settings = {a = 1}\n" + GOOD, "settings.a must be a table, got 1"),
     "no world": (GOOD.split("[world]")[0], "world.kind must be one of ['digits', 'hard-instance'"),
     "world not a table": (
@@ -97,19 +97,19 @@ MISTAKES = {
     ),
     "probability out of range": (
         changed("[0.8, 0.4]", "[0.8, 1.4]"),
-        "observe_prob must be in (0, 1], got 1.4",
+        "observe_prob must be a probability in (0, 1] or a list of different ones, got [0.8, 1.4]",
     ),
     "probability out of range in a setting": (
         GOOD + "[settings.one]\nobserve_prob = 0",
-        "settings.one.observe_prob must be in (0, 1], got 0",
+        "settings.one.observe_prob must be a probability in (0, 1] or a list",
     ),
     "probability repeated": (
         changed("[0.8, 0.4]", "[0.8, 0.8]"),
-        "observe_prob must not repeat a value, got [0.8, 0.8]",
+        "observe_prob must be a probability in (0, 1] or a list of different ones, got [0.8, 0.8]",
     ),
     "probability a text": (
         changed("[0.8, 0.4]", '"most"'),
-        "observe_prob must be in (0, 1], got 'most'",
+        "observe_prob must be a probability in (0, 1] or a list of different ones, got 'most'",
     ),
     "seeds no seeds": (
         changed('"0:2"', '"first two"'),
@@ -131,23 +131,23 @@ MISTAKES = {
     ),
     "methods not tables": (
         changed('["tofu", "zf-oful"]', "7"),
-        "methods must be tables by key, or a list of keys, got 7",
+        "methods must be a table, got 7",
     ),
     "a method not a table": (
         with_methods("[methods]\ntofu = 3"),
-        "methods.tofu must be a table of settings, got 3",
+        "methods.tofu must be a table, got 3",
     ),
     "unknown key of a method": (
         changed('"tofu"', '"tofoo"'),
-        "methods.tofoo: method must be one of ['full-oful'",
+        "methods.tofoo.method must be one of ['full-oful'",
     ),
     "unknown base of a method": (
         with_methods('[methods.mine]\nmethod = "tofoo"'),
-        "methods.mine: method must be one of ['full-oful'",
+        "methods.mine.method must be one of ['full-oful'",
     ),
     "base of another type": (
         with_methods("[methods.mine]\nmethod = [1]"),
-        "methods.mine: method must be one of",
+        "methods.mine.method must be one of",
     ),
     "unknown policy": (
         with_methods('[methods.mine]\npolicy = "Clever"'),
@@ -155,7 +155,7 @@ MISTAKES = {
     ),
     "policy of another type": (
         with_methods("[methods.mine]\npolicy = 1"),
-        "methods.mine: policy must be a text, got 1",
+        "methods.mine.policy must be a text, got 1",
     ),
     "unknown setting of a method": (
         with_methods("[methods.tofu]\nburnin = 3"),
@@ -171,7 +171,7 @@ MISTAKES = {
     ),
     "wrong view": (
         with_methods('[methods.tofu]\nview = "half"'),
-        "methods.tofu: view must be one of 'masked', 'full', got 'half'",
+        "methods.tofu.view must be one of 'masked', 'full', got 'half'",
     ),
     "skip without a reason": (
         with_methods('[methods.tofu]\nskip = ""'),
@@ -203,23 +203,23 @@ MISTAKES = {
         "settings.default.world: horizon must be in [1, 2], as many rounds as are recorded, got 99",
     ),
     "figures not a list": ("figures = 3\n" + GOOD, "figures must be a list of tables, got 3"),
-    "figures not tables": ("figures = [3]\n" + GOOD, "figures must be a list of tables, got [3]"),
+    "figures not tables": ("figures = [3]\n" + GOOD, "figures[0] must be a table, got 3"),
     "claims not a list": ('claims = "all"\n' + GOOD, "claims must be a list of tables, got 'all'"),
     "unknown kind of panel": (
         FIGURE + '[[figures.panels]]\nkind = "pie"',
-        "figures[0].panels[0].kind must be one of 'trajectories', 'sweep'",
+        "figures[0].panels[0].kind must be one of 'rounds', 'sweep'",
     ),
     "unknown kind of claim": (
         GOOD + '[[claims]]\ntext = "best"\nkind = "surely"',
         "claims[0].kind must be one of 'lower'",
     ),
     "a date": (
-        FIGURE + "day = 2020-01-01",
-        "figures[0].day must be a text, a finite number, true or false, got datetime.date(2020, 1",
+        GOOD + "rank_at = 2020-01-01",
+        "world.rank_at must be a text, a finite number, true or false, got datetime.date(2020, 1",
     ),
     "not a number": (
-        GOOD + '[[claims]]\ntext = "x"\nkind = "close"\ntolerance = nan',
-        "claims[0].tolerance must be a text, a finite number, true or false, got nan",
+        GOOD + "noise_scale = nan",
+        "world.noise_scale must be a text, a finite number, true or false, got nan",
     ),
 }
 
@@ -253,11 +253,17 @@ def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, m
     [
         ('seeds = "x"', "smoke.seeds must be different integers"),
         ("points = 0", "smoke.points must be an integer in [2, inf), got 0"),
-        ("observe_prob = 2", "smoke.observe_prob must be in (0, 1], got 2"),
-        ('settings = ["two"]', "smoke.settings must be names of settings ['default'], got ['two']"),
-        ("settings = []", "smoke.settings must be names of settings ['default'], got []"),
-        ("settings = [[1]]", "smoke.settings must be names of settings ['default'], got [[1]]"),
-        ("methods = 3", "smoke.methods must be tables by key, or a list of keys, got 3"),
+        (
+            "observe_prob = 2",
+            "smoke.observe_prob must be a probability in (0, 1] or a list of different ones, got 2",
+        ),
+        (
+            'settings = ["two"]',
+            "smoke.settings must be names of settings ['default'], got ('two',)",
+        ),
+        ("settings = []", "smoke.settings must be a text or a list of them, got []"),
+        ("settings = [[1]]", "smoke.settings must be a text or a list of them, got [[1]]"),
+        ("methods = 3", "smoke.methods must be a table, got 3"),
         ("world = 3", "smoke.world must be a table, got 3"),
         ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, inf), got 0"),
     ],
@@ -265,6 +271,87 @@ def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, m
 def test_a_mistake_in_the_small_form_is_told_with_its_key(here, line, message):
     (here / "study.toml").write_text(GOOD + "[smoke]\n" + line)
     assert told(here, "study.toml", "--scale", "smoke").startswith(f"error: study.toml: {message}")
+
+
+MANY = """
+nam = "mine"
+seeds = "few"
+methods = { tofu = { view = 3 } }
+world = { kind = "low-rank", rank = 70, dims = 4, horizon = 0 }
+observe_prob = 2
+
+[settings.main]
+world = { dim = 0 }
+
+[settings.other]
+tuning = { seeds = 5, methods = { tofu = { rank = 3 } } }
+
+[[figures]]
+label = "one"
+panels = [{ kind = "sweep", stting = "a", p = 0.3 }, { kind = "pies" }]
+
+[[claims]]
+text = "so"
+kind = "regrets"
+
+[[claims]]
+kind = "lower"
+metod = "tofu"
+p = 3
+"""
+
+
+def test_all_mistakes_of_a_file_are_reported_at_once_each_with_its_place(here):
+    (here / "study.toml").write_text(MANY)
+    result = CliRunner().invoke(app, ["run", "study.toml"], env={"COLUMNS": "80"})
+    assert result.exit_code == 2
+    first, *lines = result.output.splitlines()
+    assert first == f"error: study.toml has {len(lines)} mistakes:"
+    assert [line.split()[0] for line in lines] == [
+        "nam",
+        "name",
+        "seeds",
+        "observe_prob",
+        "settings.other.tuning.methods.tofu.rank",
+        "figures[0].panels[0].stting",
+        "figures[0].panels[1].kind",
+        "claims[0].kind",
+        "claims[1].metod",
+        "claims[1].text",
+        "claims[1].p",
+        "claims[1].method",
+        "claims[1].than",
+    ]
+    near = [line.partition("did you mean ")[2] for line in lines if "did you mean" in line]
+    assert near == ["'name'?", "'setting'?", "'regret'?", "'method'?"]
+    for text in ("pydantic", "Traceback", "Input should", "validation error"):
+        assert text not in result.output
+
+
+def test_all_mistakes_in_worlds_and_methods_are_reported_at_once(here):
+    kept = [line for line in MANY.splitlines() if not line.startswith(("nam", "seeds", "observe"))]
+    text = "\n".join(kept).partition("[settings.other]")[0]
+    (here / "study.toml").write_text('name = "mine"\n' + text)
+    result = CliRunner().invoke(app, ["run", "study.toml"], env={"COLUMNS": "80"})
+    assert [line.split()[0] for line in result.output.splitlines()[1:]] == [
+        "methods.tofu.view",
+        "world.dims",
+        "settings.main.world.dim",
+        "world.rank",
+        "world.horizon",
+    ]
+
+
+def test_all_policies_that_cannot_be_built_are_reported_at_once(here):
+    (here / "study.toml").write_text(
+        with_methods("[methods]\ntofu = {burnin = 3}\nzf-oful = {ridge = -1}\nuniform = {}")
+    )
+    result = CliRunner().invoke(app, ["run", "study.toml"], env={"COLUMNS": "80"})
+    assert [line.split()[0] for line in result.output.splitlines()[1:]] == [
+        "settings.default.methods.tofu:",
+        "settings.default.methods.zf-oful:",
+    ]
+    assert "did you mean 'burn_in'?" in result.output
 
 
 def test_a_file_that_is_no_toml_is_told_with_the_place(here):

@@ -55,7 +55,10 @@ def test_a_taken_setting_has_all_methods_unless_it_says_which():
             {"study": "synthetic", "methods": ["tofu", "mine"]},
             "settings.theirs.methods must be among those of synthetic, .* got 'mine'",
         ),
-        ({"study": "synthetic", "methods": "tofu"}, "settings.theirs.methods must be a list"),
+        (
+            {"study": "synthetic", "methods": "tofu"},
+            "settings.theirs.methods must be a list of texts",
+        ),
         ({"study": "synthetic", "world": {}}, "settings.theirs.world is not a key"),
     ],
 )

@@ -43,7 +43,7 @@ def build_data(
     with options.explained(console):
         from halfseen import checks
         from halfseen.databuild import build
-        from halfseen.studies.plain import parse_seeds
+        from halfseen.studies.fields import parse_seeds
 
         checks.one_of("source", source, tuple(build.RECIPES))
         wanted = list(build.SEEDS if seeds is None else parse_seeds(seeds))

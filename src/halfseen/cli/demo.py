@@ -13,6 +13,7 @@ def demo(
     cluster: options.Cluster = None,
     out: options.Out = None,
     again: options.Again = False,
+    imports: options.Import = None,
 ) -> None:
     """Run the main synthetic study: the paper's methods and latent UCB, 5 shares seen, 20 seeds."""
     started = time.perf_counter()
@@ -20,6 +21,7 @@ def demo(
     with console.status("loading (the first time, compiling takes some seconds)"):
         from halfseen.studies.builtin import builtin_study
     with options.explained(console):
+        options.import_plugins(imports)
         study = builtin_study("synthetic")
         folder = folder_for(study.name, "paper", out)
         tables = run_study(

@@ -38,6 +38,13 @@ Rebuild = Annotated[
     bool,
     typer.Option("--rebuild", help="Real data: first make its features from raw data and compare."),
 ]
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        help="A Python file or module with policies and worlds of your own; may be repeated.",
+    ),
+]
 Timing = Annotated[
     bool,
     typer.Option(help="Without it the column seconds is empty and equal runs give equal bytes."),
@@ -58,6 +65,14 @@ def numbers(text: str | None) -> list[float] | None:
         return [float(part) for part in parts]
     except ValueError:
         raise StudyError(f"--p must be numbers with commas such as .2,.3, got {text!r}") from None
+
+
+def import_plugins(names: list[str] | None) -> None:
+    """Import the plugins that a command names."""
+    from halfseen.simulation.plugins import load_plugin
+
+    for name in names or ():
+        load_plugin(name)
 
 
 @contextmanager

@@ -24,12 +24,14 @@ def reproduce(
     again: options.Again = False,
     timing: options.Timing = True,
     rebuild: options.Rebuild = False,
+    imports: options.Import = None,
 ) -> None:
     """Run a study of the package and write figures, tables and a report with verdicts."""
     console = Console()
     with console.status("loading (the first time, compiling takes some seconds)"):
         from halfseen.studies.builtin import ORDER, builtin_study
     with options.explained(console):
+        options.import_plugins(imports)
         failed, home = False, None
         for each in ORDER if name == "all" else (name,):
             try:

@@ -21,12 +21,14 @@ def run(
     out: options.Out = None,
     again: options.Again = False,
     timing: options.Timing = True,
+    imports: options.Import = None,
 ) -> None:
     """Run a study from a file and write figures, tables and a report."""
     console = Console()
     with console.status("loading (the first time, compiling takes some seconds)"):
         from halfseen.studies.reading import read_study
     with options.explained(console):
+        options.import_plugins(imports)
         study = part_of(read_study(file, scale), seeds, p, methods)
         folder = folder_for(study.name, scale, out)
         tables = run_study(
@@ -38,7 +40,7 @@ def run(
             again=again,
             timing=timing,
             scale=scale,
-            source=f"{file}: ",
+            source=str(file),
             among_others=out is None,
         )
         # A folder of the user's own choice may lie among others that are no studies.

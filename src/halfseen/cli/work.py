@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def part_of(study: "Study", seeds: str | None, p: str | None, methods: str | None) -> "Study":
     """Return the part of a study that the options ask for."""
-    from halfseen.studies.plain import parse_seeds
+    from halfseen.studies.fields import parse_seeds
 
     return study.narrowed(
         seeds=None if seeds is None else parse_seeds(seeds),
@@ -55,21 +55,10 @@ def run_study(
     before the message of a mistake in the study. `among_others` says that other studies have their
     folders beside this one: cells that one of them has finished are not run again.
     """
-    from halfseen.errors import StudyError
-    from halfseen.report.claims import read_claims
-    from halfseen.report.comparisons import read_comparisons
-    from halfseen.report.specs import figure_specs
     from halfseen.simulation.store import Store
     from halfseen.studies.running import run_study as run_all
 
-    try:
-        study.check()
-        # Read now: a mistake there should not wait for all cells.
-        figure_specs(study)
-        read_claims(study)
-        read_comparisons(study)
-    except StudyError as error:
-        raise StudyError(f"{source}{error}") from None
+    study.check(source)
     store = Store.among(folder) if among_others else Store(folder)
     running: list[Cell] = []
 

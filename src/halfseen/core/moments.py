@@ -18,8 +18,6 @@ from halfseen.values import BoolArray, FloatArray, Slate
 
 ObserveProb = float | FloatArray | None
 Sums = tuple[FloatArray, FloatArray | None]
-# Sums with all arms that waited, and whether the new arms are in them, too.
-Reserved = tuple[Sums, bool]
 
 # Arms that wait for one matrix product: enough for an efficient one, little memory.
 _BLOCK = 1024
@@ -57,8 +55,8 @@ class Moments:
         self.n_arms = 0
         self._products = np.zeros((dim, dim))
         self._pairs = np.zeros((dim, dim)) if count_pairs else None
-        # Arms that are not in the sums yet: the first rows, NaN where hidden.
-        self._waiting = np.empty((_BLOCK, dim))
+        # Tables of arms that are not in the sums yet, NaN where hidden.
+        self._waiting: list[FloatArray] = []
         self._n_waiting = 0
 
     @property
@@ -71,25 +69,20 @@ class Moments:
         table = Slate.of(slate, self.dim)._table
         self.add(table, self.reserve(table))
 
-    def reserve(self, table: FloatArray) -> Reserved | None:
+    def reserve(self, table: FloatArray) -> Sums | None:
         """Return what `add` needs for the same arms; nothing changes before it."""
-        if self._n_waiting + len(table) <= _BLOCK:
-            return None
-        sums = self.sums()
-        if len(table) <= _BLOCK:
-            return sums, False
-        return _added(sums, sums_of(table, count_pairs=self.count_pairs)), True
+        return self.sums() if self._n_waiting + len(table) > _BLOCK else None
 
-    def add(self, table: FloatArray, reserved: Reserved | None) -> None:
-        """Add arms, NaN where hidden, shape (n, dim), given what `reserve` returned for them."""
-        is_summed = False
+    def add(self, table: FloatArray, reserved: Sums | None) -> None:
+        """Add arms, NaN where hidden, shape (n, dim), given what `reserve` returned for them.
+
+        The table is kept until it enters the sums, and must not be changed.
+        """
         if reserved is not None:
-            (self._products, self._pairs), is_summed = reserved
-            self._n_waiting = 0
-        if not is_summed:
-            end = self._n_waiting + len(table)
-            self._waiting[self._n_waiting : end] = table
-            self._n_waiting = end
+            self._products, self._pairs = reserved
+            self._waiting, self._n_waiting = [], 0
+        self._waiting.append(table)
+        self._n_waiting += len(table)
         self.n_arms += len(table)
 
     def merge(self, other: "Moments") -> "Moments":
@@ -125,7 +118,7 @@ class Moments:
             "n_arms": self.n_arms,
             "products": self._products,
             "pairs": self._pairs,
-            "waiting": self._waiting[: self._n_waiting],
+            "waiting": self._waiting_arms(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -135,14 +128,16 @@ class Moments:
         products = archive.array(state, "products", square)
         pairs = None if self._pairs is None else archive.array(state, "pairs", square)
         waiting = archive.array(state, "waiting", (None, self.dim))
-        self._products, self._pairs, self._n_waiting = products, pairs, 0
-        self.add(waiting, self.reserve(waiting))
-        self.n_arms = n_arms
+        self._products, self._pairs, self.n_arms = products, pairs, n_arms
+        self._waiting, self._n_waiting = [waiting], len(waiting)
 
     def sums(self) -> Sums:
         """Return the sum of ẋẋ' and, where counted, of pairs seen together, in new arrays."""
-        waiting = self._waiting[: self._n_waiting]
-        return _added((self._products, self._pairs), sums_of(waiting, count_pairs=self.count_pairs))
+        waiting = sums_of(self._waiting_arms(), count_pairs=self.count_pairs)
+        return _added((self._products, self._pairs), waiting)
+
+    def _waiting_arms(self) -> FloatArray:
+        return np.concatenate([np.empty((0, self.dim)), *self._waiting])
 
 
 def _added(one: Sums, other: Sums) -> Sums:
@@ -225,7 +220,7 @@ def pairwise_covariance(
 def sums_of(table: FloatArray, *, count_pairs: bool = True) -> Sums:
     """Return the sums over the arms of a table, shape (n, dim) with NaN where hidden."""
     filled = np.empty(table.shape)
-    tables.copy_filled(table, filled, 0, 0.0)
+    tables.copy_filled(table, filled)
     pairs = _pair_counts(table == table) if count_pairs else None
     return filled.T @ filled, pairs
 

@@ -100,5 +100,6 @@ class CovarianceOperator:
         room = np.empty((min(_ROWS, max(1, n)), dim))
         for first in range(0, n, _ROWS):
             rows = self._table[first : first + _ROWS]
-            tables.copy_filled(rows, room, 0, 0.0)
-            yield room[: len(rows)], rows == rows
+            filled = room[: len(rows)]
+            tables.copy_filled(rows, filled)
+            yield filled, rows == rows

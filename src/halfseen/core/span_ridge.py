@@ -189,5 +189,5 @@ class SpanRidge:
 
 def _zero_filled(points: FloatArray) -> FloatArray:
     filled = np.empty(points.shape)
-    tables.copy_filled(points, filled, 0, 0.0)
+    tables.copy_filled(points, filled)
     return filled

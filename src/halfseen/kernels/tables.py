@@ -1,7 +1,7 @@
 """Compiled copies of tables with NaN where hidden."""
 
 from numba import njit
-from numba.types import boolean, float64, int64, void
+from numba.types import boolean, float64, void
 
 from halfseen.kernels.types import in_2, out_2
 
@@ -9,19 +9,17 @@ from halfseen.kernels.types import in_2, out_2
 @njit(boolean(in_2, out_2, float64), cache=True)
 def copy_checked(table, copy, largest):
     """Copy a table; return whether no seen entry is larger than `largest`."""
+    source, target = table.reshape(-1), copy.reshape(-1)
     n_too_large = 0
-    for arm in range(table.shape[0]):
-        for feature in range(table.shape[1]):
-            x = table[arm, feature]
-            copy[arm, feature] = x
-            n_too_large += abs(x) > largest  # False for NaN
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+        n_too_large += abs(source[i]) > largest  # False for NaN
     return n_too_large == 0
 
 
-@njit(void(in_2, out_2, int64, float64), cache=True)
-def copy_filled(table, block, start, hidden):
-    """Copy a table into a block from row `start` on, with `hidden` where an entry is hidden."""
-    for arm in range(table.shape[0]):
-        for feature in range(table.shape[1]):
-            x = table[arm, feature]
-            block[start + arm, feature] = x if x == x else hidden
+@njit(void(in_2, out_2), cache=True)
+def copy_filled(table, filled):
+    """Copy a table, with 0 where an entry is hidden."""
+    source, target = table.reshape(-1), filled.reshape(-1)
+    for i in range(source.shape[0]):
+        target[i] = source[i] if source[i] == source[i] else 0.0

@@ -1,15 +1,14 @@
 """Methods compared seed by seed: mean differences with 95 % intervals."""
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
 from scipy.stats import t as student
 
 from halfseen.report.data import Point, Results, points_of
-from halfseen.report.keys import Keys
 from halfseen.report.verdicts import paired_difference
+from halfseen.studies.figures import Comparison
 from halfseen.studies.spec import Study
 
 LEVEL = 0.95
@@ -29,39 +28,6 @@ COMPARED = (
     "high",
 )
 """Columns of a comparison's file: difference is the method's regret less the other's."""
-
-_KEYS = ("name", "caption", "methods", "against", "setting", "p")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonSpec:
-    """Which methods are compared with which, and where.
-
-    Attributes
-    ----------
-    name : str
-        Of the file, without ending.
-    caption : str
-    methods : tuple of str
-    against : tuple of str
-        With the first of these that was run in a setting.
-    settings : tuple of str, optional
-        All where it does not say.
-    probs : tuple of float, optional
-        All where it does not say.
-    """
-
-    name: str
-    caption: str
-    methods: tuple[str, ...]
-    against: tuple[str, ...]
-    settings: tuple[str, ...] | None = None
-    probs: tuple[float, ...] | None = None
-
-    def points(self, study: Study) -> list[Point]:
-        """Return where it is compared, in the order of the study."""
-        found = points_of(study, self.settings)
-        return [point for point in found if self.probs is None or point.p in self.probs]
 
 
 class Compared(NamedTuple):
@@ -109,42 +75,11 @@ class Compared(NamedTuple):
         return self.mean / self.other if self.other else math.nan
 
 
-def read_comparisons(study: Study) -> tuple[ComparisonSpec, ...]:
-    """Return the comparisons of a study, checked.
-
-    Raises
-    ------
-    StudyError
-        The message names the key, such as comparisons[0].against.
-    """
-    specs: list[ComparisonSpec] = []
-    for index, plain in enumerate(study.comparisons):
-        keys = Keys(plain, f"comparisons[{index}]", _KEYS)
-        name = keys.text("name")
-        if not all(c.isalnum() or c in "-_" for c in name) or name in [s.name for s in specs]:
-            allowed = "letters, digits, '-' and '_', other than all before: it names a file"
-            raise keys.error("name", allowed, name)
-        methods, against = keys.texts("methods"), keys.texts("against")
-        if methods is None or against is None:
-            missing = "methods" if methods is None else "against"
-            raise keys.error(missing, "a text or a list of them", None)
-        specs.append(
-            ComparisonSpec(
-                name=name,
-                caption=keys.text("caption", name),
-                methods=methods,
-                against=against,
-                settings=keys.texts("setting"),
-                probs=keys.probs("p"),
-            )
-        )
-    return tuple(specs)
-
-
-def compared(study: Study, results: Results, spec: ComparisonSpec) -> list[Compared]:
+def compared(study: Study, results: Results, spec: Comparison) -> list[Compared]:
     """Return every comparison for which both methods were run on common seeds."""
     found = []
-    for point in spec.points(study):
+    points = points_of(study, spec.setting)
+    for point in points if spec.p is None else [each for each in points if each.p in spec.p]:
         others = [method for method in spec.against if results.has(point, method)]
         for method in spec.methods if others else ():
             pair = compared_pair(results, point, method, others[0])

@@ -8,7 +8,7 @@ import pandas as pd
 
 from halfseen.report.charts import chart_data
 from halfseen.report.claims import verdicts_on
-from halfseen.report.comparisons import Compared, ComparisonSpec, compared, read_comparisons
+from halfseen.report.comparisons import Compared, compared
 from halfseen.report.data import Point, Results, points_of
 from halfseen.report.figures import Drawn, drawn_before
 from halfseen.report.published import (
@@ -23,6 +23,7 @@ from halfseen.report.table import FinalTable
 from halfseen.report.truth import share_seen
 from halfseen.report.verdicts import Verdict, count_outcomes
 from halfseen.simulation.tables import Mean, mean_of
+from halfseen.studies.figures import Comparison as ComparisonTable
 from halfseen.studies.published import Figure, Key
 from halfseen.studies.published_summary import SummaryComparison
 from halfseen.studies.spec import Study
@@ -171,9 +172,9 @@ class Report:
         return chart_data(self.study, self.results)
 
     @cached_property
-    def comparisons(self) -> list[tuple[ComparisonSpec, list[Compared]]]:
+    def comparisons(self) -> list[tuple[ComparisonTable, list[Compared]]]:
         """The comparisons of the study for which something was run."""
-        specs = read_comparisons(self.study)
+        specs = self.study.comparisons
         found = [(spec, compared(self.study, self.results, spec)) for spec in specs]
         return [(spec, pairs) for spec, pairs in found if pairs]
 
@@ -252,7 +253,7 @@ class Report:
     @property
     def files(self) -> dict[str, str]:
         """The files in the results folder, and what is in them."""
-        compared = {f"{spec.name}.csv": spec.caption for spec, _ in self.comparisons}
+        compared = {f"{spec.name}.csv": spec.heading for spec, _ in self.comparisons}
         known = FILES | compared | {"report.md": "this report"}
         return {name: what for name, what in known.items() if (self.folder / name).exists()}
 

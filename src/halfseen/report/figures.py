@@ -15,16 +15,17 @@ from halfseen.report import panels_lines as lines
 from halfseen.report.data import Results
 from halfseen.report.look import house_style, label_of
 from halfseen.report.panels import PanelKind, Scene
-from halfseen.report.specs import FigureSpec, figure_specs
+from halfseen.report.specs import figures_of
+from halfseen.studies.figures import AnyPanel, RoundsPanel, SweepPanel
+from halfseen.studies.figures import Figure as FigureTable
 from halfseen.studies.spec import Study
 
+_RANKS = PanelKind(lines.rank_curves, lines.draw_ranks)
+_GROWTH = PanelKind(lines.growths_of, lines.draw_growth)
+_VALIDATION = PanelKind(lines.validation_curves, lines.draw_validation)
 PANELS: Mapping[str, PanelKind] = {
-    "trajectories": PanelKind(lines.regret_curves, lines.draw_regret),
-    "ranks": PanelKind(lines.rank_curves, lines.draw_ranks),
+    "rounds": PanelKind(lines.regret_curves, lines.draw_regret),
     "sweep": PanelKind(lines.sweep_curves, lines.draw_sweep),
-    "bound": PanelKind(lines.sweep_curves, lines.draw_bound),
-    "growth": PanelKind(lines.growths_of, lines.draw_growth),
-    "validation": PanelKind(lines.validation_curves, lines.draw_validation),
     "spectrum": PanelKind(lines.spectra_of, lines.draw_spectrum),
     "measured": PanelKind(lines.measured_curves, lines.draw_measured),
     "bars": PanelKind(bars.bars_of, bars.draw_bars, wide=True),
@@ -33,7 +34,16 @@ PANELS: Mapping[str, PanelKind] = {
         bars.differences_of, bars.draw_differences, wide=True, height=bars.differences_height
     ),
 }
-"""How each kind of panel is made."""
+"""How each kind of panel is made, if it does not ask for something else than regret over p."""
+
+
+def _kind_of(panel: AnyPanel) -> PanelKind:
+    if isinstance(panel, RoundsPanel) and panel.value == "rank":
+        return _RANKS
+    if isinstance(panel, SweepPanel) and panel.over != "p":
+        return _GROWTH if panel.over == "horizon" else _VALIDATION
+    return PANELS[panel.kind]
+
 
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.5, 2.9  # inches
 _WIDE, _NARROWEST = 8.6, 5.0
@@ -45,14 +55,14 @@ class Drawn(NamedTuple):
 
     Attributes
     ----------
-    spec : FigureSpec
+    spec : FigureTable
     png : Path or None
         The SVG is in the same folder.
     note : str
         What was left out.
     """
 
-    spec: FigureSpec
+    spec: FigureTable
     png: Path | None
     note: str = ""
 
@@ -70,16 +80,16 @@ def write_figures(study: Study, results: Results, folder: Path | None = None) ->
     """
     folder = results.folder if folder is None else folder
     scene = Scene(study, results)
-    return [_write(scene, spec, folder) for spec in figure_specs(study)]
+    return [_write(scene, spec, folder) for spec in figures_of(study)]
 
 
 def drawn_before(study: Study, folder: Path) -> list[Drawn]:
     """Return the figures of a study with the files that lie in a folder."""
-    pngs = [(spec, folder / f"{spec.name}.png") for spec in figure_specs(study)]
+    pngs = [(spec, folder / f"{spec.name}.png") for spec in figures_of(study)]
     return [Drawn(spec, png if png.exists() else None) for spec, png in pngs]
 
 
-def _write(scene: Scene, spec: FigureSpec, folder: Path) -> Drawn:
+def _write(scene: Scene, spec: FigureTable, folder: Path) -> Drawn:
     figure, note = figure_of(scene, spec)
     if figure is None:
         for ending in ("png", "svg"):
@@ -88,9 +98,9 @@ def _write(scene: Scene, spec: FigureSpec, folder: Path) -> Drawn:
     return Drawn(spec, save_figure(figure, folder, spec.name), note)
 
 
-def figure_of(scene: Scene, spec: FigureSpec) -> tuple[Figure | None, str]:
+def figure_of(scene: Scene, spec: FigureTable) -> tuple[Figure | None, str]:
     """Return a figure with all panels for which something was run, and a note on the others."""
-    found = [(panel, PANELS[panel.kind].collect(scene, panel)) for panel in spec.panels]
+    found = [(panel, _kind_of(panel).collect(scene, panel)) for panel in spec.panels]
     there = [(panel, data) for panel, data in found if len(data)]
     missing = len(found) - len(there)
     if not there:
@@ -98,12 +108,12 @@ def figure_of(scene: Scene, spec: FigureSpec) -> tuple[Figure | None, str]:
     with house_style():
         figure = Figure(layout="constrained")
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.02)
-        kinds = [PANELS[panel.kind] for panel, _ in there]
+        kinds = [_kind_of(panel) for panel, _ in there]
         heights = [kind.height(data) for kind, (_, data) in zip(kinds, there, strict=True)]
         placed = zip(_axes(figure, kinds, heights), kinds, there, strict=True)
         for axes, kind, (panel, data) in placed:
             kind.draw(axes, scene, panel, data)
-        methods = (method for panel, _ in there for method in panel.methods)
+        methods = (method for panel, _ in there for method in panel.methods or ())
         share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
         _take_texts_literally(figure)
     return figure, f"{missing} of {len(found)} panels were not run" if missing else ""

@@ -7,8 +7,6 @@ from typing import Any
 from markupsafe import Markup
 
 from halfseen.errors import HalfseenError, StoreError
-from halfseen.report.claims import read_claims
-from halfseen.report.comparisons import read_comparisons
 from halfseen.report.context import Report
 from halfseen.report.data import Results
 from halfseen.report.pictures import data_uri, half_seen_steps
@@ -77,10 +75,7 @@ def asset(name: str) -> str:
 def _report_on(folder: Path) -> Report:
     """Return the report on a folder; a mistake in what its study says shows here."""
     results = Results.load(folder)
-    study = study_of(results)
-    read_claims(study)
-    read_comparisons(study)
-    return Report(study, results)
+    return Report(study_of(results), results)
 
 
 def study_of(results: Results) -> Study:

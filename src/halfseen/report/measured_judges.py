@@ -1,66 +1,53 @@
-"""How claims about measured numbers are checked: values with bounds, position by position."""
+"""How claims about diagnostics and exponents are checked, seed by seed or from means."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from halfseen.report.data import Point
-from halfseen.report.judges import Case, Judge, NotRunError, at_every_point
-from halfseen.report.verdicts import FAILS, HOLDS, format_mean
+from halfseen.report.growth import Growth, growth_of
+from halfseen.report.judges import Case, NotRunError
+from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Finding, format_mean
 from halfseen.simulation.tables import mean_of
+from halfseen.studies.claims import ExponentClaim, MeasuredClaim
 
 _ROUNDING = 1e-9
 """A measured number is beyond zero or a bound only if it is so by more than this."""
 
-Relation = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
-
-RELATIONS: dict[str, Relation] = {
+_RELATIONS: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]] = {
     "at most": lambda value, other, rounding: value <= other + rounding,
     "at least": lambda value, other, rounding: value >= other - rounding,
     "equal to": lambda value, other, rounding: (value - other).abs() <= rounding,
     "below": lambda value, other, rounding: value < other - rounding,
     "above": lambda value, other, rounding: value > other,
 }
-"""What a value may be to another one."""
 
 
-def measured(relation: str, other: str | None, *, at_end: bool = False) -> Judge:
-    """Compare a value with another one in all seeds and positions.
+def measured(case: Case, claim: MeasuredClaim) -> list[Finding]:
+    """Compare a diagnostic with another one, or with 0, in every seed.
 
-    Parameters
-    ----------
-    relation : str
-        One of `RELATIONS`.
-    other : str, optional
-        The key of the claim that names the other value; None for zero.
-    at_end : bool
-        Compare only at the last position.
-
-    Notes
-    -----
-    A claim with a `share` holds if that share of the positions does, in every seed. Points at
-    which one of the values was not measured are not run.
+    Points at which one of them was not measured are not run.
     """
 
-    def check(case: Case, point: Point) -> tuple[str, str, None]:
-        value, *others = _measured(case, point, "value", *([other] if other else []))
+    def check(point: Point) -> tuple[str, str, None]:
+        names = [claim.value] if claim.to is None else [claim.value, claim.to]
+        value, *others = _measured(case, point, claim.method, names)
         bound = others[0] if others else pd.DataFrame(0.0, value.index, value.columns)
-        if at_end:
+        if claim.at_end:
             value, bound = value.iloc[:, -1:], bound.iloc[:, -1:]
-        holds = RELATIONS[relation](value, bound, _ROUNDING * (1 + bound.abs()))
-        outcome = HOLDS if (holds.mean(axis=1) >= case.settings.get("share", 1.0)).all() else FAILS
-        if at_end:
-            numbers = _at_end(value, bound, holds, relation)
+        holds = _RELATIONS[claim.relation](value, bound, _ROUNDING * (1 + bound.abs()))
+        outcome = HOLDS if (holds.mean(axis=1) >= claim.share).all() else FAILS
+        if claim.at_end:
+            numbers = _at_end(value, bound, holds, claim.relation)
         else:
-            words = f"{relation} {_NAMES[other]} {_how_often(holds)}"
-            numbers = f"{words}, {_room(value, bound, other)}"
+            other = "0" if claim.to is None else claim.to.replace("_", " ")
+            words = f"{claim.relation} {other} {_how_often(holds)}"
+            numbers = f"{words}, {_room(value, bound, claim.to)}"
         return outcome, numbers.replace("-", "−"), None
 
-    return at_every_point(check, "method")
-
-
-_NAMES = {None: "0", "bound": "its bound", "floor": "its floor"}
+    return case.at_every_point(check, claim.method)
 
 
 def _at_end(value: pd.DataFrame, bound: pd.DataFrame, holds: pd.DataFrame, relation: str) -> str:
@@ -81,7 +68,7 @@ def _how_often(holds: pd.DataFrame) -> str:
 
 
 def _room(value: pd.DataFrame, bound: pd.DataFrame, name: str | None) -> str:
-    """Return how far a value is from its bound, as text."""
+    """Return how far a value is from what it is compared with, as text."""
     if name is None:
         numbers = value.to_numpy(dtype=float)
         return f"from {numbers.min():.3g} to {numbers.max():.3g}, {numbers.mean():.3g} on average"
@@ -90,20 +77,57 @@ def _room(value: pd.DataFrame, bound: pd.DataFrame, name: str | None) -> str:
         return "the value is never above 0"
     last = ratios[:, -1]
     at_last = "" if np.isnan(last).all() else f", {np.nanmean(last):.3g} times at the end"
-    return (
-        f"the {name} is {np.nanmin(ratios):.3g} to {np.nanmax(ratios):.3g} times the value{at_last}"
-    )
+    return f"which is {np.nanmin(ratios):.3g} to {np.nanmax(ratios):.3g} times the value{at_last}"
 
 
-def falls_like(case: Case, point: Point) -> tuple[str, str, None]:
-    """Check that the mean slope of log value on log x is −power, to a tolerance."""
-    power, tolerance = case.settings["power"], case.settings["tolerance"]
-    value, x = _measured(case, point, "value", "x")
-    slopes = mean_of([_slope(x.loc[seed], value.loc[seed]) for seed in value.index])
-    assert slopes.mean is not None
-    numbers = f"slope {format_mean(slopes)} ({-power:g} ± {tolerance:g} claimed)"
-    outcome = HOLDS if abs(slopes.mean + power) <= tolerance else FAILS
-    return outcome, numbers.replace("-", "−"), None
+def exponent(case: Case, claim: ExponentClaim) -> list[Finding]:
+    """Check the exponent of a diagnostic, or that of regret over horizons."""
+    if claim.value is None or claim.x is None:
+        return _growth(case, claim)
+    names = [claim.value, claim.x]
+
+    def check(point: Point) -> tuple[str, str, None]:
+        value, x = _measured(case, point, claim.method, names)
+        slopes = mean_of([_slope(x.loc[seed], value.loc[seed]) for seed in value.index])
+        assert slopes.mean is not None
+        if claim.at_most is not None:
+            holds, claimed = slopes.mean <= claim.at_most, f"at most {claim.at_most:g}"
+        else:
+            near, tolerance = claim.near or 0.0, claim.tolerance or 0.0
+            holds = abs(slopes.mean - near) <= tolerance
+            claimed = f"{near:g} ± {tolerance:g}"
+        numbers = f"slope {format_mean(slopes)} ({claimed} claimed)"
+        return HOLDS if holds else FAILS, numbers.replace("-", "−"), None
+
+    return case.at_every_point(check, claim.method)
+
+
+def _growth(case: Case, claim: ExponentClaim) -> list[Finding]:
+    """Check the 95 % interval of the exponent with which regret grows over horizons."""
+    growth = growth_of(case.study, case.results, claim.method)
+    if growth is None:
+        return [Finding(NOT_RUN, "", "fewer than two horizons")]
+    first, last = growth.horizons[0], growth.horizons[-1]
+    numbers = f"exponent {growth} over T from {first} to {last}"
+    findings = [Finding(_of_interval(growth, claim), "", numbers, growth.n_seeds)]
+    n_settings = sum(claim.method in setting.methods for setting in case.study.settings.values())
+    if n_settings > len(growth.horizons):
+        missing = f"{n_settings - len(growth.horizons)} more horizons"
+        findings.append(Finding(NOT_RUN, "", missing))
+    return findings
+
+
+def _of_interval(growth: Growth, claim: ExponentClaim) -> str:
+    """Tell whether an interval ends below a limit, or meets a number to its tolerance."""
+    if math.isnan(growth.low):
+        return UNDECIDED
+    if claim.at_most is not None:
+        if growth.high <= claim.at_most:
+            return HOLDS
+        return FAILS if growth.low > claim.at_most else UNDECIDED
+    near, tolerance = claim.near or 0.0, claim.tolerance or 0.0
+    meets = growth.low <= near + tolerance and growth.high >= near - tolerance
+    return HOLDS if meets else FAILS
 
 
 def _slope(x: "pd.Series[float]", value: "pd.Series[float]") -> float:
@@ -112,10 +136,9 @@ def _slope(x: "pd.Series[float]", value: "pd.Series[float]") -> float:
     return float(np.polyfit(np.log(x), np.log(value), 1)[0])
 
 
-def _measured(case: Case, point: Point, *keys: str) -> list[pd.DataFrame]:
-    """Return the values that some keys name, at the seeds and positions that all have."""
-    method = case.settings["method"]
-    tables = [case.results.diagnostic(point, method, case.settings[key]) for key in keys]
+def _measured(case: Case, point: Point, method: str, names: list[str]) -> list[pd.DataFrame]:
+    """Return diagnostics at the seeds and positions that all of them have."""
+    tables = [case.results.diagnostic(point, method, name) for name in names]
     seeds, positions = tables[0].index, tables[0].columns
     for table in tables[1:]:
         seeds, positions = seeds.intersection(table.index), positions.intersection(table.columns)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from halfseen.report.claims import as_frame
-from halfseen.report.comparisons import frame_of, read_comparisons
+from halfseen.report.comparisons import frame_of
 from halfseen.report.context import Report
 from halfseen.report.data import Results
 from halfseen.report.figures import write_figures
@@ -47,7 +47,7 @@ def write_report(
     _write(report.folder / "claims.csv", as_frame(report.verdicts))
     _write(report.folder / "excess.csv", None if report.excess.empty else report.excess)
     compared = {spec.name: frame_of(pairs) for spec, pairs in report.comparisons}
-    for spec in read_comparisons(study):
+    for spec in study.comparisons:
         _write(report.folder / f"{spec.name}.csv", compared.get(spec.name))
     (report.folder / "table.tex").write_text(render(LATEX, report=report), encoding="utf-8")
     page = report.folder / "report.md"

@@ -5,7 +5,7 @@ nothing was run is left out before anything is drawn.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +14,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from halfseen.report.data import Point, Results
 from halfseen.report.look import Look
-from halfseen.report.specs import PanelSpec
 from halfseen.report.truth import share_label
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
@@ -24,18 +23,27 @@ FINAL_REGRET = "final regret"
 _N_MARKERS = 8  # along a curve of many points
 
 
+class Placed(Protocol):
+    """What may name a setting and a probability."""
+
+    @property
+    def setting(self) -> str | None:
+        """Of the study."""
+
+    @property
+    def p(self) -> float | None:
+        """The observation probability."""
+
+
 class Scene(NamedTuple):
     """What a panel draws from."""
 
     study: Study
     results: Results
 
-    def point(self, panel: PanelSpec) -> Point:
-        """Return the point of a panel, at the first probability where it does not say which."""
-        return self.point_at(panel.setting, panel.p)
-
-    def point_at(self, setting: str, p: float | None) -> Point:
-        """Return a point, at the first probability of its setting where p is not given."""
+    def point(self, place: Placed) -> Point:
+        """Return the point of a panel or line, at the first probability unless it says which."""
+        setting, p = place.setting or "", place.p
         if p is None and setting in self.study.settings:
             p = next(iter(self.study.settings[setting].worlds()))
         return Point(setting, p)
@@ -66,9 +74,9 @@ class PanelKind(NamedTuple):
 
     Attributes
     ----------
-    collect : (Scene, PanelSpec) -> sequence
+    collect : (Scene, Panel) -> sequence
         What there is to draw; empty where nothing was run.
-    draw : (Axes, Scene, PanelSpec, what was collected) -> None
+    draw : (Axes, Scene, Panel, what was collected) -> None
         Every artist with a label goes into the legend of the figure.
     wide : bool
         Whether it wants the whole width of a page.
@@ -76,8 +84,8 @@ class PanelKind(NamedTuple):
         How many times the usual height it wants.
     """
 
-    collect: Callable[[Scene, PanelSpec], Sequence[Any]]
-    draw: Callable[[Axes, Scene, PanelSpec, Any], None]
+    collect: Callable[[Scene, Any], Sequence[Any]]
+    draw: Callable[[Axes, Scene, Any, Any], None]
     wide: bool = False
     height: Callable[[Any], float] = lambda data: 1.0
 

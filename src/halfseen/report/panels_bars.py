@@ -10,13 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
 
-from halfseen.report.comparisons import Compared, compared, read_comparisons
+from halfseen.report.comparisons import Compared, compared
 from halfseen.report.data import Point, Results, rows
 from halfseen.report.look import label_of, look_of
 from halfseen.report.panels import FINAL_REGRET, Scene
-from halfseen.report.specs import PanelSpec, PartSpec
 from halfseen.report.truth import share_label
 from halfseen.simulation.tables import Mean, mean_of
+from halfseen.studies.figures import BarsPanel, DifferencesPanel, Part, SplitPanel
 
 _LOWER, _HIGHER, _OPEN = "#0072B2", "#D55E00", "#6E6E6E"
 _ROW, _FRAME = 0.075, 0.3  # of a list of differences, in units of a panel's usual height
@@ -44,7 +44,7 @@ class Bar(NamedTuple):
     rank: float | None
 
 
-def bars_of(scene: Scene, panel: PanelSpec) -> list[Bar]:
+def bars_of(scene: Scene, panel: BarsPanel) -> list[Bar]:
     """Return the bars of all settings at the probability of the panel, or at all."""
     bars = []
     for name, setting in scene.study.settings.items():
@@ -55,9 +55,9 @@ def bars_of(scene: Scene, panel: PanelSpec) -> list[Bar]:
     return bars
 
 
-def _group(results: Results, panel: PanelSpec, point: Point) -> list[Bar]:
+def _group(results: Results, panel: BarsPanel, point: Point) -> list[Bar]:
     group = []
-    for method in panel.methods:
+    for method in panel.methods or ():
         regret = results.mean(point, method)
         if regret.mean is not None:
             rank = None
@@ -67,10 +67,12 @@ def _group(results: Results, panel: PanelSpec, point: Point) -> list[Bar]:
     return group
 
 
-def draw_bars(axes: Axes, scene: Scene, panel: PanelSpec, bars: list[Bar]) -> None:
+def draw_bars(axes: Axes, scene: Scene, panel: BarsPanel, bars: list[Bar]) -> None:
     """Draw groups of bars, one per setting, one bar per method, with error bars."""
     points = list(dict.fromkeys(bar.point for bar in bars))
-    methods = [method for method in panel.methods if any(bar.method == method for bar in bars)]
+    methods = [
+        method for method in panel.methods or () if any(bar.method == method for bar in bars)
+    ]
     width = 0.84 / len(methods)
     for method in methods:
         own = [bar for bar in bars if bar.method == method]
@@ -115,9 +117,9 @@ def _write_rank(axes: Axes, at: float, bar: Bar) -> None:
 # Paired differences
 
 
-def differences_of(scene: Scene, panel: PanelSpec) -> list[Compared]:
+def differences_of(scene: Scene, panel: DifferencesPanel) -> list[Compared]:
     """Return the differences of a comparison at the places of a panel."""
-    specs = {spec.name: spec for spec in read_comparisons(scene.study)}
+    specs = {spec.name: spec for spec in scene.study.comparisons}
     found = compared(scene.study, scene.results, specs[panel.comparison])
     return [
         pair
@@ -132,7 +134,9 @@ def differences_height(pairs: Sequence[Compared]) -> float:
     return _FRAME + _ROW * len(pairs)
 
 
-def draw_differences(axes: Axes, scene: Scene, panel: PanelSpec, pairs: list[Compared]) -> None:
+def draw_differences(
+    axes: Axes, scene: Scene, panel: DifferencesPanel, pairs: list[Compared]
+) -> None:
     """Draw one row per difference, coloured by what its interval says about its sign."""
     units = [abs(pair.other) / 100 if panel.relative else 1.0 for pair in pairs]
     for row, (pair, unit) in enumerate(zip(pairs, units, strict=True)):
@@ -191,7 +195,7 @@ def row_label(pair: Compared, pairs: Sequence[Compared]) -> str:
     return f"{text} (against {label_of(pair.against)})" if named else text
 
 
-def _title(panel: PanelSpec, pairs: Sequence[Compared]) -> str:
+def _title(panel: DifferencesPanel, pairs: Sequence[Compared]) -> str:
     points = list(dict.fromkeys(pair.point for pair in pairs))
     return panel.title or (str(points[0]) if len(points) == 1 else "")
 
@@ -216,36 +220,35 @@ class Split(NamedTuple):
     total: Mean
 
 
-def splits_of(scene: Scene, panel: PanelSpec) -> list[Split]:
+def splits_of(scene: Scene, panel: SplitPanel) -> list[Split]:
     """Return the split at every probability for which all that it needs was run."""
-    setting, spec = scene.study.settings.get(panel.setting), panel.split
-    splits: list[Split] = []
-    if setting is None or spec is None:
-        return splits
+    name, splits = panel.setting or "", []
+    setting = scene.study.settings.get(name)
+    if setting is None:
+        return []
     for p in setting.worlds():
-        point = Point(panel.setting, p)
-        parts = [mean_of(_values(scene.results, point, part).tolist()) for part in spec.parts]
-        total = scene.results.mean(point, spec.total)
+        point = Point(name, p)
+        parts = [mean_of(_values(scene.results, point, part).tolist()) for part in panel.parts]
+        total = scene.results.mean(point, panel.total)
         if p is not None and all(part.mean is not None for part in (*parts, total)):
             splits.append(Split(p, parts, total))
     return splits
 
 
-def _values(results: Results, point: Point, part: PartSpec) -> "pd.Series[float]":
+def _values(results: Results, point: Point, part: Part) -> "pd.Series[float]":
     """Return a part by seed, for the seeds that all its methods have."""
     signed = [results.regrets(point, method) for method in part.plus]
     signed += [-results.regrets(point, method) for method in part.minus]
     return pd.concat(signed, axis=1).dropna().sum(axis=1) if signed else pd.Series(dtype=float)
 
 
-def draw_split(axes: Axes, scene: Scene, panel: PanelSpec, splits: list[Split]) -> None:
+def draw_split(axes: Axes, scene: Scene, panel: SplitPanel, splits: list[Split]) -> None:
     """Draw a bar per probability: positive parts upwards, negative ones downwards, and the whole.
 
     Error bars are one standard error of each part, at the end of its piece, and of the whole.
     """
-    assert panel.split is not None
     x = np.arange(len(splits), dtype=float)
-    _draw_parts(axes, x, panel.split.parts, splits)
+    _draw_parts(axes, x, panel.parts, splits)
     _draw_total(axes, x, splits)
     axes.axhline(0.0, color="#000000", linewidth=0.8)
     axes.set_xticks(x, [f"{split.p:g}" for split in splits])
@@ -254,13 +257,11 @@ def draw_split(axes: Axes, scene: Scene, panel: PanelSpec, splits: list[Split]) 
     axes.set(
         xlabel=f"{share_label(scene.study)}, p",
         ylabel=FINAL_REGRET,
-        title=panel.title or label_of(panel.split.total),
+        title=panel.title or label_of(panel.total),
     )
 
 
-def _draw_parts(
-    axes: Axes, x: np.ndarray, parts: Sequence[PartSpec], splits: Sequence[Split]
-) -> None:
+def _draw_parts(axes: Axes, x: np.ndarray, parts: Sequence[Part], splits: Sequence[Split]) -> None:
     up, down = np.zeros(len(splits)), np.zeros(len(splits))
     tallest = max(sum(max(part.mean or 0.0, 0.0) for part in split.parts) for split in splits)
     for at, part in enumerate(parts):

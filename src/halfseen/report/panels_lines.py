@@ -21,9 +21,10 @@ from halfseen.report.panels import (
     set_probability_axis,
     set_regret_axis,
 )
-from halfseen.report.specs import LineSpec, PanelSpec
-from halfseen.report.truth import BOUNDS, facts_at, lower_bounds, true_rank
+from halfseen.report.truth import facts_at, lower_bounds, true_rank
 from halfseen.simulation.tables import mean_of
+from halfseen.studies.claims import BOUNDS
+from halfseen.studies.figures import Line, MeasuredPanel, RoundsPanel, SpectrumPanel, SweepPanel
 
 ROLE_LOOKS: Mapping[str, Look] = {
     "measured": Look("", "#0072B2", SOLID, "o"),
@@ -44,15 +45,15 @@ _BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED), strict=True))
 # Over rounds
 
 
-def regret_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+def regret_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
     """Return cumulative regret over rounds, one curve per method that was run."""
     return [curve for _, curve in _over_rounds(scene, panel, "regret")]
 
 
-def _over_rounds(scene: Scene, panel: PanelSpec, what: str) -> Iterator[tuple[str, Curve]]:
+def _over_rounds(scene: Scene, panel: RoundsPanel, what: str) -> Iterator[tuple[str, Curve]]:
     """Yield methods with their curves of "regret" or "rank" over rounds."""
     point = scene.point(panel)
-    for method in panel.methods:
+    for method in panel.methods or ():
         found = rows(scene.results.trajectories, point, method).sort_values("round")
         found = found[found[f"mean_{what}"].notna()]
         if not found.empty:
@@ -60,7 +61,7 @@ def _over_rounds(scene: Scene, panel: PanelSpec, what: str) -> Iterator[tuple[st
             yield method, Curve(look_of(method), *(c.to_numpy(dtype=float) for c in columns))
 
 
-def draw_regret(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+def draw_regret(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve]) -> None:
     """Draw regret over rounds with bands of one standard error."""
     draw_bands(axes, curves)
     title = panel.title or str(scene.point(panel))
@@ -70,7 +71,7 @@ def draw_regret(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve])
     axes.locator_params(axis="x", nbins=5)
 
 
-def rank_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+def rank_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
     """Return the mean rank over rounds, without the rounds in which the burn-in policy plays."""
     point, curves = scene.point(panel), []
     for method, curve in _over_rounds(scene, panel, "rank"):
@@ -92,7 +93,7 @@ def _first_choice(scene: Scene, point: Point, method: str, curve: Curve) -> floa
     return float(lower[0]) if len(lower) else float(curve.x[-1]) + 1
 
 
-def draw_ranks(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+def draw_ranks(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve]) -> None:
     """Draw the mean rank over rounds with bands of one standard error, and the true one."""
     draw_bands(axes, curves)
     point = scene.point(panel)
@@ -108,36 +109,40 @@ def draw_ranks(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) 
 # Against the share of entries seen
 
 
-def sweep_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+def sweep_curves(scene: Scene, panel: SweepPanel) -> list[Curve]:
     """Return final regret against the observation probability, one curve per method."""
-    setting = scene.study.settings.get(panel.setting)
+    name = panel.setting or ""
+    setting = scene.study.settings.get(name)
     probs = [] if setting is None else sorted(p for p in setting.worlds() if p is not None)
     curves = []
-    for method in panel.methods:
-        means = {p: scene.results.mean(Point(panel.setting, p), method) for p in probs}
+    for method in panel.methods or ():
+        means = {p: scene.results.mean(Point(name, p), method) for p in probs}
         known = {p: mean for p, mean in means.items() if mean.mean is not None}
         if known:
             curves.append(Curve.of(look_of(method), known, known.values()))
     return curves
 
 
-def draw_sweep(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
-    """Draw final regret against p, from much seen on the left to little on the right."""
+def draw_sweep(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Curve]) -> None:
+    """Draw final regret against p, from much seen on the left to little on the right.
+
+    With the lower bounds that apply the axis of regret is logarithmic.
+    """
     for curve in curves:
         draw_points(axes, curve)
-    several = len(scene.study.settings) > 1 and panel.setting != "default"
+    several = panel.bounds or (len(scene.study.settings) > 1 and panel.setting != "default")
     axes.set(ylabel=FINAL_REGRET, title=panel.title or (panel.setting if several else ""))
     set_probability_axis(axes, scene, curves)
-    set_regret_axis(axes, panel.log)
+    if panel.bounds:
+        _draw_bounds(axes, scene, panel.setting or "", curves)
+    else:
+        set_regret_axis(axes, panel.log)
 
 
-def draw_bound(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
-    """Draw final regret against p above the lower bounds that apply, on a logarithmic axis."""
-    for curve in curves:
-        draw_points(axes, curve)
+def _draw_bounds(axes: Axes, scene: Scene, setting: str, curves: list[Curve]) -> None:
     bounds: dict[str, list[tuple[float, float]]] = {}
     for p in sorted({float(x) for curve in curves for x in curve.x}):
-        for form, value in lower_bounds(scene.study, Point(panel.setting, p)).items():
+        for form, value in lower_bounds(scene.study, Point(setting, p)).items():
             bounds.setdefault(form, []).append((p, value))
     for form, pairs in bounds.items():
         x, y = np.array(pairs).T
@@ -145,8 +150,6 @@ def draw_bound(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) 
             x, y, color="#000000", linestyle=_BOUND_DASHES[form], label=f"lower bound, {form}"
         )
     axes.set_yscale("log")
-    set_probability_axis(axes, scene, curves)
-    axes.set(ylabel=FINAL_REGRET, title=panel.title or panel.setting)
 
 
 # Against the horizon
@@ -159,13 +162,15 @@ class Grown(NamedTuple):
     growth: Growth
 
 
-def growths_of(scene: Scene, panel: PanelSpec) -> list[Grown]:
+def growths_of(scene: Scene, panel: SweepPanel) -> list[Grown]:
     """Return the growth of all methods that were run at two horizons or more."""
-    found = ((key, growth_of(scene.study, scene.results, key, panel.p)) for key in panel.methods)
+    found = (
+        (key, growth_of(scene.study, scene.results, key, panel.p)) for key in panel.methods or ()
+    )
     return [Grown(method, growth) for method, growth in found if growth is not None]
 
 
-def draw_growth(axes: Axes, scene: Scene, panel: PanelSpec, grown: list[Grown]) -> None:
+def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown]) -> None:
     """Draw final regret against the horizon, with the exponents and two slopes to compare with."""
     curves = [Curve.of(look_of(key), found.horizons, found.means) for key, found in grown]
     handles = [draw_points(axes, curve) for curve in curves]
@@ -213,10 +218,10 @@ def _draw_references(axes: Axes, curves: list[Curve]) -> None:
 # Against a setting that was tried on validation seeds
 
 
-def validation_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+def validation_curves(scene: Scene, panel: SweepPanel) -> list[Curve]:
     """Return final regret on the validation seeds against a setting, one curve per method."""
     point, curves = scene.point(panel), []
-    for method in panel.methods:
+    for method in panel.methods or ():
         found: dict[float, list[float]] = {}
         for row in _candidates(scene, point, method):
             value = json.loads(row["candidate"]).get(panel.over)
@@ -240,7 +245,7 @@ def _candidates(scene: Scene, point: Point, method: str) -> Iterator[dict[str, A
                 yield row
 
 
-def draw_validation(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+def draw_validation(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Curve]) -> None:
     """Draw the curves with error bars of one standard error."""
     for curve in curves:
         draw_points(axes, curve)
@@ -262,10 +267,10 @@ class Spectrum(NamedTuple):
     threshold: float | None
 
 
-def spectra_of(scene: Scene, panel: PanelSpec) -> list[Spectrum]:
+def spectra_of(scene: Scene, panel: SpectrumPanel) -> list[Spectrum]:
     """Return the spectra of all methods that report theirs."""
     point, spectra = scene.point(panel), []
-    for method in panel.methods:
+    for method in panel.methods or ():
         found = scene.results.diagnostic(point, method, "eigenvalues")
         if found.empty:
             continue
@@ -277,7 +282,7 @@ def spectra_of(scene: Scene, panel: PanelSpec) -> list[Spectrum]:
     return spectra
 
 
-def draw_spectrum(axes: Axes, scene: Scene, panel: PanelSpec, spectra: list[Spectrum]) -> None:
+def draw_spectrum(axes: Axes, scene: Scene, panel: SpectrumPanel, spectra: list[Spectrum]) -> None:
     """Draw mean eigenvalues with standard errors, thresholds, and the gap after the true rank."""
     point = scene.point(panel)
     rank = true_rank(scene.study, point)
@@ -311,41 +316,38 @@ def _mark_gap(axes: Axes, curve: Curve, rank: int) -> None:
 # Whatever was measured
 
 
-def measured_curves(scene: Scene, panel: PanelSpec) -> list[Curve]:
+def measured_curves(scene: Scene, panel: MeasuredPanel) -> list[Curve]:
     """Return all lines of a panel for which something was measured."""
-    lines = () if panel.measured is None else panel.measured.lines
-    found = (measured_curve(scene, line) for line in lines)
+    found = (measured_curve(scene, line) for line in panel.lines)
     return [curve for curve in found if curve is not None]
 
 
-def measured_curve(scene: Scene, line: LineSpec) -> Curve | None:
+def measured_curve(scene: Scene, line: Line) -> Curve | None:
     """Return one line, or None where it was not measured.
 
     A position is the same place in all seeds of a world, so x is averaged with the values.
     """
-    point = scene.point_at(line.setting, line.p)
-    values = scene.results.diagnostic(point, line.method, line.value)
-    places = scene.results.diagnostic(point, line.method, line.x)
+    point, method = scene.point(line), line.method or ""
+    values = scene.results.diagnostic(point, method, line.value)
+    places = scene.results.diagnostic(point, method, line.x or "")
     shared = [position for position in values if position in places]
     if not shared:
         return None
     means = [mean_of(values[position].dropna().tolist()) for position in shared]
-    look = replace(ROLE_LOOKS[line.role], label=line.label)
+    look = replace(ROLE_LOOKS[line.role], label=line.label or line.value.replace("_", " "))
     return Curve.of(look, places[shared].mean(), means)
 
 
-def draw_measured(axes: Axes, scene: Scene, panel: PanelSpec, curves: list[Curve]) -> None:
+def draw_measured(axes: Axes, scene: Scene, panel: MeasuredPanel, curves: list[Curve]) -> None:
     """Draw measured lines with bands of one standard error, and bounds as plain lines."""
-    spec = panel.measured
-    assert spec is not None
     draw_bands(axes, curves)
-    axes.set_xscale(spec.xscale)
-    if spec.yscale == "symlog":
+    axes.set_xscale(panel.xscale)
+    if panel.yscale == "symlog":
         axes.set_yscale("symlog", linthresh=_smallest_size(curves))
     else:
-        axes.set_yscale(spec.yscale)
+        axes.set_yscale(panel.yscale)
     title = panel.title or str(scene.point(panel))
-    axes.set(xlabel=spec.xlabel, ylabel=spec.ylabel, title=title)
+    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=title)
     axes.margins(x=0.02)
 
 

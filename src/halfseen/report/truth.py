@@ -15,9 +15,6 @@ from halfseen.studies.spec import Study
 from halfseen.worlds.base import Facts
 from halfseen.worlds.registry import world_from
 
-BOUNDS = ("explicit", "optimized")
-"""The two forms of the paper's lower bound."""
-
 
 def facts_at(study: Study, point: Point) -> Facts | None:
     """Return what the world at a point reveals; None where its data are not on this machine."""

@@ -19,6 +19,7 @@ from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.simulation.cluster import run_on_cluster
+from halfseen.simulation.plugins import Plugins, loaded_plugins
 from halfseen.worlds.registry import world_from
 
 try:
@@ -37,8 +38,10 @@ class _Task(NamedTuple):
     """Cells of one realization, by their places in the caller's list, with the policies they name.
 
     A worker does not run the caller's script, so it does not know the classes defined there.
+    Plugins come first: a worker imports them before it reads what names their classes.
     """
 
+    plugins: Plugins
     places: Sequence[int]
     cells: Sequence[Cell]
     policies: Sequence[type[Policy]]
@@ -155,7 +158,7 @@ def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     for name in (name for cell in chosen for name in cell.method.policies()):
         with suppress(HalfseenError):
             policies[name] = registered(name)
-    return _Task(places, chosen, list(policies.values()))
+    return _Task(loaded_plugins(), places, chosen, list(policies.values()))
 
 
 def _run_task(

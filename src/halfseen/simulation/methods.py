@@ -86,6 +86,7 @@ class Method:
             if name not in arguments and not takes_any:
                 raise InvalidSettingError(
                     f"{name} is not a setting of {self.policy}, which has {sorted(arguments)}"
+                    f"{checks.did_you_mean(name, arguments)}"
                 )
         for name, argument in arguments.items():
             if argument.default is argument.empty and name not in {*known, *self.settings}:
@@ -209,5 +210,8 @@ def method_from(key: str, plain: Mapping[str, Any]) -> Method:
             raise InvalidSettingError(f"policy must be a text, got {settings['policy']!r}")
         return Method(policy=settings["policy"]).changed(settings)
     if not isinstance(base, str) or base not in METHODS:
-        raise InvalidSettingError(f"method must be one of {sorted(METHODS)}, got {base!r}")
+        raise InvalidSettingError(
+            f"method must be one of {sorted(METHODS)}, got {base!r}"
+            f"{checks.did_you_mean(base, METHODS)}"
+        )
     return METHODS[base].changed(settings)

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from halfseen import checks
 from halfseen.errors import StudyError
 from halfseen.studies.reading import package_study
 from halfseen.studies.spec import Study
@@ -32,5 +33,6 @@ def builtin_study(name: str, scale: str = "paper") -> Study:
     True
     """
     if name not in ORDER:
-        raise StudyError(f"there is no study {name!r}, there are {list(ORDER)}")
+        near = checks.did_you_mean(name, ORDER)
+        raise StudyError(f"there is no study {name!r}{near or f', there are {list(ORDER)}'}")
     return package_study(name, scale)

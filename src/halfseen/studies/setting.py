@@ -38,6 +38,11 @@ class Setting:
     tuning: Tuning | None = None
 
     @property
+    def all_methods(self) -> list[str]:
+        """Keys of all methods, also of those that are only tuned."""
+        return [*self.methods, *self.unreported]
+
+    @property
     def horizon(self) -> int:
         """Rounds of the world, known without reading its data; 1 where they are not."""
         horizon: int | None = getattr(world_from(self.world), "horizon", None)

@@ -6,7 +6,11 @@ from typing import Any
 
 from halfseen.errors import HalfseenError, InvalidSettingError, StudyError
 from halfseen.simulation.cells import Cell, CellKey
+from halfseen.simulation.methods import Method
 from halfseen.simulation.tune import Task, applied, check_apart
+from halfseen.studies.claims import Claim
+from halfseen.studies.figures import Comparison, Figure
+from halfseen.studies.schema import refusal
 from halfseen.studies.setting import Setting
 from halfseen.studies.tuning import Tuning
 from halfseen.worlds.base import Facts
@@ -30,11 +34,13 @@ class Study:
         In how many rounds regret over time is kept.
     notes : tuple of str
         What a reader of the report should know, such as where published code and text differ.
-    figures, claims, comparisons : tuple of mapping
+    figures, claims, comparisons : tuple of Figure, of Claim, of Comparison
         What the report draws, which statements it checks and which methods it compares seed by
-        seed, as plain data (`report` reads it).
+        seed.
     tuning : Tuning, optional
         Which methods are tuned first, on other seeds.
+    plugins : tuple of str
+        Files and modules that define its policies and worlds.
 
     Raises
     ------
@@ -48,10 +54,11 @@ class Study:
     settings: Mapping[str, Setting]
     points: int = 100
     notes: tuple[str, ...] = ()
-    figures: tuple[Mapping[str, Any], ...] = ()
-    claims: tuple[Mapping[str, Any], ...] = ()
-    comparisons: tuple[Mapping[str, Any], ...] = ()
+    figures: tuple[Figure, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     tuning: Tuning | None = None
+    plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, setting in self.settings.items():
@@ -130,38 +137,43 @@ class Study:
         tuning = self.tuning_of(setting)
         return key if tuning is None else tuning.source(key) or key
 
-    def check(self) -> None:
+    def check(self, source: str = "") -> None:
         """Build every policy once, so that a mistake shows before hours of work, not after.
+
+        Parameters
+        ----------
+        source : str
+            Where the study comes from, for messages.
 
         Raises
         ------
         StudyError
-            The message names setting and method.
+            With all mistakes, each with its setting and method.
         """
+        mistakes = []
         for name, setting in self.settings.items():
             for world in setting.worlds().values():
                 try:
                     facts = world_from(world).realize(self.seeds_of(setting)[0]).facts
                 except HalfseenError as error:
-                    raise StudyError(f"settings.{name}.world: {error}") from error
+                    mistakes.append(f"settings.{name}.world: {error}")
+                    continue
                 for key, method in setting.methods.items():
-                    try:
-                        method.build(facts)
-                    except Exception as error:
-                        raise StudyError(f"settings.{name}.methods.{key}: {error}") from error
-                self._check_candidates(setting, facts)
+                    where = f"settings.{name}.methods.{key}"
+                    mistakes += _mistake(where, method, {}, facts)
+                mistakes += self._mistakes_of_candidates(setting, facts)
+        if mistakes:
+            raise refusal(mistakes, source)
 
-    def _check_candidates(self, setting: Setting, facts: Facts) -> None:
-        tuning = self.tuning_of(setting)
+    def _mistakes_of_candidates(self, setting: Setting, facts: Facts) -> list[str]:
+        tuning, mistakes = self.tuning_of(setting), []
         if tuning is None:
-            return
+            return []
         for key, method in {**setting.methods, **setting.unreported}.items():
             search = tuning.searches.get(self._source(setting, key))
             for candidate in search.candidates() if search else ():
-                try:
-                    applied(method, candidate).build(facts)
-                except Exception as error:
-                    raise StudyError(f"tuning.methods.{key}: {error}") from error
+                mistakes += _mistake(f"tuning.methods.{key}", method, candidate, facts)
+        return mistakes
 
     def narrowed(
         self,
@@ -225,8 +237,19 @@ class Study:
             "points": self.points,
             "notes": list(self.notes),
             "settings": {name: setting.to_dict() for name, setting in self.settings.items()},
-            "figures": [dict(figure) for figure in self.figures],
-            "claims": [dict(claim) for claim in self.claims],
-            "comparisons": [dict(comparison) for comparison in self.comparisons],
+            "figures": [figure.to_dict() for figure in self.figures],
+            "claims": [claim.to_dict() for claim in self.claims],
+            "comparisons": [each.to_dict() for each in self.comparisons],
         }
+        if self.plugins:
+            plain["plugins"] = list(self.plugins)
         return plain if self.tuning is None else plain | {"tuning": self.tuning.to_dict()}
+
+
+def _mistake(where: str, method: Method, candidate: Mapping[str, Any], facts: Facts) -> list[str]:
+    """Return what goes wrong when a policy is built, with its place."""
+    try:
+        applied(method, candidate).build(facts)
+    except Exception as error:
+        return [f"{where}: {error}"]
+    return []

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from halfseen.errors import InvalidSettingError, StudyError
 from halfseen.simulation.tune import Search
+from halfseen.studies.schema import Shared, TuningTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,8 @@ class Tuning:
         searches = {key: search for key, search in self.searches.items() if key in needed}
         return replace(self, searches=searches, shared=shared) if searches else None
 
-    def check(self, settings: Mapping[str, Iterable[str]]) -> None:
-        """Raise StudyError for a method that a study does not have.
+    def mistakes(self, settings: Mapping[str, Iterable[str]]) -> list[str]:
+        """Return what is wrong because a study does not have a method.
 
         Parameters
         ----------
@@ -46,16 +46,18 @@ class Tuning:
             From the name of a setting to the keys of its methods.
         """
         known = list(dict.fromkeys(key for keys in settings.values() for key in keys))
-        for key in (*self.searches, *self.shared):
-            if key not in known:
-                raise StudyError(f"tuning.methods.{key} is not a method of this study: {known}")
-        for key, source in self.shared.items():
-            for name, keys in settings.items():
-                if key in keys and source not in keys:
-                    raise StudyError(
-                        f"tuning.methods.{key}.shared_with must name a method of settings.{name}, "
-                        f"{list(keys)}, got {source!r}"
-                    )
+        found = [
+            f"tuning.methods.{key} is not a method of this study: {known}"
+            for key in (*self.searches, *self.shared)
+            if key not in known
+        ]
+        return found + [
+            f"tuning.methods.{key}.shared_with must name a method of settings.{name}, "
+            f"{list(keys)}, got {source!r}"
+            for key, source in self.shared.items()
+            for name, keys in settings.items()
+            if key in keys and source not in keys
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types, from which `tuning_from` makes it again."""
@@ -67,50 +69,13 @@ class Tuning:
         return {"seeds": list(self.seeds), "methods": methods}
 
 
-def tuning_from(plain: Mapping[str, Any], seeds: tuple[int, ...]) -> Tuning:
-    """Return what the table `tuning` of a study says; the seeds have been read already."""
-    methods = plain.get("methods", {})
-    if not isinstance(methods, Mapping) or not methods:
-        raise StudyError(f"tuning.methods must be tables by key, at least one, got {methods!r}")
-    searches, shared = {}, {}
-    for key, given in methods.items():
-        where = f"tuning.methods.{key}"
-        if not isinstance(given, Mapping):
-            raise StudyError(f"{where} must be a table of settings to try, got {given!r}")
-        if "shared_with" in given:
-            shared[key] = _source(given, where)
-            continue
-        grid = dict(given)
-        ties = grid.pop("ties", "first")
-        try:
-            searches[key] = Search(grid=_flat(grid), ties=ties)
-        except InvalidSettingError as error:
-            raise StudyError(f"{where}.{error}") from None
-    for key, source in shared.items():
-        if source not in searches:
-            raise StudyError(
-                f"tuning.methods.{key}.shared_with must be one of the tuned methods "
-                f"{list(searches)}, got {source!r}"
-            )
-    return Tuning(seeds=seeds, searches=searches, shared=shared)
-
-
-def _source(given: Mapping[str, Any], where: str) -> str:
-    source = given["shared_with"]
-    if not isinstance(source, str):
-        raise StudyError(f"{where}.shared_with must be the key of a tuned method, got {source!r}")
-    for name in given:
-        if name != "shared_with":
-            raise StudyError(
-                f"{where}.{name} cannot be tried: what {source!r} is given is taken (shared_with)"
-            )
-    return source
-
-
-def _flat(grid: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a grid in which names with dots stand for tables within tables."""
-    flat: dict[str, Any] = {}
-    for name, values in grid.items():
-        inner = _flat(values, f"{prefix}{name}.") if isinstance(values, Mapping) else None
-        flat |= {f"{prefix}{name}": values} if inner is None else inner
-    return flat
+def tuning_from(table: TuningTable | None, seeds: tuple[int, ...] | None = None) -> Tuning | None:
+    """Return what a table says, perhaps with other seeds; None where there is no table."""
+    if table is None:
+        return None
+    given = table.methods.items()
+    return Tuning(
+        seeds=table.seeds if seeds is None else seeds,
+        searches={key: each for key, each in given if isinstance(each, Search)},
+        shared={key: each.shared_with for key, each in given if isinstance(each, Shared)},
+    )

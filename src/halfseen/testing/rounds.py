@@ -27,8 +27,12 @@ class Offer(NamedTuple):
 def offers(
     n_rounds: int, policy: Policy, *, sizes: tuple[int, ...] = FEW, seed: int = 0
 ) -> list[Offer]:
-    """Return rounds of arms of rank 2 for a policy, each arm with at least 3 seen entries."""
-    dim = policy.dim or _DIM
+    """Return rounds for a policy."""
+    return offers_in(policy.dim or _DIM, n_rounds, sizes, seed)
+
+
+def offers_in(dim: int, n_rounds: int, sizes: tuple[int, ...], seed: int) -> list[Offer]:
+    """Return rounds of arms of rank 2, each arm with at least 3 seen entries."""
     random = np.random.default_rng(seed)
     basis = np.linalg.qr(random.standard_normal((dim, min(dim, 2))))[0]
     theta = basis @ np.array([0.8, -0.6])[:dim]

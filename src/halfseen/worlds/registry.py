@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
+from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.worlds.base import World
 
@@ -59,12 +60,16 @@ def world_from(plain: Mapping[str, Any]) -> World:
     settings = dict(plain)
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidSettingError(f"kind must be one of {list(world_kinds())}, got {kind!r}")
+        raise InvalidSettingError(
+            f"kind must be one of {list(world_kinds())}, got {kind!r}"
+            f"{checks.did_you_mean(kind, _KINDS)}"
+        )
     known = [field.name for field in fields(_KINDS[kind])]
     for name in settings:
         if name not in known:
             raise InvalidSettingError(
                 f"{name} is not a setting of the {kind} world, which has {known}"
+                f"{checks.did_you_mean(name, known)}"
             )
     try:
         world: World = _KINDS[kind](**settings)

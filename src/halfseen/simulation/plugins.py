@@ -1,0 +1,96 @@
+"""Policies and worlds of one's own: files and modules that register them when they are imported."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from halfseen.errors import StudyError
+
+GROUP = "halfseen.plugins"
+"""The group of entry points by which an installed package names its modules."""
+
+_loaded: list[str] = []  # absolute paths and names of modules, in the order of their import
+
+
+class Plugins(NamedTuple):
+    """Names of plugins, which are imported by the process that unpickles them."""
+
+    names: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process."""
+        return load_plugins, (self.names,)
+
+
+def loaded_plugins() -> Plugins:
+    """Return all plugins that were loaded."""
+    return Plugins(tuple(_loaded))
+
+
+def load_plugin(name: str, home: Path | None = None) -> str:
+    """Import a plugin once, and return its name for another process.
+
+    Parameters
+    ----------
+    name : str
+        A Python file, or a module that can be imported or lies in `home`.
+    home : Path, optional
+        Folder to which a file is relative; the current one by default.
+
+    Raises
+    ------
+    StudyError
+        It is not there, or its import fails.
+    """
+    path = (home or Path()) / (name if name.endswith(".py") else f"{name}.py")
+    try:
+        if name.endswith(".py") or (path.exists() and importlib.util.find_spec(name) is None):
+            name = str(path.resolve())
+            if name not in _loaded:
+                _import_file(Path(name))
+        else:
+            importlib.import_module(name)
+    except Exception as error:
+        raise StudyError(
+            f"plugin {name!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if name not in _loaded:
+        _loaded.append(name)
+    return name
+
+
+def load_plugins(names: Iterable[str]) -> Plugins:
+    """Import what another process has loaded."""
+    return Plugins(tuple(load_plugin(name) for name in names))
+
+
+@cache
+def load_installed_plugins() -> None:
+    """Import the modules that installed packages name as plugins."""
+    for point in entry_points(group=GROUP):
+        load_plugin(point.module)
+
+
+def _import_file(path: Path) -> None:
+    """Import a file as a module of its name; modules beside it can be imported from it."""
+    if not path.is_file():
+        raise FileNotFoundError("there is no such file")
+    if path.stem in sys.modules:
+        raise ImportError(f"another module is called {path.stem!r}: rename the file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
+        raise

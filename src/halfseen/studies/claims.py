@@ -1,0 +1,156 @@
+"""What a study can claim: one table for each kind of claim, with the keys that it takes."""
+
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from halfseen.studies.fields import (
+    Flag,
+    Number,
+    Numbers,
+    Place,
+    Probs,
+    Table,
+    Text,
+    Texts,
+    must_be,
+    one_of,
+    refuse,
+)
+
+BOUNDS = ("explicit", "optimized")
+"""The two forms of the paper's lower bound."""
+
+RELATIONS = ("at most", "at least", "equal to", "below", "above")
+"""What a diagnostic may be to another one."""
+
+RANKS = ("policy", "eigengap")
+"""Where a rank comes from: the policy's choice, or the largest gap of its spectrum."""
+
+
+def _exponent(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError
+    return float(value)
+
+
+Exponent: TypeAlias = Annotated[float, must_be("a number", _exponent)]
+
+
+class _Claim(Table):
+    """A statement, and where it is made: everywhere unless it lists settings or probabilities."""
+
+    text: Text
+    setting: Texts | None = None
+    p: Probs | None = None
+
+
+class LowerClaim(_Claim):
+    """A method's regret is lower than another one's, compared seed by seed."""
+
+    kind: Literal["lower"]
+    method: Text
+    than: Text
+    or_equal: Flag = False
+
+
+class RegretClaim(_Claim):
+    """Mean final regret, or its ratio to that of another method, lies within limits.
+
+    A limit is one number, or one number for each point.
+    """
+
+    kind: Literal["regret"]
+    method: Text
+    relative_to: Text | None = None
+    at_least: Numbers | None = None
+    at_most: Numbers | None = None
+
+    @model_validator(mode="after")
+    def _limited(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            refuse({("at_most",): "must be given, or at_least: a claim needs a limit"})
+        return self
+
+
+class RisesClaim(_Claim):
+    """A method's regret rises with every step from much seen to less."""
+
+    kind: Literal["rises"]
+    method: Text
+
+
+class RankClaim(_Claim):
+    """The mean final rank, or the place of the largest eigengap, is the true rank."""
+
+    kind: Literal["rank"]
+    method: Text
+    source: Annotated[str, one_of(RANKS)] = "policy"
+    tolerance: Number = 0.0
+
+
+class ExponentClaim(_Claim):
+    """The exponent of a power law is near a number, or at most a number.
+
+    It is that of mean final regret as the horizon grows, over all settings; or, with `value` and
+    `x`, that of one diagnostic as another one grows.
+    """
+
+    kind: Literal["exponent"]
+    method: Text
+    value: Text | None = None
+    x: Text | None = None
+    near: Exponent | None = None
+    tolerance: Number | None = None
+    at_most: Exponent | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        mistakes: dict[Place, str] = {}
+        if (self.value is None) != (self.x is None):
+            missing = "x" if self.x is None else "value"
+            mistakes[missing,] = "must be given: value and x belong together"
+        if (self.near is None) != (self.tolerance is None):
+            missing = "near" if self.near is None else "tolerance"
+            mistakes[missing,] = "must be given: near and tolerance belong together"
+        if (self.near is None) == (self.at_most is None):
+            mistakes["at_most",] = "must be given, or near and tolerance, and not both"
+        if self.value is None and (self.setting or self.p):
+            key = "setting" if self.setting else "p"
+            mistakes[key,] = "must be left out: regret grows over the horizons of all settings"
+        refuse(mistakes)
+        return self
+
+
+class AboveBoundClaim(_Claim):
+    """No method pays less than the lower bound."""
+
+    kind: Literal["above-bound"]
+    bound: Annotated[str, one_of(BOUNDS)]
+
+
+class MeasuredClaim(_Claim):
+    """A diagnostic stands in a relation to another one, or to 0, in every seed.
+
+    It does so in all positions, in a share of them, or only in the last one.
+    """
+
+    kind: Literal["measured"]
+    method: Text
+    value: Text
+    relation: Annotated[str, one_of(RELATIONS)]
+    to: Text | None = None
+    share: Number = 1.0
+    at_end: Flag = False
+
+
+AnyClaim: TypeAlias = (
+    LowerClaim
+    | RegretClaim
+    | RisesClaim
+    | RankClaim
+    | ExponentClaim
+    | AboveBoundClaim
+    | MeasuredClaim
+)
+Claim: TypeAlias = Annotated[AnyClaim, Field(discriminator="kind")]

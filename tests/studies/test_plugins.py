@@ -1,0 +1,156 @@
+"""Policies and worlds of one's own reach a study, and the worker processes that run it."""
+
+import csv
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from halfseen.cli import app
+from halfseen.errors import StudyError
+from halfseen.simulation.plugins import GROUP, load_plugin, loaded_plugins
+from halfseen.studies.reading import read_study, study_from
+
+POLICY = """
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import halfseen
+from halfseen.policies.registry import register
+from halfseen.worlds.registry import register_world
+
+Path(__file__).with_name(f"imported-{os.getpid()}").touch()
+
+
+@register
+class NAME(halfseen.Uniform):
+    pass
+
+
+@register_world("KIND")
+@dataclass(frozen=True, kw_only=True)
+class Own(halfseen.LowRankWorld):
+    pass
+"""
+STUDY = """
+name = "mine"
+seeds = "0:6"
+observe_prob = 0.5
+PLUGINS
+
+[methods]
+uniform = {}
+mine = { policy = "NAME" }
+
+[world]
+kind = "KIND"
+dim = 6
+rank = 1
+horizon = 30
+"""
+
+
+def write(folder, name, plugins=""):
+    """Write a plugin and a study that uses it; names differ, as one process keeps what it loads."""
+    for path, text in ((f"{name}.py", POLICY), (f"{name}.toml", STUDY)):
+        text = text.replace("NAME", name.title().replace("_", "")).replace("KIND", f"{name}-world")
+        (folder / path).write_text(text.replace("PLUGINS", plugins))
+
+
+def halfseen(folder, *arguments, path=""):
+    """Call the command in a fresh process."""
+    return subprocess.run(
+        [sys.executable, "-m", "halfseen", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "120"},
+    )
+
+
+def regrets(folder, method):
+    with (folder / "per_seed.csv").open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["method"] == method]
+    assert {row["status"] for row in found} == {"ok"}
+    return [row["final_regret"] for row in found]
+
+
+def check_results(folder, out):
+    """A subclass that changes nothing plays like its parent, in worker processes as well."""
+    assert len(regrets(out, "mine")) == 6
+    assert regrets(out, "mine") == regrets(out, "uniform")
+    assert len(list(folder.glob("imported-*"))) >= 2  # the command, and at least one worker
+
+
+def test_a_study_file_names_its_plugins_relative_to_itself(tmp_path):
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    write(folder, "mine", 'plugins = ["mine.py"]')
+    done = halfseen(tmp_path, "run", "deep/mine.toml", "--jobs", "2", "--out", "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_results(folder, tmp_path / "out")
+    done = halfseen(tmp_path, "run", "deep/mine.toml", "--jobs", "2", "--out", "out")
+    assert "12 cells, 12 of them finished before" in done.stdout
+    text = (folder / "mine.py").read_text()
+    (folder / "mine.py").write_text(text.replace("    pass", "    other = 1", 1))
+    done = halfseen(tmp_path, "run", "deep/mine.toml", "--jobs", "2", "--out", "out")
+    assert "12 cells, 0" in done.stdout or "(12 cells)" in done.stdout  # the world's file changed
+
+
+@pytest.mark.parametrize("name", ["mine", "mine.py"])
+def test_an_option_imports_a_module_or_a_file(tmp_path, name):
+    write(tmp_path, "mine")
+    done = halfseen(tmp_path, "run", "mine.toml", "--import", name, "--jobs", "2", "--out", "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_results(tmp_path, tmp_path / "out")
+
+
+def test_an_installed_package_names_its_plugins_as_entry_points(tmp_path):
+    site = tmp_path / "site"
+    info = site / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\ntheirs = theirs\n")
+    write(site, "theirs")
+    done = halfseen(
+        tmp_path, "run", "site/theirs.toml", "--jobs", "2", "--out", "out", path=str(site)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_results(site, tmp_path / "out")
+
+
+def test_a_stored_study_finds_its_plugins_again(tmp_path):
+    write(tmp_path, "stored_one", 'plugins = ["stored_one.py"]')
+    study = read_study(tmp_path / "stored_one.toml")
+    assert study.plugins == (str(tmp_path / "stored_one.py"),)
+    assert study.plugins[0] in loaded_plugins().names
+    assert study_from(study.to_dict()) == study
+
+
+def test_what_cannot_be_imported_is_a_mistake_of_the_study(tmp_path):
+    write(tmp_path, "broken_one", 'plugins = ["gone.py", "broken_one.py", "no_such_module"]')
+    (tmp_path / "broken_one.py").write_text("1 / 0")
+    result = CliRunner().invoke(app, ["run", str(tmp_path / "broken_one.toml")])
+    assert result.exit_code == 2
+    first, gone, broken, absent = result.output.replace("\n  ", "\n").splitlines()
+    assert first.endswith("broken_one.toml has 3 mistakes:")
+    assert gone.startswith("plugins[0]: plugin ")
+    assert gone.endswith("gone.py' cannot be imported: FileNotFoundError: there is no such file")
+    assert broken.endswith("cannot be imported: ZeroDivisionError: division by zero")
+    assert absent.startswith("plugins[2]: plugin 'no_such_module' cannot be imported: ModuleNot")
+
+
+def test_a_file_cannot_take_the_name_of_a_module(tmp_path):
+    (tmp_path / "json.py").write_text("")
+    with pytest.raises(StudyError, match="another module is called 'json': rename the file"):
+        load_plugin("json.py", tmp_path)
+
+
+@pytest.mark.parametrize("command", [["run", "x.toml"], ["reproduce", "synthetic"], ["demo"]])
+def test_every_command_that_runs_a_study_takes_imports(command):
+    result = CliRunner().invoke(app, [*command, "--import", "no_such_module"])
+    assert result.exit_code == 2
+    assert "plugin 'no_such_module' cannot be imported" in result.output

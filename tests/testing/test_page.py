@@ -1,0 +1,58 @@
+"""docs/your-own-policy.md: a stranger who saves every block and runs every command gets there."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "your-own-policy.md"
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory):
+    """Follow the page in an empty folder; return the folder and what each command printed."""
+    folder, printed = tmp_path_factory.mktemp("mine"), []
+    env = os.environ | {"MPLBACKEND": "agg", "PYTHONWARNINGS": "error"}
+    for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
+        if language == "python":  # appended to the file that its first line names
+            with (folder / text.split("\n")[0].removeprefix("# ")).open("a") as file:
+                file.write(f"{text}\n\n")
+        elif language == "sh":
+            program, *arguments = shlex.split(text)
+            assert program == "python"
+            command = [sys.executable, *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env)
+            assert done.returncode == 0, done.stdout + done.stderr
+            printed.append(done.stdout)
+    return folder, printed
+
+
+def test_policy_and_world_keep_their_promises(walked):
+    _, printed = walked
+    assert printed[1].split("\n")[:2] == ["Steps keeps its promises.", "Shop keeps its promises."]
+    assert " passed" in printed[-1]
+
+
+def test_the_walk_ends_with_a_table_and_a_figure(walked):
+    folder, printed = walked
+    rows = dict(re.findall(r"^ *(\S.*?) +([\d.]+) ±", printed[2], re.MULTILINE))
+    regret = {method: float(value) for method, value in rows.items()}
+    assert list(regret) == ["mine", "mine, short steps", "tofu-fh", "zf-oful", "uniform"]
+    assert regret["tofu-fh"] < regret["mine, short steps"] < regret["uniform"]
+    assert (folder / "regret.png").stat().st_size > 10_000
+    assert (folder / "results" / "manifest.json").exists()
+
+
+def test_the_page_shows_the_message_of_a_failed_check(walked):
+    folder, _ = walked
+    shown = re.search(r"```text\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL).group(1)
+    program = "import mine; from halfseen.testing import check_policy\n"
+    program += "mine.Steps.restore = lambda self, state: None\n"
+    program += "check_policy(lambda: mine.Steps(dim=6))"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.stderr.strip().endswith(" ".join(shown.split()))

@@ -1,0 +1,355 @@
+"""The public checks: they accept an honest class, and each finds the fault it is there for."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from halfseen import Choice, Decision, Facts, Policy, Round, Slate, UnknownDecisionError, params
+from halfseen.seeding import stream
+from halfseen.testing import check_policy, check_world, policy_checks, world_checks
+from halfseen.worlds import registry
+from halfseen.worlds.registry import register_world
+
+
+class Steps(Policy):
+    """Follows the gradient of the latest error, divided by the size of the arm."""
+
+    step: float = params.real(default=0.5, low=0.0, high=2.0)
+
+    def setup(self):
+        self.weights = np.zeros(self.dim)
+
+    def decide(self, slate):
+        return Choice.best(slate.values @ self.weights)
+
+    def update(self, note, reward):
+        arm = np.nan_to_num(note.arm)
+        error = reward - arm @ self.weights
+        self.weights = self.weights + self.step * error * arm / (1.0 + arm @ arm)
+
+    def state(self):
+        return {"weights": self.weights}
+
+    def restore(self, state):
+        self.weights = state["weights"]
+
+
+class WritesIntoItsInput(Steps):
+    def choose(self, options):
+        options[:] = np.nan_to_num(options)
+        return super().choose(options)
+
+
+class ScoresOneArm(Steps):
+    def decide(self, slate):
+        arm, parts, *_ = super().decide(slate)
+        return Choice(arm, parts[:, :1])
+
+
+class PlaysTheWorst(Steps):
+    def decide(self, slate):
+        choice = super().decide(slate)
+        return choice._replace(arm=int(choice.parts[0].argmin()))
+
+
+class LooksAtPositions(Steps):
+    def decide(self, slate):
+        return Choice.best(slate.values @ self.weights + 0.1 * np.arange(slate.n_arms))
+
+
+class AveragesWhatIsSeen(Steps):
+    def decide(self, slate):
+        with np.errstate(invalid="ignore"):
+            return Choice.best(slate.values @ self.weights / slate.mask.sum(axis=1))
+
+
+class StepsTooFar(Steps):
+    def update(self, note, reward):
+        with np.errstate(all="ignore"):
+            arm = np.nan_to_num(note.arm)
+            self.weights = self.weights + (reward - arm @ self.weights) * arm
+
+
+class HasNoSeed(Steps):
+    def decide(self, slate):
+        return Choice.best(np.random.default_rng().random(slate.n_arms))
+
+
+class WantsRewardsAtOnce(Steps):
+    def update(self, note, reward):
+        if note.round != self.round:
+            raise RuntimeError("too late")
+        super().update(note, reward)
+
+
+class CountsTwice(Steps):
+    def learn(self, decision, reward):
+        waiting = dict(self._open)
+        super().learn(decision, reward)
+        self._open = waiting
+
+
+class BelievesTheCaller(Steps):
+    def learn(self, decision, reward):
+        super().learn(decision, reward)
+        if isinstance(decision, Decision):
+            self.weights = self.weights + decision.values[0]
+
+
+class NeverForgets(Steps):
+    def setup(self):
+        super().setup()
+        self.__dict__["max_open"] = 10_000
+
+
+class ChangesBeforeItLooks(Steps):
+    def choose(self, options):
+        self.weights = self.weights + 0.1
+        return super().choose(options)
+
+
+class LearnsBeforeItLooks(Steps):
+    def learn(self, decision, reward):
+        self.weights = self.weights + 0.1
+        super().learn(decision, reward)
+
+
+class TakesAnything(Steps):
+    def learn(self, decision, reward):
+        try:
+            super().learn(decision, reward)
+        except UnknownDecisionError:
+            if decision is not None:
+                raise
+
+
+class SavesNothing(Steps):
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        pass
+
+
+class ChangesItsSettings(Steps):
+    def setup(self):
+        super().setup()
+        self.__dict__["step"] /= 2
+
+
+class SaysNothing(Steps):
+    def __repr__(self):
+        return "SaysNothing()"
+
+
+class KeepsAll(Steps):
+    def setup(self):
+        super().setup()
+        self.rewards = []
+
+    def update(self, note, reward):
+        super().update(note, reward)
+        self.rewards.append(reward)
+
+    def state(self):
+        return super().state() | {"rewards": self.rewards}
+
+    def restore(self, state):
+        super().restore(state)
+        self.rewards = list(state["rewards"])
+
+
+FAULTY_POLICIES = {
+    "inputs_are_neither_changed_nor_kept": WritesIntoItsInput,
+    "decisions_show_what_was_chosen": ScoresOneArm,
+    "the_best_score_is_chosen": PlaysTheWorst,
+    "permuting_arms_permutes_the_choice": LooksAtPositions,
+    "an_arm_with_nothing_seen_is_legal": AveragesWhatIsSeen,
+    "scores_stay_finite_at_the_limits": StepsTooFar,
+    "same_seed_same_trace": HasNoSeed,
+    "late_rewards_are_accepted": WantsRewardsAtOnce,
+    "a_reward_counts_once": CountsTwice,
+    "what_the_policy_remembers_decides": BelievesTheCaller,
+    "beyond_max_open_the_oldest_is_forgotten": NeverForgets,
+    "bad_slates_change_nothing": ChangesBeforeItLooks,
+    "bad_rewards_change_nothing": LearnsBeforeItLooks,
+    "unknown_decisions_change_nothing": TakesAnything,
+    "a_saved_policy_goes_on_bit_by_bit": SavesNothing,
+    "settings_build_an_equal_policy": ChangesItsSettings,
+    "repr_shows_what_is_not_default": SaysNothing,
+    "memory_is_bounded": KeepsAll,
+}
+# A slate forgets what stands at hidden entries before a policy can see it.
+UNBREAKABLE = {"hidden_values_are_irrelevant"}
+
+
+@dataclass(frozen=True)
+class Coins:
+    """Arms of random entries, the first of which pays; half of all entries are seen."""
+
+    horizon: int = 8
+    noise_scale: float = 0.1
+
+    def realize(self, seed):
+        return Tosses(self, seed)
+
+
+@dataclass(frozen=True)
+class Tosses:
+    world: Coins
+    seed: int
+
+    @property
+    def facts(self):
+        return Facts(seed=self.seed, dim=3, n_arms=4, horizon=self.world.horizon, observe_prob=0.5)
+
+    def rounds(self):
+        arms_stream, noises = stream(self.seed, "arms"), stream(self.seed, "noise")
+        for _ in range(self.world.horizon):
+            arms = arms_stream.standard_normal((4, 3))
+            mask = arms_stream.random((4, 3)) < 0.5
+            noise = float(self.world.noise_scale * noises.standard_normal())
+            yield Round(Slate(arms, mask), arms[:, 0].copy(), noise, arms)
+
+
+class Walks:
+    """A realization whose rounds a function changes."""
+
+    def __init__(self, tosses, change):
+        self.tosses, self.change = tosses, change
+
+    @property
+    def facts(self):
+        return self.tosses.facts
+
+    def rounds(self):
+        return self.change(self.tosses)
+
+
+def coins(realize):
+    """Return a world whose realizations are made by a function of a toss and its seed."""
+
+    @dataclass(frozen=True)
+    class Faulty(Coins):
+        def realize(self, seed):
+            return realize(super().realize(seed), seed)
+
+    return Faulty
+
+
+def moved_by_noise(tosses):
+    for round in tosses.rounds():
+        arms = round.arms + round.noise
+        yield round._replace(arms=arms, slate=Slate(arms, round.slate.mask))
+
+
+def lying(tosses):
+    for round in tosses.rounds():
+        yield round._replace(slate=Slate(round.arms + 1.0))
+
+
+class Once:
+    """A realization that can be walked once."""
+
+    def __init__(self, tosses):
+        self.facts, self._left = tosses.facts, tosses.rounds()
+
+    def rounds(self):
+        return self._left
+
+
+class Shared:
+    """A realization that lends the same arrays to everyone."""
+
+    def __init__(self, tosses):
+        self.facts, self._all = tosses.facts, list(tosses.rounds())
+
+    def rounds(self):
+        return iter(self._all)
+
+
+@dataclass
+class Loose:
+    horizon: int = 8
+
+    def realize(self, seed):
+        return Tosses(Coins(self.horizon), seed)
+
+
+def unseeded(tosses, seed):
+    return Tosses(tosses.world, int(np.random.default_rng().integers(2**40)))
+
+
+def early(tosses, seed):
+    return Walks(tosses, lambda tosses: list(tosses.rounds())[:-1])
+
+
+FAULTY_WORLDS = {
+    "same_seed_same_rounds": coins(unseeded),
+    "another_seed_is_another_realization": coins(lambda tosses, seed: Tosses(tosses.world, 0)),
+    "rounds_can_be_walked_twice": coins(lambda tosses, seed: Once(tosses)),
+    "rounds_belong_to_whoever_walks_them": coins(lambda tosses, seed: Shared(tosses)),
+    "slates_show_the_truth": coins(lambda tosses, seed: Walks(tosses, lying)),
+    "facts_are_true": coins(early),
+    "noise_does_not_move_arms": coins(lambda tosses, seed: Walks(tosses, moved_by_noise)),
+    "the_plain_form_survives_json": coins(lambda tosses, seed: tosses),
+    "worlds_are_values": Loose,
+}
+
+
+@pytest.fixture
+def registered():
+    yield register_world("coins")(Coins)
+    del registry._KINDS["coins"], registry._NAMES[Coins]
+
+
+def steps(policy=Steps):
+    return lambda: policy(dim=4, step=0.3)
+
+
+def test_an_honest_policy_and_an_honest_world_pass(registered):
+    check_policy(steps())
+    check_world(registered)
+
+
+def test_every_check_has_a_fault_to_find():
+    assert {str(check) for check in policy_checks()} == FAULTY_POLICIES.keys() | UNBREAKABLE
+    assert {str(check) for check in world_checks()} == FAULTY_WORLDS.keys()
+
+
+@pytest.mark.parametrize("name", FAULTY_POLICIES)
+def test_the_check_finds_a_faulty_policy_and_names_its_claim(name):
+    (check,) = (check for check in policy_checks() if check.name == name)
+    with pytest.raises(AssertionError) as failure:
+        check(steps(FAULTY_POLICIES[name]))
+    assert str(failure.value).startswith(f"{name}: {check.claim} Failed: ")
+
+
+@pytest.mark.parametrize("name", FAULTY_WORLDS)
+def test_the_check_finds_a_faulty_world_and_names_its_claim(name):
+    (check,) = (check for check in world_checks() if check.name == name)
+    with pytest.raises(AssertionError) as failure:
+        check(FAULTY_WORLDS[name])
+    assert str(failure.value).startswith(f"{name}: {check.claim} Failed: ")
+
+
+def test_a_skipped_check_is_not_run_and_must_exist():
+    with pytest.raises(AssertionError, match="memory_is_bounded"):
+        check_policy(steps(KeepsAll))
+    check_policy(steps(KeepsAll), skip=["memory_is_bounded"])
+    with pytest.raises(ValueError, match="got 'memory'"):
+        check_policy(steps(), skip=["memory"])
+    with pytest.raises(AssertionError, match="put @register_world on its class"):
+        check_world(Coins)
+    check_world(Coins, skip=["the_plain_form_survives_json"])
+
+
+def test_checks_need_no_pytest():
+    program = "import halfseen.testing, sys; print('pytest' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
