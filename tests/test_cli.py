@@ -80,7 +80,7 @@ def test_help_loads_nothing_heavy(arguments):
 
 def test_the_package_can_be_called_as_a_module():
     told = run_python(
-        "import runpy, sys; sys.argv[1:] = ['--version'];"
+        "import runpy, sys; sys.argv[1:] = ['--version']; "
         "runpy.run_module('halfseen', run_name='__main__')"
     )
     assert told == f"halfseen {halfseen.__version__}\n"

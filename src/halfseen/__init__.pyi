@@ -9,12 +9,14 @@ from .core.rank import PaperThreshold as PaperThreshold
 from .core.rank import PracticalThreshold as PracticalThreshold
 from .core.replay import Replay as Replay
 from .errors import ArchiveError as ArchiveError
+from .errors import ClusterError as ClusterError
 from .errors import HalfseenError as HalfseenError
 from .errors import HorizonReachedError as HorizonReachedError
 from .errors import InvalidInputError as InvalidInputError
 from .errors import InvalidRewardError as InvalidRewardError
 from .errors import InvalidSettingError as InvalidSettingError
 from .errors import InvalidSlateError as InvalidSlateError
+from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
 from .policies.ambient import AmbientOful as AmbientOful
@@ -32,6 +34,8 @@ from .policies.thompson import LinearThompson as LinearThompson
 from .policies.tofu import TofuPov as TofuPov
 from .policies.two_phase import TwoPhase as TwoPhase
 from .policies.uniform import Uniform as Uniform
+from .report.public import plot as plot
+from .report.public import write_report as write_report
 from .simulation.runner import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune

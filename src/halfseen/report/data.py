@@ -11,16 +11,16 @@ import pandas as pd
 from halfseen.errors import StoreError
 from halfseen.simulation.tables import (
     DIAGNOSTICS,
+    INTEGERS,
     PER_SEED,
     SUMMARY,
+    TEXTS,
     TRAJECTORIES,
     Mean,
     mean_of,
 )
 from halfseen.studies.spec import Study
 
-_TEXTS = ("study", "setting", "method", "status", "name")
-_INTEGERS = ("seed", "n", "round", "position")
 _FILES = {
     "per_seed.csv": PER_SEED,
     "summary.csv": SUMMARY,
@@ -143,10 +143,10 @@ def _column(texts: pd.DataFrame, name: str) -> "pd.Series[Any]":
     if name not in texts:
         raise ValueError(f"it has no column {name!r}")
     values = ["" if pd.isna(text) else text for text in texts[name]]
-    if name in _TEXTS or name in _INTEGERS:
+    if name in TEXTS or name in INTEGERS:
         if "" in values:
             raise ValueError(f"column {name!r} is empty in line {values.index('') + 2}")
-        if name in _TEXTS:
+        if name in TEXTS:
             return pd.Series(values, dtype="str")
         return pd.Series([int(value) for value in values], dtype="int64")
     return pd.Series([float(value or "nan") for value in values], dtype="float64")

@@ -75,10 +75,10 @@ def asset(name: str) -> str:
 def _report_on(folder: Path) -> Report:
     """Return the report on a folder; a mistake in what its study says shows here."""
     results = Results.load(folder)
-    return Report(_study_of(results), results)
+    return Report(study_of(results), results)
 
 
-def _study_of(results: Results) -> Study:
+def study_of(results: Results) -> Study:
     """Return the study that was run, from its manifest."""
     plain = results.manifest.get("study")
     if plain is None and results.folder.name in ORDER:

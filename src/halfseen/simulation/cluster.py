@@ -4,6 +4,7 @@ The scheduler gives the calls of a worker that died to another one. joblib's own
 used: it waits for ever when a call has ended several workers.
 """
 
+import logging
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -41,7 +42,7 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
     """
     with from_extra("cluster"):
         from distributed import KilledWorker, as_completed
-    with _connected(address) as client:
+    with _silenced("distributed.client"), _connected(address) as client:
         n_workers = sum(client.nthreads().values())
         own = _versions()
         futures = [client.submit(_call, each, own, pure=False) for each in calls(n_workers)]
@@ -79,6 +80,18 @@ def _connected(address: str) -> "Iterator[Client]":
                 f"`dask worker {address}`"
             ) from None
         yield client
+
+
+@contextmanager
+def _silenced(logger: str) -> Iterator[None]:
+    """Log no tracebacks of what is told in one sentence."""
+    log = logging.getLogger(logger)
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def _call(call: Callable[[], T], wanted: dict[str, str]) -> T:

@@ -188,6 +188,7 @@ def run(
             "seconds": round(time.perf_counter() - started, 1),
         }
         tables.write(store.folder, {**(manifest or {}), **facts})
+        tables = tables._replace(folder=store.folder)
     return tables
 
 

@@ -14,10 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import halfseen
+from halfseen import checks
+from halfseen.lazy import from_extra
 from halfseen.simulation.cells import Cell, Result
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 PER_SEED = (
     "study",
@@ -45,6 +50,17 @@ TRAJECTORIES = (
 )
 SKIPPED = ("study", "setting", "p", "method", "seed", "note")
 DIAGNOSTICS = ("study", "setting", "p", "method", "seed", "name", "position", "value")
+TEXTS = ("study", "setting", "method", "status", "name", "note")
+INTEGERS = ("seed", "n", "round", "position")
+"""Columns of texts and of whole numbers in any table; the others are numbers or empty."""
+
+_COLUMNS = {
+    "per_seed": PER_SEED,
+    "summary": SUMMARY,
+    "trajectories": TRAJECTORIES,
+    "diagnostics": DIAGNOSTICS,
+    "skipped": SKIPPED,
+}
 
 Row = dict[str, Any]
 
@@ -82,6 +98,8 @@ class Tables(NamedTuple):
         Cells that failed, with their tracebacks.
     skipped : list of dict
         Cells that were not run, with the reason.
+    folder : Path or None
+        Where the tables were written, if they were.
     """
 
     per_seed: list[Row]
@@ -90,6 +108,7 @@ class Tables(NamedTuple):
     diagnostics: list[Row]
     failures: list[tuple[Cell, str]]
     skipped: list[Row]
+    folder: Path | None = None
 
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Tables":
@@ -121,6 +140,36 @@ class Tables(NamedTuple):
         summary = [_summary(key, results) for key, results in groups.items()]
         over_time = [row for key, results in groups.items() for row in _over_time(key, results)]
         return cls(per_seed, summary, over_time, diagnostics, failures, skipped)
+
+    @overload
+    def to_pandas(self, name: str) -> "DataFrame": ...
+    @overload
+    def to_pandas(self) -> "dict[str, DataFrame]": ...
+    def to_pandas(self, name: str | None = None) -> "DataFrame | dict[str, DataFrame]":
+        """Return one table as a data frame, or without a name all of them by name.
+
+        Parameters
+        ----------
+        name : "per_seed", "summary", "trajectories", "diagnostics" or "skipped"
+
+        Examples
+        --------
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+        >>> tables = simulate(["uniform"], world, range(2), jobs=1)
+        >>> tables.to_pandas("per_seed")[["method", "seed", "status"]]
+            method  seed status
+        0  uniform     0     ok
+        1  uniform     1     ok
+        """
+        with from_extra("paper"):
+            import pandas as pd
+        if name is None:
+            return {each: self.to_pandas(each) for each in _COLUMNS}
+        columns = _COLUMNS[checks.one_of("name", name, tuple(_COLUMNS))]
+        kinds = {each: "int64" for each in columns if each in INTEGERS}
+        kinds |= {each: "float64" for each in columns if each not in (*INTEGERS, *TEXTS)}
+        return pd.DataFrame(getattr(self, name), columns=columns).astype(kinds)
 
     def write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         """Write all tables and the manifest into a folder."""
