@@ -21,7 +21,6 @@ from halfseen.policies.base import Policy
 from halfseen.policies.registry import register, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.simulation.plugins import Plugins, loaded_plugins
-from halfseen.worlds.registry import world_from
 
 # A task is a realization with the methods that play it, so that it is drawn once for all of them.
 # But the rounds of a task, over all its methods, are limited, so that a kill loses only seconds;
@@ -111,7 +110,7 @@ def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     chosen, policies = [cells[place] for place in places], {}
     with suppress(HalfseenError):  # running the cells will tell
         if isinstance(chosen[0].world, Mapping):
-            world = world_from(chosen[0].world)
+            world = chosen[0].build_world()
             chosen = [replace(cell, world=world) for cell in chosen]
     for name in (name for cell in chosen for name in cell.method.policies()):
         with suppress(HalfseenError):
