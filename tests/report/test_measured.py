@@ -273,8 +273,8 @@ def test_the_deterministic_claims_of_the_theory_study_hold_at_any_scale(smoke):
         "The potential of an epoch stays within its bound",
         "Squared widths sum to at most twice the potential",
         "The worst misspecification found stays within the contracted bound",
-        "With a frozen one, none has",
-        "It is no part of a frozen one",
+        "With a frozen subspace, no step has a negative eigenvalue",
+        "With a frozen subspace the noise sum has no such part",
     ):
         assert outcomes[text] == "holds", text
 
@@ -289,7 +289,7 @@ def test_numbers_that_change_turn_the_verdicts_of_the_theory_study(smoke):
     turned = {text for text, outcome in after.items() if outcome != before[text]}
     assert turned == {
         "The subspace stays within its bound",
-        "It is no part of a frozen one",
+        "With a frozen subspace the noise sum has no such part",
         "Regret stays within the bounds of the lemmas",
         "Regret stays within the theorem",
     }

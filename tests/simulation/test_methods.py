@@ -1,4 +1,4 @@
-"""The catalogue of methods: every key builds, and no policy is told more than it declares."""
+"""The catalogue of methods: every key builds, and no policy is given more than it declares."""
 
 import inspect
 
@@ -45,17 +45,17 @@ def test_every_standard_method_builds_a_fresh_policy_on_the_facts_of_a_low_rank_
 
 
 @pytest.mark.parametrize("key", METHODS)
-def test_a_policy_is_told_exactly_what_its_class_and_method_declare(key, asked_for):
+def test_a_policy_is_given_exactly_what_its_class_and_method_declare(key, asked_for):
     method = METHODS[key]
-    told = {*registry.registered(method.policy).needs, *method.told}
+    given = {*registry.registered(method.policy).needs, *method.facts}
     got = asked_for(method)
-    assert set(got) == told | set(method.settings)
-    for name in told - set(method.settings):
+    assert set(got) == given | set(method.settings)
+    for name in given - set(method.settings):
         assert got[name] is getattr(FACTS, name) or got[name] == getattr(FACTS, name)
 
 
 @pytest.mark.parametrize("key", METHODS)
-def test_nobody_but_the_oracle_is_told_the_subspace(key, asked_for):
+def test_nobody_but_the_oracle_is_given_the_subspace(key, asked_for):
     got = asked_for(METHODS[key])
     given = [value for value in got.values() if isinstance(value, np.ndarray) and value.ndim == 2]
     assert (METHODS[key].policy == "Oracle") == bool(given)
@@ -71,47 +71,47 @@ def test_a_setting_comes_before_what_the_world_tells(asked_for):
     assert (got["rank"], got["observe_prob"]) == (1, 0.25)
 
 
-TOLD = Method(policy="AmbientOful", settings={"ridge": 2.0}, told=("noise_scale", "dim"))
+GIVEN = Method(policy="AmbientOful", settings={"ridge": 2.0}, facts=("noise_scale", "dim"))
 
 
 def test_a_method_tells_its_policy_more(asked_for):
-    assert asked_for(Method(policy="Greedy", told=("dim",))) == {"dim": 6}
-    told = Method(policy="Imputed", told=("observe_prob",))
+    assert asked_for(Method(policy="Greedy", facts=("dim",))) == {"dim": 6}
+    given = Method(policy="Imputed", facts=("observe_prob",))
     with pytest.raises(InvalidSettingError, match="observe_prob is not a setting of Imputed"):
-        told.build(FACTS)
+        given.build(FACTS)
 
 
 def test_what_a_method_tells_is_part_of_its_plain_form_only_where_it_is_something():
-    assert TOLD.to_dict()["told"] == ["noise_scale", "dim"]
-    assert method_from("any", TOLD.to_dict()) == TOLD
-    assert "told" not in METHODS["zf-oful"].to_dict()
-    assert method_from("zf-oful", {"told": []}) == METHODS["zf-oful"]
-    assert TOLD.changed({"ridge": 1.0}).told == TOLD.told
+    assert GIVEN.to_dict()["facts"] == ["noise_scale", "dim"]
+    assert method_from("any", GIVEN.to_dict()) == GIVEN
+    assert "facts" not in METHODS["zf-oful"].to_dict()
+    assert method_from("zf-oful", {"facts": []}) == METHODS["zf-oful"]
+    assert GIVEN.changed({"ridge": 1.0}).facts == GIVEN.facts
 
 
-def test_what_the_world_does_not_know_cannot_be_told():
+def test_what_the_world_does_not_know_cannot_be_given():
     facts = Facts(seed=0, dim=4, horizon=20)
-    method = Method(policy="AmbientOful", told=("noise_scale",))
-    with pytest.raises(InvalidSettingError, match="noise_scale cannot be told to AmbientOful"):
+    method = Method(policy="AmbientOful", facts=("noise_scale",))
+    with pytest.raises(InvalidSettingError, match="AmbientOful cannot be given 'noise_scale' here"):
         method.build(facts)
     assert method.changed({"noise_scale": 0.1}).build(facts).dim == 4
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("facts", "says"),
     [
-        (("truth",), "told must be one of 'seed', .* got 'truth'"),
-        (("rank", "rank"), "told must be a list of different facts"),
-        ("rank", "told must be a list of different facts, got 'rank'"),
-        ([3], "told must be one of .* got 3"),
-        (None, "told must be a list of different facts, got None"),
+        (("truth",), "facts must be one of 'seed', .* got 'truth'"),
+        (("rank", "rank"), "facts must be a list of different names"),
+        ("rank", "facts must be a list of different names, got 'rank'"),
+        ([3], "facts must be one of .* got 3"),
+        (None, "facts must be a list of different names, got None"),
     ],
 )
-def test_only_facts_can_be_told(told, says):
+def test_only_facts_can_be_given(facts, says):
     with pytest.raises(InvalidSettingError, match=says):
-        Method(policy="Uniform", told=told)
+        Method(policy="Uniform", facts=facts)
     with pytest.raises(InvalidSettingError, match=says):
-        method_from("uniform", {"told": told})
+        method_from("uniform", {"facts": facts})
 
 
 def test_full_information_is_a_view_of_the_same_policy():

@@ -156,7 +156,7 @@ def _groups(groups: "list[Group]") -> Table:
 def _tell_means(
     name: str, comparison: "SummaryComparison", console: Console, verbose: bool
 ) -> None:
-    told = comparison.told_orders
+    told = comparison.decided_orders
     agreeing = sum(order.agrees for order in told)
     console.print(
         f"{len(comparison.orders)} pairs of methods compared: for {len(told)} of them the "

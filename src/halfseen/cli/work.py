@@ -68,11 +68,11 @@ def run_study(
             store.borrow(running)
         finished = 0 if again else sum(store.has(cell) for cell in running)
         skipped = len(cells) - len(running)
-        told = f"{len(cells)} cells"
-        told += f", {finished} of them finished before" if finished else ""
-        told += f", {skipped} of them skipped" if skipped else ""
+        counts = f"{len(cells)} cells"
+        counts += f", {finished} of them finished before" if finished else ""
+        counts += f", {skipped} of them skipped" if skipped else ""
         what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
-        console.print(f"[bold]{study.name}[/]: {escape(f'{what} ({told})')}", highlight=False)
+        console.print(f"[bold]{study.name}[/]: {escape(f'{what} ({counts})')}", highlight=False)
 
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -13,7 +13,6 @@ from halfseen.errors import HalfseenError
 from halfseen.report.data import Point
 from halfseen.studies.spec import Study
 from halfseen.worlds.base import Facts
-from halfseen.worlds.registry import world_from
 
 
 def facts_at(study: Study, point: Point) -> Facts | None:
@@ -70,10 +69,10 @@ def lower_bounds(study: Study, point: Point) -> dict[str, float]:
 
 def _realization(study: Study, point: Point) -> Any:
     setting = study.settings.get(point.setting)
-    world = None if setting is None else setting.worlds().get(point.p)
+    world = None if setting is None else setting.built.get(point.p)
     if world is None:
         return None
     try:
-        return world_from(world).realize(study.seeds[0])
+        return world.realize(study.seeds[0])
     except (HalfseenError, OSError):  # its data are on another machine
         return None

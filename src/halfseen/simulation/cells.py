@@ -5,7 +5,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -58,6 +58,8 @@ class Cell:
         Rounds of the world, for estimates of the time left.
     points : int
         In how many rounds regret is kept.
+    built : World, optional
+        The world that the plain form describes, where it was built before.
     """
 
     key: CellKey
@@ -65,18 +67,26 @@ class Cell:
     method: Method
     horizon: int
     points: int = 100
+    built: World | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def fingerprint(self) -> str | None:
         """Digest of all that decides the result; None where it cannot be known."""
         if not isinstance(self.world, Mapping):
             return None
-        return fingerprint(self.world, self.method, seed=self.key.seed, points=self.points)
+        return fingerprint(
+            self.world, self.method, seed=self.key.seed, points=self.points, built=self.built
+        )
+
+    def build_world(self) -> World:
+        """Return the world, which is built only if nobody did so before."""
+        if self.built is not None:
+            return self.built
+        return world_from(self.world) if isinstance(self.world, Mapping) else self.world
 
     def realize(self) -> Realization:
         """Return the realization that the method plays."""
-        world = world_from(self.world) if isinstance(self.world, Mapping) else self.world
-        return world.realize(self.key.seed)
+        return self.build_world().realize(self.key.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,9 @@ from halfseen.worlds.registry import world_from
 _FORMAT = 2  # of stored results: raise it when the meaning of a stored field changes
 
 
-def fingerprint(plain: Mapping[str, Any], method: Method, *, seed: int, points: int) -> str | None:
+def fingerprint(
+    plain: Mapping[str, Any], method: Method, *, seed: int, points: int, built: World | None = None
+) -> str | None:
     """Return a digest of settings, code, data and versions; None if the code cannot be read.
 
     Parameters
@@ -32,9 +34,11 @@ def fingerprint(plain: Mapping[str, Any], method: Method, *, seed: int, points: 
     method : Method
     seed, points : int
         As in a cell.
+    built : World, optional
+        The world of the plain form, where it was built before.
     """
     try:
-        world = world_from(plain)
+        world = world_from(plain) if built is None else built
         code = [code_digest(each) for each in (*_classes(world), *_players(method))]
     except MissingExtraError:
         raise

@@ -20,7 +20,6 @@ from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.simulation.cluster import run_on_cluster
 from halfseen.simulation.plugins import Plugins, loaded_plugins
-from halfseen.worlds.registry import world_from
 
 try:
     from threadpoolctl import threadpool_limits
@@ -153,7 +152,7 @@ def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     chosen, policies = [cells[place] for place in places], {}
     with suppress(HalfseenError):  # running the cells will tell
         if isinstance(chosen[0].world, Mapping):
-            world = world_from(chosen[0].world)
+            world = chosen[0].build_world()
             chosen = [replace(cell, world=world) for cell in chosen]
     for name in (name for cell in chosen for name in cell.method.policies()):
         with suppress(HalfseenError):

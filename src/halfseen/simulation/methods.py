@@ -28,10 +28,10 @@ class Method:
         Name in the registry.
     view : "masked" or "full"
     settings : mapping
-        Arguments of the constructor as plain JSON types. What the policy is told of its world
-        (`Policy.told`) need not be here; what is here comes first.
-    told : tuple of str
-        What the constructor is told of the world beside that, by the names of `Facts`.
+        Arguments of the constructor as plain JSON types. What the policy needs to know of its world
+        (`Policy.needs`) may be left out; a value given here takes precedence.
+    facts : tuple of str
+        What else of the world the constructor is given, by the names of `Facts`.
     skip : str
         Why the method is not run, although it stands in the tables; empty where it is run.
 
@@ -45,12 +45,12 @@ class Method:
     policy: str
     view: str = "masked"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
     skip: str = ""
 
     def __post_init__(self) -> None:
         checks.one_of("view", self.view, VIEWS)
-        object.__setattr__(self, "told", _checked_told(self.told))
+        object.__setattr__(self, "facts", _checked_facts(self.facts))
         if not isinstance(self.skip, str):
             raise InvalidSettingError(
                 f"skip must be a text that says why the method is not run, got {self.skip!r}"
@@ -67,7 +67,7 @@ class Method:
         return tuple(dict.fromkeys((*own, *_policies_in(self.settings))))
 
     def build(self, facts: Facts) -> Policy:
-        """Return a fresh policy, told what its class may know of the realization.
+        """Return a fresh policy, given what it may know of the realization.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Method:
         parameters = _parameters(make)
         arguments = {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
         takes_any = len(arguments) < len(parameters)
-        for name in (*self.settings, *self.told):
+        for name in (*self.settings, *self.facts):
             if name not in arguments and not takes_any:
                 raise InvalidSettingError(
                     f"{name} is not a setting of {self.policy}, which has {sorted(arguments)}"
@@ -96,23 +96,23 @@ class Method:
         return make(**known, **self.settings)
 
     def _known(self, make: type[Policy], facts: Facts) -> dict[str, Any]:
-        """Return what the constructor is told, as far as the world knows it."""
+        """Return what the constructor is given of the world, as far as the world knows it."""
         known = {}
-        for name in dict.fromkeys((*make.needs, *self.told)):
+        for name in dict.fromkeys((*make.needs, *self.facts)):
             value = None if name in self.settings else getattr(facts, name)
             if value is not None:
                 known[name] = value
-            elif name in self.told and name not in self.settings:
+            elif name in self.facts and name not in self.settings:
                 raise InvalidSettingError(
-                    f"{name} cannot be told to {self.policy}: this world does not know it"
+                    f"facts must be known to the world: {self.policy} cannot be given {name!r} here"
                 )
         return known
 
     def to_dict(self) -> dict[str, Any]:
         """Return the method as plain JSON types."""
         plain: dict[str, Any] = {"policy": self.policy, "view": self.view}
-        if self.told:
-            plain["told"] = list(self.told)
+        if self.facts:
+            plain["facts"] = list(self.facts)
         if self.skip:
             plain["skip"] = self.skip
         return plain | dict(self.settings)
@@ -120,7 +120,7 @@ class Method:
     def changed(self, settings: Mapping[str, Any]) -> "Method":
         """Return the method with some settings (or the other attributes) replaced."""
         merged = self.to_dict() | dict(settings)
-        names = ("policy", "view", "told", "skip")
+        names = ("policy", "view", "facts", "skip")
         own = {name: merged.pop(name) for name in names if name in merged}
         return Method(settings=merged, **own)
 
@@ -142,12 +142,12 @@ def _parameters(make: type[Policy]) -> tuple[inspect.Parameter, ...]:
     return tuple(inspect.signature(make).parameters.values())
 
 
-def _checked_told(told: Any) -> tuple[str, ...]:
+def _checked_facts(facts: Any) -> tuple[str, ...]:
     """Return different names of facts."""
-    facts = tuple(field.name for field in fields(Facts))
-    if not isinstance(told, list | tuple) or len(set(map(str, told))) < len(told):
-        raise InvalidSettingError(f"told must be a list of different facts, got {told!r}")
-    return tuple(checks.one_of("told", name, facts) for name in told)
+    known = tuple(field.name for field in fields(Facts))
+    if not isinstance(facts, list | tuple) or len(set(map(str, facts))) < len(facts):
+        raise InvalidSettingError(f"facts must be a list of different names, got {facts!r}")
+    return tuple(checks.one_of("facts", name, known) for name in facts)
 
 
 # What the published studies set wherever they do not sweep it.
@@ -183,7 +183,7 @@ METHODS: Mapping[str, Method] = {
     "zf-thompson": Method(policy="LinearThompson"),
     "zf-greedy": Method(policy="Greedy"),
     "latent-ucb": Method(policy="LatentUcb"),
-    "latent-ucb-told": Method(policy="LatentUcb", told=("rank", "observe_prob")),
+    "latent-ucb-told": Method(policy="LatentUcb", facts=("rank", "observe_prob")),
 }
 """The standard methods by key; a study changes their settings or adds its own."""
 

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,6 +121,8 @@ class Task:
     horizon : int
     seeds : tuple of int
         Validation seeds.
+    built : World, optional
+        As in a cell.
     """
 
     place: CellKey
@@ -129,6 +131,7 @@ class Task:
     world: Mapping[str, Any] | World
     horizon: int
     seeds: tuple[int, ...]
+    built: World | None = field(default=None, compare=False, repr=False)
 
     def cells(self) -> list[Cell]:
         """Return the cells of all candidates, under names such as `zf-oful?ridge=0.1`."""
@@ -139,6 +142,7 @@ class Task:
                 method=applied(self.method, candidate),
                 horizon=self.horizon,
                 points=2,
+                built=self.built,
             )
             for candidate in self.search.candidates()
             for seed in self.seeds

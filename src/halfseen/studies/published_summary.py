@@ -130,7 +130,7 @@ class SummaryComparison(NamedTuple):
     missing: list[Summary]
 
     @property
-    def told_orders(self) -> list[Order]:
+    def decided_orders(self) -> list[Order]:
         """Orders that the published gap is large enough to tell."""
         return [order for order in self.orders if order.telling]
 
@@ -236,8 +236,8 @@ def _excess(figure: Summary, ours: _Ours) -> Level:
 def _rank(figure: Summary, ours: _Ours) -> Level:
     mean, error = _mean(ours.ranks)
     tolerance = max(RANK_TOLERANCE, STANDARD_ERRORS * math.sqrt(2.0) * error)
-    told = math.nan if figure.mean_rank is None else figure.mean_rank
-    return Level(figure.p, figure.method, told, mean, error, tolerance)
+    theirs = math.nan if figure.mean_rank is None else figure.mean_rank
+    return Level(figure.p, figure.method, theirs, mean, error, tolerance)
 
 
 def _mean(values: list[float]) -> tuple[float, float]:

@@ -20,9 +20,10 @@ from halfseen.studies.schema import (
     file_from,
     refusal,
 )
-from halfseen.studies.setting import Setting
+from halfseen.studies.setting import Setting, build_worlds
 from halfseen.studies.spec import Study
 from halfseen.studies.tuning import Tuning, tuning_from
+from halfseen.worlds.base import World
 from halfseen.worlds.registry import world_from
 
 SCALES = ("paper", "smoke")
@@ -205,7 +206,7 @@ def _setting(name: str, own: SettingTable, layers: Layers, shared: Tuning | None
     probs = smoke.observe_prob
     if probs is None:
         probs = layers.file.observe_prob if own.observe_prob is None else own.observe_prob
-    world = _world(where, own, probs, layers)
+    world, built = _worlds(where, own, probs, layers)
     if not reported and len(layers.mistakes) == before:
         layers.mistakes.append(
             f"methods must name at least one for {where}, such as [methods.tofu], got none"
@@ -221,14 +222,18 @@ def _setting(name: str, own: SettingTable, layers: Layers, shared: Tuning | None
         unreported={key: method for key, (method, skip) in methods.items() if skip},
         seeds=own.seeds if smoke.seeds is None else None,
         tuning=tuning,
+        built=built,
     )
     return setting if tuning is None else setting.part(setting.methods, None)
 
 
-def _world(
+def _worlds(
     where: str, own: SettingTable, probs: tuple[float, ...], layers: Layers
-) -> dict[str, Any]:
-    """Return the plain world of a setting; later layers replace settings of earlier ones."""
+) -> tuple[dict[str, Any], dict[float | None, World]]:
+    """Return the plain world of a setting, and the worlds themselves, if nothing is wrong.
+
+    Later layers replace settings of earlier ones.
+    """
     places = {
         "world": layers.file.world,
         f"{where}.world": own.world,
@@ -241,34 +246,35 @@ def _world(
         world |= layer
     if layers.home is not None and isinstance(world.get("path"), str):
         world["path"] = str((layers.home / world["path"]).resolve())
-    if probs:
-        _check_world({**world, "observe_prob": probs[0]}, places, layers.mistakes)
-    else:
-        _check_world(world, places, layers.mistakes)
-    return world
+    try:
+        return world, build_worlds(world, probs)
+    except InvalidSettingError:
+        first = {**world, "observe_prob": probs[0]} if probs else world
+        layers.mistakes.extend(_mistakes_in_world(first, places))
+        return world, {}
 
 
-def _check_world(
-    plain: Mapping[str, Any], places: Mapping[str, Mapping[str, Any]], mistakes: list[str]
-) -> None:
-    """Add all mistakes in a world, each with the layer that says so.
+def _mistakes_in_world(
+    plain: Mapping[str, Any], places: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return all mistakes in a world, each with the layer that says so.
 
     A setting that is wrong is left out before the next mistake is looked for.
     """
-    left, first = dict(plain), True
+    left = dict(plain)
+    mistakes: list[str] = []
     while True:
         try:
             world_from(left)
-            return
+            return mistakes
         except InvalidSettingError as error:
             name = next((each for each in left if str(error).startswith(f"{each} ")), None)
             owner = [place for place, layer in places.items() if name in layer]
-            if first or name is not None:
+            if name is not None or not mistakes:
                 mistakes.append(f"{owner[-1] if owner else 'world'}.{error}")
             if name is None:
-                return
+                return mistakes
             del left[name]
-            first = False
 
 
 def _methods(

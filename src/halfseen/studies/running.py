@@ -42,7 +42,7 @@ def run_study(
         A candidate failed on a validation seed.
     """
     tasks, started = study.tasks(), time.perf_counter()
-    told = dict(manifest or {})
+    record = dict(manifest or {})
     chosen: dict[Place, dict[str, Any]] = {}
     found: list[Tuned] = []
     if tasks:
@@ -50,7 +50,7 @@ def run_study(
         found = run_tasks(tasks, store, jobs=jobs, cluster=cluster, again=again, progress=progress)
         for task, tuned in zip(tasks, found, strict=True):
             chosen[task.place[1:4]] = tuned.chosen
-        told["tuned"] = {
+        record["tuned"] = {
             "chosen": [
                 {"setting": setting, "p": p, "method": key, "settings": settings}
                 for (setting, p, key), settings in chosen.items()
@@ -68,7 +68,7 @@ def run_study(
         timing=timing,
         progress=progress,
         write=write,
-        manifest=told,
+        manifest=record,
     )
     if store is not None and write:
         if found:

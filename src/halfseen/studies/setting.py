@@ -7,7 +7,21 @@ from typing import Any
 from halfseen.simulation.methods import Method
 from halfseen.simulation.simulate import prob_of
 from halfseen.studies.tuning import Tuning
+from halfseen.worlds.base import World
 from halfseen.worlds.registry import world_from
+
+
+def build_worlds(
+    plain: Mapping[str, Any], observe_probs: Iterable[float]
+) -> dict[float | None, World]:
+    """Return a world for each probability, or the one with its own."""
+    worlds: dict[float | None, World] = {
+        p: world_from({**plain, "observe_prob": p}) for p in observe_probs
+    }
+    if not worlds:
+        world = world_from(plain)
+        worlds[prob_of(world)] = world
+    return worlds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +42,8 @@ class Setting:
         Where they are not the study's.
     tuning : Tuning, optional
         Where it is not the study's.
+    built : mapping, optional
+        The worlds by observation probability, where they were built before.
     """
 
     world: Mapping[str, Any]
@@ -36,6 +52,11 @@ class Setting:
     unreported: Mapping[str, Method] = field(default_factory=dict)
     seeds: tuple[int, ...] | None = None
     tuning: Tuning | None = None
+    built: Mapping[float | None, World] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.built:
+            object.__setattr__(self, "built", build_worlds(self.world, self.observe_probs))
 
     @property
     def all_methods(self) -> list[str]:
@@ -45,14 +66,14 @@ class Setting:
     @property
     def horizon(self) -> int:
         """Rounds of the world, known without reading its data; 1 where they are not."""
-        horizon: int | None = getattr(world_from(self.world), "horizon", None)
+        horizon: int | None = getattr(next(iter(self.built.values())), "horizon", None)
         return horizon or 1
 
     def worlds(self) -> dict[float | None, dict[str, Any]]:
         """Return the plain worlds of the sweep by observation probability."""
         if self.observe_probs:
             return {p: {**self.world, "observe_prob": p} for p in self.observe_probs}
-        return {prob_of(world_from(self.world)): dict(self.world)}
+        return {prob: dict(self.world) for prob in self.built}
 
     def part(self, keys: Iterable[str], shared: Tuning | None) -> "Setting":
         """Return the setting with these methods, and those on whose tuning they depend.

@@ -14,7 +14,6 @@ from halfseen.studies.schema import refusal
 from halfseen.studies.setting import Setting
 from halfseen.studies.tuning import Tuning
 from halfseen.worlds.base import Facts
-from halfseen.worlds.registry import world_from
 
 Place = tuple[str, float | None, str]
 """Setting, observation probability and method."""
@@ -107,6 +106,7 @@ class Study:
                 method=applied(method, found.get((name, p, self._source(setting, key)), {})),
                 horizon=setting.horizon,
                 points=self.points,
+                built=setting.built[p],
             )
             for name, setting in self.settings.items()
             for p, world in setting.worlds().items()
@@ -124,6 +124,7 @@ class Study:
                 world=world,
                 horizon=setting.horizon,
                 seeds=tuning.seeds,
+                built=setting.built[p],
             )
             for name, setting in self.settings.items()
             if (tuning := self.tuning_of(setting)) is not None
@@ -152,9 +153,9 @@ class Study:
         """
         mistakes = []
         for name, setting in self.settings.items():
-            for world in setting.worlds().values():
+            for p in setting.worlds():
                 try:
-                    facts = world_from(world).realize(self.seeds_of(setting)[0]).facts
+                    facts = setting.built[p].realize(self.seeds_of(setting)[0]).facts
                 except HalfseenError as error:
                     mistakes.append(f"settings.{name}.world: {error}")
                     continue
