@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from halfseen import InvalidSettingError, LowRankWorld, Uniform, simulate
 from halfseen.cli import app
-from halfseen.errors import ClusterError, MissingExtraError
+from halfseen.errors import ClusterError, MissingExtraError, StudyError
 from halfseen.simulation import cluster as clusters
+from halfseen.simulation import plugins
 
 FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv")
 PATIENCE = 60.0
@@ -165,6 +166,12 @@ def test_a_policy_of_one_s_own_travels_to_the_workers(cluster):
     policies = {"mine": lambda facts: Uniform(dim=facts.dim), "uniform": {}}
     tables = simulate(policies, WORLD, range(2), cluster=cluster.address)
     assert tables.trajectories == simulate(policies, WORLD, range(2), jobs=1).trajectories
+
+
+def test_a_plugin_that_a_worker_does_not_find_is_named(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_loaded", [str(tmp_path / "elsewhere.py")])
+    with pytest.raises(StudyError, match=r"plugin '.*elsewhere\.py' cannot be imported"):
+        simulate(["uniform"], WORLD, range(2), cluster=cluster.address)
 
 
 def test_a_worker_with_other_versions_is_refused(cluster, monkeypatch):

@@ -5,11 +5,12 @@ used: it waits for ever when a call has ended several workers.
 """
 
 import logging
+import pickle
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import halfseen
 from halfseen.errors import ClusterError
@@ -41,11 +42,14 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
         what computes, or die of the calls. What was yielded before stands.
     """
     with from_extra("cluster"):
+        import cloudpickle
         from distributed import KilledWorker, as_completed
     with _silenced("distributed.client"), _connected(address) as client:
         n_workers = sum(client.nthreads().values())
         own = _versions()
-        futures = [client.submit(_call, each, own, pure=False) for each in calls(n_workers)]
+        # Packed here: the scheduler looks into what it is given, and must not run a user's code.
+        packed = (cloudpickle.dumps(call) for call in calls(n_workers))
+        futures = [client.submit(_call, each, own, pure=False) for each in packed]
         try:
             for future in as_completed(futures, loop=client.loop):
                 yield future.result()
@@ -65,6 +69,8 @@ def _connected(address: str) -> "Iterator[Client]":
     from distributed import Client
 
     try:
+        if not address:
+            raise ValueError  # Dask would start a cluster of its own
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError):
         raise ClusterError(
@@ -94,17 +100,14 @@ def _silenced(logger: str) -> Iterator[None]:
         log.setLevel(before)
 
 
-def _call(call: Callable[[], T], wanted: dict[str, str]) -> T:
-    """Call in a worker, unless its results would not be those of the caller."""
+def _call(packed: bytes, wanted: dict[str, str]) -> Any:
+    """Call in a worker, unless its results might not be those of the caller."""
     own = _versions()
-    if own != wanted:
-        other = [
-            f"{name} {own[name]}, not {wanted[name]}" for name in own if own[name] != wanted[name]
-        ]
-        raise ClusterError(
-            f"a worker on {platform.node()} has {'; '.join(other)}: install the same versions"
-        )
-    return call()
+    differing = [name for name in own if own[name] != wanted[name]]
+    if differing:
+        other = "; ".join(f"{name} {own[name]}, not {wanted[name]}" for name in differing)
+        raise ClusterError(f"a worker on {platform.node()} has {other}: install the same versions")
+    return pickle.loads(packed)()
 
 
 def _versions() -> dict[str, str]:
