@@ -1,6 +1,8 @@
 """Figures draw what was run, leave out what was not, and repeat byte by byte."""
 
 import itertools
+import re
+from pathlib import Path
 from typing import get_args
 
 import matplotlib.image
@@ -70,6 +72,9 @@ def test_every_kind_of_panel_makes_files_that_repeat(tmp_path, kind):
 def test_every_kind_is_tested_and_drawn():
     drawn = {get_args(each.model_fields["kind"].annotation)[0] for each in get_args(AnyPanel)}
     assert drawn == set(PANELS)
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    keys = {key for each in get_args(AnyPanel) for key in each.model_fields}
+    assert {key for key in keys if not re.search(rf"`{key}( = [^`]*)?`", page)} == set()
     assert {kind.split()[0] for kind in KINDS} <= drawn
 
 

@@ -1,6 +1,10 @@
 """Studies of one's own: what a file may say, and how each mistake in it is told."""
 
 import json
+import tomllib
+from copy import deepcopy
+from importlib.resources import files
+from random import Random
 
 import pytest
 from typer.testing import CliRunner
@@ -42,7 +46,6 @@ FIGURE = GOOD + '[[figures]]\nlabel = "one"\ncaption = "c"\n'
 
 # A file, and how the message about it goes on after the name of the file.
 MISTAKES = {
-    "empty file": ("", "name must be given"),
     "no name": (changed('name = "mine"', ""), "name must be given"),
     "name of another type": (changed('"mine"', "3"), "name must be letters, digits"),
     "name that is no folder": (
@@ -340,6 +343,66 @@ def test_all_mistakes_in_worlds_and_methods_are_reported_at_once(here):
         "world.rank",
         "world.horizon",
     ]
+
+
+def test_an_empty_file_lacks_a_name_a_world_and_methods(here):
+    (here / "study.toml").write_text("")
+    result = CliRunner().invoke(app, ["run", "study.toml"], env={"COLUMNS": "80"})
+    assert [line.split()[0] for line in result.output.splitlines()[1:]] == [
+        "name",
+        "methods",
+        "world.kind",
+    ]
+
+
+def test_a_wrong_claim_does_not_hide_a_wrong_world(here):
+    text = changed("rank = 1", "rank = 7").replace('"0:2"', '"few"')
+    (here / "study.toml").write_text(text + '[[claims]]\ntext = "so"\nkind = "surely"')
+    result = CliRunner().invoke(app, ["run", "study.toml"], env={"COLUMNS": "80"})
+    assert result.exit_code == 2
+    assert [line.split()[0] for line in result.output.splitlines()[1:]] == [
+        "seeds",
+        "claims[0].kind",
+        "world.rank",
+    ]
+
+
+JUNK = [3, -1.5, "x", "", True, None, [], {}, [3], {"x": 3}, [[]], float("nan"), {"kind": "lower"}]
+
+
+def junk_in(random, plain):
+    """Replace one value somewhere in plain data, or add one."""
+    table, key = plain, None
+    while True:
+        if isinstance(table, dict) and table:
+            key = random.choice(list(table))
+        elif isinstance(table, list) and table:
+            key = random.randrange(len(table))
+        else:
+            return
+        if random.random() < 0.3 or not isinstance(table[key], dict | list) or not table[key]:
+            break
+        table = table[key]
+    if isinstance(table, dict) and random.random() < 0.2:
+        key = "unknown"
+    table[key] = deepcopy(random.choice(JUNK))
+
+
+@pytest.mark.parametrize("name", ["digits", "rank-selection", "two-phase", "synthetic"])
+def test_whatever_stands_in_a_file_is_read_or_refused_by_name(name):
+    random = Random(7)
+    text = (files("halfseen.studies") / "files" / f"{name}.toml").read_text("utf-8")
+    messages = []
+    for _ in range(60):
+        plain = tomllib.loads(text)
+        for _ in range(random.randint(1, 4)):
+            junk_in(random, plain)
+        try:
+            study_from(plain)
+        except StudyError as error:
+            messages.append(str(error))
+    assert len(messages) > 30
+    assert "Input should" not in "".join(messages)
 
 
 def test_all_policies_that_cannot_be_built_are_reported_at_once(here):

@@ -81,45 +81,51 @@ def study_from(
         With all mistakes, each with its key and what to do.
     """
     checks.one_of("scale", scale, SCALES)
-    file = file_from(data, source)
-    plugins = _load_plugins(file, home, source)
-    layers = Layers(file, file.smoke if scale == "smoke" else SmokeTable(), home, scale, [])
+    file, mistakes = file_from(data)
+    if file is None:
+        raise refusal(mistakes, source)
+    layers = Layers(file, file.smoke if scale == "smoke" else SmokeTable(), home, scale, mistakes)
+    plugins = _load_plugins(layers, source)
     settings = _settings(layers)
     if layers.mistakes:
         raise refusal(layers.mistakes, source)
-    tuning = _shared_tuning(layers)
-    if tuning is not None:
-        tuning = tuning.part({key for setting in settings.values() for key in setting.methods})
-        settings = {name: each.part(each.methods, tuning) for name, each in settings.items()}
     try:
-        return Study(
-            name=file.name,
-            title=file.title or file.name,
-            seeds=layers.smoke.seeds or file.seeds,
-            settings=settings,
-            points=layers.smoke.points or file.points,
-            notes=file.notes,
-            figures=file.figures,
-            claims=file.claims,
-            comparisons=file.comparisons,
-            tuning=tuning,
-            plugins=plugins,
-        )
+        return _study(layers, settings, plugins)
     except StudyError as error:
         raise refusal([str(error)], source) from None
 
 
-def _load_plugins(file: StudyFile, home: Path | None, source: str) -> tuple[str, ...]:
+def _study(layers: "Layers", settings: dict[str, Setting], plugins: tuple[str, ...]) -> Study:
+    file, smoke, tuning = layers.file, layers.smoke, _shared_tuning(layers)
+    if tuning is not None:
+        tuning = tuning.part({key for setting in settings.values() for key in setting.methods})
+        settings = {name: each.part(each.methods, tuning) for name, each in settings.items()}
+    return Study(
+        name=file.name,
+        title=file.title or file.name,
+        seeds=smoke.seeds or file.seeds,
+        settings=settings,
+        points=smoke.points or file.points,
+        notes=file.notes,
+        figures=file.figures,
+        claims=file.claims,
+        comparisons=file.comparisons,
+        tuning=tuning,
+        plugins=plugins,
+    )
+
+
+def _load_plugins(layers: "Layers", source: str) -> tuple[str, ...]:
     """Import what a study needs, which may define its policies and worlds."""
     load_installed_plugins()
-    loaded, mistakes = [], []
-    for index, name in enumerate(file.plugins):
+    loaded = []
+    for index, name in enumerate(layers.file.plugins):
         try:
-            loaded.append(load_plugin(name, home))
+            loaded.append(load_plugin(name, layers.home))
         except StudyError as error:
-            mistakes.append(f"plugins[{index}]: {error}")
-    if mistakes:
-        raise refusal(mistakes, source)
+            layers.mistakes.append(f"plugins[{index}]: {error}")
+    if len(loaded) < len(layers.file.plugins):  # other mistakes may only follow from these
+        raise refusal(layers.mistakes, source)
     return tuple(loaded)
 
 
@@ -203,14 +209,14 @@ def _setting(name: str, own: SettingTable, layers: Layers, shared: Tuning | None
     in_force = tuning or shared
     methods = _methods(where, own, layers, () if in_force is None else in_force.searches)
     reported = {key: method for key, (method, skip) in methods.items() if not skip}
-    probs = smoke.observe_prob
-    if probs is None:
-        probs = layers.file.observe_prob if own.observe_prob is None else own.observe_prob
-    world, built = _worlds(where, own, probs, layers)
     if not reported and len(layers.mistakes) == before:
         layers.mistakes.append(
             f"methods must name at least one for {where}, such as [methods.tofu], got none"
         )
+    probs = smoke.observe_prob
+    if probs is None:
+        probs = layers.file.observe_prob if own.observe_prob is None else own.observe_prob
+    world, built = _worlds(where, own, probs, layers)
     if tuning is not None:
         layers.mistakes.extend(f"{where}.{text}" for text in tuning.mistakes({name: [*methods]}))
     if len(layers.mistakes) > before:

@@ -166,13 +166,14 @@ NAMED = "*"
 """A place in a table whose key is the first word of the message."""
 
 
-def file_from(data: Any, source: str = "") -> StudyFile:
-    """Return a study file from plain data; `source` says where they come from.
+_WORLDS_AND_METHODS = {"world", "methods", "settings", "smoke", "tuning", "plugins"}
 
-    Raises
-    ------
-    StudyError
-        With all mistakes, each with its place and what to do.
+
+def file_from(data: Any) -> tuple[StudyFile | None, list[str]]:
+    """Return a study file from plain data, and all that is wrong with it.
+
+    If only keys are wrong that have nothing to do with worlds and methods, the file is returned
+    without them, so that mistakes in worlds and methods can be found as well.
     """
     mistakes = other_types(data)
     try:
@@ -182,10 +183,15 @@ def file_from(data: Any, source: str = "") -> StudyFile:
             place = _place(each["loc"], data)
             if each["type"].startswith("union_tag"):
                 place = (*place, "kind")
-            mistakes.setdefault(_without_prefix(place, mistakes) or place, _words(each))
-    if mistakes:
-        raise refusal([sentence(place, text) for place, text in mistakes.items()], source)
-    return file
+            mistakes.setdefault(_known_place(place, mistakes), _words(each))
+    found = [sentence(place, text) for place, text in mistakes.items()]
+    if not found:
+        return file, []
+    wrong = {place[0] if place else "world" for place in mistakes}
+    if wrong & _WORLDS_AND_METHODS:
+        return None, found
+    left = {key: value for key, value in data.items() if key not in wrong}
+    return StudyFile.model_validate({"name": "nameless", **left}), found
 
 
 def refusal(mistakes: Sequence[str], source: str = "") -> StudyError:
@@ -225,9 +231,9 @@ def _place(loc: Place, data: Any) -> Place:
     return tuple(place)
 
 
-def _without_prefix(place: Place, mistakes: Mapping[Place, str]) -> Place:
-    """Return the place of a mistake that is known already and lies at or below this one."""
-    return next((known for known in mistakes if known[: len(place)] == place), ())
+def _known_place(place: Place, mistakes: Mapping[Place, str]) -> Place:
+    """Return the place of a mistake that is known already and lies at or below this one, if any."""
+    return next((known for known in mistakes if known[: len(place)] == place), place)
 
 
 def _words(error: Any) -> str:
