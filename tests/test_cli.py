@@ -261,7 +261,7 @@ def test_verify_does_not_judge_means_of_a_few_seeds(here):
     )
     assert result.exit_code == 1
     assert "too few seeds" in result.output
-    assert "cannot be told from so few seeds: at least 10 are needed" in result.output
+    assert "cannot be judged from so few seeds: at least 10 are needed" in result.output
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def build_data(
         with console.status("loading the raw data (the first time it is downloaded)"):
             raw = build.RECIPES[source].load()
         with _progress(console) as progress:
-            done = _advancing(progress, progress.add_task(source, total=len(wanted), told=""))
+            done = _advancing(progress, progress.add_task(source, total=len(wanted), note=""))
             if compare:
                 differences = build.compare(source, raw, wanted, done=done)
             else:
@@ -77,15 +77,15 @@ def _progress(console: Console) -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[note]}"),
         console=console,
     )
 
 
 def _advancing(progress: Progress, task: TaskID) -> "Done":
     def done(seed: int, frozen: "Frozen") -> None:
-        told = f"seed {seed}: held-out accuracy {frozen.heldout_accuracy:.3f}"
-        progress.update(task, advance=1, told=told)
+        note = f"seed {seed}: held-out accuracy {frozen.heldout_accuracy:.3f}"
+        progress.update(task, advance=1, note=note)
 
     return done
 

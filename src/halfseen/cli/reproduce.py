@@ -61,7 +61,7 @@ def reproduce(
             try:
                 report_on(study, folder, tables, console)
             except typer.Exit:
-                failed = True  # told already; the other studies go on
+                failed = True  # reported already; the other studies go on
         if home is not None:
             refresh_page(home, console)
         if failed:

@@ -129,7 +129,7 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
         console.print(f"[red]no result[/]: {tuple(key)}")
     verdict = "agrees with the published figures" if comparison.agrees else "DIFFERS"
     if not comparison.deviations and not any(group.telling for group in comparison.groups):
-        verdict = f"cannot be told from so few seeds: at least {FEWEST_SEEDS} are needed"
+        verdict = f"cannot be judged from so few seeds: at least {FEWEST_SEEDS} are needed"
     console.print(f"[bold]{name} {verdict}[/]")
 
 
@@ -156,10 +156,10 @@ def _groups(groups: "list[Group]") -> Table:
 def _tell_means(
     name: str, comparison: "SummaryComparison", console: Console, verbose: bool
 ) -> None:
-    told = comparison.decided_orders
-    agreeing = sum(order.agrees for order in told)
+    decided = comparison.decided_orders
+    agreeing = sum(order.agrees for order in decided)
     console.print(
-        f"{len(comparison.orders)} pairs of methods compared: for {len(told)} of them the "
+        f"{len(comparison.orders)} pairs of methods compared: for {len(decided)} of them the "
         f"published gap tells an order, and {agreeing} of these orders are ours, too",
         highlight=False,
     )

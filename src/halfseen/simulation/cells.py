@@ -209,11 +209,11 @@ class _Run:
     def end(self, known: Mapping[str, Any]) -> None:
         """Collect what the policy has paid and what it tells, or what was measured."""
         if self.player is None:
-            told = _plain({**self._measured, **known})
-            self._outcome = Result(status="ok", seconds=0.0, diagnostics=told)
+            diagnostics = _plain({**self._measured, **known})
+            self._outcome = Result(status="ok", seconds=0.0, diagnostics=diagnostics)
         else:
-            told = _plain({**(self.player.policy.diagnostics() or {}), **known})
-            self._outcome = _played(self.player.trace(), self.cell.points, told)
+            diagnostics = _plain({**(self.player.policy.diagnostics() or {}), **known})
+            self._outcome = _played(self.player.trace(), self.cell.points, diagnostics)
 
     def result(self, shared_seconds: float) -> Result:
         """Return the result, with a share of the time that was taken for several cells."""
@@ -233,7 +233,7 @@ def _play(runs: Sequence[_Run], realization: Realization) -> None:
             run.attempt(player.play, shown[view])
 
 
-def _played(trace: Trace, points: int, told: dict[str, Any]) -> Result:
+def _played(trace: Trace, points: int, diagnostics: dict[str, Any]) -> Result:
     if not np.isfinite(trace.regret).all():
         raise HalfseenError("the regret is not finite")
     at = kept_rounds(len(trace.regret), points)
@@ -246,7 +246,7 @@ def _played(trace: Trace, points: int, told: dict[str, Any]) -> Result:
         rounds=tuple(at.tolist()),
         regret=tuple(trace.regret[at - 1].tolist()),
         ranks=tuple(ranks),
-        diagnostics=told,
+        diagnostics=diagnostics,
     )
 
 
@@ -258,5 +258,5 @@ def _known(realization: Realization) -> dict[str, float]:
 
 def _plain(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
     """Return diagnostics as a store gives them back: lists for tuples, None for NaN and ±inf."""
-    told: dict[str, Any] = _DECODER.decode(json.dumps(diagnostics))
-    return told
+    plain: dict[str, Any] = _DECODER.decode(json.dumps(diagnostics))
+    return plain

@@ -90,7 +90,7 @@ def _connected(address: str) -> "Iterator[Client]":
 
 @contextmanager
 def _silenced(logger: str) -> Iterator[None]:
-    """Log no tracebacks of what is told in one sentence."""
+    """Log no tracebacks of errors that one sentence reports."""
     log = logging.getLogger(logger)
     before = log.level
     log.setLevel(logging.CRITICAL)

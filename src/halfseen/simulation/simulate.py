@@ -97,8 +97,8 @@ def simulate(
                 "tell one from another: register the policy and name it, or leave out `out`"
             )
         plain = world_to_dict(world)
-        told = {key: method.to_dict() for key, method in methods.items()}
-        setting = {"world": plain, "observe_prob": [], "methods": told}
+        plain_methods = {key: method.to_dict() for key, method in methods.items()}
+        setting = {"world": plain, "observe_prob": [], "methods": plain_methods}
         # The form of a study file.
         manifest["study"] = {
             "name": name,

@@ -166,8 +166,8 @@ class Task:
         return Tuned(applied(self.method, candidates[best]), candidates[best], rows)
 
     def _name(self, candidate: Candidate) -> str:
-        told = "&".join(f"{name}={json.dumps(value)}" for name, value in candidate.items())
-        return f"{self.place.method}?{told}"
+        values = "&".join(f"{name}={json.dumps(value)}" for name, value in candidate.items())
+        return f"{self.place.method}?{values}"
 
 
 def tune(

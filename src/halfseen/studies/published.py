@@ -72,7 +72,7 @@ class Group(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the difference is within the tolerance, or cannot be told."""
+        """Whether the difference is within the tolerance, or nothing can be said."""
         return not self.telling or abs(self.standard_errors) <= STANDARD_ERRORS
 
 

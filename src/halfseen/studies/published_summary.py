@@ -108,7 +108,7 @@ class Order(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the order is the published one, or cannot be told."""
+        """Whether the order is the published one, or nothing can be said."""
         return not self.telling or self.ours > 0
 
 
