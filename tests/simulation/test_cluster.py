@@ -56,7 +56,7 @@ class Cluster:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", f"distributed.cli.dask_{what}"),
-                *("--host", "127.0.0.1", "--no-dashboard"),
+                *("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"),
                 *arguments,
             ],
             cwd=self.folder,

@@ -68,8 +68,8 @@ def test_a_dask_cluster_writes_the_same_bytes(tmp_path, plain_run, processes):
             n_workers=2,
             threads_per_worker=1 if processes else 2,
             processes=processes,
-            dashboard_address=None,
-            worker_dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any free port
+            worker_dashboard_address="127.0.0.1:0",
         ) as cluster,
         Client(cluster),
         joblib.parallel_config(backend="dask"),

@@ -7,6 +7,7 @@ used: it waits for ever when a call has ended several workers.
 import logging
 import pickle
 import platform
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -67,10 +68,13 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
 def _connected(address: str) -> "Iterator[Client]":
     """Yield a client that has workers; what it asked for ends with it."""
     from distributed import Client
+    from distributed.comm import get_address_host_port
 
     try:
-        if not address:
-            raise ValueError  # Dask would start a cluster of its own
+        # A client that finds nobody may take long to say so, and starts a cluster of its own
+        # where the address is empty.
+        there = get_address_host_port(address, strict=True)
+        socket.create_connection(there, timeout=_PATIENCE).close()
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError):
         raise ClusterError(
