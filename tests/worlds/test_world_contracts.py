@@ -17,7 +17,7 @@ from halfseen.worlds.registry import kind_of, world_from, world_kinds, world_to_
 
 SMALL = {"dim": 7, "rank": 2, "n_arms": 4, "horizon": 12}
 LONG = 1_000_000
-WALKED = 3_000
+WALKED = 1_500
 
 
 def table_of(rounds, folder, **settings):
@@ -113,7 +113,7 @@ def test_a_bad_mask_law_is_refused_by_its_key():
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"images", "documents"}))
 def test_memory_does_not_grow_with_the_rounds(name, folder):
-    """A million rounds promised, 3,000 walked: neither size is held."""
+    """A million rounds promised, 1,500 walked: neither size is held."""
     world = EXAMPLES[name](folder)
     if isinstance(world, TableWorld):
         settings = {"noise_scale": 0.3, "observe_prob": world.observe_prob, "masks": world.masks}
