@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import halfseen
-from halfseen.policies.registry import register
+from halfseen import register_policy
 from halfseen.worlds.registry import register_world
 
 Path(__file__).with_name(f"imported-{os.getpid()}").touch()
 
 
-@register
+@register_policy
 class NAME(halfseen.Uniform):
     pass
 
