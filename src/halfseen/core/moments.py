@@ -137,6 +137,8 @@ class Moments:
         return _added((self._products, self._pairs), waiting)
 
     def _waiting_arms(self) -> FloatArray:
+        if len(self._waiting) == 1:  # a large slate need not be copied
+            return self._waiting[0]
         return np.concatenate([np.empty((0, self.dim)), *self._waiting])
 
 
