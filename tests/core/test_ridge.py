@@ -246,19 +246,20 @@ def test_packing_keeps_every_bit_of_the_triangle_and_unpacking_brings_it_back(di
     rng = np.random.default_rng(dim)
     factor, white = rng.normal(size=(dim, dim)), rng.normal(size=dim)
     model = Ridge(dim, ridge=1.0)
-    assert model.root.shape == (dim * (dim + 3) // 2,)
-    model.set_root(factor, white)  # what is below the diagonal is not looked at
+    assert model.root.shape == (dim * (dim + 3) // 2 + 2,)
+    model.set_root(factor, white, 0.5, 7)  # what is below the diagonal is not looked at
     assert model.factor.tobytes() == np.triu(factor).tobytes()
     assert model.white.tobytes() == white.tobytes()
     rows = [np.append(factor[i, i:], white[i]) for i in range(dim)]
-    assert model.root.tobytes() == np.concatenate(rows).tobytes()
+    assert model.root.tobytes() == np.concatenate([*rows, [0.5, 7.0]]).tobytes()
+    assert (model.log_det, model.n_samples) == (0.5, 7)
 
 
 def test_a_factor_in_any_memory_order_may_be_set():
     factor, white = np.random.default_rng(0).normal(size=(4, 4)), np.arange(4.0)
     plain, turned = Ridge(4, ridge=1.0), Ridge(4, ridge=1.0)
-    plain.set_root(factor, white)
-    turned.set_root(np.asfortranarray(factor), np.repeat(white, 2)[::2])
+    plain.set_root(factor, white, 0.0, 0)
+    turned.set_root(np.asfortranarray(factor), np.repeat(white, 2)[::2], 0.0, 0)
     assert bits(turned) == bits(plain)
 
 
@@ -273,7 +274,7 @@ def test_what_is_derived_from_the_root_is_the_callers_own():
 @pytest.mark.parametrize("dim", [1, 2, 5, 6])
 def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
     model, (points, rewards) = fitted(*samples(0, 10, dim)), samples(1, 1, dim)
-    untold = model.copied()
+    unrecorded = model.fork()
     stacked = np.c_[model.factor, model.white]
     rest = np.append(points[0], rewards[0])
     turns = model.update_recorded(points[0], rewards[0])
@@ -281,8 +282,8 @@ def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
         row[:], rest = cosine * row + sine * rest, cosine * rest - sine * row
     np.testing.assert_allclose(np.c_[model.factor, model.white], stacked, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(np.hypot(*turns.T), np.ones(dim), rtol=1e-14)
-    untold.update(points[0], rewards[0])
-    assert bits(untold) == bits(model)
+    unrecorded.update(points[0], rewards[0])
+    assert bits(unrecorded) == bits(model)
 
 
 # -- a sample and a look in one pass ---------------------------------------------------------------
@@ -293,7 +294,7 @@ def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
 def test_a_sample_and_a_look_in_one_pass_are_an_update_and_a_look_bit_by_bit(dim, n_points):
     model, points = fitted(*samples(0, 2 * dim, dim), ridge=0.5), samples(1, n_points, dim)[0]
     points[np.random.default_rng(2).random(points.shape) < 0.2] = NAN
-    apart = model.copied()
+    apart = model.fork()
     for round in range(3):
         point, reward = samples(3 + round, 1, dim)
         parts = model.update_and_measure(np.append(point, reward), points)
@@ -403,15 +404,15 @@ def test_a_restored_regression_shares_nothing_with_the_state():
     assert bits(model) == before
 
 
-def test_a_copy_goes_its_own_way():
+def test_a_fork_goes_its_own_way():
     model = fitted(*samples(0, 10, 4), ridge=0.5)
-    before, copied = bits(model), model.copied()
-    assert bits(copied) == before
-    assert copied.ridge == 0.5
-    copied.insert(*samples(1, 10, 4))
+    before, fork = bits(model), model.fork()
+    assert bits(fork) == before
+    assert fork.ridge == 0.5
+    fork.insert(*samples(1, 10, 4))
     assert bits(model) == before
     model.insert(*samples(1, 10, 4))
-    assert bits(copied) == bits(model)
+    assert bits(fork) == bits(model)
 
 
 @pytest.mark.parametrize(

@@ -179,11 +179,10 @@ def test_a_failure_while_an_epoch_of_the_fallback_opens_changes_nothing(
         (tofu_epoch, "stream"),
         (Lift, "coordinates"),
         (ridge_kernels, "score"),
-        (Ridge, "copied"),
         (Ridge, "set_root"),
         (Ridge, "predict"),
     ],
-    ids=["draw", "coordinates", "scoring", "copy", "drawn root", "estimates"],
+    ids=["draw", "coordinates", "scoring", "drawn root", "estimates"],
 )
 def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, owner, name, options):
     policy = latent(rank=2, exploration="thompson")
@@ -193,16 +192,16 @@ def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, ow
 
 
 @pytest.mark.parametrize("call", ["choose", "absorb"])
-def test_a_failing_draw_of_a_full_reservoir_changes_nothing(monkeypatch, call):
+def test_a_full_reservoir_that_fails_changes_nothing(monkeypatch, call):
     policy = latent(memory_bytes=480)
     walk(policy, few_arms(15))
     table = few_arms(1, seed=1)[0].table
     if call == "choose":
-        choose_fails_once(monkeypatch, policy, table, Reservoir, "reserve")
+        choose_fails_once(monkeypatch, policy, table, Reservoir, "add")
         return
     before = state_bytes(policy)
     with monkeypatch.context() as patch:
-        patch.setattr(Reservoir, "reserve", fail)
+        patch.setattr(Reservoir, "add", fail)
         with pytest.raises(InjectedError):
             policy.absorb(table)
     assert state_bytes(policy) == before
@@ -272,7 +271,7 @@ def test_a_burn_in_policy_that_fails_to_absorb_changes_nothing(monkeypatch):
     policy = with_a_full_block(8)
     before = state_bytes(policy)
     with monkeypatch.context() as patch:
-        patch.setattr(AmbientOful, "absorb", fail)
+        patch.setattr(AmbientOful, "observe", fail)
         for n_arms in (6, 3000):
             with pytest.raises(InjectedError):
                 policy.absorb(offers(1, sizes=(n_arms,))[0].table)
@@ -284,7 +283,7 @@ def test_a_burn_in_policy_that_fails_to_choose_changes_nothing(monkeypatch, n_ro
     policy = tofu()
     walk(policy, few_arms(n_rounds))
     table = few_arms(1, seed=1)[0].table
-    choose_fails_once(monkeypatch, policy, table, AmbientOful, "choose")
+    choose_fails_once(monkeypatch, policy, table, AmbientOful, "decide")
 
 
 def test_a_burn_in_policy_that_fails_in_the_round_that_opens_an_epoch_of_rank_zero_changes_nothing(
@@ -293,7 +292,7 @@ def test_a_burn_in_policy_that_fails_in_the_round_that_opens_an_epoch_of_rank_ze
     policy = tofu(rank=PaperThreshold())
     rounds = few_arms(12)
     walk(policy, rounds[:11])
-    choose_fails_once(monkeypatch, policy, rounds[11].table, AmbientOful, "choose")
+    choose_fails_once(monkeypatch, policy, rounds[11].table, AmbientOful, "decide")
     assert [record.rank for record in policy.epoch_log] == [0, 0]
 
 
@@ -310,7 +309,7 @@ def test_a_burn_in_policy_that_fails_to_learn_changes_nothing(monkeypatch, repla
     rounds = few_arms(9)
     decision = policy.choose(rounds[0].table)
     walk(policy, rounds[1:n_rounds])
-    learn_fails_once(monkeypatch, policy, decision, AmbientOful, "learn")
+    learn_fails_once(monkeypatch, policy, decision, AmbientOful, "update")
 
 
 @REPLAYS

@@ -38,11 +38,9 @@ class Ridge:
 
     Attributes
     ----------
-    n_samples : int
-    log_det : float
-        log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample.
-    root : ndarray, shape (dim (dim + 3) / 2,)
-        Factor and whitened response, row after row of [R | w] from the diagonal on.
+    root : ndarray, shape (dim (dim + 3) / 2 + 2,)
+        Factor and whitened response, row after row of [R | w] from the diagonal on; then `log_det`
+        and `n_samples`.
 
     Examples
     --------
@@ -55,15 +53,13 @@ class Ridge:
     ([1.0, 0.0], [0.5, 1.0])
     """
 
-    __slots__ = ("dim", "log_det", "n_samples", "ridge", "root")
+    __slots__ = ("dim", "ridge", "root")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
         check_dense(self.dim)
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
-        self.n_samples = 0
-        self.log_det = 0.0
-        self.root = np.zeros(dim * (dim + 3) // 2)
+        self.root = np.zeros(dim * (dim + 3) // 2 + 2)
         self.root[_row_starts(dim)] = math.sqrt(self.ridge)
 
     @classmethod
@@ -74,11 +70,20 @@ class Ridge:
         gram.ravel()[:: model.dim + 1] += model.ridge
         factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
         response = points.T @ rewards
-        model.set_root(factor, solve_triangular(factor, response, trans=1, check_finite=False))
-        pivots = np.log(factor.diagonal()).sum()
-        model.log_det = 2.0 * float(pivots) - model.dim * math.log(model.ridge)
-        model.n_samples = len(points)
+        white = solve_triangular(factor, response, trans=1, check_finite=False)
+        log_det = 2.0 * float(np.log(factor.diagonal()).sum()) - model.dim * math.log(model.ridge)
+        model.set_root(factor, white, log_det, len(points))
         return model
+
+    @property
+    def log_det(self) -> float:
+        """log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample."""
+        return float(self.root[-2])
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.root[-1])
 
     @property
     def factor(self) -> FloatArray:
@@ -114,7 +119,9 @@ class Ridge:
         _kernels.unpack(self.root, factor, white)
         return factor, white
 
-    def set_root(self, factor: FloatArray, white: FloatArray) -> None:
+    def set_root(
+        self, factor: FloatArray, white: FloatArray, log_det: float, n_samples: int
+    ) -> None:
         """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
         if factor.shape != (self.dim, self.dim) or white.shape != (self.dim,):
             raise InvalidInputError(
@@ -122,33 +129,30 @@ class Ridge:
                 f"{factor.shape} and {white.shape}"
             )
         _kernels.pack(factor, white, self.root)
+        self.root[-2:] = log_det, n_samples
 
     def update(self, point: FloatArray, reward: float) -> None:
         """Add one sample; `point` has shape (dim,)."""
-        self.log_det += _kernels.update(self.root, fitting(point, (self.dim,)), reward)
-        self.n_samples += 1
+        _kernels.update(self.root, fitting(point, (self.dim,)), reward, self.root[:0])
 
     def update_recorded(self, point: FloatArray, reward: float) -> FloatArray:
         """Add one sample; return cosine and sine of each row's rotation, shape (dim, 2)."""
         turns = np.empty((self.dim, 2))
-        point = fitting(point, (self.dim,))
-        self.log_det += _kernels.update_recorded(self.root, point, reward, turns.ravel())
-        self.n_samples += 1
+        _kernels.update(self.root, fitting(point, (self.dim,)), reward, turns.ravel())
         return turns
 
-    def copied(self) -> "Ridge":
+    def fork(self) -> "Ridge":
         """Return an independent copy."""
-        copy = Ridge(self.dim, ridge=self.ridge)
-        copy.restore(self.state())
-        return copy
+        fork = object.__new__(Ridge)
+        fork.dim, fork.ridge, fork.root = self.dim, self.ridge, self.root.copy()
+        return fork
 
     def extended(self) -> "Ridge":
         """Return the same regression with one more dimension, in which nothing was seen yet."""
         wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
         factor, white = wider._factor_and_white()
         factor[:n, :n], white[:n] = self._factor_and_white()
-        wider.set_root(factor, white)
-        wider.log_det, wider.n_samples = self.log_det, self.n_samples
+        wider.set_root(factor, white, self.log_det, self.n_samples)
         return wider
 
     def insert(self, points: FloatArray, rewards: FloatArray) -> None:
@@ -158,8 +162,7 @@ class Ridge:
         """
         points = fitting(points, (len(points), self.dim))
         rewards = fitting(rewards, (len(points),))
-        self.log_det += _kernels.insert(self.root, points, rewards)
-        self.n_samples += len(points)
+        _kernels.insert(self.root, points, rewards)
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
@@ -189,19 +192,19 @@ class Ridge:
         """
         points = fitting(points, (len(points), self.dim))
         parts = np.empty((3, len(points)))
-        self.log_det += _kernels.measure(self.root, sample, points, parts)
-        self.n_samples += 1
+        _kernels.measure(self.root, sample, points, parts)
         return parts
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this model."""
-        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root}
+        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root[:-2]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self.n_samples = checks.integer("n_samples", state["n_samples"], 0)
-        self.log_det = checks.real("log_det", state["log_det"])
-        self.root = archive.array(state, "root", self.root.shape)
+        n_samples = checks.integer("n_samples", state["n_samples"], 0)
+        log_det = checks.real("log_det", state["log_det"])
+        root = archive.array(state, "root", (len(self.root) - 2,))
+        self.root = np.append(root, [log_det, n_samples])
 
 
 @lru_cache(maxsize=16)

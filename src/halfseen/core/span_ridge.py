@@ -32,7 +32,8 @@ class SpanRidge:
     regression in the coordinates Qz. So the first samples cost O(dim · n_samples) instead of
     O(dim²). When the span has grown to a quarter of all dimensions, a plain `Ridge` takes over. Its
     root does not fit into a cache, so that reading and writing it is what a round costs: a new
-    sample waits for the next scores, and enters in the same pass.
+    sample waits for the next scores, and enters in the same pass. For the same reason forks share
+    it. A sample that waits has a number, which tells whether it has entered by way of another fork.
 
     Parameters
     ----------
@@ -62,9 +63,18 @@ class SpanRidge:
         if dim >= _PLAIN_DIM:
             self._directions = np.zeros((int(_DENSE_SHARE * dim), dim))
         self._inner = Ridge(dim if self._directions is None else 1, ridge=ridge)
-        # A sample for the plain regression in many dimensions, and its reward.
-        self._waiting: tuple[FloatArray, float] | None = None
+        # A sample for the plain regression in many dimensions, its reward and its number.
+        self._waiting: tuple[FloatArray, float, int] | None = None
         self.ridge = self._inner.ridge
+
+    def fork(self) -> "SpanRidge":
+        """Return a copy to which samples can be added; afterwards this one must get no more."""
+        fork = object.__new__(SpanRidge)
+        fork.dim, fork.ridge, fork._waiting = self.dim, self.ridge, self._waiting
+        fork._directions, fork._n_directions = self._directions, self._n_directions
+        shared = self._directions is None and self.dim >= _PLAIN_DIM
+        fork._inner = self._inner if shared else self._inner.fork()
+        return fork
 
     @property
     def n_samples(self) -> int:
@@ -81,7 +91,8 @@ class SpanRidge:
         if self._directions is None:
             inner = self._up_to_date()
             if self.dim >= _PLAIN_DIM:
-                self._waiting = fitting(point, (self.dim,)).copy(), reward
+                point = fitting(point, (self.dim,)).copy()
+                self._waiting = point, reward, inner.n_samples + 1
             else:
                 inner.update(point, reward)
             return
@@ -109,12 +120,12 @@ class SpanRidge:
         `n_samples`.
         """
         inner = self._inner
-        if self._waiting is not None:
-            point, reward = self._waiting
+        missing = self._missing_sample()
+        if missing is not None:
+            point, reward = missing
             parts = inner.update_and_measure(
                 np.append(_zero_filled(point[None, :]), reward), points
             )
-            self._waiting = None
             size = radius(inner.log_det, inner.n_samples)
             return _kernels.best(parts, size), parts
         size = radius(inner.log_det, inner.n_samples)
@@ -157,10 +168,16 @@ class SpanRidge:
 
     def _up_to_date(self) -> Ridge:
         """Return the inner regression, in which no sample is missing."""
-        if self._waiting is not None:
-            self._inner.update(*self._waiting)
-            self._waiting = None
+        missing = self._missing_sample()
+        if missing is not None:
+            self._inner.update(*missing)
         return self._inner
+
+    def _missing_sample(self) -> tuple[FloatArray, float] | None:
+        """Return the sample that waits, unless it has entered the inner regression."""
+        if self._waiting is None or self._waiting[2] <= self._inner.n_samples:
+            return None
+        return self._waiting[:2]
 
     def _split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return coordinates in the span and what is left outside, orthogonal to it twice over."""
@@ -182,8 +199,7 @@ class SpanRidge:
         stacked[len(basis) :, :-1] = outside
         turned = np.asarray(np.linalg.qr(stacked, mode="r"))[: self.dim]
         turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
-        plain.set_root(turned[:, :-1], turned[:, -1])
-        plain.log_det, plain.n_samples = inner.log_det, inner.n_samples
+        plain.set_root(turned[:, :-1], turned[:, -1], inner.log_det, inner.n_samples)
         return plain
 
 

@@ -194,28 +194,32 @@ class Epoch:
         # Each round has a stream of its own: there is no state to save.
         draw = stream(self.settings.seed, "thompson", str(round)).standard_normal(model.dim)
         draw *= self.settings.radius_scale * self.record.noise_scale
-        drawn = model.copied()
-        drawn.set_root(model.factor, draw)
+        drawn = Ridge(model.dim, ridge=model.ridge)
+        drawn.set_root(model.factor, draw, model.log_det, model.n_samples)
         parts[2] = drawn.predict(points)[0]
         parts[0] = parts[1] + parts[2]
         return int(parts[0].argmax())
+
+    def fork(self) -> "Epoch":
+        """Return a copy that can learn; this one stays as it is."""
+        fork = object.__new__(Epoch)
+        for name in self.__slots__:
+            setattr(fork, name, getattr(self, name))
+        fork.model = self.model.fork()
+        return fork
 
     def learn(self, point: FloatArray, reward: float) -> None:
         """Add the reward of an arm that was chosen in this epoch, by its coordinates."""
         self.model.update(point, reward)
 
-    def with_earlier(self, arm: FloatArray, reward: float) -> "Epoch":
-        """Return the epoch with a late reward that it would have replayed; this one stays."""
+    def learn_earlier(self, arm: FloatArray, reward: float) -> None:
+        """Add a late reward that this epoch would have replayed."""
         point = self.coordinates(arm[None, :])[0]
-        model, record = self.model.copied(), self.record
         if self.lift is None or not np.isnan(point[0]):
-            model.update(point, reward)
-            record = replace(record, n_replayed=record.n_replayed + 1)
+            self.model.update(point, reward)
+            self.record = replace(self.record, n_replayed=self.record.n_replayed + 1)
         else:
-            record = replace(record, n_skipped=record.n_skipped + 1)
-        return Epoch(
-            self.settings, record, self.subspace, self.lift, model, self.contest, self.unit
-        )
+            self.record = replace(self.record, n_skipped=self.record.n_skipped + 1)
 
     def hidden_deviations(self, table: FloatArray) -> FloatArray:
         """Return the standard deviation of each arm's estimate that hidden entries leave open."""
