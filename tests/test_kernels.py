@@ -15,6 +15,7 @@ from halfseen import kernels
 from halfseen.core.ridge import Ridge
 from halfseen.kernels import ridge
 
+NOTHING = np.empty(0)
 NAN = math.nan
 FILES = [name for _, name, _ in pkgutil.iter_modules(kernels.__path__)]
 
@@ -106,8 +107,8 @@ def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, z
     together, apart = model.root.copy(), model.root.copy()
     parts, expected = np.full((3, n_points), -7.0), np.full((3, n_points), -7.0)
     ridge.update(apart, sample[:dim].copy(), sample[dim], apart[:0])
-    ridge.measure(apart, apart[:0], points, expected)
-    ridge.measure(together, sample.copy(), points, parts)
+    ridge.measure(apart, NOTHING, 0.0, points, expected)
+    ridge.measure(together, sample[:dim].copy(), sample[dim], points, parts)
     assert together.tobytes() == apart.tobytes()
     assert parts.tobytes() == expected.tobytes()
 
@@ -115,7 +116,7 @@ def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, z
 def test_measuring_without_a_sample_leaves_the_root_alone():
     model = trained(5)
     before = model.root.tobytes()
-    ridge.measure(model.root, model.root[:0], half_seen(0, 9, 5), np.empty((3, 9)))
+    ridge.measure(model.root, NOTHING, 0.0, half_seen(0, 9, 5), np.empty((3, 9)))
     assert model.root.tobytes() == before
 
 

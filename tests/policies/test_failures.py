@@ -91,8 +91,8 @@ OPENING = {
     "coordinates of a wide rank": (12, Lift, "coordinates"),
     "insertion of the replay": (2, Ridge, "insert"),
     "compiled insertion": (2, ridge_kernels, "insert"),
-    "compiled scoring": (2, ridge_kernels, "score"),
-    "compiled scoring of a wide rank": (12, ridge_kernels, "score"),
+    "compiled scoring": (2, ridge_kernels, "measure"),
+    "compiled scoring of a wide rank": (12, ridge_kernels, "measure"),
     "samples of the replay": (2, Played, "samples"),
 }
 
@@ -125,7 +125,7 @@ LATENT_OPENING = {
     "what hidden entries add": (Lift, "hidden_variances"),
     "coordinates of the replay": (Lift, "coordinates"),
     "insertion of the replay": (Ridge, "insert"),
-    "compiled scoring": (ridge_kernels, "score"),
+    "compiled scoring": (ridge_kernels, "measure"),
 }
 
 
@@ -156,7 +156,7 @@ def test_a_failure_while_a_latent_epoch_opens_changes_nothing(monkeypatch, part,
     [
         (Ridge, "fitted"),
         (tofu_rewards, "estimate_scales"),
-        (ridge_kernels, "score"),
+        (ridge_kernels, "measure"),
     ],
     ids=["regression", "scales", "scoring"],
 )
@@ -178,7 +178,7 @@ def test_a_failure_while_an_epoch_of_the_fallback_opens_changes_nothing(
     [
         (tofu_epoch, "stream"),
         (Lift, "coordinates"),
-        (ridge_kernels, "score"),
+        (ridge_kernels, "measure"),
         (Ridge, "set_root"),
         (Ridge, "predict"),
     ],
@@ -318,7 +318,7 @@ def test_a_failure_while_a_reward_enters_the_regression_changes_nothing(monkeypa
     rounds = few_arms(9)
     walk(policy, rounds[:8])
     decision = policy.choose(rounds[8].table)
-    learn_fails_once(monkeypatch, policy, decision, ridge_kernels, "update")
+    learn_fails_once(monkeypatch, policy, decision, Ridge, "update")
 
 
 @pytest.mark.parametrize("replay", ["burn-in-once", "burn-in", "full"])
@@ -329,7 +329,7 @@ def test_a_failure_while_a_late_burn_in_reward_enters_the_regression_changes_not
     rounds = few_arms(9)
     decision = policy.choose(rounds[0].table)
     walk(policy, rounds[1:])
-    learn_fails_once(monkeypatch, policy, decision, ridge_kernels, "update")
+    learn_fails_once(monkeypatch, policy, decision, Ridge, "update")
 
 
 @pytest.mark.parametrize("n_rounds", [0, 9], ids=["of burn-in", "of an epoch"])
@@ -358,9 +358,9 @@ def test_a_failure_while_room_is_made_for_played_arms_changes_nothing(monkeypatc
 @pytest.mark.parametrize(
     ("owner", "name", "n_rounds"),
     [
-        (ridge_kernels, "update", 0),
-        (ridge_kernels, "update", 1),
-        (ridge_kernels, "update", 37),
+        (Ridge, "update", 0),
+        (Ridge, "update", 1),
+        (Ridge, "update", 37),
         (Ridge, "extended", 1),
         (Ridge, "extended", 36),
         (SpanRidge, "_split", 9),

@@ -1,6 +1,7 @@
 """Online ridge regression: a triangular root kept by rotations, widths for many points."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +15,10 @@ from halfseen.errors import InvalidInputError
 from halfseen.kernels import ridge as _kernels
 from halfseen.values import LARGEST, FloatArray
 
+Radius = Callable[[float, float], float]
+
 _FLOAT = np.dtype(np.float64)
+_NOTHING = np.empty(0)
 
 SMALLEST_RIDGE = 1e-50
 """Widths of points up to `LARGEST` stay finite."""
@@ -29,6 +33,10 @@ class Ridge:
     after a million updates widths agree with a fresh factorisation to 2e-12.
 
     An entry of a point that is NaN counts as zero: zero-filling is done where points are read.
+
+    The latest sample waits for the next scores, and enters in the same pass over the root. Forks
+    share the root: a sample that waits has a number, which tells whether it has entered by way of
+    another fork.
 
     Parameters
     ----------
@@ -53,14 +61,15 @@ class Ridge:
     ([1.0, 0.0], [0.5, 1.0])
     """
 
-    __slots__ = ("dim", "ridge", "root")
+    __slots__ = ("_root", "_waiting", "dim", "ridge")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
         check_dense(self.dim)
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
-        self.root = np.zeros(dim * (dim + 3) // 2 + 2)
-        self.root[_row_starts(dim)] = math.sqrt(self.ridge)
+        self._root = np.zeros(dim * (dim + 3) // 2 + 2)
+        self._root[_row_starts(dim)] = math.sqrt(self.ridge)
+        self._waiting: tuple[FloatArray, float, float] | None = None
 
     @classmethod
     def fitted(cls, points: FloatArray, rewards: FloatArray, *, ridge: float) -> "Ridge":
@@ -76,14 +85,28 @@ class Ridge:
         return model
 
     @property
+    def root(self) -> FloatArray:
+        """Factor, whitened response and counts, with all samples in it."""
+        point, reward = self._missing_sample()
+        if len(point):
+            _kernels.update(self._root, point, reward, _NOTHING)
+        return self._root
+
+    def _missing_sample(self) -> tuple[FloatArray, float]:
+        """Return the sample that is not in the root yet; an empty point if there is none."""
+        if self._waiting is None or self._waiting[2] <= self._root.item(-1):
+            return _NOTHING, 0.0
+        return self._waiting[:2]
+
+    @property
     def log_det(self) -> float:
         """log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample."""
-        return float(self.root[-2])
+        return self.root.item(-2)
 
     @property
     def n_samples(self) -> int:
         """Number of samples."""
-        return int(self.root[-1])
+        return int(self.root.item(-1))
 
     @property
     def factor(self) -> FloatArray:
@@ -128,12 +151,13 @@ class Ridge:
                 f"expected a factor and a response of dimension {self.dim}, got shapes "
                 f"{factor.shape} and {white.shape}"
             )
-        _kernels.pack(factor, white, self.root)
-        self.root[-2:] = log_det, n_samples
+        _kernels.pack(factor, white, self._root)
+        self._root[-2:], self._waiting = (log_det, n_samples), None
 
     def update(self, point: FloatArray, reward: float) -> None:
-        """Add one sample; `point` has shape (dim,)."""
-        _kernels.update(self.root, fitting(point, (self.dim,)), reward, self.root[:0])
+        """Add one sample; `point` has shape (dim,), and must not be changed afterwards."""
+        point = fitting(point, (self.dim,))
+        self._waiting = point, reward, self.root.item(-1) + 1.0
 
     def update_recorded(self, point: FloatArray, reward: float) -> FloatArray:
         """Add one sample; return cosine and sine of each row's rotation, shape (dim, 2)."""
@@ -142,10 +166,17 @@ class Ridge:
         return turns
 
     def fork(self) -> "Ridge":
-        """Return an independent copy."""
+        """Return a copy to which samples can be added; afterwards this one must get no more."""
         fork = object.__new__(Ridge)
-        fork.dim, fork.ridge, fork.root = self.dim, self.ridge, self.root.copy()
+        fork.dim, fork.ridge = self.dim, self.ridge
+        fork._root, fork._waiting = self._root, self._waiting
         return fork
+
+    def copied(self) -> "Ridge":
+        """Return an independent copy."""
+        copy = self.fork()
+        copy._root, copy._waiting = self.root.copy(), None
+        return copy
 
     def extended(self) -> "Ridge":
         """Return the same regression with one more dimension, in which nothing was seen yet."""
@@ -166,34 +197,20 @@ class Ridge:
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
-        _, parts = self.score(points, 1.0)
+        _, parts = self.score(points, lambda log_det, n_samples: 1.0)
         return parts[1], parts[2]
 
-    def score(self, points: FloatArray, radius: float) -> tuple[int, FloatArray]:
-        """Return the optimistic point and all scores with their parts, shape (3, n)."""
-        points = fitting(points, (len(points), self.dim))
-        parts = np.empty((3, len(points)))
-        return _kernels.score(self.root, points, radius, parts), parts
+    def score(self, points: FloatArray, radius: Radius) -> tuple[int, FloatArray]:
+        """Return the optimistic point and all scores with their parts, shape (3, n).
 
-    def update_and_measure(self, sample: FloatArray, points: FloatArray) -> FloatArray:
-        """Add a sample and look at points, in one pass over the root.
-
-        Parameters
-        ----------
-        sample : ndarray, shape (dim + 1,)
-            A point without NaN and its reward; overwritten.
-        points : ndarray, shape (n, dim)
-            At least one.
-
-        Returns
-        -------
-        parts : ndarray, shape (3, n)
-            Nothing, estimates and squared widths, for `_kernels.best`.
+        By how many widths a score is above its estimate, `radius` says, given `log_det` and
+        `n_samples`.
         """
         points = fitting(points, (len(points), self.dim))
-        parts = np.empty((3, len(points)))
-        _kernels.measure(self.root, sample, points, parts)
-        return parts
+        parts, root = np.empty((3, len(points))), self._root
+        point, reward = self._missing_sample()
+        _kernels.measure(root, point, reward, points, parts)
+        return _kernels.best(parts, radius(root.item(-2), root.item(-1))), parts
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this model."""
@@ -203,8 +220,8 @@ class Ridge:
         """Continue from what `state` returned."""
         n_samples = checks.integer("n_samples", state["n_samples"], 0)
         log_det = checks.real("log_det", state["log_det"])
-        root = archive.array(state, "root", (len(self.root) - 2,))
-        self.root = np.append(root, [log_det, n_samples])
+        root = archive.array(state, "root", (len(self._root) - 2,))
+        self._root, self._waiting = np.append(root, [log_det, n_samples]), None
 
 
 @lru_cache(maxsize=16)

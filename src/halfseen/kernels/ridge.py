@@ -152,14 +152,19 @@ def _eliminate(row, next_row, rests, first, u):
         r3[k] = (r3[k] - a3 * x) - b3 * y
 
 
-@njit(void(out_1, out_1, in_2, out_2), **_FUSED)
-def measure(root, sample, points, parts):
+@njit(void(out_1, in_1, float64, in_2, out_2), **_FUSED)
+def measure(root, point, reward, points, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
 
-    If there is a `sample`, a point without NaN and its reward, which is overwritten, it is added in
-    the same pass. Each point's arithmetic is what it would be alone, and after an `update`.
+    If there is a sample, a `point` that is not empty and its reward, it is added in the same pass.
+    Each point's arithmetic is what it would be alone, and after an `update`.
     """
     n_points, dim = points.shape
+    sample = np.empty(dim + 1 if point.shape[0] > 0 and n_points > 0 else 0)
+    if sample.shape[0] > 0:
+        for i in range(dim):
+            sample[i] = point[i] if point[i] == point[i] else 0.0
+        sample[dim] = reward
     rests, squares, u = np.empty((4, dim + 1)), np.empty(4), np.empty(8)
     growth = 1.0
     for first in range(0, n_points, 4):
@@ -203,10 +208,3 @@ def best(parts, radius):
         if parts[0, point] > parts[0, found]:
             found = point
     return found
-
-
-@njit(int64(out_1, in_2, float64, out_2), cache=True)
-def score(root, points, radius, parts):
-    """Write scores, estimates and widths of points, shape (3, n_points), and return the best."""
-    measure(root, root[:0], points, parts)
-    return best(parts, radius)

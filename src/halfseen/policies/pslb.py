@@ -115,9 +115,7 @@ class Pslb(PslbParams):
         return Subspace(Projection(self._model, basis), n_arms / round)
 
     def _ambient(self, slate: Slate) -> tuple[int, FloatArray]:
-        model = self._model
-        radius = self._confidence.total(model.log_det, model.n_samples)
-        return model.score(slate._table, radius)
+        return self._model.score(slate._table, self._confidence.total)
 
     def _parts(self, slate: Slate, subspace: Subspace) -> FloatArray | None:
         """Return score, estimate and width of each arm over both sets; None if they do not meet."""
@@ -144,7 +142,7 @@ class Pslb(PslbParams):
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression, and to its shadow in the subspace."""
-        model = self._model.fork()
+        model = self._model.copied()
         if self._subspace is None:
             model.update(note.arm, reward)
         else:

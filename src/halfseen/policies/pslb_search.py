@@ -68,7 +68,7 @@ class Projection:
     def fork(self) -> "Projection":
         """Return an independent copy."""
         fork = object.__new__(Projection)
-        fork.basis, fork.shadow, fork.inside = self.basis, self.shadow.copy(), self.inside.fork()
+        fork.basis, fork.shadow, fork.inside = self.basis, self.shadow.copy(), self.inside.copied()
         return fork
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:

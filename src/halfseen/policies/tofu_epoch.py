@@ -170,7 +170,7 @@ class Epoch:
         points = self.coordinates(slate._table)
         if self.lift is not None and self.lift.ridge == 0.0:
             check_identified(slate, points)
-        arm, parts = self.model.score(points, self.radius())
+        arm, parts = self.model.score(points, self.radius)
         if self.settings.exploration == "thompson":
             arm = self._draw(points, round, parts)
         return arm, parts, points[arm].copy()
@@ -179,11 +179,11 @@ class Epoch:
         """Return half-seen arms (n, dim) as points of the regression, as `Lift.coordinates`."""
         return table / self.unit if self.lift is None else self.lift.coordinates(table)
 
-    def radius(self) -> float:
+    def radius(self, log_det: float, n_samples: float) -> float:
         """Return by how many widths a score is above its estimate."""
         if self.settings.exploration != "ucb":
             return 0.0
-        return self.confidence.total(self.model.log_det, self.model.n_samples)
+        return self.confidence.total(log_det, n_samples)
 
     def _draw(self, points: FloatArray, round: int, parts: FloatArray) -> int:
         """Add to all estimates what a drawn parameter adds, and return the best arm under it.
@@ -203,8 +203,9 @@ class Epoch:
     def fork(self) -> "Epoch":
         """Return a copy that can learn; this one stays as it is."""
         fork = object.__new__(Epoch)
-        for name in self.__slots__:
-            setattr(fork, name, getattr(self, name))
+        fork.settings, fork.record, fork.index = self.settings, self.record, self.index
+        fork.plays, fork.subspace, fork.lift = self.plays, self.subspace, self.lift
+        fork.unit, fork.contest, fork.confidence = self.unit, self.contest, self.confidence
         fork.model = self.model.fork()
         return fork
 
