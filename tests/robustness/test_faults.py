@@ -44,19 +44,19 @@ def test_an_interrupt_at_any_line_leaves_the_old_state_or_the_new_one():
 @pytest.mark.parametrize("name", THREADED)
 def test_four_threads_lose_nothing_and_mix_nothing(name):
     policy = POLICIES[name]()
-    assert run_threads(policy, n_threads=4, n_rounds=30) == []
+    assert run_threads(policy, n_threads=4, n_rounds=500) == []
 
 
 @pytest.mark.parametrize("name", ["tofu", "latent-ucb"])
 def test_every_arm_that_threads_offer_is_counted(name):
     policy = POLICIES[name]()
-    run_threads(policy, n_threads=4, n_rounds=30)
+    run_threads(policy, n_threads=4, n_rounds=500)
     # Each round offers four arms to `choose` and the same four to `absorb`.
-    assert policy._offered.n_arms == 4 * 30 * 8
+    assert policy._offered.n_arms == 4 * 500 * 8
 
 
 def test_every_reward_that_threads_bring_is_counted():
     policy = POLICIES["ambient"]()
-    run_threads(policy, n_threads=4, n_rounds=30)
-    assert policy._model.n_samples == 120
+    run_threads(policy, n_threads=4, n_rounds=500)
+    assert policy._model.n_samples == 2000
     assert np.isfinite(policy.choose(np.eye(DIM)).scores).all()
