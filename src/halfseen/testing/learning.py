@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,15 +136,15 @@ def hooks_replace_and_do_not_edit(factory: Factory) -> None:
     """A hook that fails at its end leaves no trace: it replaces what attributes hold."""
     for policy, decisions, before in _moments(factory):
         table = offers(1, policy, sizes=(4,))[0].table
-        calls: dict[str, Callable[[], Any]] = {
-            "decide": lambda policy=policy, table=table: policy.choose(table),
-            "observe": lambda policy=policy, table=table: policy.absorb(table),
+        calls: dict[str, Callable[[], object]] = {
+            "decide": partial(policy.choose, table),
+            "observe": partial(policy.absorb, table),
         }
         if decisions:
-            calls["update"] = lambda policy=policy, last=decisions[-1]: policy.learn(last, 0.5)
+            calls["update"] = partial(policy.learn, decisions[-1], 0.5)
         for hook, call in calls.items():
             with _failing_at_its_end(policy, hook):
-                expect_refusal(call, error=_AtItsEnd, what=f"a call whose {hook} fails")
+                expect_refusal(call, error=_AtItsEndError, what=f"a call whose {hook} fails")
             expect(
                 state_bytes(policy) == before,
                 f"{hook} changes in place what an attribute holds: replace it instead",
@@ -175,7 +176,7 @@ def memory_is_bounded(factory: Factory) -> None:
 # Tools
 
 
-class _AtItsEnd(Exception):
+class _AtItsEndError(Exception):
     """What a hook raises after it has done its work."""
 
 
@@ -185,7 +186,7 @@ def _failing_at_its_end(policy: Policy, hook: str) -> Iterator[None]:
 
     def fails(*given: Any) -> None:
         done(*given)
-        raise _AtItsEnd
+        raise _AtItsEndError
 
     policy.__dict__[hook] = fails
     try:
