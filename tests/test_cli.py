@@ -16,6 +16,8 @@ from halfseen.studies import builtin, published
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 COMMANDS = ("demo", "studies", "reproduce", "run", "verify")
 STUDY = """
 name = "mine"
