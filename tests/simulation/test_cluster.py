@@ -49,8 +49,12 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def add_worker(self):
-        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny")
+    def add_workers(self, count):
+        """Start the first workers, or others after all have died, and wait for them."""
+        for _ in range(count):
+            self.start("worker", self.address, "--nthreads", "1", "--no-nanny")
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=PATIENCE)
 
     def close(self):
         for process in self.processes:
@@ -62,10 +66,7 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     made = Cluster(tmp_path_factory.mktemp("cluster"))
-    made.add_worker()
-    made.add_worker()
-    with Client(made.address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=PATIENCE)
+    made.add_workers(2)
     yield made
     made.close()
 
@@ -164,10 +165,10 @@ def test_a_cluster_that_fails_says_how(runs, tmp_path, monkeypatch):
         with pytest.raises(ClusterError, match=r"has no workers: start some with `dask worker"):
             simulate(["uniform"], WORLD, [0], cluster=frail.address)
         monkeypatch.undo()
-        frail.add_worker()
+        frail.add_workers(1)
         with pytest.raises(ClusterError, match=r"the same cells ended 1 workers, the last one tcp"):
             simulate({"deadly": lambda facts: os._exit(9)}, WORLD, [0], cluster=frail.address)
-        frail.add_worker()
+        frail.add_workers(1)
         process = runs.started("lost", "--cluster", frail.address)
         frail.scheduler.kill()
         told, _ = process.communicate(timeout=PATIENCE)
