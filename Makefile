@@ -17,8 +17,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/halfseen demo
 
+# Tests start many processes, which share compiled bytecode.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 # What runs with the base dependencies alone, in an environment that has nothing else.
 BASE       := .venv-base

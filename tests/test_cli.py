@@ -16,6 +16,8 @@ from halfseen.studies import builtin, published
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 COMMANDS = ("demo", "studies", "reproduce", "run", "verify")
 STUDY = """
 name = "mine"
@@ -65,15 +67,15 @@ def run_python(*arguments):
     ).stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)])
-def test_help_loads_nothing_heavy(arguments):
+def test_help_loads_nothing_heavy():
     program = (
         "import sys\nfrom halfseen.cli import app\n"
-        f"app({arguments!r}, standalone_mode=False)\n"
+        f"for command in ([], *([each] for each in {COMMANDS})):\n"
+        "    app([*command, '--help'], standalone_mode=False)\n"
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     *told, loaded = run_python(program).splitlines()
-    assert "Usage:" in "".join(told)
+    assert "".join(told).count("Usage:") == 1 + len(COMMANDS)
     heavy = {"numpy", "numba", "scipy", "pandas", "matplotlib", "sklearn", "joblib"}
     assert not heavy & set(loaded.split())
 

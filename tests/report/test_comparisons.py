@@ -15,6 +15,8 @@ from halfseen.report.page import write_report
 from halfseen.report.panels import Scene
 from halfseen.report.specs import figures_of
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 COMPARISON = {"name": "beside", "methods": ["tofu", "uniform"], "against": ["other", "zf-oful"]}
 PANEL = {"kind": "differences", "comparison": "beside", "p": 0.2}

@@ -15,6 +15,8 @@ from halfseen.report.panels import Scene
 from halfseen.report.render import latex_text, markdown_text
 from halfseen.report.specs import figures_of
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 ODD = "A & B <i>_x_|y% $z$"
 TEXTS = [
     ODD,

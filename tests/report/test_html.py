@@ -24,6 +24,8 @@ from halfseen.report.render import embedded_json
 from halfseen.studies.published import Figure, Key
 from halfseen.studies.published_summary import Level, SummaryComparison
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 EVIL = '<img src=x onerror=alert(1)> & "quoted" </script>'
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 

@@ -20,6 +20,8 @@ from halfseen.report.terminal import terminal_tables
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 METHODS = {"tofu-fh": {}, "latent-ucb": {}, "impute-mean": {}, "mine": {"policy": "uniform"}}
 CLAIM = {"text": "It pays less", "kind": "lower", "method": "tofu-fh", "than": "mine"}
 

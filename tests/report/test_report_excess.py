@@ -14,6 +14,8 @@ from halfseen.simulation.tables import Tables, mean_of
 from halfseen.studies.builtin import builtin_study
 from halfseen.studies.published_summary import Summary
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 IRREDUCIBLE = (10.0, 60.0, 30.0, 20.0)
 

@@ -13,6 +13,8 @@ from halfseen.report.panels_bars import splits_of
 from halfseen.report.specs import figures_of
 from halfseen.studies.builtin import builtin_study
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 PARTS = [
     {"label": "learning", "plus": ["zf-oful"]},

@@ -16,6 +16,8 @@ from halfseen.studies.reading import study_from
 from halfseen.studies.running import run_study
 from halfseen.worlds.registry import world_from
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 GRID = {"ridge": [0.1, 10.0], "radius_scale": [0.25, 2.0]}
 WORLD = {"kind": "low-rank", "dim": 6, "rank": 2, "n_arms": 4, "horizon": 40}
 RULE = {"rule": "ConstantThreshold", "value": 0.5, "cap": 4}
