@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import halfseen
-import halfseen.report.page
+import halfseen.reports.page
 from halfseen.cli import app
 from halfseen.policies.uniform import Uniform
 from halfseen.studies import builtin, published

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from halfseen.report.look import (
+from halfseen.reports.look import (
     LABELS,
     LOOKS,
     house_style,
@@ -15,7 +15,7 @@ from halfseen.report.look import (
     look_of,
     shade,
 )
-from halfseen.report.specs import figures_of
+from halfseen.reports.specs import figures_of
 from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
@@ -63,7 +63,7 @@ def test_variants_are_named_after_their_base():
 
 
 def test_an_unknown_method_keeps_its_look_in_every_process():
-    code = "from halfseen.report.look import look_of; print(look_of('my own'))"
+    code = "from halfseen.reports.look import look_of; print(look_of('my own'))"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(look_of("my own"))
     assert look_of("my own").label == "my own"
@@ -106,7 +106,7 @@ def test_the_style_stays_inside():
 
 def test_labels_need_no_plotting():
     code = (
-        "import sys, halfseen.report.look\n"
+        "import sys, halfseen.reports.look\n"
         "assert not {'matplotlib', 'pandas'} & set(sys.modules), 'heavy'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,13 +11,13 @@ from made_results import small_study, wobble, write_results
 from rich.console import Console
 
 from halfseen.errors import StoreError
-from halfseen.report.context import Report
-from halfseen.report.data import Point, Results
-from halfseen.report.page import write_report
-from halfseen.report.published import compare, published_for
-from halfseen.report.render import LATEX, MARKDOWN, render
-from halfseen.report.table import FinalTable
-from halfseen.report.terminal import terminal_tables
+from halfseen.reports.context import Report
+from halfseen.reports.data import Point, Results
+from halfseen.reports.page import write_report
+from halfseen.reports.published import compare, published_for
+from halfseen.reports.render import LATEX, MARKDOWN, render
+from halfseen.reports.table import FinalTable
+from halfseen.reports.terminal import terminal_tables
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.simulate import run
 from halfseen.simulation.store import Store

@@ -109,9 +109,9 @@ def report_on(
 
     With `home`, the page over all studies in that folder is written anew as well.
     """
-    from halfseen.report.page import write_report
-    from halfseen.report.published import not_from_paper
-    from halfseen.report.terminal import terminal_tables
+    from halfseen.reports.page import write_report
+    from halfseen.reports.published import not_from_paper
+    from halfseen.reports.terminal import terminal_tables
 
     with console.status("drawing figures"):
         page = write_report(study, folder)
@@ -137,7 +137,7 @@ def report_on(
 
 def refresh_page(home: Path, console: Console) -> None:
     """Write the page over all studies whose results lie in a folder, and say where it is."""
-    from halfseen.report.index import write_index
+    from halfseen.reports.index import write_index
 
     with console.status("writing the page"):
         written = write_index(home)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from halfseen.report.data import Point, points_of
+from halfseen.reports.data import Point, points_of
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
 

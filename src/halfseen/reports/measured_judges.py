@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from halfseen.report.data import Point
-from halfseen.report.growth import Growth, growth_of
-from halfseen.report.judges import Case, NotRunError
-from halfseen.report.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Finding, format_mean
+from halfseen.reports.data import Point
+from halfseen.reports.growth import Growth, growth_of
+from halfseen.reports.judges import Case, NotRunError
+from halfseen.reports.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Finding, format_mean
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import ExponentClaim, MeasuredClaim
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pandas as pd
 from scipy.stats import t as student
 
-from halfseen.report.data import Point, Results, points_of
-from halfseen.report.verdicts import paired_difference
+from halfseen.reports.data import Point, Results, points_of
+from halfseen.reports.verdicts import paired_difference
 from halfseen.studies.figures import Comparison
 from halfseen.studies.spec import Study
 

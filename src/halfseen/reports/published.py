@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from halfseen.report.data import Point, Results
-from halfseen.report.look import in_paper, label_of
-from halfseen.report.verdicts import paired_difference
+from halfseen.reports.data import Point, Results
+from halfseen.reports.look import in_paper, label_of
+from halfseen.reports.verdicts import paired_difference
 from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.builtin import ORDER, builtin_study

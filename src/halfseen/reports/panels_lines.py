@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from halfseen.report.data import Point, rows
-from halfseen.report.growth import Growth, growth_of
-from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID, Look, look_of
-from halfseen.report.panels import (
+from halfseen.reports.data import Point, rows
+from halfseen.reports.growth import Growth, growth_of
+from halfseen.reports.look import DASHED, DOTTED, MIXED, SOLID, Look, look_of
+from halfseen.reports.panels import (
     FINAL_REGRET,
     Curve,
     Scene,
@@ -21,7 +21,7 @@ from halfseen.report.panels import (
     set_probability_axis,
     set_regret_axis,
 )
-from halfseen.report.truth import facts_at, lower_bounds, true_rank
+from halfseen.reports.truth import facts_at, lower_bounds, true_rank
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import BOUNDS
 from halfseen.studies.figures import Line, MeasuredPanel, RoundsPanel, SpectrumPanel, SweepPanel

@@ -13,8 +13,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from halfseen.report.look import label_of
-from halfseen.report.verdicts import RULE, format_mean
+from halfseen.reports.look import label_of
+from halfseen.reports.verdicts import RULE, format_mean
 from halfseen.simulation.tables import Mean
 
 MARKDOWN, LATEX, HTML = "report.md.j2", "table.tex.j2", "index.html.j2"
@@ -118,7 +118,7 @@ def _environment(template: str) -> Environment:
 
     tex = template == LATEX
     environment = Environment(
-        loader=PackageLoader("halfseen.report"),
+        loader=PackageLoader("halfseen.reports"),
         autoescape=True,  # `safe` has already escaped what is shown; this keeps macros as they are
         finalize=safe,
         undefined=StrictUndefined,

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from halfseen.report.charts import chart_data
-from halfseen.report.claims import verdicts_on
-from halfseen.report.comparisons import Compared, compared
-from halfseen.report.data import Point, Results, points_of
-from halfseen.report.figures import Drawn, drawn_before
-from halfseen.report.published import (
+from halfseen.reports.charts import chart_data
+from halfseen.reports.claims import verdicts_on
+from halfseen.reports.comparisons import Compared, compared
+from halfseen.reports.data import Point, Results, points_of
+from halfseen.reports.figures import Drawn, drawn_before
+from halfseen.reports.published import (
     Comparison,
     compare,
     compare_means,
@@ -19,9 +19,9 @@ from halfseen.report.published import (
     published_for,
     reproduces_paper,
 )
-from halfseen.report.table import FinalTable
-from halfseen.report.truth import share_seen
-from halfseen.report.verdicts import Verdict, count_outcomes
+from halfseen.reports.table import FinalTable
+from halfseen.reports.truth import share_seen
+from halfseen.reports.verdicts import Verdict, count_outcomes
 from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.figures import Comparison as ComparisonTable
 from halfseen.studies.published import Figure, Key

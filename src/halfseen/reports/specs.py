@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from halfseen.report.data import points_of
-from halfseen.report.truth import share_label
+from halfseen.reports.data import points_of
+from halfseen.reports.truth import share_label
 from halfseen.studies.figures import (
     AnyPanel,
     DifferencesPanel,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from halfseen.report.data import Point, Results, points_of
-from halfseen.report.look import Look, look_of, shade
-from halfseen.report.table import FinalTable
-from halfseen.report.truth import share_label
+from halfseen.reports.data import Point, Results, points_of
+from halfseen.reports.look import Look, look_of, shade
+from halfseen.reports.table import FinalTable
+from halfseen.reports.truth import share_label
 from halfseen.studies.spec import Study
 
 MOST_POINTS = 60

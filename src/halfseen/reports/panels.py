@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from halfseen.report.data import Point, Results
-from halfseen.report.look import Look
-from halfseen.report.truth import share_label
+from halfseen.reports.data import Point, Results
+from halfseen.reports.look import Look
+from halfseen.reports.truth import share_label
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
 from halfseen.values import FloatArray

@@ -8,9 +8,9 @@ import pandas as pd
 from rich.markup import escape
 from rich.table import Table
 
-from halfseen.report.data import Point
-from halfseen.report.look import label_of
-from halfseen.report.table import FinalTable
+from halfseen.reports.data import Point
+from halfseen.reports.look import label_of
+from halfseen.reports.table import FinalTable
 from halfseen.studies.spec import Study
 
 WIDTH = 80

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
 
-from halfseen.report.comparisons import Compared, compared
-from halfseen.report.data import Point, Results, rows
-from halfseen.report.look import label_of, look_of
-from halfseen.report.panels import FINAL_REGRET, Scene
-from halfseen.report.truth import share_label
+from halfseen.reports.comparisons import Compared, compared
+from halfseen.reports.data import Point, Results, rows
+from halfseen.reports.look import label_of, look_of
+from halfseen.reports.panels import FINAL_REGRET, Scene
+from halfseen.reports.truth import share_label
 from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.figures import BarsPanel, DifferencesPanel, Part, SplitPanel
 

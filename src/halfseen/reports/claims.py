@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from halfseen.report import judges
-from halfseen.report.data import Results
-from halfseen.report.judges import Case, Judge
-from halfseen.report.measured_judges import exponent, measured
-from halfseen.report.verdicts import NOT_RUN, TOO_SMALL, Verdict, combine
+from halfseen.reports import judges
+from halfseen.reports.data import Results
+from halfseen.reports.judges import Case, Judge
+from halfseen.reports.measured_judges import exponent, measured
+from halfseen.reports.verdicts import NOT_RUN, TOO_SMALL, Verdict, combine
 from halfseen.studies.spec import Study
 
 SMOKE = "smoke"

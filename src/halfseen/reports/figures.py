@@ -6,16 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from halfseen.report import panels_bars as bars
-from halfseen.report import panels_lines as lines
-from halfseen.report.data import Results
-from halfseen.report.look import house_style, label_of
-from halfseen.report.panels import PanelKind, Scene
-from halfseen.report.specs import figures_of
+from halfseen.errors import InvalidInputError
+from halfseen.reports import panels_bars as bars
+from halfseen.reports import panels_lines as lines
+from halfseen.reports.data import Point, Results
+from halfseen.reports.look import house_style, label_of, look_of
+from halfseen.reports.panels import Curve, PanelKind, Scene, draw_bands, set_regret_axis
+from halfseen.reports.specs import figures_of
+from halfseen.simulation.tables import Row, Tables
 from halfseen.studies.figures import AnyPanel, RoundsPanel, SweepPanel
 from halfseen.studies.figures import Figure as FigureTable
 from halfseen.studies.spec import Study
@@ -126,6 +129,43 @@ def _take_texts_literally(figure: Figure) -> None:
         texts += [axes.title, axes.xaxis.label, axes.yaxis.label]
     for text in texts:
         text.set_parse_math(False)
+
+
+def regret_figure(tables: Tables) -> Figure:
+    """Return regret over rounds, with a panel per setting and observation probability.
+
+    Raises
+    ------
+    InvalidInputError
+        No cell has a regret.
+    """
+    panels: dict[Point, dict[str, list[Row]]] = {}
+    for row in tables.trajectories:
+        methods = panels.setdefault(Point(row["setting"], row["p"]), {})
+        methods.setdefault(row["method"], []).append(row)
+    if not panels:
+        raise InvalidInputError("there is nothing to draw: no cell of these tables has a regret")
+    n_rows, n_columns = grid_of(len(panels))
+    with house_style():
+        figure = Figure(
+            (max(_PANEL_WIDTH * n_columns, _NARROWEST), _PANEL_HEIGHT * n_rows),
+            layout="constrained",
+        )
+        for at, (point, methods) in enumerate(panels.items(), start=1):
+            axes = figure.add_subplot(n_rows, n_columns, at)
+            draw_bands(axes, [_curve(method, rows) for method, rows in methods.items()])
+            axes.set(xlabel="round", ylabel="cumulative regret", title=str(point))
+            set_regret_axis(axes, log=False)
+            axes.margins(x=0.01)
+        share_legend(figure)
+        _take_texts_literally(figure)
+    return figure
+
+
+def _curve(method: str, rows: list[Row]) -> Curve:
+    found = [(row["round"], row["mean_regret"], row["se_regret"] or 0.0) for row in rows]
+    rounds, mean, error = np.array(found, dtype=float).T
+    return Curve(look_of(method), rounds, mean, error)
 
 
 def grid_of(n_panels: int) -> tuple[int, int]:

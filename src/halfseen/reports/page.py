@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from halfseen.report.claims import as_frame
-from halfseen.report.comparisons import frame_of
-from halfseen.report.context import Report
-from halfseen.report.data import Results
-from halfseen.report.figures import write_figures
-from halfseen.report.render import LATEX, MARKDOWN, render
+from halfseen.reports.claims import as_frame
+from halfseen.reports.comparisons import frame_of
+from halfseen.reports.context import Report
+from halfseen.reports.data import Results
+from halfseen.reports.figures import write_figures
+from halfseen.reports.render import LATEX, MARKDOWN, render
 from halfseen.studies.published import Figure, Key
 from halfseen.studies.spec import Study
 

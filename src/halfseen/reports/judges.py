@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from halfseen.report.data import Point, Results, points_of, rows
-from halfseen.report.look import label_of
-from halfseen.report.truth import lower_bounds, true_rank
-from halfseen.report.verdicts import (
+from halfseen.reports.data import Point, Results, points_of, rows
+from halfseen.reports.look import label_of
+from halfseen.reports.truth import lower_bounds, true_rank
+from halfseen.reports.verdicts import (
     FAILS,
     HOLDS,
     NOT_RUN,

@@ -7,11 +7,11 @@ from typing import Any
 from markupsafe import Markup
 
 from halfseen.errors import HalfseenError, StoreError
-from halfseen.report.context import Report
-from halfseen.report.data import Results
-from halfseen.report.pictures import data_uri, half_seen_steps
-from halfseen.report.render import HTML, render
-from halfseen.report.verdicts import count_outcomes
+from halfseen.reports.context import Report
+from halfseen.reports.data import Results
+from halfseen.reports.pictures import data_uri, half_seen_steps
+from halfseen.reports.render import HTML, render
+from halfseen.reports.verdicts import count_outcomes
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 from halfseen.studies.spec import Study
@@ -69,7 +69,7 @@ def study_folders(home: Path) -> list[Path]:
 
 def asset(name: str) -> str:
     """Return the text of a file that becomes part of the page."""
-    return (Path(str(files("halfseen.report"))) / name).read_text(encoding="utf-8")
+    return (Path(str(files("halfseen.reports"))) / name).read_text(encoding="utf-8")
 
 
 def _report_on(folder: Path) -> Report:

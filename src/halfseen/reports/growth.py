@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from halfseen import seeding
-from halfseen.report.data import Point, Results
+from halfseen.reports.data import Point, Results
 from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.spec import Study
 from halfseen.values import FloatArray

@@ -10,7 +10,7 @@ from halfseen.core.theory import (
     optimized_lower_bound,
 )
 from halfseen.errors import HalfseenError
-from halfseen.report.data import Point
+from halfseen.reports.data import Point
 from halfseen.studies.spec import Study
 from halfseen.worlds.base import Facts
 
