@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from halfseen.cli import options
-from halfseen.cli.work import folder_for, part_of, run_study
+from halfseen.cli.work import LOADING, How, folder_for, part_of, run_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def verify(
     order of methods, their excess over the irreducible regret and the ranks they choose are.
     """
     console = Console()
-    with console.status("loading (the first time, compiling takes some seconds)"):
+    with console.status(LOADING):
         from halfseen.errors import StudyError
         from halfseen.studies.builtin import builtin_study
         from halfseen.studies.published import published
@@ -52,15 +52,9 @@ def verify(
         known = {key.method for key in figures} | {mean.method for mean in means}
         study = _published_part(part_of(study, seeds, p, methods), known, methods)
         folder = folder_for(name, "paper", out)
-        tables = run_study(
-            study,
-            folder,
-            console,
-            jobs=jobs,
-            again=again,
-            write=False,
-            among_others=out is None,
-        )
+        study.check()
+        how = How(jobs=jobs, again=again, write=False, beside_others=out is None)
+        tables = run_study(study, folder, console, how)
         if figures:
             agrees = _by_cell(study, tables, figures, console)
         else:

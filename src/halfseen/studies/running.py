@@ -8,33 +8,32 @@ from halfseen.simulation import simulate
 from halfseen.simulation.cells import Cell
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables
-from halfseen.simulation.tune import Tuned, run_tasks, write_calibration
-from halfseen.studies.spec import Place, Study
+from halfseen.simulation.tune import run_tasks, write_calibration
+from halfseen.studies.spec import Study
 
 
 def run_study(
     study: Study,
     store: Store | None = None,
     *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    again: bool = False,
     timing: bool = True,
-    progress: bool = False,
     write: bool = True,
     manifest: Mapping[str, Any] | None = None,
-    tell: Callable[[str, Sequence[Cell]], None] = lambda stage, cells: None,
+    announce: Callable[[str, Sequence[Cell]], None] = lambda stage, cells: None,
+    **how: Any,
 ) -> Tables:
     """Run what a store does not have of a study, and return (and write) its tables.
 
     Parameters
     ----------
     study : Study
-    store, jobs, cluster, again, timing, progress, write, manifest
-        As in `halfseen.simulation.simulate.run`. The manifest also gets what was chosen, and
+    store, timing, write, manifest
+        As in `halfseen.simulation.simulate.run`. The manifest also gets the chosen settings, and
         `calibration.csv` joins the tables.
-    tell : callable
+    announce : callable
         Called with "tuning" or "study" and all cells of that stage before it runs.
+    **how
+        `jobs`, `cluster`, `again` and `progress`, as in `halfseen.simulation.simulate.run`.
 
     Raises
     ------
@@ -42,14 +41,12 @@ def run_study(
         A candidate failed on a validation seed.
     """
     tasks, started = study.tasks(), time.perf_counter()
-    record = dict(manifest or {})
-    chosen: dict[Place, dict[str, Any]] = {}
-    found: list[Tuned] = []
     if tasks:
-        tell("tuning", [cell for task in tasks for cell in task.cells()])
-        found = run_tasks(tasks, store, jobs=jobs, cluster=cluster, again=again, progress=progress)
-        for task, tuned in zip(tasks, found, strict=True):
-            chosen[task.place[1:4]] = tuned.chosen
+        announce("tuning", [cell for task in tasks for cell in task.cells()])
+    found = run_tasks(tasks, store, **how) if tasks else []
+    chosen = {task.place[1:4]: each.chosen for task, each in zip(tasks, found, strict=True)}
+    record = dict(manifest or {})
+    if tasks:
         record["tuned"] = {
             "chosen": [
                 {"setting": setting, "p": p, "method": key, "settings": settings}
@@ -58,18 +55,8 @@ def run_study(
             "seconds": round(time.perf_counter() - started, 1),
         }
     cells = study.cells(chosen)
-    tell("study", cells)
-    tables = simulate.run(
-        cells,
-        store,
-        jobs=jobs,
-        cluster=cluster,
-        again=again,
-        timing=timing,
-        progress=progress,
-        write=write,
-        manifest=record,
-    )
+    announce("study", cells)
+    tables = simulate.run(cells, store, timing=timing, write=write, manifest=record, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)

@@ -1,6 +1,6 @@
 """A study file as one schema: what it may say, and everything that is wrong with one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationError, model_validator
@@ -24,7 +24,7 @@ from halfseen.studies.fields import (
     other_types,
     refuse,
 )
-from halfseen.studies.figures import Comparison, Figure, check_names
+from halfseen.studies.figures import Comparison, Figure
 
 
 class Shared(Table):
@@ -153,45 +153,138 @@ class StudyFile(Table):
     comparisons: tuple[Comparison, ...] = ()
     smoke: SmokeTable = SmokeTable()
 
-    @model_validator(mode="after")
-    def _names_fit(self) -> Self:
-        check_names(self.figures, self.comparisons)
-        wanted, known = self.smoke.settings or (), list(self.settings)
-        if not set(wanted) <= set(known):
-            refuse({("smoke", "settings"): f"must be names of settings {known}, got {wanted}"})
-        return self
-
 
 NAMED = "*"
 """A place in a table whose key is the first word of the message."""
 
+_NAMES = {"setting": "setting", "comparison": "comparison"} | dict.fromkeys(
+    ("method", "methods", "than", "relative_to", "against", "total", "plus", "minus", "ranks"),
+    "method",
+)
+"""Keys of figures, claims and comparisons whose values are names, and what they name."""
 
-_WORLDS_AND_METHODS = {"world", "methods", "settings", "smoke", "tuning", "plugins"}
 
+def file_from(data: Any) -> tuple[StudyFile | None, dict[Place, str]]:
+    """Return a study file without what is wrong in it, and all that is wrong, by place.
 
-def file_from(data: Any) -> tuple[StudyFile | None, list[str]]:
-    """Return a study file from plain data, and all that is wrong with it.
-
-    If only keys are wrong that have nothing to do with worlds and methods, the file is returned
-    without them, so that mistakes in worlds and methods can be found as well.
+    There is no file if the data are not a table.
     """
     mistakes = other_types(data)
+    for place, text in _mistakes_in(data).items():
+        mistakes.setdefault(_known_place(place, mistakes), text)
+    if () in mistakes:
+        return None, mistakes
+    left, found = data, mistakes
+    while found:
+        wrong = [_existing(place, left) for place in found]
+        left = {"name": "nameless"} | _without(left, wrong)
+        found = _mistakes_in(left)  # these only follow from what was taken out
+    return StudyFile.model_validate(left), mistakes
+
+
+def _mistakes_in(data: Any) -> dict[Place, str]:
+    """Return what is wrong with plain data: the first mistake of every place."""
+    found: dict[Place, str] = {}
     try:
-        file = StudyFile.model_validate(data)
+        StudyFile.model_validate(data)
     except ValidationError as error:
         for each in error.errors():
-            place = _place(each["loc"], data)
-            if each["type"].startswith("union_tag"):
-                place = (*place, "kind")
-            mistakes.setdefault(_known_place(place, mistakes), _words(each))
-    found = [sentence(place, text) for place, text in mistakes.items()]
-    if not found:
-        return file, []
-    wrong = {place[0] if place else "world" for place in mistakes}
-    if wrong & _WORLDS_AND_METHODS:
-        return None, found
-    left = {key: value for key, value in data.items() if key not in wrong}
-    return StudyFile.model_validate({"name": "nameless", **left}), found
+            tag = ("kind",) if each["type"].startswith("union_tag") else ()
+            found.setdefault(_place(each["loc"], data) + tag, _words(each))
+    return found
+
+
+def _without(value: Any, wrong: Collection[Place], place: Place = ()) -> Any:
+    """Return plain data without what stands at some places."""
+    if isinstance(value, Mapping):
+        kept = {key: (*place, key) for key in value if (*place, key) not in wrong}
+        return {key: _without(value[key], wrong, inner) for key, inner in kept.items()}
+    if isinstance(value, list | tuple):
+        inner = [(item, (*place, at)) for at, item in enumerate(value)]
+        return [_without(item, wrong, at) for item, at in inner if at not in wrong]
+    return value
+
+
+def _existing(place: Place, data: Any) -> Place:
+    """Return a place, or that of the table in which it is missing."""
+    for step in place[:-1]:
+        data = data[step]
+    last = place[-1]
+    there = last in data if isinstance(data, Mapping) else isinstance(last, int)
+    return place if there else place[:-1]
+
+
+def method_keys(data: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the keys of all methods by setting, also of those with mistakes."""
+    settings = _table(data.get("settings", {"default": {}}))
+    shared, found = data.get("methods"), {}
+    for name, given in settings.items():
+        both = (_table(each) or _list(each) for each in (shared, _table(given).get("methods")))
+        keys = (key for table in both for key in table if isinstance(key, str))
+        found[name] = list(dict.fromkeys(keys))
+    return found
+
+
+def unknown_names(
+    data: Mapping[str, Any], known: Mapping[str, Collection[str]]
+) -> dict[Place, str]:
+    """Return the places of names that repeat, or that name what a study does not have.
+
+    Parameters
+    ----------
+    data : mapping
+        All that the file says.
+    known : mapping
+        The names of each "method" and "setting", where these are checked. A part of a study keeps
+        the figures and claims of the whole, so that it may name others.
+    """
+    compared = [_table(each).get("name") for each in _list(data.get("comparisons"))]
+    names: dict[str, Collection[Any]] = {"comparison": compared, **known}
+    found = _repeated(data, "figures", "label") | _repeated(data, "comparisons", "name")
+    for part in ("figures", "claims", "comparisons"):
+        for place, kind, name in _mentioned(data.get(part), (part,)):
+            if kind in names and name not in names[kind]:
+                found[place] = _not_among(names[kind], name)
+    settings = method_keys(data).keys()
+    for name in _list(_table(data.get("smoke")).get("settings")):
+        if isinstance(name, str) and name not in settings:
+            found["smoke", "settings"] = _not_among(settings, name)
+    return found
+
+
+def _mentioned(value: Any, place: Place) -> Iterator[tuple[Place, str, str]]:
+    """Yield names in plain data with their places and what they name."""
+    if isinstance(value, list | tuple):
+        for at, item in enumerate(value):
+            yield from _mentioned(item, (*place, at))
+    for key, item in _table(value).items():
+        inner = (*place, key)
+        if key in _NAMES and isinstance(item, str):
+            yield inner, _NAMES[key], item
+        elif key in _NAMES and isinstance(item, list | tuple):
+            names = ((at, name) for at, name in enumerate(item) if isinstance(name, str))
+            yield from (((*inner, at), _NAMES[key], name) for at, name in names)
+        else:
+            yield from _mentioned(item, inner)
+
+
+def _not_among(known: Collection[Any], name: str) -> str:
+    words = ", ".join(repr(each) for each in known) or "those of the study, which has none"
+    return f"must be one of {words}, got {name!r}{checks.did_you_mean(name, map(str, known))}"
+
+
+def _repeated(data: Mapping[str, Any], table: str, key: str) -> dict[Place, str]:
+    names = [_table(each).get(key) for each in _list(data.get(table))]
+    files = [name.removeprefix("fig:") if isinstance(name, str) else None for name in names]
+    return {
+        (table, at, key): f"must differ from all before, because it names a file, got {name!r}"
+        for at, name in enumerate(files)
+        if name is not None and name in files[:at]
+    }
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 def refusal(mistakes: Sequence[str], source: str = "") -> StudyError:
@@ -204,18 +297,26 @@ def refusal(mistakes: Sequence[str], source: str = "") -> StudyError:
     )
 
 
+def located(path: str, error: Exception) -> str:
+    """Return the message of an error after the path of the table to which it belongs."""
+    return f"{path}.{error}" if getattr(error, "name", "") else f"{path}: {error}"
+
+
 def sentence(place: Place, text: str) -> str:
     """Return a mistake with its place in front.
 
     >>> sentence(("claims", 2, "p"), "must be a probability in (0, 1], got 3")
     'claims[2].p must be a probability in (0, 1], got 3'
     """
-    path = ""
-    for step in place:
-        if step == NAMED:
-            return f"{path}.{text}"
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else str(step)
-    return f"{path or 'a study'} {text}"
+    if place and place[-1] == NAMED:
+        return f"{path_of(place[:-1])}.{text}"
+    return f"{path_of(place) or 'a study'} {text}"
+
+
+def path_of(place: Place) -> str:
+    """Return a place as people read it, such as "claims[2].p"."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in place]
+    return "".join(steps).removeprefix(".")
 
 
 def _place(loc: Place, data: Any) -> Place:
