@@ -115,14 +115,15 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
             f"{size:.1e} ({key.method}, {key.setting}, p = {key.p}, seed {key.seed})",
             highlight=False,
         )
-    if comparison.groups:
-        console.print(_groups(comparison.groups))
+    drawing = [group for group in comparison.groups if not group.exact]
+    if drawing:
+        console.print(_groups(drawing))
     for key in comparison.differing:
         console.print(f"[red]differs[/] by {comparison.deviations[key]:.3g}: {tuple(key)}")
     for key in comparison.missing:
         console.print(f"[red]no result[/]: {tuple(key)}")
     verdict = "agrees with the published figures" if comparison.agrees else "DIFFERS"
-    if not comparison.deviations and not any(group.telling for group in comparison.groups):
+    if not any(group.telling for group in comparison.groups):
         verdict = f"cannot be judged from so few seeds: at least {FEWEST_SEEDS} are needed"
     console.print(f"[bold]{name} {verdict}[/]")
 
@@ -139,9 +140,9 @@ def _groups(groups: "list[Group]") -> Table:
             f"{group.p:g}",
             group.method,
             str(group.n),
-            f"{group.ours:.2f}",
-            f"{group.published:.2f}",
-            f"{group.standard_errors:+.2f}" if group.telling else "too few seeds",
+            f"{group.ours.mean:.2f}",
+            f"{group.published.mean:.2f}",
+            f"{group.deviation:+.2f}" if group.telling else "too few seeds",
             style=style,
         )
     return table

@@ -31,29 +31,16 @@ COMPARED = (
 
 
 class Compared(NamedTuple):
-    """Two methods at a point, over the seeds that both played.
-
-    Attributes
-    ----------
-    point : Point
-    method, against : str
-    n : int
-    mean, other : float
-        Mean final regrets.
-    difference : float
-        Mean of the first less the second, seed by seed.
-    low, high : float
-        Student's interval of the difference; NaN for a single seed.
-    """
+    """Two methods at a point, over the seeds that both played."""
 
     point: Point
     method: str
     against: str
     n: int
-    mean: float
-    other: float
-    difference: float
-    low: float
+    mean: float  # final regret
+    other: float  # final regret of the other method
+    difference: float  # mean of the first less the second, seed by seed
+    low: float  # Student's interval of the difference; NaN for a single seed
     high: float
 
     @property

@@ -12,8 +12,6 @@ from halfseen.reports.comparisons import Compared, compared
 from halfseen.reports.data import Point, Results, points_of
 from halfseen.reports.figures import Drawn, drawn_before
 from halfseen.reports.published import (
-    Comparison,
-    compare,
     compare_means,
     not_from_paper,
     published_for,
@@ -24,7 +22,7 @@ from halfseen.reports.truth import share_seen
 from halfseen.reports.verdicts import Verdict, count_outcomes
 from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.figures import Comparison as ComparisonTable
-from halfseen.studies.published import Figure, Key
+from halfseen.studies.published import Figure, Group, Key, compare
 from halfseen.studies.published_summary import SummaryComparison
 from halfseen.studies.spec import Study
 
@@ -81,17 +79,10 @@ class Cells(NamedTuple):
 
 
 class Report:
-    """Everything that a report on a run can show; each part is computed when it is first asked for.
+    """Everything that a report on a run can show; each part is computed when it is first needed.
 
-    Parameters
-    ----------
-    study : Study
-        What was run, or a part of it.
-    results : Results
-    published : mapping, optional
-        Published regrets per seed; by default those that ship with the package.
-    figures : sequence of Drawn, optional
-        By default those that lie in the results folder.
+    `published` are regrets per seed, by default those that ship with the package; `figures` are by
+    default those in the results folder.
     """
 
     def __init__(
@@ -179,15 +170,15 @@ class Report:
         return [(spec, pairs) for spec, pairs in found if pairs]
 
     @cached_property
-    def published(self) -> list[Comparison]:
+    def published(self) -> list[Group]:
         """Published means with ours, where results per seed are published."""
         known = published_for(self.study) if self._published is None else self._published
-        return compare(self.results, known)
+        return compare(self.results.per_seed.to_dict("records"), known).groups
 
     @cached_property
-    def published_by_cell(self) -> dict[tuple[Point, str], Comparison]:
+    def published_by_cell(self) -> dict[tuple[Point, str], Group]:
         """The same by point and method."""
-        return {(each.point, each.method): each for each in self.published}
+        return {(Point(each.setting, each.p), each.method): each for each in self.published}
 
     @cached_property
     def published_means(self) -> SummaryComparison | None:
@@ -269,10 +260,7 @@ def irreducible_at(results: Results, point: Point) -> "pd.Series[float]":
 def excess_table(study: Study, results: Results) -> pd.DataFrame:
     """Return mean irreducible regret and mean excess of every method, paired seed by seed.
 
-    Returns
-    -------
-    table : DataFrame
-        With the columns `EXCESS`; empty where no world knows what is irreducible.
+    The columns are `EXCESS`; the table is empty where no world knows what is irreducible.
     """
     rows = []
     for point in points_of(study):

@@ -53,13 +53,8 @@ class Point(NamedTuple):
 class Results:
     """What a run left behind.
 
-    Attributes
-    ----------
-    folder : Path
-    per_seed, summary, trajectories, diagnostics : DataFrame
-        Columns as in `simulation.tables`; `p` is NaN where a world has none, and numbers are NaN
-        where a cell failed.
-    manifest : dict
+    The frames have the columns of `simulation.tables`. `p` is NaN where a world has none, and
+    numbers are NaN where a cell failed.
     """
 
     folder: Path

@@ -54,32 +54,18 @@ _LEGEND_ROW = 0.2
 
 
 class Drawn(NamedTuple):
-    """A figure of a study, or why there is none.
-
-    Attributes
-    ----------
-    spec : FigureTable
-    png : Path or None
-        The SVG is in the same folder.
-    note : str
-        What was left out.
-    """
+    """A figure of a study, or why there is none."""
 
     spec: FigureTable
-    png: Path | None
-    note: str = ""
+    png: Path | None  # the SVG is beside it
+    note: str = ""  # what was left out
 
 
 def write_figures(study: Study, results: Results, folder: Path | None = None) -> list[Drawn]:
     """Draw all figures of a study into a folder, by default that of the results.
 
-    A panel for which nothing was run is left out, and so is a figure without panels; files of it
-    from an earlier run are removed.
-
-    Raises
-    ------
-    StudyError
-        What the study says about its figures is wrong; the message names the key.
+    A panel for which nothing was run is left out, and so is a figure without panels; its files from
+    an earlier run are removed.
     """
     folder = results.folder if folder is None else folder
     scene = Scene(study, results)
@@ -132,13 +118,7 @@ def _take_texts_literally(figure: Figure) -> None:
 
 
 def regret_figure(tables: Tables) -> Figure:
-    """Return regret over rounds, with a panel per setting and observation probability.
-
-    Raises
-    ------
-    InvalidInputError
-        No cell has a regret.
-    """
+    """Return regret over rounds, with a panel per setting and observation probability."""
     panels: dict[Point, dict[str, list[Row]]] = {}
     for row in tables.trajectories:
         methods = panels.setdefault(Point(row["setting"], row["p"]), {})
@@ -202,10 +182,7 @@ def _axes(figure: Figure, kinds: Sequence[PanelKind], heights: Sequence[float]) 
 def share_legend(figure: Figure, first: Sequence[str] = ()) -> None:
     """Put one legend under all panels, with each label once, and make room for it.
 
-    Parameters
-    ----------
-    first : sequence of str
-        Labels that come before all others, in this order.
+    Labels in `first` come before all others, in this order.
     """
     entries: dict[str, Any] = {}
     for axes in figure.axes:

@@ -18,23 +18,12 @@ _TAILS = (0.025, 0.975)
 
 
 class Growth(NamedTuple):
-    """Mean final regret by horizon and the exponent of its growth.
-
-    Attributes
-    ----------
-    horizons : tuple of int
-    means : tuple of Mean
-    slope : float
-        Of log mean regret against log horizon, by least squares.
-    low, high : float
-        Ends of the 95 % interval from resampling seeds; NaN with fewer than two seeds.
-    n_seeds : int
-    """
+    """Mean final regret by horizon, and the exponent of its growth."""
 
     horizons: tuple[int, ...]
     means: tuple[Mean, ...]
-    slope: float
-    low: float
+    slope: float  # of log mean regret against log horizon, by least squares
+    low: float  # ends of the 95 % interval from resampling seeds; NaN for one seed
     high: float
     n_seeds: int
 
@@ -48,14 +37,8 @@ class Growth(NamedTuple):
 def growth_of(study: Study, results: Results, method: str, p: float | None = None) -> Growth | None:
     """Return the growth of a method over the settings of a study; None for fewer than two horizons.
 
-    Parameters
-    ----------
-    p : float, optional
-        By default the first probability of each setting.
-
-    Notes
-    -----
-    Seeds that failed at one horizon are left out at all: a slope compares the same seeds.
+    It is taken at one probability, by default the first of each setting. A seed that failed at one
+    horizon is left out at all: a slope compares the same seeds.
     """
     columns: dict[int, pd.Series[float]] = {}
     for name, setting in study.settings.items():
@@ -81,11 +64,8 @@ def growth_of(study: Study, results: Results, method: str, p: float | None = Non
 def slope_interval(horizons: tuple[int, ...], regrets: FloatArray) -> tuple[float, float]:
     """Return the 95 % interval of the slope, from resampling seeds (percentile bootstrap).
 
-    Parameters
-    ----------
-    horizons : tuple of int, length h
-    regrets : ndarray, shape (n_seeds, h)
-        All horizons of a seed are resampled together: they share its subspace.
+    `regrets` has shape (n_seeds, n_horizons). All horizons of a seed are resampled together: they
+    share its subspace.
     """
     n_seeds = len(regrets)
     if n_seeds < 2:

@@ -24,17 +24,9 @@ PLOTLY_VERSION = "4.1.1"
 def write_index(results_folder: str | Path) -> Path:
     """Write one page over all studies whose folders lie directly in a results folder.
 
-    Parameters
-    ----------
-    results_folder : path
-        A folder in it is a study's if it holds `manifest.json` and `summary.csv`. Studies of the
-        package come first, in their order. One that cannot be read is named on the page, with the
-        reason, and the others are shown.
-
-    Returns
-    -------
-    page : Path
-        The same results give the same bytes.
+    A folder belongs to a study if it has `manifest.json` and `summary.csv`. Studies of the package
+    come first, in their order. One that cannot be read is named on the page, with the reason. The
+    same results give the same bytes.
 
     Raises
     ------

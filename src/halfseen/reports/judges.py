@@ -35,15 +35,7 @@ _MOST_FAILURES_SHOWN = 5
 
 
 class Case(NamedTuple):
-    """A claim before its judge.
-
-    Attributes
-    ----------
-    study : Study
-        What was run; it may be a part of the study that makes the claim.
-    results : Results
-    claim : Claim
-    """
+    """A claim before its judge; the study may be a part of the one that makes the claim."""
 
     study: Study
     results: Results

@@ -25,25 +25,13 @@ _RED, _PINK, _BROWN, _GREY = "#D55E00", "#CC79A7", "#8C5A2B", "#7F7F7F"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a method is called and drawn.
-
-    Attributes
-    ----------
-    label : str
-    color : str
-        As "#rrggbb".
-    dashes : (int, tuple of float)
-        Of lines, as matplotlib takes them.
-    marker : str
-    hatch : str
-        Of bars; empty for plain ones.
-    """
+    """How a method is called and drawn."""
 
     label: str
-    color: str
-    dashes: Dashes = SOLID
+    color: str  # as "#rrggbb"
+    dashes: Dashes = SOLID  # of lines, as matplotlib takes them
     marker: str = "o"
-    hatch: str = ""
+    hatch: str = ""  # of bars; empty for plain ones
 
 
 def shade(color: str, by: float) -> str:

@@ -25,21 +25,15 @@ def write_report(
     study : Study
         What was run, or a part of it.
     folder : path
-        Holds the tables of the run; figures, `table.tex`, `claims.csv`, `report.md`, perhaps
-        `excess.csv` and a file per comparison join them.
+        With the tables of the run. Figures, `table.tex`, `claims.csv`, `report.md`, perhaps
+        `excess.csv` and a file per comparison are added.
     published : mapping, optional
         Published regrets. By default those that ship with the package.
-
-    Returns
-    -------
-    page : Path
 
     Raises
     ------
     StoreError
         A table is missing or damaged.
-    StudyError
-        What the study says about its figures, claims or comparisons is wrong.
     """
     results = Results.load(folder)
     figures = write_figures(study, results)

@@ -72,16 +72,9 @@ class Curve(NamedTuple):
 class PanelKind(NamedTuple):
     """A kind of panel.
 
-    Attributes
-    ----------
-    collect : (Scene, Panel) -> sequence
-        What there is to draw; empty where nothing was run.
-    draw : (Axes, Scene, Panel, what was collected) -> None
-        Every artist with a label goes into the legend of the figure.
-    wide : bool
-        Whether it wants the whole width of a page.
-    height : what was collected -> float
-        How many times the usual height it wants.
+    `collect` returns what there is to draw, nothing where nothing was run; `draw` draws it, and all
+    its labels go into the legend of the figure. A `wide` panel takes the whole width of a page;
+    `height` is in units of the usual height.
     """
 
     collect: Callable[[Scene, Any], Sequence[Any]]

@@ -31,22 +31,13 @@ class Cell(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One of the pictures: arms as rows of cells.
-
-    Attributes
-    ----------
-    title, words : str
-    n_rows, n_columns, size : int
-        `size` is the width of a cell.
-    width, height : int
-    cells : list of Cell
-    """
+    """One of the pictures: arms as rows of cells."""
 
     title: str
     words: str
     n_rows: int
     n_columns: int
-    size: int
+    size: int  # of a cell
     width: int
     height: int
     cells: list[Cell]

@@ -1,16 +1,8 @@
-"""What the paper has and what was published for it, with ours over the same seeds."""
+"""What the paper has, and what was published for it."""
 
-import math
-from collections.abc import Mapping
-from typing import NamedTuple
-
-import pandas as pd
-
-from halfseen.reports.data import Point, Results
+from halfseen.reports.data import Results
 from halfseen.reports.look import in_paper, label_of
-from halfseen.reports.verdicts import paired_difference
 from halfseen.simulation.measures import MEASURE
-from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.published import Figure, Key, published
 from halfseen.studies.published_summary import (
@@ -19,32 +11,6 @@ from halfseen.studies.published_summary import (
     published_summary,
 )
 from halfseen.studies.spec import Study
-
-
-class Comparison(NamedTuple):
-    """A published mean and ours over the seeds that both have.
-
-    Attributes
-    ----------
-    point : Point
-    method : str
-    exact : bool
-        Whether nothing in the policy is random.
-    n : int
-        Seeds compared.
-    published, ours : Mean
-    deviation : float
-        The largest difference of a seed where `exact`, else the mean difference in standard errors
-        of the paired difference (NaN where it has none).
-    """
-
-    point: Point
-    method: str
-    exact: bool
-    n: int
-    published: Mean
-    ours: Mean
-    deviation: float
 
 
 def reproduces_paper(study: Study) -> bool:
@@ -97,36 +63,6 @@ def published_for(study: Study) -> dict[Key, Figure]:
     return {
         key: figure for key, figure in figures.items() if repeats(study, key.setting, key.method)
     }
-
-
-def compare(results: Results, figures: Mapping[Key, Figure]) -> list[Comparison]:
-    """Return published means with ours over the same seeds, for all that both have."""
-    groups: dict[tuple[Point, str, bool], dict[int, float]] = {}
-    for key, figure in figures.items():
-        place = Point(key.setting, key.p), key.method, figure.exact
-        groups.setdefault(place, {})[key.seed] = figure.final_regret
-    found = []
-    for (point, method, exact), regrets in groups.items():
-        theirs, ours = pd.Series(regrets), results.regrets(point, method)
-        seeds = ours.index.intersection(theirs.index)
-        if seeds.empty:
-            continue
-        ours, theirs = ours[seeds], theirs[seeds]
-        largest = float((ours - theirs).abs().max())
-        deviation = largest if exact else in_standard_errors(ours, theirs)
-        means = mean_of(theirs.tolist()), mean_of(ours.tolist())
-        found.append(Comparison(point, method, exact, len(seeds), *means, deviation))
-    return found
-
-
-def in_standard_errors(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> float:
-    """Return the mean paired difference in its standard errors; NaN where it has none."""
-    difference, _ = paired_difference(ours, theirs)
-    if difference.mean == 0:
-        return 0.0
-    if difference.mean is None or not difference.standard_error:
-        return math.nan
-    return difference.mean / difference.standard_error
 
 
 def compare_means(study: Study, results: Results) -> SummaryComparison | None:

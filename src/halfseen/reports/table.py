@@ -22,16 +22,7 @@ class Group(NamedTuple):
 
 
 class FinalTable(NamedTuple):
-    """Mean final regret of every method at every point.
-
-    Attributes
-    ----------
-    points : list of Point
-    methods : list of str
-        Only those that were run.
-    cells : dict
-        By point and method, only what was run.
-    """
+    """Mean final regret of every method at every point, where it was run."""
 
     points: list[Point]
     methods: list[str]

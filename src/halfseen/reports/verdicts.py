@@ -30,24 +30,12 @@ STANDARD_ERRORS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the data say about a claim.
+    """What the data say about a claim."""
 
-    Attributes
-    ----------
-    text : str
-        The claim in words.
-    kind : str
-        How it was checked.
-    outcome : str
-        One of `OUTCOMES`.
-    findings : tuple of str
-        The numbers behind it, one text per point.
-    """
-
-    text: str
-    kind: str
-    outcome: str
-    findings: tuple[str, ...]
+    text: str  # the claim in words
+    kind: str  # how it was checked
+    outcome: str  # one of `OUTCOMES`
+    findings: tuple[str, ...]  # the numbers behind it, one text per point
 
     @property
     def numbers(self) -> str:
@@ -56,15 +44,9 @@ class Verdict:
 
 
 class Finding(NamedTuple):
-    """What was found at one point: an outcome and the numbers behind it.
+    """What was found at one point: one of `OUTCOMES`, and the numbers behind it.
 
-    Attributes
-    ----------
-    outcome : str
-        One of `OUTCOMES`.
-    where, numbers : str
-    n_seeds : int, optional
-        Over how many seeds a mean was taken; None where every seed is judged by itself.
+    `n_seeds` is None where every seed is judged by itself and no mean is taken.
     """
 
     outcome: str

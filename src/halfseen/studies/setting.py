@@ -15,28 +15,23 @@ from halfseen.worlds.registry import world_from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What is tuned before anything is reported, for each setting and probability anew.
+    """What is tuned before anything is reported, for each setting and probability anew."""
 
-    Attributes
-    ----------
-    seeds : tuple of int
-        Validation seeds.
-    searches : mapping
-        By key of the method that is tuned.
-    shared : mapping
-        From the key of a method to that of another, whose chosen settings it takes.
-    """
-
-    seeds: tuple[int, ...]
-    searches: Mapping[str, Search]
-    shared: Mapping[str, str] = field(default_factory=dict)
+    seeds: tuple[int, ...]  # for validation
+    searches: Mapping[str, Search]  # by key of the tuned method
+    shared: Mapping[str, str] = field(
+        default_factory=dict
+    )  # from the key of a method to that of the one whose chosen settings it takes
 
     def source(self, key: str) -> str | None:
         """Return whose chosen settings a method takes; None where it keeps its own."""
         return key if key in self.searches else self.shared.get(key)
 
     def part(self, keys: Collection[str]) -> "Tuning | None":
-        """Return what some methods need; None where that is nothing."""
+        """Return the setting with these methods, and those on whose tuning they depend.
+
+        `shared` is the tuning of the study, which counts where the setting has none of its own.
+        """
         shared = {key: source for key, source in self.shared.items() if key in keys}
         needed = {*keys, *shared.values()}
         searches = {key: search for key, search in self.searches.items() if key in needed}
@@ -103,16 +98,12 @@ class Setting:
         The plain form of a world.
     observe_probs : tuple of float
         Replaces the world's own; empty where the world keeps what it has.
-    methods : mapping
-        By key.
-    unreported : mapping
-        Methods that are only tuned, because others take what is chosen for them.
-    seeds : tuple of int, optional
+    methods, unreported : mapping
+        By key. Unreported methods are only tuned, because others take what is chosen for them.
+    seeds, tuning : optional
         Where they are not the study's.
-    tuning : Tuning, optional
-        Where it is not the study's.
     built : mapping, optional
-        The worlds by observation probability, where they were built before.
+        The worlds by observation probability, if they were built before.
     """
 
     world: Mapping[str, Any]

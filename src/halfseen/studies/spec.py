@@ -22,8 +22,6 @@ class Study:
 
     Attributes
     ----------
-    name, title : str
-    seeds : tuple of int
     settings : mapping
         By name.
     points : int
@@ -31,8 +29,7 @@ class Study:
     notes : tuple of str
         What a reader of the report should know, such as where published code and text differ.
     figures, claims, comparisons : tuple of Figure, of Claim, of Comparison
-        What the report draws, which statements it checks and which methods it compares seed by
-        seed.
+        What the report draws, which statements it checks, which methods it compares seed by seed.
     tuning : Tuning, optional
         Which methods are tuned first, on other seeds.
     plugins : tuple of str
@@ -41,7 +38,7 @@ class Study:
     Raises
     ------
     StudyError
-        A seed is for validation and reported as well.
+        A validation seed is also reported on.
     """
 
     name: str
@@ -90,10 +87,7 @@ class Study:
     def cells(self, chosen: Mapping[Place, Mapping[str, Any]] | None = None) -> list[Cell]:
         """Return all cells in the order of the tables.
 
-        Parameters
-        ----------
-        chosen : mapping, optional
-            What tuning found, by place; without it methods have the settings of the study.
+        `chosen` is what tuning found, by place; without it methods have the settings of the study.
         """
         found = chosen or {}
         return [
@@ -136,7 +130,7 @@ class Study:
         return key if tuning is None else tuning.source(key) or key
 
     def check(self) -> None:
-        """Build every policy once, so that a mistake shows before hours of work, not after.
+        """Build every policy once: a mistake shows before hours of work, not after.
 
         Raises
         ------
