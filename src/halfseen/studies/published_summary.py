@@ -140,10 +140,10 @@ class _Ours(NamedTuple):
 def compare_summary(
     per_seed: Iterable[Row], diagnostics: Iterable[Row], figures: Sequence[Summary]
 ) -> SummaryComparison:
-    """Compare rows of `per_seed.csv` and `diagnostics.csv` with published means over the same seeds.
+    """Compare rows of `per_seed.csv` and `diagnostics.csv` with published means over their seeds.
 
-    Published results per seed are not known, so differences between theirs and ours cannot be paired: a
-    difference of two means is taken to have √2 times the standard error of ours.
+    Published results per seed are not known, so differences between theirs and ours cannot be
+    paired: a difference of two means is taken to have √2 times the standard error of ours.
     """
     results = {
         (row["p"], row["method"], row["seed"]): row
