@@ -10,10 +10,9 @@ from scipy.stats import ttest_rel
 from halfseen.errors import StudyError
 from halfseen.reports.comparisons import COMPARED, compared
 from halfseen.reports.data import Point
-from halfseen.reports.figures import figure_of
+from halfseen.reports.figures import figure_of, figures_of
 from halfseen.reports.page import write_report
 from halfseen.reports.panels import Scene
-from halfseen.reports.specs import figures_of
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 COMPARISON = {"name": "beside", "methods": ["tofu", "uniform"], "against": ["other", "zf-oful"]}

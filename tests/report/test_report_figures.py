@@ -10,9 +10,8 @@ import pytest
 from made_results import small_study, wobble, write_results
 
 from halfseen.errors import StudyError
-from halfseen.reports.figures import PANELS, figure_of, grid_of, write_figures
+from halfseen.reports.figures import PANELS, figure_of, figures_of, grid_of, write_figures
 from halfseen.reports.panels import Scene
-from halfseen.reports.specs import figures_of
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.figures import AnyPanel
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from halfseen.reports.figures import figures_of
 from halfseen.reports.look import (
-    LABELS,
     LOOKS,
     house_style,
     in_paper,
@@ -15,22 +15,21 @@ from halfseen.reports.look import (
     look_of,
     shade,
 )
-from halfseen.reports.specs import figures_of
 from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
 
 
 def test_every_standard_method_has_a_label_of_its_own():
-    assert {*METHODS, "latent-ucb", "latent-ucb-told"} <= set(LABELS)
-    assert len(set(LABELS.values())) == len(LABELS)
+    assert {*METHODS, "latent-ucb", "latent-ucb-told"} <= set(LOOKS)
+    assert len({look.label for look in LOOKS.values()}) == len(LOOKS)
 
 
 @pytest.mark.parametrize("name", ORDER)
 def test_every_policy_of_a_study_has_a_label(name):
     for setting in builtin_study(name).settings.values():
         played = [key for key, method in setting.methods.items() if method.policy != MEASURE]
-        assert set(played) <= set(LABELS)
+        assert set(played) <= set(LOOKS)
 
 
 def test_colours_are_unique():

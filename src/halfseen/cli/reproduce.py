@@ -1,5 +1,6 @@
 """`halfseen reproduce`: a figure or table of the paper with one command."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,7 +42,7 @@ def reproduce(
     console = Console()
     with console.status(LOADING):
         from halfseen.studies.builtin import ORDER
-    everything, home, failed = name == "all", None, False
+    everything = name == "all"
     how = How(
         jobs=jobs,
         cluster=cluster,
@@ -52,6 +53,7 @@ def reproduce(
     )
     with options.explained(console):
         options.import_plugins(imports)
+        home, failed = None, False
         for each in ORDER if everything else (name,):
             study = _part(each, scale, (seeds, p, methods), everything, console)
             if study is None:
@@ -60,15 +62,21 @@ def reproduce(
                 rebuild_for(study)
             folder = folder_for(each, scale, out / each if everything and out else out)
             home = folder.parent if how.beside_others else None
-            tables = run_study(study, folder, console, how)
-            try:
-                report_on(study, folder, tables, console)
-            except typer.Exit:
-                failed = True  # reported already; the other studies go on
+            failed |= not _run(study, folder, console, how)
         if home is not None:
             refresh_page(home, console)
         if failed:
             raise typer.Exit(1)
+
+
+def _run(study: "Study", folder: Path, console: Console, how: How) -> bool:
+    """Run a study and report on it; return whether all cells succeeded."""
+    tables = run_study(study, folder, console, how)
+    try:
+        report_on(study, folder, tables, console)
+    except typer.Exit:
+        return False  # reported already; other studies go on
+    return True
 
 
 def _part(

@@ -14,12 +14,18 @@ from matplotlib.figure import Figure
 from halfseen.errors import InvalidInputError
 from halfseen.reports import panels_bars as bars
 from halfseen.reports import panels_lines as lines
-from halfseen.reports.data import Point, Results
+from halfseen.reports.data import Point, Results, points_of
 from halfseen.reports.look import house_style, label_of, look_of
 from halfseen.reports.panels import Curve, PanelKind, Scene, draw_bands, set_regret_axis
-from halfseen.reports.specs import figures_of
+from halfseen.reports.truth import share_label
 from halfseen.simulation.tables import Row, Tables
-from halfseen.studies.figures import AnyPanel, RoundsPanel, SweepPanel
+from halfseen.studies.figures import (
+    AnyPanel,
+    DifferencesPanel,
+    MeasuredPanel,
+    RoundsPanel,
+    SweepPanel,
+)
 from halfseen.studies.figures import Figure as FigureTable
 from halfseen.studies.spec import Study
 
@@ -48,9 +54,51 @@ def _kind_of(panel: AnyPanel) -> PanelKind:
     return PANELS[panel.kind]
 
 
+_MOST_DEFAULT_PANELS = 4
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.5, 2.9  # inches
 _WIDE, _NARROWEST = 8.6, 5.0
 _LEGEND_ROW = 0.2
+
+
+def figures_of(study: Study) -> tuple[FigureTable, ...]:
+    """Return the figures of a study, or some that suit it where it names none.
+
+    Panels have the methods of their figure, or all of the study, and the first setting.
+    """
+    figures = study.figures or _default_figures(study)
+    return tuple(
+        figure.model_copy(
+            update={"panels": tuple(_filled(panel, figure, study) for panel in figure.panels)}
+        )
+        for figure in figures
+    )
+
+
+def _filled(panel: AnyPanel, figure: FigureTable, study: Study) -> AnyPanel:
+    update: dict[str, Any] = {"methods": panel.methods or figure.methods or study.methods}
+    first = next(iter(study.settings), "")
+    if getattr(panel, "setting", "") is None and not isinstance(panel, DifferencesPanel):
+        update["setting"] = first
+    if isinstance(panel, MeasuredPanel):
+        update["lines"] = panel.model_copy(update=update).filled_lines()
+    return panel.model_copy(update=update)
+
+
+def _default_figures(study: Study) -> tuple[FigureTable, ...]:
+    figures = []
+    swept = [name for name, setting in study.settings.items() if len(setting.worlds()) > 1]
+    if swept:
+        sweeps = [SweepPanel(kind="sweep", setting=name) for name in swept[:_MOST_DEFAULT_PANELS]]
+        caption = f"Final regret against the {share_label(study)}"
+        figures.append(FigureTable(label="final_regret", caption=caption, panels=tuple(sweeps)))
+    over_time = tuple(
+        RoundsPanel(kind="rounds", setting=point.setting, p=point.p)
+        for point in points_of(study)[:_MOST_DEFAULT_PANELS]
+    )
+    return (
+        *figures,
+        FigureTable(label="regret_over_time", caption="Regret over time", panels=over_time),
+    )
 
 
 class Drawn(NamedTuple):

@@ -152,19 +152,22 @@ def _latent_ucb_with(changed: str) -> Look:
     """Return the look of latent UCB with one part changed: shades from red to violet."""
     at = list(_LATENT_UCB_WITH).index(changed)
     share = at / (len(_LATENT_UCB_WITH) - 1)
-    red, green, blue = colorsys.hls_to_rgb(0.98 - 0.24 * share, 0.42 + 0.09 * (at % 3), 0.45)
-    color = "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
+    color = _rgb(0.98 - 0.24 * share, 0.42 + 0.09 * (at % 3), 0.45)
     dashes = _FALLBACK_DASHES[at % len(_FALLBACK_DASHES)]
     marker = _FALLBACK_MARKERS[at % len(_FALLBACK_MARKERS)]
     return Look(f"latent UCB: {_LATENT_UCB_WITH[changed]}", color, dashes, marker)
+
+
+def _rgb(hue: float, lightness: float, saturation: float) -> str:
+    parts = colorsys.hls_to_rgb(hue, lightness, saturation)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def _fallback(key: str) -> Look:
     """Return a look that only the key decides, the same in every process."""
     digest = zlib.crc32(key.encode())
     hue, digest = (digest % 997) / 997, digest // 997
-    red, green, blue = colorsys.hls_to_rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
-    color = "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
+    color = _rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
     dashes = _FALLBACK_DASHES[digest % len(_FALLBACK_DASHES)]
     return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
 
@@ -176,9 +179,6 @@ _IN_STUDIES = (
 
 LOOKS: dict[str, Look] = {key: look_of(key) for key in (*_STANDARD, *_IN_STUDIES)}
 """Every method that has a look of its own."""
-
-LABELS: dict[str, str] = {key: look.label for key, look in LOOKS.items()}
-"""How every method with a look of its own is called."""
 
 _STYLE: dict[str, Any] = {
     "font.size": 9.0,

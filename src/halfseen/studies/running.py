@@ -9,7 +9,7 @@ from halfseen.simulation.cells import Cell
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables
 from halfseen.simulation.tune import run_tasks, write_calibration
-from halfseen.studies.spec import Study
+from halfseen.studies.spec import Place, Study
 
 
 def run_study(
@@ -24,16 +24,9 @@ def run_study(
 ) -> Tables:
     """Run what a store does not have of a study, and return (and write) its tables.
 
-    Parameters
-    ----------
-    study : Study
-    store, timing, write, manifest
-        As in `halfseen.simulation.simulate.run`. The manifest also gets the chosen settings, and
-        `calibration.csv` joins the tables.
-    announce : callable
-        Called with "tuning" or "study" and all cells of that stage before it runs.
-    **how
-        `jobs`, `cluster`, `again` and `progress`, as in `halfseen.simulation.simulate.run`.
+    `announce` is called with "tuning" or "study" and all cells of that stage before it runs. `how`
+    are `jobs`, `cluster`, `again` and `progress`; these and the others are as in
+    `halfseen.simulation.simulate.run`. What was chosen joins the manifest and `calibration.csv`.
 
     Raises
     ------
@@ -48,10 +41,7 @@ def run_study(
     record = dict(manifest or {})
     if tasks:
         record["tuned"] = {
-            "chosen": [
-                {"setting": setting, "p": p, "method": key, "settings": settings}
-                for (setting, p, key), settings in chosen.items()
-            ],
+            "chosen": [_row(place, settings) for place, settings in chosen.items()],
             "seconds": round(time.perf_counter() - started, 1),
         }
     cells = study.cells(chosen)
@@ -63,3 +53,7 @@ def run_study(
         else:  # of an earlier command
             (store.folder / "calibration.csv").unlink(missing_ok=True)
     return tables
+
+
+def _row(place: Place, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(zip(("setting", "p", "method"), place, strict=True)) | {"settings": settings}
