@@ -267,7 +267,7 @@ def test_verify_does_not_judge_means_of_a_few_seeds(here):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["masks"], "nothing is published per seed for 'masks'"),
+        (["masks"], "nothing is published for 'masks': neither"),
         (["synthetic", "--methods", "impute-mean"], "methods must be among the published"),
     ],
 )

@@ -601,7 +601,7 @@ def test_a_file_that_is_not_utf_8_is_told(here):
     ("options", "message"),
     [
         (["--seeds", "few"], "seeds must be different integers from 0 on"),
-        (["--p", "half"], "--p must be numbers with commas such as .2,.3, got 'half'"),
+        (["--p", "half"], "--p must be numbers separated by commas, such as .2,.3, got 'half'"),
         (["--p", ".3"], "p must be among those of mine, [0.8, 0.4], got 0.3"),
         (["--p", ","], "nothing is left of mine"),
         (["--methods", "tofoo"], "methods must be among those of mine, ['tofu', 'zf-oful'], got"),

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from halfseen.studies.published_summary import Level, Order, Summary, SummaryComparison
     from halfseen.studies.spec import Study
 
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print also the orders of methods that agree.")
-]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also print the orders that agree.")]
 
 
 def verify(
@@ -46,7 +44,9 @@ def verify(
     with options.explained(console):
         study, figures, means = builtin_study(name), published(name), published_summary(name)
         if not figures and not means:
-            raise StudyError(f"nothing is published per seed for {name!r}, nor are means")
+            raise StudyError(
+                f"nothing is published for {name!r}: neither regrets per seed nor means"
+            )
         if not figures:
             seeds = _seeds_of(means, seeds)
         known = {key.method for key in figures} | {mean.method for mean in means}
@@ -175,7 +175,7 @@ def _orders(orders: "Iterable[Order]") -> Table:
     heads = ("p", "published lower", "higher", "published gap", "our gap", "SE", "verdict")
     table = _table("Order of two methods: difference of mean regrets", heads)
     for order in orders:
-        verdict = _verdict(order.agrees) if order.telling else "too near to tell"
+        verdict = _verdict(order.agrees) if order.telling else "too close to tell"
         table.add_row(
             f"{order.p:g}",
             order.lower,

@@ -68,7 +68,7 @@ class How:
 def run_study(study: "Study", folder: Path, console: Console, how: How) -> "Tables":
     """Run what is missing of a study with a progress bar, and write its tables.
 
-    Ctrl-C ends the command with a word about how to go on; what is finished stays.
+    After Ctrl-C a message says how to go on; what is finished stays.
     """
     from halfseen.simulation.store import Store
     from halfseen.studies.running import run_study as run_all
@@ -114,7 +114,7 @@ def _counts(store: "Store", running: "list[Cell]", n_cells: int, again: bool) ->
 def _resumable(
     folder: Path, running: "list[Cell]", console: Console, again: bool
 ) -> Iterator[None]:
-    """Turn Ctrl-C into a word about what is kept, and exit code 130."""
+    """Turn Ctrl-C into a message about what is kept, and exit code 130."""
     from halfseen.simulation.store import Store
 
     try:

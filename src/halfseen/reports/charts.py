@@ -1,7 +1,7 @@
-"""The numbers of a study as the charts of the page take them: few, plain and rounded.
+"""The numbers of a study for the charts of the page: few, plain and rounded.
 
-Means keep four significant digits and standard errors three, but never fewer than all before the
-point, so that what a chart shows of a number is what the file says.
+Means keep four significant digits and standard errors three, and always all digits before the
+decimal point.
 """
 
 import math
@@ -88,7 +88,7 @@ def chart_data(study: Study, results: Results) -> dict[str, Any] | None:
 
 
 def rounded(value: float | None, digits: int) -> float | int | None:
-    """Return a number in so many significant digits, or all before the point if those are more.
+    """Return a number in some significant digits, or all before the decimal point if they are more.
 
     >>> rounded(18.27562, 4), rounded(123456.7, 4), rounded(3.0, 4), rounded(float("nan"), 4)
     (18.28, 123457, 3, None)
@@ -102,7 +102,7 @@ def rounded(value: float | None, digits: int) -> float | int | None:
 
 
 def color_in_the_dark(color: str) -> str:
-    """Return a colour that can be seen on a dark page: greys turned round, others made lighter.
+    """Return a colour that is readable on a dark page: greys inverted, others lightened.
 
     >>> color_in_the_dark("#000000"), color_in_the_dark("#56B4E9")
     ('#ffffff', '#56B4E9')
@@ -121,7 +121,7 @@ def _contrast(color: str) -> float:
 
 
 def _luminance(color: str) -> float:
-    """Return the relative luminance of a colour, as the rules for readable pages define it."""
+    """Return the relative luminance of a colour, as WCAG defines it."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -167,7 +167,7 @@ def _final(found: pd.DataFrame | None) -> list[Any] | None:
 
 
 def _line(found: pd.DataFrame | None, rounds: list[list[int]]) -> list[Any] | None:
-    """Return a line over time; its rounds join those of other lines unless they are there."""
+    """Return a line over time; its rounds are added to `rounds` unless they are there."""
     if found is None:
         return None
     last, n_kept = len(found) - 1, min(len(found), MOST_POINTS)

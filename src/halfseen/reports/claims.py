@@ -1,4 +1,4 @@
-"""Which statements the data bear out: every verdict is computed from the results."""
+"""Which claims hold: every verdict is computed from the results."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ JUDGES: Mapping[str, Judge] = {
     "above-bound": judges.above_bound,
     "measured": measured,
 }
-"""Who checks which kind of claim."""
+"""The function that checks each kind of claim."""
 
 
 def verdicts_on(study: Study, results: Results) -> list[Verdict]:

@@ -65,7 +65,7 @@ class Fallback(NamedTuple):
 
     @property
     def rare(self) -> bool:
-        """Whether it did so in less than one round of a hundred."""
+        """Whether it did so in fewer than one round in a hundred."""
         return self.share.mean is not None and self.share.mean < _RARE
 
 
@@ -116,7 +116,7 @@ class Report:
 
     @property
     def scale(self) -> str:
-        """The scale of the run where it is worth a word, else empty."""
+        """The scale of the run; empty where readers need not know it."""
         scale = self.manifest.get("scale", "")
         return "" if scale == "paper" and not self.reproduces_paper else str(scale)
 
@@ -149,7 +149,7 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many claims came to which outcome."""
+        """The number of claims with each outcome."""
         return count_outcomes(self.verdicts)
 
     @cached_property
@@ -274,7 +274,7 @@ def excess_table(study: Study, results: Results) -> pd.DataFrame:
 
 
 def fallback_share(results: Results, point: Point, method: str) -> Mean:
-    """Return in which share of the rounds the fallback played; None where there is none."""
+    """Return the share of rounds in which the fallback played; None where there is none."""
     rounds = results.diagnostic(point, method, "fallback_rounds")
     horizon = results.horizon(point, method)
     if rounds.empty or horizon is None:

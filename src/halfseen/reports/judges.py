@@ -42,7 +42,7 @@ class Case(NamedTuple):
     claim: AnyClaim
 
     def listed_points(self, *methods: str) -> list[Point]:
-        """Return the points of which the claim speaks, whether the study has them or not.
+        """Return all points of the claim, whether the study has them or not.
 
         Where it lists no probabilities or no settings, these are all in which its methods play.
         """
@@ -56,12 +56,12 @@ class Case(NamedTuple):
         return [Point(name, p) for name in names for p in self.claim.p]
 
     def points(self, *methods: str) -> list[Point]:
-        """Return those of them that the study has."""
+        """Return the points of the claim that the study has."""
         known = points_of(self.study)
         return [point for point in self.listed_points(*methods) if point in known]
 
     def points_left_out(self) -> list[Point]:
-        """Return those that it does not have."""
+        """Return the points of the claim that the study does not have."""
         known = points_of(self.study)
         return [point for point in self.listed_points() if point not in known]
 

@@ -1,4 +1,4 @@
-"""How methods look wherever people see them: the one place for labels, colours and styles.
+"""How methods look everywhere: the one place for labels, colours and styles.
 
 A method has one colour, line and marker in every figure. Colours are those of Okabe and Ito, which
 people with colour-blindness can tell apart, and shades of them; line and marker differ as well.
@@ -25,7 +25,7 @@ _RED, _PINK, _BROWN, _GREY = "#D55E00", "#CC79A7", "#8C5A2B", "#7F7F7F"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a method is called and drawn."""
+    """How a method is labelled and drawn."""
 
     label: str
     color: str  # as "#rrggbb"
@@ -52,7 +52,7 @@ _VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
     "adaptive": ("rank chosen", 0.36, MIXED, ".."),
     "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
 }
-"""What the end of a key means: words, shade, line, hatch; the marker is that of the family."""
+"""What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
 
 _STANDARD = {
     "tofu": Look("TOFU", _BLUE),
@@ -103,10 +103,10 @@ _LATENT_UCB_WITH = {
     "thompson": "Thompson sampling",
     "greedy": "greedy",
 }
-"""Ends of the keys of latent UCB with one part changed, and how they are called."""
+"""Suffixes of the keys of latent UCB with one part changed, and their labels."""
 
 _NOT_IN_PAPER = ("latent-ucb", "oracle-", "impute-", "zf-thompson", "zf-greedy")
-"""How the keys of methods begin that are not from the paper."""
+"""Prefixes of the keys of methods that are not from the paper."""
 
 _FALLBACK_DASHES = (SOLID, DASHED, DOTTED, MIXED, SPARSE)
 _FALLBACK_MARKERS = "os^vDPX*"
@@ -133,7 +133,7 @@ def look_of(key: str) -> Look:
 
 
 def label_of(key: str) -> str:
-    """Return how a method is called."""
+    """Return the label of a method."""
     return look_of(key).label
 
 
@@ -164,7 +164,7 @@ def _rgb(hue: float, lightness: float, saturation: float) -> str:
 
 
 def _fallback(key: str) -> Look:
-    """Return a look that only the key decides, the same in every process."""
+    """Return a look derived from the key alone, the same in every process."""
     digest = zlib.crc32(key.encode())
     hue, digest = (digest % 997) / 997, digest // 997
     color = _rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
@@ -210,7 +210,7 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw in the style of the package inside, and leave other people's settings as they were."""
+    """Draw in the style of the package inside the block, whatever the user's own settings."""
     import matplotlib as mpl
 
     with mpl.rc_context():

@@ -60,7 +60,7 @@ def _at_end(value: pd.DataFrame, bound: pd.DataFrame, holds: pd.DataFrame, relat
 
 
 def _how_often(holds: pd.DataFrame) -> str:
-    """Return at how many positions, and in how many seeds throughout, something holds."""
+    """Return at how many positions something holds, and in how many seeds at all of them."""
     n_holds, n_seeds = int(holds.to_numpy().sum()), int(holds.all(axis=1).sum())
     if n_holds == holds.size:
         return f"at all {holds.size} positions"

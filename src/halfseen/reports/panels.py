@@ -1,4 +1,4 @@
-"""What all panels share: what they draw from, curves, and axes.
+"""What all panels share: their input, curves and axes.
 
 A kind of panel has two halves: one collects what was run, the other draws it. A panel for which
 nothing was run is left out before anything is drawn.
@@ -28,7 +28,7 @@ class Placed(Protocol):
 
     @property
     def setting(self) -> str | None:
-        """Of the study."""
+        """The name of a setting of the study."""
 
     @property
     def p(self) -> float | None:

@@ -130,7 +130,7 @@ def differences_of(scene: Scene, panel: DifferencesPanel) -> list[Compared]:
 
 
 def differences_height(pairs: Sequence[Compared]) -> float:
-    """Return the height that so many rows need."""
+    """Return the height that the rows need."""
     return _FRAME + _ROW * len(pairs)
 
 
@@ -178,7 +178,7 @@ def _set_log_axis(axes: Axes) -> None:
 
 
 def usual_other(pairs: Sequence[Compared]) -> str:
-    """Return the method with which most are compared."""
+    """Return the method against which most pairs are compared."""
     return Counter(pair.against for pair in pairs).most_common(1)[0][0]
 
 
@@ -221,7 +221,7 @@ class Split(NamedTuple):
 
 
 def splits_of(scene: Scene, panel: SplitPanel) -> list[Split]:
-    """Return the split at every probability for which all that it needs was run."""
+    """Return the split at every probability at which all of its methods were run."""
     name, splits = panel.setting or "", []
     setting = scene.study.settings.get(name)
     if setting is None:

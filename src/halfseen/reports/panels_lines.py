@@ -1,4 +1,4 @@
-"""Panels of curves: over rounds, against the share of entries seen, along whatever was measured."""
+"""Panels of curves: over rounds, over the share of entries seen, over any diagnostic."""
 
 import csv
 import json
@@ -82,7 +82,7 @@ def rank_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
 
 
 def _first_choice(scene: Scene, point: Point, method: str, curve: Curve) -> float:
-    """Return the first round with a rank of its own: what a policy says, or all but a full one."""
+    """Return the first round with a chosen rank: as the policy reports it, or below dim."""
     starts = scene.results.diagnostic(point, method, "epoch_starts")
     if 0 in starts:
         return float(starts[0].max())
@@ -313,7 +313,7 @@ def _mark_gap(axes: Axes, curve: Curve, rank: int) -> None:
     )
 
 
-# Whatever was measured
+# Any diagnostics
 
 
 def measured_curves(scene: Scene, panel: MeasuredPanel) -> list[Curve]:
@@ -352,7 +352,7 @@ def draw_measured(axes: Axes, scene: Scene, panel: MeasuredPanel, curves: list[C
 
 
 def _smallest_size(curves: list[Curve]) -> float:
-    """Return below which size a symmetric logarithmic axis becomes linear."""
+    """Return the size below which a symmetric logarithmic axis is linear."""
     sizes = np.abs(np.concatenate([curve.mean for curve in curves]))
     sizes = sizes[sizes > 1e-9]
     return float(np.quantile(sizes, 0.02)) if len(sizes) else 1.0

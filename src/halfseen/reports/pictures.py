@@ -1,4 +1,4 @@
-"""Pictures inside the page: figures in few kilobytes, and what "half seen" means."""
+"""Pictures inside the page: small versions of figures, and what "half seen" means."""
 
 import base64
 import io
@@ -44,7 +44,7 @@ class Step(NamedTuple):
 
 
 def data_uri(png: Path) -> str:
-    """Return a picture as a data URI, with few colours so that it is a few ten kilobytes."""
+    """Return a picture as a data URI, with few colours so that it stays small."""
     from PIL import Image
 
     with Image.open(png) as opened:
@@ -61,7 +61,7 @@ def data_uri(png: Path) -> str:
 
 
 def half_seen_steps() -> list[Step]:
-    """Return four small pictures of the arithmetic of the package on a few made-up arms.
+    """Return four small pictures of how hidden features are found, on a few made-up arms.
 
     Arms are rows of cells, of which most are hidden; the patterns that all arms mix are known; the
     hidden cells are then really found from the seen ones, by least squares.

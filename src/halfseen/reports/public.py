@@ -1,4 +1,4 @@
-"""The report for those who simulate in Python; the commands write the same one."""
+"""The report, for those who simulate in Python; the commands write the same one."""
 
 from pathlib import Path
 

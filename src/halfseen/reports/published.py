@@ -41,7 +41,7 @@ def not_from_paper(study: Study) -> list[str]:
 
 
 def repeats(study: Study, setting: str, method: str) -> bool:
-    """Tell whether a study has a method, as it is, in a setting of the package's study."""
+    """Tell whether a study has a method unchanged in a setting of the package's study."""
     if study.name not in ORDER:
         return False
     ours = study.settings.get(setting)
@@ -55,7 +55,7 @@ def repeats(study: Study, setting: str, method: str) -> bool:
 
 
 def published_for(study: Study) -> dict[Key, Figure]:
-    """Return what was published for a study, as far as the study repeats what was published.
+    """Return what was published for the parts of a study that are unchanged.
 
     A study at another size, or with other methods under the same names, has nothing to compare.
     """

@@ -73,7 +73,7 @@ def latex_text(text: str) -> str:
 
 
 def embedded_json(data: Any) -> Markup:
-    r"""Return JSON that may stand inside a script element, whatever texts are in it.
+    r"""Return JSON that is safe inside a script element, whatever texts it holds.
 
     >>> print(embedded_json({"a": "</script>"}))
     {"a":"\u003c/script\u003e"}
@@ -85,7 +85,7 @@ def embedded_json(data: Any) -> Markup:
 
 
 def seed_ranges(seeds: Iterable[int]) -> str:
-    """Return integers with runs in short.
+    """Return integers as text, with runs abbreviated.
 
     >>> seed_ranges([0, 1, 2, 7])
     '0–2, 7'
@@ -101,7 +101,7 @@ def seed_ranges(seeds: Iterable[int]) -> str:
 
 @cache
 def _environment(template: str) -> Environment:
-    """Return the environment of a template: its way to escape, and what else differs."""
+    """Return the environment of a template: how it escapes, and its filters."""
     escapes: dict[str, Callable[[str], str]]
     escapes = {MARKDOWN: markdown_text, LATEX: latex_text, HTML: lambda text: str(escape(text))}
 

@@ -14,7 +14,7 @@ _MOST_METHODS = 7  # side by side
 
 
 class Group(NamedTuple):
-    """Points that stand side by side: a caption, which may be empty, and a head for each."""
+    """Points side by side: a caption, which may be empty, and a column head for each."""
 
     caption: str
     points: list[Point]
@@ -65,7 +65,7 @@ class FinalTable(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """Digits after the point, the same in the whole table."""
+        """Digits after the decimal point, the same in the whole table."""
         sizes = [abs(mean.mean) for mean in self.cells.values() if mean.mean]
         return min(4, max(1, math.ceil(-math.log10(min(sizes))) + 1)) if sizes else 1
 
@@ -82,7 +82,7 @@ class FinalTable(NamedTuple):
         return [texts[name] for name in self.heads]
 
     def method_groups(self) -> list[Sequence[str]]:
-        """Return the methods in groups that fit side by side, all of about one length."""
+        """Return the methods in groups of similar size that fit side by side."""
         n_groups = math.ceil(len(self.methods) / _MOST_METHODS)
         each = math.ceil(len(self.methods) / n_groups) if n_groups else 1
         return [self.methods[at : at + each] for at in range(0, len(self.methods), each)]

@@ -28,7 +28,7 @@ def true_rank(study: Study, point: Point) -> int | None:
 
 
 def share_label(study: Study) -> str:
-    """Return what the observation probability of a study is the share of.
+    """Return what `p` is the share of in a study.
 
     A recorded table has holes of its own: there it is the share of what was recorded.
     """
@@ -37,7 +37,7 @@ def share_label(study: Study) -> str:
 
 
 def share_seen(study: Study) -> str:
-    """Return how much of the arms is seen as text, empty where nobody knows."""
+    """Return as text how much of the arms is seen; empty where it is unknown."""
     probs = [f"{p:g}" for p in study.observe_probs if p is not None]
     shares = []
     for name, setting in study.settings.items():

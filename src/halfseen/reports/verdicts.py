@@ -1,4 +1,4 @@
-"""What a check of a claim comes to, at one point and over all of them."""
+"""Outcomes of claims, at one point and over all points."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from halfseen.simulation.tables import Mean, mean_of
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 TOO_SMALL, NOT_RUN = "too small to judge", "not run"
 OUTCOMES = (HOLDS, FAILS, UNDECIDED, TOO_SMALL, NOT_RUN)
-"""All that a verdict can say."""
+"""All possible verdicts."""
 
 FEWEST_SEEDS = 3
 """With fewer seeds a mean is shown but not judged."""
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
         return self._replace(outcome=TOO_SMALL)
 
     def __str__(self) -> str:
-        """Return place, numbers, and the outcome where it is not the hoped-for one."""
+        """Return place, numbers, and the outcome unless the claim holds."""
         text = f"{self.where}: {self.numbers}" if self.where else self.numbers
         return text if self.outcome == HOLDS else f"{text} ({self.outcome})"
 
@@ -86,13 +86,13 @@ def combine(findings: Sequence[Finding]) -> str:
 
 
 def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """Return how many verdicts came to which outcome, without those that none came to."""
+    """Return the number of verdicts with each outcome that occurs."""
     outcomes = [verdict.outcome for verdict in verdicts]
     return {outcome: n for outcome in OUTCOMES if (n := outcomes.count(outcome))}
 
 
 def paired_difference(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> tuple[Mean, int]:
-    """Return mean and standard error of ours − theirs over common seeds, and how many there are."""
+    """Return mean and standard error of ours − theirs over common seeds, and their number."""
     difference = (ours - theirs).dropna()
     return mean_of(difference.tolist()), len(difference)
 
@@ -114,7 +114,7 @@ def side_of(difference: Mean) -> int | None:
 
 
 def format_mean(mean: Mean, digits: int = 3) -> str:
-    """Return a mean, in so many digits, with its standard error as text.
+    """Return a mean and its standard error as text.
 
     >>> format_mean(Mean(-12.34, 1.0)), format_mean(Mean(0.0123, None))
     ('−12.3 ± 1', '0.0123')

@@ -38,7 +38,7 @@ def _details(text: str, place: Place, value: Any = None) -> InitErrorDetails:
 
 
 def _again(error: Any) -> InitErrorDetails:
-    """Return the details from which an error of pydantic can be raised once more."""
+    """Return the details with which an error of pydantic can be raised again."""
     if error["type"] == _MISTAKE:
         return _details(error["msg"], error["loc"], error["input"])
     context = error.get("ctx", {})
@@ -91,7 +91,7 @@ def one_of(words: Sequence[str]) -> BeforeValidator:
 
 
 def _that(holds: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what accepts values for which something holds."""
+    """Return a function that returns its argument if `holds`, and raises otherwise."""
 
     def accept(value: Any) -> Any:
         if not holds(value):
@@ -102,7 +102,7 @@ def _that(holds: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _some(accept: Callable[[Any], Any], fewest: int = 0) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what accepts one value or a list of them, as a tuple."""
+    """Return a function that accepts one value or a list of them and returns a tuple."""
 
     def accept_all(value: Any) -> tuple[Any, ...]:
         found = tuple(map(accept, value if isinstance(value, list | tuple) else [value]))
@@ -189,7 +189,7 @@ Points: TypeAlias = Annotated[
 
 
 def _by_key(value: Any) -> Any:
-    """Return tables by key, also from a list of keys."""
+    """Return tables by key; a list of keys stands for empty tables."""
     if isinstance(value, list) and all(isinstance(key, str) for key in value):
         return {key: {} for key in value}
     return value
@@ -201,7 +201,7 @@ MethodTables: TypeAlias = Annotated[dict[str, Settings], BeforeValidator(_by_key
 
 
 def other_types(value: Any, place: Place = ()) -> dict[Place, str]:
-    """Return the places of values that JSON does not have, which cannot be stored with results."""
+    """Return the places of values that JSON lacks, so that they cannot be stored with results."""
     found: dict[Place, str] = {}
     if isinstance(value, Mapping):
         for key, item in value.items():

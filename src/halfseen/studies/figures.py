@@ -28,7 +28,7 @@ Scale: TypeAlias = Annotated[str, one_of(SCALES)]
 
 
 class _Panel(Table):
-    """What one panel shows; where it does not say, the methods are those of its figure."""
+    """What one panel shows; by default the methods of its figure."""
 
     methods: Texts | None = None
     title: Words = ""
@@ -80,7 +80,7 @@ def _as_line(value: Any) -> Any:
 
 
 class Line(Table):
-    """One line: a diagnostic over another one. What it leaves out is as in its panel."""
+    """One line: a diagnostic over another one. What it leaves out is taken from its panel."""
 
     value: Text
     x: Text | None = None
@@ -199,12 +199,12 @@ class Figure(Table):
 
     @property
     def name(self) -> str:
-        """Of its files, without ending."""
+        """The name of its files, without suffix."""
         return self.label.removeprefix("fig:")
 
 
 class Comparison(Table):
-    """Methods that are compared seed by seed with the first of others that was run there."""
+    """Methods compared seed by seed with the first of some others that was run."""
 
     name: Name
     caption: Words = ""

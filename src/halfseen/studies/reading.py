@@ -106,7 +106,7 @@ def study_from(
 
 @dataclass
 class _Reader:
-    """Makes a study from a file, and collects what is wrong with it.
+    """Makes a study from a file and collects all mistakes.
 
     Attributes
     ----------
@@ -134,12 +134,12 @@ class _Reader:
 
     @cached_property
     def shared(self) -> Tuning | None:
-        """What is tuned in all settings that do not say so themselves."""
+        """What is tuned in all settings without tuning of their own."""
         small = self.smoke.tuning
         return tuning_from(self.file.tuning, None if small is None else small.seeds)
 
     def study(self) -> Study | None:
-        """Return the study, as far as it can be made; None where nothing can."""
+        """Return the study as far as it can be made, or None."""
         plugins = self._plugins()
         if plugins is None:  # other mistakes may follow from this one
             return None
@@ -222,7 +222,7 @@ class _Reader:
         return names
 
     def _wrong(self, *tables: Place) -> bool:
-        """Tell whether something is wrong in one of some tables."""
+        """Tell whether something is wrong in one of these tables."""
         return any(place[: len(table)] == table for place in self.wrong for table in tables)
 
     def _taken(self, where: str, given: TakenTable) -> Setting | None:
@@ -337,17 +337,17 @@ class _Reader:
             skip = _read_skip(plain, tuned)
             method = method_from(key, plain) if tuned or not skip else None
         except InvalidSettingError as error:
-            self.mistakes.append(_told(places, error.name, error))
+            self.mistakes.append(_described(places, error.name, error))
             return None
         wrong = method.mistakes() if method is not None and self.check else {}
-        self.mistakes += [_told(places, name, error) for name, error in wrong.items()]
+        self.mistakes += [_described(places, name, error) for name, error in wrong.items()]
         return None if method is None or wrong or self._wrong(*places) else (method, skip)
 
 
 def _mistakes_in_world(
     left: dict[str, Any], places: Mapping[Place, Mapping[str, Any]], incomplete: bool
 ) -> list[str]:
-    """Return all mistakes in a plain world, each with the layer that says so.
+    """Return all mistakes in a plain world, each with the layer that gives the setting.
 
     A setting that is wrong is left out before the next mistake is looked for. What is missing is
     no mistake of an incomplete world.
@@ -360,13 +360,13 @@ def _mistakes_in_world(
         except InvalidSettingError as error:
             name = re.split(r"[.\[]", error.name)[0]
             if name in left or not (mistakes or incomplete):
-                mistakes.append(_told(places, name, error))
+                mistakes.append(_described(places, name, error))
             if name not in left:
                 return mistakes
             del left[name]
 
 
-def _told(places: Mapping[Place, Mapping[str, Any]], name: str, error: Exception) -> str:
+def _described(places: Mapping[Place, Mapping[str, Any]], name: str, error: Exception) -> str:
     """Return a mistake in a setting after the path of the last layer that gives it."""
     given = [place for place, layer in places.items() if name in layer] or list(places)[:1]
     path = path_of(given[-1])

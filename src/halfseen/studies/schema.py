@@ -1,4 +1,4 @@
-"""A study file as one schema: what it may say, and everything that is wrong with one."""
+"""A study file as one schema: what it may say, and everything that is wrong with it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self, TypeAlias
@@ -28,7 +28,7 @@ from halfseen.studies.figures import Comparison, Figure
 
 
 class Shared(Table):
-    """Another method's chosen settings are taken."""
+    """A method takes the settings that were chosen for another one."""
 
     shared_with: Text
 
@@ -82,7 +82,7 @@ class TuningTable(Table):
 
 
 class SettingTable(Table):
-    """One world with its methods; laid over what the study says for all settings."""
+    """One world with its methods, on top of what the study says for all settings."""
 
     world: Settings = Field(default_factory=dict)
     observe_prob: Probs | None = None
@@ -333,7 +333,7 @@ def _place(loc: Place, data: Any) -> Place:
 
 
 def _known_place(place: Place, mistakes: Mapping[Place, str]) -> Place:
-    """Return the place of a mistake that is known already and lies at or below this one, if any."""
+    """Return the place of a known mistake at or below this place, or the place itself."""
     return next((known for known in mistakes if known[: len(place)] == place), place)
 
 

@@ -28,10 +28,7 @@ class Tuning:
         return key if key in self.searches else self.shared.get(key)
 
     def part(self, keys: Collection[str]) -> "Tuning | None":
-        """Return the setting with these methods, and those on whose tuning they depend.
-
-        `shared` is the tuning of the study, which counts where the setting has none of its own.
-        """
+        """Return what some methods need; None where that is nothing."""
         shared = {key: source for key, source in self.shared.items() if key in keys}
         needed = {*keys, *shared.values()}
         searches = {key: search for key, search in self.searches.items() if key in needed}
@@ -133,11 +130,7 @@ class Setting:
     def part(self, keys: Iterable[str], shared: Tuning | None) -> "Setting":
         """Return the setting with these methods, and those on whose tuning they depend.
 
-        Parameters
-        ----------
-        keys : iterable of str
-        shared : Tuning, optional
-            That of the study, where the setting has none of its own.
+        `shared` is the tuning of the study, which counts where the setting has none of its own.
         """
         known = {**self.methods, **self.unreported}
         methods = {key: self.methods[key] for key in keys if key in self.methods}
@@ -151,12 +144,7 @@ class Setting:
     def mistakes(self, seed: int, shared: Tuning | None) -> Iterator[tuple[str, Exception]]:
         """Build every policy and yield what fails: "world", "methods.KEY" or "tuning.methods.KEY".
 
-        Parameters
-        ----------
-        seed : int
-            With which worlds are realized.
-        shared : Tuning, optional
-            As in `part`.
+        Worlds are realized with `seed`; `shared` is as in `part`.
         """
         tuning = self.tuning or shared
         for world in self.built.values():
