@@ -11,7 +11,7 @@ from halfseen.reports.claims import verdicts_on
 from halfseen.reports.data import Results
 from halfseen.reports.figures import PANELS, figures_of, write_figures
 from halfseen.reports.panels import Scene
-from halfseen.reports.panels_lines import ROLE_LOOKS, draw_measured, measured_curves
+from halfseen.reports.panels_measured import ROLE_LOOKS, draw_measured, measured_curves
 from halfseen.simulation.cells import Result, run_cell
 from halfseen.simulation.tables import Tables
 from halfseen.studies.builtin import builtin_study

@@ -9,7 +9,7 @@ from halfseen.reports.context import Report
 from halfseen.reports.figures import figure_of, figures_of
 from halfseen.reports.page import write_report
 from halfseen.reports.panels import Scene
-from halfseen.reports.panels_bars import splits_of
+from halfseen.reports.panels_split import splits_of
 from halfseen.studies.builtin import builtin_study
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}

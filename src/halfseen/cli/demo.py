@@ -15,7 +15,7 @@ def demo(
     again: options.Again = False,
     imports: options.Import = None,
 ) -> None:
-    """Run the main synthetic study: the paper's methods and latent UCB at 5 values of p, 20 seeds."""
+    """Run the main synthetic study: the paper's methods and latent UCB, 5 values of p, 20 seeds."""
     started = time.perf_counter()
     console = Console()
     with console.status(LOADING):

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from halfseen.errors import InvalidInputError
 from halfseen.reports import panels_bars as bars
 from halfseen.reports import panels_lines as lines
+from halfseen.reports import panels_measured as measured
+from halfseen.reports import panels_split as split
 from halfseen.reports.data import Point, Results, points_of
 from halfseen.reports.look import house_style, label_of, look_of
 from halfseen.reports.panels import Curve, PanelKind, Scene, draw_bands, set_regret_axis
@@ -35,10 +37,10 @@ _VALIDATION = PanelKind(lines.validation_curves, lines.draw_validation)
 PANELS: Mapping[str, PanelKind] = {
     "rounds": PanelKind(lines.regret_curves, lines.draw_regret),
     "sweep": PanelKind(lines.sweep_curves, lines.draw_sweep),
-    "spectrum": PanelKind(lines.spectra_of, lines.draw_spectrum),
-    "measured": PanelKind(lines.measured_curves, lines.draw_measured),
+    "spectrum": PanelKind(measured.spectra_of, measured.draw_spectrum),
+    "measured": PanelKind(measured.measured_curves, measured.draw_measured),
     "bars": PanelKind(bars.bars_of, bars.draw_bars, wide=True),
-    "split": PanelKind(bars.splits_of, bars.draw_split),
+    "split": PanelKind(split.splits_of, split.draw_split),
     "differences": PanelKind(
         bars.differences_of, bars.draw_differences, wide=True, height=bars.differences_height
     ),

@@ -20,6 +20,7 @@ from halfseen.studies.spec import Study
 from halfseen.values import FloatArray
 
 FINAL_REGRET = "final regret"
+TRUTH = {"color": "#000000", "linewidth": 1.0, "linestyle": (0, (4.0, 2.0))}
 _N_MARKERS = 8  # along a curve of many points
 
 

@@ -21,6 +21,9 @@ from halfseen.errors import StudyError
 Place = tuple[str | int, ...]
 """Where something stands in a table: keys, and positions in lists."""
 
+NAMED = "*"
+"""A place in a table whose key is the first word of the message."""
+
 _MISTAKE = "mistake"
 
 
@@ -214,3 +217,8 @@ def other_types(value: Any, place: Place = ()) -> dict[Place, str]:
     ):
         found[place] = f"must be a text, a finite number, true or false, got {value!r}"
     return found
+
+
+def as_table(value: Any) -> Mapping[str, Any]:
+    """Return a table, empty for what is none."""
+    return value if isinstance(value, Mapping) else {}

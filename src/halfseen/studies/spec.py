@@ -9,7 +9,7 @@ from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.tune import Task, applied, check_apart
 from halfseen.studies.claims import Claim
 from halfseen.studies.figures import Comparison, Figure
-from halfseen.studies.schema import located, refusal
+from halfseen.studies.mistakes import located, refusal
 from halfseen.studies.setting import Setting, Tuning
 
 Place = tuple[str, float | None, str]
