@@ -33,7 +33,7 @@ FILES = {
     "diagnostics.csv": "what policies report about their runs",
     "claims.csv": "the claims with their verdicts",
     "excess.csv": "final regret above the irreducible regret",
-    "skipped.csv": "cells that were not finished, with the reason",
+    "skipped.csv": "cells that were not run, with the reason",
     "calibration.csv": "the settings that were tried on validation seeds",
     "table.tex": "the table of final regrets for LaTeX",
     "manifest.json": "what was run, with versions",

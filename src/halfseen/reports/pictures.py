@@ -78,7 +78,7 @@ def half_seen_steps() -> list[Step]:
 
     return [
         step("What the options are", "Each row is an option, each cell a feature.", arms),
-        step("What you see", "Most cells are hidden, others in every row.", arms, "hidden"),
+        step("What you see", "Most cells are hidden, different ones in every row.", arms, "hidden"),
         step("What they share", "All rows mix a few patterns; many rows show which.", patterns),
         step("What you can fill in", "Patterns and seen cells give the rest.", filled, "guess"),
     ]

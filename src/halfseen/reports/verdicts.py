@@ -18,9 +18,9 @@ FEWEST_SEEDS = 3
 """With fewer seeds a mean is shown but not judged."""
 
 RULE = (
-    "Claims are judged at full scale, and claims about means from three seeds on; a smaller run is "
-    "too small to judge. A difference counts when it is larger than two standard errors of the "
-    "difference, seed by seed; anything smaller is undecided."
+    "Claims are judged at full scale, and claims about means only with three seeds or more; a "
+    "smaller run is too small to judge. A difference counts if it is larger than two standard "
+    "errors of the difference, seed by seed; anything smaller is undecided."
 )
 """How a claim is judged, for readers of a report."""
 
