@@ -1,6 +1,6 @@
 """`halfseen verify`: our regrets against the published ones."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -129,13 +129,10 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
 
 
 def _groups(groups: "list[Group]") -> Table:
-    table = _table(
-        "Methods that draw random numbers: means, and difference in standard errors",
-        ("setting", "p", "method", "seeds", "ours", "published", "difference"),
-    )
-    for group in groups:
-        style = "" if group.agrees else "red"
-        table.add_row(
+    heads = ("setting", "p", "method", "seeds", "ours", "published", "difference")
+    rows = [
+        (
+            group.agrees,
             group.setting,
             f"{group.p:g}",
             group.method,
@@ -143,9 +140,11 @@ def _groups(groups: "list[Group]") -> Table:
             f"{group.ours.mean:.2f}",
             f"{group.published.mean:.2f}",
             f"{group.deviation:+.2f}" if group.telling else "too few seeds",
-            style=style,
         )
-    return table
+        for group in groups
+    ]
+    title = "Methods that draw random numbers: means, and difference in standard errors"
+    return _table(title, heads, rows)
 
 
 def _tell_means(
@@ -173,44 +172,41 @@ def _tell_means(
 
 def _orders(orders: "Iterable[Order]") -> Table:
     heads = ("p", "published lower", "higher", "published gap", "our gap", "SE", "verdict")
-    table = _table("Order of two methods: difference of mean regrets", heads)
-    for order in orders:
-        verdict = _verdict(order.agrees) if order.telling else "too close to tell"
-        table.add_row(
+    rows = [
+        (
+            order.agrees,
             f"{order.p:g}",
             order.lower,
             order.higher,
-            f"{order.published:.1f}",
-            f"{order.ours:.1f}",
-            f"{order.standard_error:.1f}",
-            verdict,
-            style="" if order.agrees else "red",
+            *(f"{each:.1f}" for each in (order.published, order.ours, order.standard_error)),
+            _verdict(order.agrees) if order.telling else "too close to tell",
         )
-    return table
+        for order in orders
+    ]
+    return _table("Order of two methods: difference of mean regrets", heads, rows)
 
 
 def _levels(title: str, levels: "Iterable[Level]", digits: int) -> Table:
-    table = _table(title, ("p", "method", "published", "ours", "SE", "tolerance", "verdict"))
+    heads = ("p", "method", "published", "ours", "SE", "tolerance", "verdict")
+    rows = []
     for level in levels:
         numbers = (level.published, level.ours, level.standard_error, level.tolerance)
-        table.add_row(
-            f"{level.p:g}",
-            level.method,
-            *(f"{number:.{digits}f}" for number in numbers),
-            _verdict(level.agrees),
-            style="" if level.agrees else "red",
-        )
-    return table
+        texts = (f"{number:.{digits}f}" for number in numbers)
+        rows.append((level.agrees, f"{level.p:g}", level.method, *texts, _verdict(level.agrees)))
+    return _table(title, heads, rows)
 
 
 def _verdict(agrees: bool) -> str:
     return "agrees" if agrees else "differs"
 
 
-def _table(title: str, heads: "Iterable[str]") -> Table:
+def _table(title: str, heads: "Iterable[str]", rows: "Iterable[tuple[Any, ...]]") -> Table:
+    """Return a table of rows, each of which begins with whether it agrees."""
     table = Table(title=title)
     for head in heads:
         left = head in ("setting", "method", "published lower", "higher", "verdict")
         # A key that is cut off is no key.
         table.add_column(head, justify="left" if left else "right", overflow="fold")
+    for agrees, *cells in rows:
+        table.add_row(*cells, style="" if agrees else "red")
     return table
