@@ -75,7 +75,11 @@ def refusal(mistakes: Sequence[str], source: str = "") -> StudyError:
 
 def located(path: str, error: Exception) -> str:
     """Return the message of an error after the path of the table to which it belongs."""
-    return f"{path}.{error}" if getattr(error, "name", "") else f"{path}: {error}"
+    return f"{path}.{error}" if _setting_of(error) else f"{path}: {error}"
+
+
+def _setting_of(error: Exception) -> str:
+    return error.name if isinstance(error, InvalidSettingError) else ""
 
 
 def sentence(place: Place, text: str) -> str:
@@ -158,5 +162,5 @@ def described(places: Mapping[Place, Mapping[str, Any]], name: str, error: Excep
     """Return a mistake in a setting after the path of the last layer that gives it."""
     given = [place for place, layer in places.items() if name in layer] or list(places)[:1]
     path = path_of(given[-1])
-    inner = name and not getattr(error, "name", "").startswith(name)
+    inner = name and not _setting_of(error).startswith(name)
     return f"{path}.{name}: {error}" if inner else located(path, error)
