@@ -87,7 +87,7 @@ class Policy(Declared, ABC):
     needs: ClassVar[tuple[str, ...]] = ("dim",)
     """Parameters that a simulation gives the constructor, by the names of `Facts`."""
 
-    dim: int = integer(low=1, doc="Number of features of every arm.")
+    dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
     max_open: int = integer(
         default=10_000,
         low=1,

@@ -22,6 +22,7 @@ Place = tuple[str | int, ...]
 """Where something stands in a table: keys, and positions in lists."""
 
 _MISTAKE = "mistake"
+_MOST_SEEDS = 1_000_000
 
 
 def refuse(mistakes: Mapping[Place, str]) -> None:
@@ -149,18 +150,21 @@ def _number(value: Any) -> float:
 def _seeds(value: Any) -> tuple[int, ...]:
     if isinstance(value, str) and ":" in value:
         first, _, end = value.partition(":")
-        seeds = tuple(range(int(first or 0), int(end)))
+        listed = range(int(first or 0), int(end))
+        if listed[_MOST_SEEDS:]:  # a range may be longer than memory
+            raise ValueError
+        seeds = tuple(listed)
     elif isinstance(value, str):
         seeds = tuple(int(part) for part in value.split(","))
     else:
-        listed = value if isinstance(value, list | tuple | range) else [value]
-        seeds = tuple(checks.integer("seed", seed, 0) for seed in listed)
+        given = value if isinstance(value, list | tuple | range) else [value]
+        seeds = tuple(checks.integer("seed", seed, 0) for seed in given)
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise ValueError
     return seeds
 
 
-_SEEDS = 'different integers from 0 on, such as "0:20" or [3, 5]'
+_SEEDS = 'different integers from 0 on, at most a million, such as "0:20" or [3, 5]'
 
 
 def parse_seeds(value: Any, where: str = "seeds") -> tuple[int, ...]:

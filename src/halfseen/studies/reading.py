@@ -53,11 +53,18 @@ def read_study(path: Path, scale: str = "paper") -> Study:
     except (OSError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} cannot be read: {error}") from None
     try:
-        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        return study_from(_parsed(path, text), scale, home=path.parent, source=str(path))
+    except RecursionError:
+        raise StudyError(f"{path} is nested too deeply to be a study") from None
+
+
+def _parsed(path: Path, text: str) -> Any:
+    """Return what a text says, which is JSON if its file is called so and TOML otherwise."""
+    try:
+        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise StudyError(f"{path} is not valid {kind}: {error}") from None
-    return study_from(data, scale, home=path.parent, source=str(path))
 
 
 def study_from(
