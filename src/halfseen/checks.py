@@ -130,6 +130,18 @@ def boolean(name: str, value: Any) -> bool:
     return value
 
 
+def text(name: str, value: Any) -> str:
+    """Return `value` if it is a text that is not empty.
+
+    >>> text("token", 7)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: token must be a text, got 7
+    """
+    if not isinstance(value, str) or not value:
+        raise InvalidSettingError(f"{name} must be a text, got {value!r}")
+    return value
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return a question that names the nearest of the known words, empty where none is near.
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive
-from halfseen.values import FloatArray
+from halfseen.values import LARGEST, FloatArray
 
 _FIRST_ROOM = 64
 
@@ -85,10 +85,10 @@ class Played:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         self.clear()
-        rounds = archive.array(state, "rounds", (None,), np.int64)
+        rounds = archive.array(state, "rounds", (None,), np.int64, low=1)
         n = len(rounds)
-        arms = archive.array(state, "arms", (n, self.dim))
-        rewards = archive.array(state, "rewards", (n,))
+        arms = archive.array(state, "arms", (n, self.dim), low=-LARGEST, high=LARGEST, hidden=True)
+        rewards = archive.array(state, "rewards", (n,), low=-LARGEST, high=LARGEST)
         self._grow(max(_FIRST_ROOM, n))
         self._rounds[:n], self._arms[:n], self._rewards[:n] = rounds, arms, rewards
         self._n_played = n

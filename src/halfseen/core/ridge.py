@@ -10,14 +10,16 @@ from scipy.linalg import solve_triangular
 
 from halfseen import archive, checks
 from halfseen.core.operators import check_dense
-from halfseen.errors import InvalidInputError
+from halfseen.errors import ArchiveError, InvalidInputError
 from halfseen.kernels import ridge as _kernels
-from halfseen.values import LARGEST, FloatArray
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 _FLOAT = np.dtype(np.float64)
 
 SMALLEST_RIDGE = 1e-50
 """Widths of points up to `LARGEST` stay finite."""
+
+_LARGEST_LOG_DET = 1e9
 
 
 class Ridge:
@@ -139,7 +141,7 @@ class Ridge:
     def copied(self) -> "Ridge":
         """Return an independent copy."""
         copy = Ridge(self.dim, ridge=self.ridge)
-        copy.restore(self.state())
+        copy.n_samples, copy.log_det, copy.root = self.n_samples, self.log_det, self.root.copy()
         return copy
 
     def extended(self) -> "Ridge":
@@ -199,9 +201,16 @@ class Ridge:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self.n_samples = checks.integer("n_samples", state["n_samples"], 0)
-        self.log_det = checks.real("log_det", state["log_det"])
-        self.root = archive.array(state, "root", self.root.shape)
+        self.n_samples = checks.integer("n_samples", state["n_samples"], 0, checks.LARGEST_HORIZON)
+        self.log_det = checks.real("log_det", state["log_det"], -1.0, _LARGEST_LOG_DET)
+        self.root = archive.array(
+            state, "root", self.root.shape, low=-LARGEST_POINT, high=LARGEST_POINT
+        )
+        # An honest root gives finite scores to whatever a slate may hold.
+        signs = np.random.default_rng(0).choice([-LARGEST, LARGEST], (4, self.dim))
+        is_positive = (self.root[_row_starts(self.dim)] > 0.0).all()
+        if not is_positive or not np.isfinite(self.score(signs, 1.0)[1]).all():
+            raise ArchiveError("the root of a regression must be positive and of full rank")
 
 
 @lru_cache(maxsize=16)

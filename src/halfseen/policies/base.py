@@ -17,7 +17,7 @@ from halfseen.errors import (
     UnknownDecisionError,
 )
 from halfseen.params import Declared, integer
-from halfseen.values import LARGEST, Decision, FloatArray, Slate
+from halfseen.values import LARGEST, LARGEST_POINT, Decision, FloatArray, Slate
 
 
 class Note(NamedTuple):
@@ -230,23 +230,24 @@ class Policy(Declared, ABC):
     def from_tree(cls, tree: dict[str, Any]) -> Self:
         """Return the policy that `to_tree` described."""
         policy = cls(**tree["settings"])
-        policy._round = checks.integer("round", tree["round"], 0)
-        policy._token = str(tree["token"])
+        policy._round = checks.integer("round", tree["round"], 0, checks.LARGEST_HORIZON)
+        policy._token = checks.text("token", tree["token"])
         for id, plain in tree["open"]:
-            policy._open[str(id)] = policy._restored_note(plain)
+            policy._open[checks.text("id", id)] = policy._restored_note(plain)
+        checks.integer("the number of open decisions", len(policy._open), 0, policy.max_open)
         policy.restore(tree["state"])
         return policy
 
     def _restored_note(self, plain: dict[str, Any]) -> Note:
-        arm = archive.array(plain, "arm", (None,))
+        arm = archive.array(plain, "arm", (None,), low=-LARGEST, high=LARGEST, hidden=True)
         if arm.size not in (0, self.dim):
             raise ArchiveError(f"an open decision must have {self.dim} features, got {arm.size}")
         return Note(
-            checks.integer("round", plain["round"], 1),
-            checks.integer("epoch", plain["epoch"], -1),
+            checks.integer("round", plain["round"], 1, self._round),
+            checks.integer("epoch", plain["epoch"], -1, self._round),
             arm,
-            None if plain["point"] is None else archive.array(plain, "point", (None,)),
-            None if plain["inner"] is None else str(plain["inner"]),
+            None if plain["point"] is None else _restored_point(plain),
+            None if plain["inner"] is None else checks.text("inner", plain["inner"]),
         )
 
     def _opened(self, slate: Slate, choice: Choice) -> Decision:
@@ -260,6 +261,11 @@ class Policy(Declared, ABC):
         self._open[id] = Note(round, epoch, chosen, point, inner)
         self._round = round
         return Decision(id, arm, round, epoch, chosen, parts)
+
+    def _remembers(self, outer: Note) -> bool:
+        """Return whether this policy can learn what one around it has noted as open."""
+        own = None if outer.inner is None else self._open.get(outer.inner)
+        return own is not None and (own.arm.size > 0 or outer.arm.size == 0)
 
     def _recalled(self, id: str, decision: Decision | str) -> Note:
         """Complete the note of a decision that was open in a file of format 2."""
@@ -287,6 +293,10 @@ class Policy(Declared, ABC):
             f"decision {id} is not open: it was learned before, or forgotten because more than "
             f"max_open = {self.max_open} decisions waited"
         )
+
+
+def _restored_point(plain: dict[str, Any]) -> FloatArray:
+    return archive.array(plain, "point", (None,), low=-LARGEST_POINT, high=LARGEST_POINT)
 
 
 def _checked_reward(reward: Any) -> float:

@@ -1,15 +1,17 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
+import sys
 from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
 
+from halfseen import archive, checks
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
-from halfseen.errors import HorizonReachedError, InvalidSettingError
+from halfseen.errors import ArchiveError, HorizonReachedError, InvalidSettingError
 from halfseen.policies.base import Choice, Note
-from halfseen.policies.registry import policy_from_tree, register_policy
+from halfseen.policies.registry import register_policy, restored_inner
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_params import TofuParams
@@ -270,5 +272,15 @@ class TofuPov(TofuParams):
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = Epoch.restored(self, state["epoch"])
-        self._next_event = int(state["next_event"])
-        self._burner = policy_from_tree(state["burn_in_policy"])
+        self._next_event = checks.integer("next_event", state["next_event"], 0, sys.maxsize)
+        self._burner = restored_inner(self._burner, state["burn_in_policy"])
+        self._check_open()
+
+    def _check_open(self) -> None:
+        """Raise if what is remembered of an open decision does not fit the rest."""
+        for id, note in self._open.items():
+            epoch = self._epoch
+            if note.inner is not None and not self._burner._remembers(note):
+                raise ArchiveError(f"no burn-in policy knows the open decision {id}")
+            if note.point is not None and epoch is not None and note.epoch == epoch.index:
+                archive.array(note._asdict(), "point", (epoch.model.dim,))

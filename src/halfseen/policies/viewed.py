@@ -11,7 +11,7 @@ from halfseen.params import choice, integer
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Choice, Note, Policy
 from halfseen.policies.greedy import Greedy
-from halfseen.policies.registry import policy_from_tree
+from halfseen.policies.registry import restored_inner
 from halfseen.policies.ridge_policy import Optimism, scale_param
 from halfseen.policies.thompson import LinearThompson
 from halfseen.values import LARGEST, FloatArray, Slate
@@ -108,11 +108,8 @@ class ViewedPolicy(Policy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue with the inner policies."""
-        inners = tuple(policy_from_tree(tree) for tree in state["inners"])
-        for fresh, restored in zip(self._inners, inners, strict=True):
-            if type(fresh) is not type(restored) or fresh.settings() != restored.settings():
-                raise ArchiveError("an inner policy does not fit the settings of the outer one")
+        pairs = zip(self._inners, state["inners"], strict=True)
+        self._inners = tuple(restored_inner(fresh, tree) for fresh, tree in pairs)
         for id, note in self._open.items():
-            if note.inner is None:
+            if not self._inners[self._turn(note.round)]._remembers(note):
                 raise ArchiveError(f"no inner policy knows the open decision {id}")
-        self._inners = inners
