@@ -96,7 +96,7 @@ MISTAKES = {
     ),
     "world's setting of another type": (
         changed("horizon = 40", 'horizon = "long"'),
-        "world.horizon must be an integer in [1, inf), got 'long'",
+        "world.horizon must be an integer in [1, 1e+18], got 'long'",
     ),
     "probability out of range": (
         changed("[0.8, 0.4]", "[0.8, 1.4]"),
@@ -116,7 +116,8 @@ MISTAKES = {
     ),
     "seeds no seeds": (
         changed('"0:2"', '"first two"'),
-        "seeds must be different integers from 0 on, such as \"0:20\" or [3, 5], got 'first two'",
+        'seeds must be different integers from 0 on, at most a million, such as "0:20" or [3, 5], '
+        "got 'first two'",
     ),
     "seeds without end": (changed('"0:2"', '"3:"'), "seeds must be different integers"),
     "seeds that are none": (changed('"0:2"', '"5:5"'), "seeds must be different integers"),
@@ -268,7 +269,7 @@ def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, m
         ("settings = [[1]]", "smoke.settings must be a text or a list of them, got [[1]]"),
         ("methods = 3", "smoke.methods must be a table, got 3"),
         ("world = 3", "smoke.world must be a table, got 3"),
-        ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, inf), got 0"),
+        ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, 1e+18], got 0"),
     ],
 )
 def test_a_mistake_in_the_small_form_is_told_with_its_key(here, line, message):

@@ -62,8 +62,8 @@ class HardInstanceWorld:
     masking: str = "oracle-augmented"
 
     def __post_init__(self) -> None:
-        checks.integer("n_arms", self.n_arms, _N_DECISIONS)
-        checks.integer("horizon", self.horizon, 1)
+        checks.size("n_arms", self.n_arms, _N_DECISIONS)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.real("observe_prob", self.observe_prob, 0.0, 0.5, low_open=True)
         for name in ("noise_scale", "arm_bound", "theta_bound"):
             checks.real(name, getattr(self, name), 0.0, low_open=True)

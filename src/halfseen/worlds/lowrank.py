@@ -89,10 +89,10 @@ class LowRankWorld:
     masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
-        checks.integer("dim", self.dim, 1)
+        checks.size("dim", self.dim)
         checks.integer("rank", self.rank, 1, self.dim)
-        checks.integer("n_arms", self.n_arms, 1)
-        checks.integer("horizon", self.horizon, 1)
+        checks.size("n_arms", self.n_arms)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.probability("observe_prob", self.observe_prob)
         checks.real("noise_scale", self.noise_scale, 0.0)
         if not isinstance(self.loadings, tuple | list) or len(self.loadings) != 2:

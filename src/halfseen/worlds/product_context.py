@@ -90,8 +90,8 @@ class ProductContextWorld:
                 object.__setattr__(self, name, getattr(usual, name))
         if self.path is not None and not isinstance(self.path, str):
             raise InvalidSettingError(f"must be a text, got {self.path!r}", name="path")
-        dim = checks.integer("dim", self.dim, 1)
-        checks.integer("horizon", self.horizon, 1)
+        dim = checks.size("dim", self.dim)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.probability("observe_prob", self.observe_prob)
         checks.real("noise_scale", self.noise_scale, 0.0)
         checks.real("tail", self.tail, 0.0)

@@ -92,7 +92,7 @@ class TableWorld:
             checks.real("noise_scale", self.noise_scale, 0.0)
         for name in ("horizon", "rank"):
             if getattr(self, name) is not None:
-                checks.integer(name, getattr(self, name), 1)
+                checks.integer(name, getattr(self, name), 1, checks.LARGEST_HORIZON)
         checks.boolean("shuffle", self.shuffle)
         checks.one_of("standardize", self.standardize, STANDARDIZATIONS)
 
