@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from halfseen.measures import MEASURE
 from halfseen.report.look import (
     LABELS,
     LOOKS,
@@ -16,7 +17,6 @@ from halfseen.report.look import (
     shade,
 )
 from halfseen.report.specs import figures_of
-from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
 

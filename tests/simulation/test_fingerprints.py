@@ -14,11 +14,11 @@ from types import ModuleType
 import pytest
 
 from halfseen import AmbientOful, LowRankWorld, ProductContextWorld, TofuPov, Uniform
+from halfseen.measures import measure_named
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation import fingerprints
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.fingerprints import code_digest
-from halfseen.simulation.measures import measure_named
 from halfseen.simulation.methods import METHODS, Method
 from halfseen.simulation.sources import Use, sources_of
 from halfseen.worlds.masking import _LAWS, Bernoulli, register_mask_law

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from halfseen.measures import MEASURE
 from halfseen.report.data import Point, Results
 from halfseen.report.look import in_paper, label_of
 from halfseen.report.verdicts import paired_difference
-from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.published import Figure, Key, published

@@ -13,8 +13,8 @@ import numpy as np
 
 from halfseen import worlds
 from halfseen.errors import HalfseenError
+from halfseen.measures import MEASURE, measured
 from halfseen.simulation.fingerprints import fingerprint
-from halfseen.simulation.measures import MEASURE, measured
 from halfseen.simulation.methods import Method
 from halfseen.simulation.runner import Player, Trace, in_chunks
 from halfseen.worlds.base import Realization, World

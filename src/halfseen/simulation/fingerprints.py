@@ -10,8 +10,8 @@ from pickle import PicklingError
 from typing import Any
 
 from halfseen.errors import HalfseenError, MissingExtraError
+from halfseen.measures import MEASURE, measure_named
 from halfseen.policies.registry import registered
-from halfseen.simulation.measures import MEASURE, measure_named
 from halfseen.simulation.methods import Method
 from halfseen.simulation.runner import Player
 from halfseen.simulation.scripts import parts_of_script

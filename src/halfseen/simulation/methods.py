@@ -8,10 +8,10 @@ from typing import Any
 
 from halfseen import checks, policies
 from halfseen.errors import InvalidSettingError
+from halfseen.measures import MEASURE, check_measure
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.uniform import Uniform
-from halfseen.simulation.measures import MEASURE, check_measure
 from halfseen.simulation.runner import VIEWS
 from halfseen.worlds.base import Facts
 
