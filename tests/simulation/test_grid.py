@@ -2,24 +2,26 @@
 
 import sys
 import threading
+from dataclasses import replace
 from types import ModuleType
 
 import joblib
 import pytest
 
+from halfseen import LowRankWorld
 from halfseen.simulation import grid
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import METHODS
 
-WORLD = {"kind": "low-rank", "dim": 4, "rank": 1, "n_arms": 2, "horizon": 5}
+WORLD = LowRankWorld(dim=4, rank=1, n_arms=2, horizon=5)
 
 
 def cells_of(n_seeds, n_methods=1, horizon=5):
     return [
         Cell(
             key=CellKey("small", "default", 0.3, f"uniform-{number}", seed),
-            world=dict(WORLD, horizon=horizon),
+            world=replace(WORLD, horizon=horizon),
             method=METHODS["uniform"],
             horizon=horizon,
         )

@@ -5,22 +5,18 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen import worlds
 from halfseen.errors import HalfseenError
 from halfseen.measures import MEASURE, measured
 from halfseen.simulation.fingerprints import fingerprint
 from halfseen.simulation.methods import Method
 from halfseen.simulation.runner import Player, Trace, in_chunks
 from halfseen.worlds.base import Realization, World
-from halfseen.worlds.registry import world_from
-
-assert worlds.__all__  # importing the package registers every world
 
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
@@ -51,42 +47,24 @@ class Cell:
     Attributes
     ----------
     key : CellKey
-    world : mapping or World
-        A world, or the plain form of one.
+    world : World
     method : Method
     horizon : int
-        Rounds of the world, for estimates of the time left.
+        Rounds of the world, to estimate the time left; 1 where it is not known.
     points : int
-        In how many rounds regret is kept.
-    built : World, optional
-        The world that the plain form describes, where it was built before.
+        Number of rounds at which regret is kept.
     """
 
     key: CellKey
-    world: Mapping[str, Any] | World
+    world: World
     method: Method
     horizon: int
     points: int = 100
-    built: World | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def fingerprint(self) -> str | None:
         """Digest of all that decides the result; None where it cannot be known."""
-        if not isinstance(self.world, Mapping):
-            return None
-        return fingerprint(
-            self.world, self.method, seed=self.key.seed, points=self.points, built=self.built
-        )
-
-    def build_world(self) -> World:
-        """Return the world, which is built only if nobody did so before."""
-        if self.built is not None:
-            return self.built
-        return world_from(self.world) if isinstance(self.world, Mapping) else self.world
-
-    def realize(self) -> Realization:
-        """Return the realization that the method plays."""
-        return self.build_world().realize(self.key.seed)
+        return fingerprint(self.world, self.method, seed=self.key.seed, points=self.points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +142,7 @@ def run_together(cells: Sequence[Cell]) -> list[Result]:
     """
     started, runs = time.perf_counter(), [_Run(cell) for cell in cells]
     try:
-        realization = cells[0].realize()
+        realization = cells[0].world.realize(cells[0].key.seed)
         for run in runs:
             run.attempt(run.begin, realization)
         _play(runs, realization)

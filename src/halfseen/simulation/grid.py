@@ -1,14 +1,12 @@
 """Many cells at once: in this process, in several, or on a cluster."""
 
-import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +18,7 @@ from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.simulation.cluster import run_on_cluster
 from halfseen.simulation.plugins import Plugins, loaded_plugins
+from halfseen.worlds.base import World
 
 try:
     from threadpoolctl import threadpool_limits
@@ -136,9 +135,8 @@ def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
     """Return the places of cells that make up a task, long tasks first: no core waits for one."""
     alike: dict[tuple[Any, ...], list[int]] = {}
     for place, cell in enumerate(cells):
-        plain = isinstance(cell.world, Mapping)
-        world = json.dumps(cell.world, sort_keys=True) if plain else id(cell.world)
-        alike.setdefault((world, cell.key.seed, cell.horizon), []).append(place)
+        key = (_world_key(cell.world), cell.key.seed, cell.horizon)
+        alike.setdefault(key, []).append(place)
     most_cells = max(1, len(cells) // (_TASKS_PER_WORKER * n_workers))
     groups = []
     for (_, _, horizon), places in alike.items():
@@ -148,14 +146,19 @@ def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
     return sorted(groups, key=lambda group: -len(group) * cells[group[0]].horizon)
 
 
+def _world_key(world: World) -> Hashable:
+    """Return what equal worlds share; itself only for a world with settings that have no hash."""
+    try:
+        hash(world)
+    except TypeError:
+        return id(world)
+    return world  # type: ignore[return-value]
+
+
 def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     chosen, policies = [cells[place] for place in places], {}
-    with suppress(HalfseenError):  # running the cells will tell
-        if isinstance(chosen[0].world, Mapping):
-            world = chosen[0].build_world()
-            chosen = [replace(cell, world=world) for cell in chosen]
     for name in (name for cell in chosen for name in cell.method.policies()):
-        with suppress(HalfseenError):
+        with suppress(HalfseenError):  # an unknown name fails its own cell
             policies[name] = registered(name)
     return _Task(loaded_plugins(), places, chosen, list(policies.values()))
 

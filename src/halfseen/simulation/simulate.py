@@ -87,7 +87,6 @@ def simulate(
     methods, each = _methods(policies), seeds_from(seeds)
     checks.integer("points", points, 2)
     world = rooted(world)
-    plain: Any = world
     manifest: dict[str, Any] = {}
     if out is not None:
         own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
@@ -96,9 +95,8 @@ def simulate(
                 f"results of {own} cannot be stored, because a function has no name that would "
                 "tell one from another: register the policy and name it, or leave out `out`"
             )
-        plain = world_to_dict(world)
         plain_methods = {key: method.to_dict() for key, method in methods.items()}
-        setting = {"world": plain, "observe_prob": [], "methods": plain_methods}
+        setting = {"world": world_to_dict(world), "observe_prob": [], "methods": plain_methods}
         # The form of a study file.
         manifest["study"] = {
             "name": name,
@@ -110,7 +108,7 @@ def simulate(
     cells = [
         Cell(
             key=CellKey(name, "default", prob_of(world), key, seed),
-            world=plain,
+            world=world,
             method=method,
             horizon=getattr(world, "horizon", None) or 1,
             points=points,

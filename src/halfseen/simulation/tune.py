@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,21 +117,18 @@ class Task:
         Of the method; its seed does not count.
     method : Method
     search : Search
-    world : mapping or World
+    world : World
     horizon : int
     seeds : tuple of int
         Validation seeds.
-    built : World, optional
-        As in a cell.
     """
 
     place: CellKey
     method: Method
     search: Search
-    world: Mapping[str, Any] | World
+    world: World
     horizon: int
     seeds: tuple[int, ...]
-    built: World | None = field(default=None, compare=False, repr=False)
 
     def cells(self) -> list[Cell]:
         """Return the cells of all candidates, under names such as `zf-oful?ridge=0.1`."""
@@ -142,7 +139,6 @@ class Task:
                 method=applied(self.method, candidate),
                 horizon=self.horizon,
                 points=2,
-                built=self.built,
             )
             for candidate in self.search.candidates()
             for seed in self.seeds
@@ -216,11 +212,13 @@ def tune(
     check_apart(validation, seeds_from(reporting), "seeds")
     key = method if isinstance(method, str) else method.policy
     world = rooted(world)
+    if out is not None:
+        world_to_dict(world)  # refuses a world whose results cannot be stored
     task = Task(
         place=CellKey(name, "default", prob_of(world), key, 0),
         method=method_from(method, {}) if isinstance(method, str) else method,
         search=Search(grid=grid, ties=ties),
-        world=world if out is None else world_to_dict(world),
+        world=world,
         horizon=getattr(world, "horizon", None) or 1,
         seeds=validation,
     )
