@@ -5,11 +5,12 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen.errors import HalfseenError
 from halfseen.measures import MEASURE, measured
@@ -22,16 +23,7 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 class CellKey(NamedTuple):
-    """How a cell is called in every table.
-
-    Attributes
-    ----------
-    study, setting : str
-    p : float or None
-        Observation probability; None where the world has none.
-    method : str
-    seed : int
-    """
+    """The name of a cell in every table; `p` is None where the world has no such probability."""
 
     study: str
     setting: str
@@ -75,14 +67,14 @@ class Result:
     ----------
     status : "ok", "failed" or "skipped"
     seconds : float
-        Time of its own, and an equal share of the time for making rounds that several cells play.
+        The cell's own time, and an equal share of the time for drawing rounds that several play.
     final_regret, final_rank : float or None
     rounds : tuple of int
         The rounds at which `regret` and `ranks` are kept, counted from 1.
     regret, ranks : tuple of float or None
     diagnostics : mapping
-        What the policy tells about its run, plain JSON types; and as "irreducible" the regret that
-        nobody can avoid, where the world knows it.
+        What the policy reports about its run, plain JSON types; and as "irreducible" the regret
+        that nobody can avoid, where the world knows it.
     error : str
         Traceback of a failed cell.
     note : str
@@ -105,26 +97,19 @@ class Result:
         """Whether there is nothing left to run."""
         return self.status != "failed"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return asdict(self)
 
-
-@lru_cache(maxsize=64)
-def kept_rounds(horizon: int, points: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Return at most `points` rounds spread evenly from 1 to the horizon, both included; read-only.
+def kept_rounds(horizon: int, points: int) -> NDArray[np.int64]:
+    """Return at most `points` rounds spread evenly from 1 to the horizon, both included.
 
     >>> kept_rounds(10, 4).tolist()
     [1, 4, 7, 10]
     """
     spread = np.linspace(1, horizon, min(points, horizon))
-    kept = np.unique(np.round(spread).astype(np.int64))
-    kept.setflags(write=False)
-    return kept
+    return np.unique(np.round(spread).astype(np.int64))
 
 
 def skipped(cell: Cell) -> Result:
-    """Return the result of a cell that is not run, with the reason."""
+    """Return the result of a cell that its method skips."""
     return Result(status="skipped", seconds=0.0, note=cell.method.skip)
 
 
@@ -137,8 +122,8 @@ def run_cell(cell: Cell) -> Result:
 def run_together(cells: Sequence[Cell]) -> list[Result]:
     """Run cells of the same world and seed on one realization, and return their results in order.
 
-    An exception in one of them becomes its failed result, with the traceback, and the others go on.
-    An exception of the world fails all.
+    A cell that raises has a failed result with the traceback; the others go on. If the world
+    raises, all fail.
     """
     started, runs = time.perf_counter(), [_Run(cell) for cell in cells]
     try:
@@ -157,7 +142,7 @@ def run_together(cells: Sequence[Cell]) -> list[Result]:
 
 
 class _Run:
-    """A cell under way, with the time that it has taken itself."""
+    """A running cell, with the time that it has taken itself."""
 
     def __init__(self, cell: Cell) -> None:
         self.cell, self.seconds, self.error = cell, 0.0, ""
@@ -166,7 +151,7 @@ class _Run:
         self._outcome: Result | None = None
 
     def attempt(self, step: Callable[[Any], None], argument: Any) -> None:
-        """Take a step, unless one has failed; an exception makes this cell fail, and no other."""
+        """Take a step unless an earlier one failed; an exception fails this cell alone."""
         if self.error:
             return
         started = time.perf_counter()
@@ -185,7 +170,7 @@ class _Run:
             self.player = Player(method.build(facts), facts.horizon)
 
     def end(self, known: Mapping[str, Any]) -> None:
-        """Collect what the policy has paid and what it tells, or what was measured."""
+        """Collect regret and diagnostics of the policy, or what was measured."""
         if self.player is None:
             diagnostics = _plain({**self._measured, **known})
             self._outcome = Result(status="ok", seconds=0.0, diagnostics=diagnostics)
@@ -194,7 +179,7 @@ class _Run:
             self._outcome = _played(self.player.trace(), self.cell.points, diagnostics)
 
     def result(self, shared_seconds: float) -> Result:
-        """Return the result, with a share of the time that was taken for several cells."""
+        """Return the result; its time includes a share of what several cells needed."""
         seconds = self.seconds + shared_seconds
         if self._outcome is None:
             return Result(status="failed", seconds=seconds, error=self.error)
@@ -229,7 +214,7 @@ def _played(trace: Trace, points: int, diagnostics: dict[str, Any]) -> Result:
 
 
 def _known(realization: Realization) -> dict[str, float]:
-    """Return what a realization itself tells, whoever plays it."""
+    """Return the diagnostics of a realization, which do not depend on the policy."""
     irreducible = getattr(realization, "irreducible_regret", None)
     return {} if irreducible is None else {"irreducible": float(irreducible())}
 

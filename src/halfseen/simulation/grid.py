@@ -26,8 +26,8 @@ except ModuleNotFoundError:  # it comes with the extra `paper`
     threadpool_limits = None
 
 # A task is a realization with the methods that play it, so that it is drawn once for all of them.
-# But the rounds of a task, over all its methods, are limited, so that a kill loses only seconds;
-# and tasks are cut until there are several for every worker, so that none is idle.
+# The rounds of a task, over all its methods, are limited, so that a kill loses only seconds; and
+# tasks are split until there are several for every worker, so that none is idle.
 _MOST_ROUNDS = 8000
 _TASKS_PER_WORKER = 4
 
@@ -35,8 +35,8 @@ _TASKS_PER_WORKER = 4
 class _Task(NamedTuple):
     """Cells of one realization, by their places in the caller's list, with the policies they name.
 
-    A worker does not run the caller's script, so it does not know the classes defined there.
-    Plugins come first: a worker imports them before it reads what names their classes.
+    A worker does not run the caller's script, so it must be given the classes defined there.
+    Plugins come first: a worker imports them before it unpickles their classes.
     """
 
     plugins: Plugins
@@ -95,7 +95,7 @@ def run_cells(
         found = (call() for call in calls(1))
     else:
         found = _in_parallel(calls, jobs)
-    # Held here as well, for workers that are threads of this process.
+    # Here as well, for workers that are threads of this process.
     with _one_blas_thread():
         for results in found:
             for place, result in results:
@@ -110,9 +110,9 @@ def _in_parallel(
         import joblib
         from joblib.externals.loky.process_executor import TerminatedWorkerError
     if jobs is None:
-        backend, told = joblib.parallel.get_active_backend()
-        own = type(backend).__name__ == "LokyBackend" and told is None
-        jobs = joblib.cpu_count() if own else None  # another backend knows better
+        backend, n_jobs = joblib.parallel.get_active_backend()
+        is_default = type(backend).__name__ == "LokyBackend" and n_jobs is None
+        jobs = joblib.cpu_count() if is_default else None  # else the backend decides
     parallel = joblib.Parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
@@ -132,7 +132,7 @@ def _in_parallel(
 
 
 def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
-    """Return the places of cells that make up a task, long tasks first: no core waits for one."""
+    """Return tasks as places of cells, long ones first, so that no core waits for the last."""
     alike: dict[tuple[Any, ...], list[int]] = {}
     for place, cell in enumerate(cells):
         key = (_world_key(cell.world), cell.key.seed, cell.horizon)
@@ -147,7 +147,7 @@ def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
 
 
 def _world_key(world: World) -> Hashable:
-    """Return what equal worlds share; itself only for a world with settings that have no hash."""
+    """Return a key that equal worlds share; a world that cannot be hashed has one of its own."""
     try:
         hash(world)
     except TypeError:
@@ -173,14 +173,14 @@ def _run_task(
         return list(zip(task.places, run(task.cells), strict=True))
 
 
-_n_modules = 0  # when BLAS was last held to one thread; 0 when it is not
+_n_modules = 0  # imported when BLAS was last limited to one thread; 0 while it is not
 
 
 @contextmanager
 def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
-    """Hold BLAS to one thread; in a worker `forever`, as another cell may still be running there.
+    """Limit BLAS to one thread; in a worker `forever`, as another cell may still be running there.
 
-    Looking for libraries takes as long as many rounds, and only imports bring new ones.
+    Finding the libraries takes as long as many rounds, so it is repeated only after imports.
     """
     global _n_modules
     if threadpool_limits is None or len(sys.modules) == _n_modules:
@@ -197,7 +197,7 @@ def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
 
 
 def _end_with(caller: int) -> None:
-    """Let this worker end with its caller, who alone answers Ctrl-C, and not wait for more."""
+    """End this worker when its caller ends; only the caller handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
