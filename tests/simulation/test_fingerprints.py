@@ -29,7 +29,7 @@ WORLD = {"kind": "low-rank", "dim": 5, "rank": 1, "n_arms": 3, "horizon": 12}
 
 def cell(method=METHODS["tofu"], world=WORLD):
     key = CellKey("s", "default", 0.3, "m", 0)
-    return Cell(key=key, world=world_from(world), method=method, horizon=12)
+    return Cell(key=key, world=world_from(world), method=method)
 
 
 def modules_behind(thing):

@@ -23,7 +23,6 @@ def cells_of(n_seeds, n_methods=1, horizon=5):
             key=CellKey("small", "default", 0.3, f"uniform-{number}", seed),
             world=replace(WORLD, horizon=horizon),
             method=METHODS["uniform"],
-            horizon=horizon,
         )
         for number in range(n_methods)
         for seed in range(n_seeds)

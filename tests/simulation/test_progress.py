@@ -12,9 +12,8 @@ from halfseen.simulation.progress import progress_over
 CELLS = [
     Cell(
         key=CellKey("small", "default", None, "uniform", seed),
-        world=LowRankWorld(),
+        world=LowRankWorld(horizon=horizon),
         method=METHODS["uniform"],
-        horizon=horizon,
     )
     for seed, horizon in enumerate([100, 300, 600])
 ]

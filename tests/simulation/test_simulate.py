@@ -34,7 +34,6 @@ def grid(seeds=range(3), policies=POLICIES, **world):
             key=CellKey("small", "default", 0.3, method, seed),
             world=made,
             method=METHODS[method],
-            horizon=60,
         )
         for method in policies
         for seed in seeds

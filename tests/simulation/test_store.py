@@ -23,7 +23,6 @@ def cell(seed, method="zf-oful", p=0.3, **world):
         key=CellKey("small", "default", p, method, seed),
         world=world_from({**WORLD, **world}),
         method=METHODS[method],
-        horizon=12,
         points=4,
     )
 

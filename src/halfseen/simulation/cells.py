@@ -41,8 +41,6 @@ class Cell:
     key : CellKey
     world : World
     method : Method
-    horizon : int
-        Rounds of the world, to estimate the time left; 1 where it is not known.
     points : int
         Number of rounds at which regret is kept.
     """
@@ -50,8 +48,12 @@ class Cell:
     key: CellKey
     world: World
     method: Method
-    horizon: int
     points: int = 100
+
+    @property
+    def horizon(self) -> int:
+        """Rounds of the world, to estimate the time left; 1 where they are not known."""
+        return getattr(self.world, "horizon", None) or 1
 
     @cached_property
     def fingerprint(self) -> str | None:

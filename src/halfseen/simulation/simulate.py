@@ -92,7 +92,6 @@ def simulate(
             key=CellKey(name, "default", prob_of(world), key, seed),
             world=world,
             method=method,
-            horizon=getattr(world, "horizon", None) or 1,
             points=points,
         )
         for key, method in methods.items()
@@ -154,19 +153,19 @@ def run(
         found = ((cell.key, store.get(cell)) for cell in playing)
         finished |= {key: result for key, result in found if result is not None}
     tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
-    if store is not None and write:
-        facts = {
-            "versions": versions(),
-            "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
-            "cells": len(cells),
-            "cells_run_now": len(missing),
-            "cells_failed": len(tables.failures),
-            "cells_skipped": len(tables.skipped),
-            "seconds": round(time.perf_counter() - started, 1),
-        }
-        tables.write(store.folder, {**(manifest or {}), **facts})
-        tables = tables._replace(folder=store.folder)
-    return tables
+    if store is None or not write:
+        return tables
+    facts = {
+        "versions": versions(),
+        "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
+        "cells": len(cells),
+        "cells_run_now": len(missing),
+        "cells_failed": len(tables.failures),
+        "cells_skipped": len(tables.skipped),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    tables.write(store.folder, {**(manifest or {}), **facts})
+    return tables._replace(folder=store.folder)
 
 
 def prob_of(world: World) -> float | None:

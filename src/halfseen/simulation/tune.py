@@ -111,7 +111,6 @@ class Task:
     method : Method
     search : Search
     world : World
-    horizon : int
     seeds : tuple of int
         Validation seeds.
     """
@@ -120,7 +119,6 @@ class Task:
     method: Method
     search: Search
     world: World
-    horizon: int
     seeds: tuple[int, ...]
 
     def cells(self) -> list[Cell]:
@@ -130,7 +128,6 @@ class Task:
                 key=self.place._replace(method=self._name(candidate), seed=seed),
                 world=self.world,
                 method=applied(self.method, candidate),
-                horizon=self.horizon,
                 points=2,
             )
             for candidate in self.search.candidates()
@@ -212,7 +209,6 @@ def tune(
         method=method_from(method, {}) if isinstance(method, str) else method,
         search=Search(grid=grid, ties=ties),
         world=world,
-        horizon=getattr(world, "horizon", None) or 1,
         seeds=validation,
     )
     store = None if out is None else Store(out)

@@ -104,7 +104,6 @@ class Study:
                 key=CellKey(self.name, name, p, key, seed),
                 world=setting.built[p],
                 method=applied(method, found.get((name, p, self._source(setting, key)), {})),
-                horizon=setting.horizon,
                 points=self.points,
             )
             for name, setting in self.settings.items()
@@ -121,7 +120,6 @@ class Study:
                 method=method,
                 search=tuning.searches[key],
                 world=setting.built[p],
-                horizon=setting.horizon,
                 seeds=tuning.seeds,
             )
             for name, setting in self.settings.items()

@@ -27,7 +27,7 @@ class Columns(NamedTuple):
     features: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Recorded:
     """All offered arms of all rounds, one row per arm.
 
@@ -144,15 +144,8 @@ def record_arrays(
 
     seen, squares = _profile(values, names, place)
     _check_payoffs(payoffs, given[0], place)
-    return Recorded(
-        values=values,
-        payoffs=payoffs,
-        starts=starts,
-        noisy=given == ["rewards"],
-        names=names,
-        shares=seen / len(values),
-        sizes=np.sqrt(squares / seen),
-    )
+    shares, sizes = seen / len(values), np.sqrt(squares / seen)
+    return Recorded(values, payoffs, starts, given == ["rewards"], names, shares, sizes)
 
 
 def _check_payoffs(payoffs: FloatArray, name: str, place: Callable[[int], str]) -> None:
