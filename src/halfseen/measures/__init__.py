@@ -1,7 +1,7 @@
 """What the theory bounds, measured on a realization: by name, so that a study can ask for it.
 
 A measure is a function from a realization (and settings) to named lists of numbers, which end up in
-`diagnostics.csv` beside those of the policies.
+`diagnostics.csv`, as those of the policies do.
 """
 
 import inspect

@@ -36,7 +36,7 @@ class Surrogate(NamedTuple):
 
 
 class Radii(NamedTuple):
-    """What the radius β is made of: λ, S, R, δ_e and b."""
+    """The parameters of the radius β: λ, S, R, δ_e and b."""
 
     ridge: float
     theta_bound: float

@@ -17,7 +17,7 @@ _EVERY_ROUND = 1 + 1e-9  # growth of the schedule: the next epoch starts in the 
 
 
 class Samples(NamedTuple):
-    """Samples that one regression is made of, in the order in which they came.
+    """The samples of one regression, in order.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ def freezing(
 ) -> dict[str, list[float]]:
     """Return the terms that break the usual proofs, re-estimating every round and frozen.
 
-    One run estimates the subspace anew in every round and projects all of its past with it; the
-    other freezes it in doubling epochs, each with samples of its own. λ is `ridge` in both, ρ of
+    One run estimates the subspace in every round and projects all of its past with it; the other
+    freezes it in doubling epochs, each with samples of its own. λ is `ridge` in both, ρ of
     the imputation `impute_ridge`. The realization must have bounded arms.
 
     There is one position per step from a round to the next of the same regression, from the first

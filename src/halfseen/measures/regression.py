@@ -1,4 +1,4 @@
-"""Potential, misspecification and regret of a run of Algorithm 1 beside their bounds."""
+"""Potential, misspecification and regret of a run of Algorithm 1, and their bounds."""
 
 from dataclasses import replace
 

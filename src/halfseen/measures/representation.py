@@ -1,4 +1,4 @@
-"""Errors of the estimated subspace and of what follows from it, beside their bounds."""
+"""Errors of the estimated subspace, of imputation and of surrogate rewards, and their bounds."""
 
 import math
 

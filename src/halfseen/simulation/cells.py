@@ -76,7 +76,7 @@ class Result:
     regret, ranks : tuple of float or None
     diagnostics : mapping
         What the policy reports about its run, plain JSON types; and as "irreducible" the regret
-        that nobody can avoid, where the world knows it.
+        that no policy can avoid, where the world knows it.
     error : str
         Traceback of a failed cell.
     note : str

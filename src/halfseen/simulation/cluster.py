@@ -40,7 +40,7 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
     ------
     ClusterError
         The scheduler does not answer, was lost or has no workers; or workers have other versions of
-        the libraries that compute, or die. What was yielded before stands.
+        the libraries that compute, or die. Results that were yielded before remain valid.
     """
     with from_extra("cluster"):
         import cloudpickle

@@ -17,7 +17,7 @@ from halfseen.simulation.sources import code_digest, digest_of
 from halfseen.worlds.base import World, data_paths
 from halfseen.worlds.registry import world_to_dict
 
-_FORMAT = 3  # of stored results: raise it when the meaning of a stored field changes
+_FORMAT = 2  # of stored results: raise it when the meaning of a stored field changes
 
 
 def fingerprint(world: World, method: Method, *, seed: int, points: int) -> str | None:

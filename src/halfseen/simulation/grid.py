@@ -76,7 +76,7 @@ def run_cells(
     ClusterError
         The cluster cannot be reached or used.
     HalfseenError
-        A worker was killed from outside. What was yielded before stands.
+        A worker was killed from outside. Results that were yielded before remain valid.
     """
     if jobs is not None and cluster is not None:
         raise InvalidSettingError(

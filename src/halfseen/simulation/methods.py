@@ -142,7 +142,7 @@ def _checked_facts(facts: Any) -> tuple[str, ...]:
     return tuple(checks.one_of("facts", name, known) for name in facts)
 
 
-# What the published studies set wherever they do not sweep it.
+# The settings of the published studies, where these do not sweep them.
 _TOFU = {"burn_in": 30, "replay": "burn-in-once"}
 _TOFU_FH = {"burn_in": 30, "replay": "full"}
 _ADAPTIVE = {"rule": "PracticalThreshold", "constant": 0.22, "scale": 1.5, "cap": 8}

@@ -1,4 +1,4 @@
-"""Policies and worlds of one's own: files and modules that register them when they are imported."""
+"""Plugins: a user's files and modules, which register policies and worlds when imported."""
 
 import importlib
 import importlib.util
@@ -14,7 +14,7 @@ from halfseen.errors import StudyError
 GROUP = "halfseen.plugins"
 """The group of entry points by which an installed package names its modules."""
 
-_loaded: list[str] = []  # absolute paths and names of modules, in the order of their import
+_loaded: list[str] = []  # absolute paths and names of modules, in the order of imports
 
 
 class Plugins(NamedTuple):
@@ -38,7 +38,7 @@ def load_plugin(name: str, home: Path | None = None) -> str:
     Parameters
     ----------
     name : str
-        A Python file, or a module that can be imported or lies in `home`.
+        A Python file, or a module that can be imported or is in `home`.
     home : Path, optional
         Folder to which a file is relative; the current one by default.
 
@@ -77,7 +77,7 @@ def load_installed_plugins() -> None:
 
 
 def _import_file(path: Path) -> None:
-    """Import a file as a module of its name; it can import the modules beside it."""
+    """Import a file as a module of its name; it can import modules in the same folder."""
     if not path.is_file():
         raise FileNotFoundError("there is no such file")
     if path.stem in sys.modules:

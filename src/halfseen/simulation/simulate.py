@@ -51,7 +51,7 @@ def simulate(
     Parameters
     ----------
     policies : list of str, or mapping from a key to settings, Method, or function
-        Standard methods by key, perhaps with other settings; or, for a policy of one's own, a
+        Standard methods by key, perhaps with other settings; or, for a policy of your own, a
         function from `Facts` (dim, horizon, seed, …) to a fresh policy.
     world : World
     seeds : iterable of int

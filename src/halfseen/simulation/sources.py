@@ -48,7 +48,7 @@ class Source(NamedTuple):
 def code_digest(thing: Any) -> str | None:
     """Return a digest of the code behind a class or function; None if a source cannot be read.
 
-    It is computed once: after an edit the class must be imported anew, which makes a new class.
+    It is computed once per class: importing an edited module again makes a new class.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class Store:
 
     @classmethod
     def among(cls, folder: str | os.PathLike[str]) -> "Store":
-        """Return the store of a folder with all stores beside it as neighbours, by name."""
+        """Return the store of a folder; the other stores in its parent are its neighbours."""
         own = Path(folder)
         neighbours = sorted(file.parent for file in own.parent.glob(f"*/{_FILE}"))
         return cls(own, [neighbour for neighbour in neighbours if neighbour != own])

@@ -1,7 +1,7 @@
 """Results as tables: per seed, summaries, regret over time, and diagnostics.
 
-The same cells give the same bytes, wherever and in whatever order they ran; only `seconds` differ,
-and may be left out.
+The same cells give the same bytes on any machine and in any order; only `seconds` differ, and may
+be left out.
 """
 
 import csv

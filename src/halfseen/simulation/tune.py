@@ -203,7 +203,7 @@ def tune(
     key = method if isinstance(method, str) else method.policy
     world = rooted(world)
     if out is not None:
-        world_to_dict(world)  # refuses a world whose results cannot be stored
+        world_to_dict(world)  # raises if its results cannot be stored
     task = Task(
         place=CellKey(name, "default", prob_of(world), key, 0),
         method=method_from(method, {}) if isinstance(method, str) else method,

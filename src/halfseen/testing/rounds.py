@@ -1,4 +1,4 @@
-"""Rounds to play, and ways to look at a policy from outside."""
+"""Rounds to play, and what can be compared of policies and decisions."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
@@ -59,7 +59,7 @@ def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
 
 
 def state_bytes(policy: Policy) -> bytes:
-    """Return everything a policy is, as the bytes of its file."""
+    """Return the whole state of a policy, as the bytes of its file."""
     return archive.to_bytes(policy.to_tree())
 
 
@@ -75,12 +75,12 @@ def state_size(node: Any) -> int:
 
 
 def copy_of(policy: P) -> P:
-    """Return the policy that a saved copy gives; its decisions carry the same names."""
+    """Return a saved and loaded copy of a policy; its decisions have the same ids."""
     return type(policy).from_tree(archive.from_bytes(state_bytes(policy))[0])
 
 
 def looks(decision: Decision) -> tuple[Any, ...]:
-    """Return all of a decision but its name, comparable bit by bit."""
+    """Return everything of a decision except for its id, comparable bit by bit."""
     return (
         decision.arm,
         decision.round,
@@ -94,7 +94,7 @@ def looks(decision: Decision) -> tuple[Any, ...]:
 
 
 def expect_same(decision: Decision, expected: Decision, where: str) -> None:
-    """Raise an AssertionError unless two decisions are the same bit by bit, but for their ids."""
+    """Raise an AssertionError unless two decisions differ in nothing but their ids."""
     arms = f"arm {decision.arm} instead of {expected.arm}"
     how = arms if decision.arm != expected.arm else "the same arm, but other scores"
     expect(looks(decision) == looks(expected), f"round {expected.round}, {where}: {how}")

@@ -84,7 +84,7 @@ def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray
 @register_mask_law("per-arm")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerArm(MaskLaw):
-    """Every arm has its own probability, drawn anew each round: some arms show much, some little.
+    """Every arm has its own probability, drawn in every round: some arms show more than others.
 
     It is uniform on `observe_prob` ± spread · min(`observe_prob`, 1 − `observe_prob`).
 

@@ -110,7 +110,7 @@ class ProductContextRealization:
     frozen : Frozen
         Features of the items, class weights, labels.
     items : ndarray of int, shape (horizon,)
-        Which item comes in each round.
+        The item of each round.
     basis : ndarray, shape (dim, rank)
         The principal axes of the signal, which no policy sees; largest first.
     latent_variances : ndarray, shape (rank,)

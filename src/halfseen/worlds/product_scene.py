@@ -23,7 +23,7 @@ class Scene:
     frozen : Frozen
     seed : int
     items : ndarray of int, shape (horizon,)
-        Which item comes in each round.
+        The item of each round.
     lift : ndarray, shape (dim, rank)
         U, with orthonormal columns.
     scale : float

@@ -38,7 +38,7 @@ def read_csv(
             f"{paid or list(names)}: rename or remove columns, or set mean_column, reward_column"
         )
     features = _features(frame, columns, source)
-    _refuse_twins(frame, columns, source)
+    _check_twins(frame, columns, source)
     arrays = {
         "arms": np.column_stack([_numbers(frame, name, source) for name in features]),
         "means" if paid == [columns.mean] else "rewards": _numbers(frame, paid[0], source),
@@ -116,7 +116,7 @@ def _rounds(frame: "DataFrame", name: str, source: str) -> NDArray[np.int64]:
     return numbers.astype(np.int64)
 
 
-def _refuse_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
+def _check_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
     if columns.arm not in frame.columns:
         return
     twins = np.flatnonzero(frame.duplicated([columns.round, columns.arm]).to_numpy())
