@@ -18,10 +18,11 @@ WORLD = LowRankWorld(dim=4, rank=1, n_arms=2, horizon=5)
 
 
 def cells_of(n_seeds, n_methods=1, horizon=5):
+    world = replace(WORLD, horizon=horizon)
     return [
         Cell(
             key=CellKey("small", "default", 0.3, f"uniform-{number}", seed),
-            world=replace(WORLD, horizon=horizon),
+            world=world,
             method=METHODS["uniform"],
         )
         for number in range(n_methods)

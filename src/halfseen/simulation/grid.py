@@ -5,10 +5,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidSettingError
@@ -18,7 +18,6 @@ from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, run_together
 from halfseen.simulation.cluster import run_on_cluster
 from halfseen.simulation.plugins import Plugins, loaded_plugins
-from halfseen.worlds.base import World
 
 try:
     from threadpoolctl import threadpool_limits
@@ -133,26 +132,17 @@ def _in_parallel(
 
 def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
     """Return tasks as places of cells, long ones first, so that no core waits for the last."""
-    alike: dict[tuple[Any, ...], list[int]] = {}
+    alike: dict[tuple[int, int], list[int]] = {}
     for place, cell in enumerate(cells):
-        key = (_world_key(cell.world), cell.key.seed, cell.horizon)
-        alike.setdefault(key, []).append(place)
+        alike.setdefault((id(cell.world), cell.key.seed), []).append(place)
     most_cells = max(1, len(cells) // (_TASKS_PER_WORKER * n_workers))
     groups = []
-    for (_, _, horizon), places in alike.items():
+    for places in alike.values():
+        horizon = cells[places[0]].horizon
         fitting = _MOST_ROUNDS // horizon if horizon > 1 else 1  # 1 where it is not known
         size = max(1, min(most_cells, fitting))
         groups += [places[at : at + size] for at in range(0, len(places), size)]
     return sorted(groups, key=lambda group: -len(group) * cells[group[0]].horizon)
-
-
-def _world_key(world: World) -> Hashable:
-    """Return a key that equal worlds share; a world that cannot be hashed has one of its own."""
-    try:
-        hash(world)
-    except TypeError:
-        return id(world)
-    return world  # type: ignore[return-value]
 
 
 def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:

@@ -86,7 +86,7 @@ def changed_fields(value: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return value.to_dict()  # type: ignore[union-attr]
+        return value.to_dict() if hasattr(value, "to_dict") else changed_fields(value)
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value
