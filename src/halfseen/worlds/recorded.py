@@ -107,15 +107,15 @@ def _profile(
 
 def record_arrays(
     found: Mapping[str, Any],
-    columns: Columns,
+    features: tuple[str, ...] | None,
     source: str,
     lines: NDArray[np.int64] | None = None,
 ) -> Recorded:
     """Check arrays by name, "arms", "means" or "rewards", "rounds", "features"; return the table.
 
     Arms have shape (rounds, n_arms, dim), or are a list of (n_arms, dim) arrays; or they have
-    shape (n_rows, dim), with the round of each row in "rounds". `lines` are those of a text file,
-    for messages.
+    shape (n_rows, dim), with the round of each row in "rounds". `features` are those to use, by
+    default all. Messages name `lines` if there are any, those of a text file.
     """
     given = [name for name in ("means", "rewards") if found.get(name) is not None]
     if found.get("arms") is None or len(given) != 1:
@@ -133,7 +133,7 @@ def record_arrays(
             f"{given[0]} of {source} must have one number per arm, {len(values)} in the same "
             f"rounds as the arms, got {len(payoffs)}"
         )
-    values, names = _named(values[order], found.get("features"), columns, source)
+    values, names = _named(values[order], found.get("features"), features, source)
     payoffs = np.asarray(payoffs[order], dtype=np.float64)
 
     def place(row: int) -> str:
@@ -173,17 +173,17 @@ def _grouped(given: Any, n_rows: int, source: str) -> tuple[Any, NDArray[np.int6
 
 
 def _named(
-    values: NDArray[Any], given: Any, columns: Columns, source: str
+    values: NDArray[Any], given: Any, features: tuple[str, ...] | None, source: str
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Return the features to use and their names, which by default are their numbers."""
     dim = values.shape[1]
     names = tuple(str(name) for name in (range(dim) if given is None else given))
     if len(names) != dim:
         raise InvalidInputError(f"{source} must name {dim} features, got {len(names)} names")
-    if columns.features is None:
+    if features is None:
         return values, names
-    places = [names.index(present(name, names, source)) for name in columns.features]
-    return values[:, places], columns.features
+    places = [names.index(present(name, names, source)) for name in features]
+    return values[:, places], features
 
 
 def present(name: str, names: tuple[str, ...], source: str) -> str:
@@ -235,7 +235,7 @@ def _load(resolved: str, path: str, stamp: tuple[Any, ...], columns: Columns) ->
         from halfseen.worlds.recorded_csv import read_csv
 
         arrays, lines = read_csv(place, columns, path)
-        return record_arrays(arrays, columns, path, lines)
+        return record_arrays(arrays, None, path, lines)
     try:
         if place.is_dir():
             files = [(name, place / f"{name}.npy") for name in _CONTENT]
@@ -249,7 +249,7 @@ def _load(resolved: str, path: str, stamp: tuple[Any, ...], columns: Columns) ->
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError(f"{path} cannot be read as arrays: {error}") from None
-    return record_arrays(found, columns, path)
+    return record_arrays(found, columns.features, path)
 
 
 def save(table: Recorded, path: str) -> None:

@@ -133,8 +133,7 @@ class TableWorld:
         """
         found = {"arms": arms, "means": means, "rewards": rewards}
         given = {name: value for name, value in found.items() if value is not None}
-        columns = Columns("round", "arm", "mean", "reward", settings.pop("features", None))
-        table = record_arrays(given, columns, "the arrays given")
+        table = record_arrays(given, settings.pop("features", None), "the arrays given")
         table = replace(table, values=np.array(table.values), payoffs=np.array(table.payoffs))
         return cls(recorded=table, **settings)
 
@@ -142,14 +141,8 @@ class TableWorld:
         """Return the recorded table; a file is read if it has not been read yet."""
         if self.recorded is not None:
             return self.recorded
-        columns = Columns(
-            self.round_column,
-            self.arm_column,
-            self.mean_column,
-            self.reward_column,
-            self.features,
-        )
-        return load(str(self.path), columns)
+        names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
+        return load(str(self.path), Columns(*names, self.features))
 
     def save(self, path: str | os.PathLike[str]) -> "TableWorld":
         """Write the table to a .npz file (without a suffix: a folder); return its world."""
