@@ -60,8 +60,8 @@ class DigitsWorld:
     masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
+        checks.integer("rank", self.rank, 1, min(checks.integer("dim", self.dim, 1), MAX_RANK))
         check_masked(self)
-        checks.integer("rank", self.rank, 1, min(self.dim, MAX_RANK))
 
     def realize(self, seed: int) -> "DigitsRealization":
         """Return the realization of a seed."""

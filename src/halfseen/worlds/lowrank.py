@@ -87,8 +87,8 @@ class LowRankWorld:
     masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
+        checks.integer("rank", self.rank, 1, checks.integer("dim", self.dim, 1))
         check_masked(self)
-        checks.integer("rank", self.rank, 1, self.dim)
         if not isinstance(self.loadings, tuple | list) or len(self.loadings) != 2:
             raise InvalidSettingError(f"loadings must be two numbers, got {self.loadings!r}")
         low, high = self.loadings
