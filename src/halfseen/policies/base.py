@@ -296,7 +296,9 @@ class Policy(Declared, ABC):
 
 
 def _restored_point(plain: dict[str, Any]) -> FloatArray:
-    return archive.array(plain, "point", (None,), low=-LARGEST_POINT, high=LARGEST_POINT)
+    # NaN, where a regression counts as zero what is hidden.
+    limit = LARGEST_POINT
+    return archive.array(plain, "point", (None,), low=-limit, high=limit, hidden=True)
 
 
 def _checked_reward(reward: Any) -> float:

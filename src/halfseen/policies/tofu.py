@@ -283,4 +283,4 @@ class TofuPov(TofuParams):
             if note.inner is not None and not self._burner._remembers(note):
                 raise ArchiveError(f"no burn-in policy knows the open decision {id}")
             if note.point is not None and epoch is not None and note.epoch == epoch.index:
-                archive.array(note._asdict(), "point", (epoch.model.dim,))
+                archive.array(note._asdict(), "point", (epoch.model.dim,), hidden=True)
