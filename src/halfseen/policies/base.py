@@ -388,8 +388,9 @@ def _restored_note(plain: dict[str, Any]) -> Note:
 
 
 def _restored_point(plain: dict[str, Any]) -> FloatArray:
-    most = LARGEST_POINT
-    return archive.array(plain, "point", (None,), low=-most, high=most, hidden=True)
+    # NaN, where a regression counts as zero what is hidden.
+    limit = LARGEST_POINT
+    return archive.array(plain, "point", (None,), low=-limit, high=limit, hidden=True)
 
 
 def _checked_reward(reward: Any) -> float:

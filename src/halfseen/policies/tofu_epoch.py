@@ -18,7 +18,7 @@ from halfseen.policies.tofu_params import TofuParams
 from halfseen.policies.tofu_rewards import Rewards
 from halfseen.policies.tofu_subspace import Subspace, find_subspace
 from halfseen.seeding import stream
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray, Slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +262,7 @@ def record_from(plain: dict[str, Any]) -> EpochRecord:
         checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
     checks.integer("round", record.round, 1, checks.LARGEST_HORIZON)
     for name in ("misspecification", "theta_bound", "noise_scale"):
-        checks.real(name, getattr(record, name), 0.0, LARGEST)
+        checks.real(name, getattr(record, name), 0.0, LARGEST_POINT)
     checks.failure_prob("failure_prob", record.failure_prob)
     if record.threshold is not None:
         checks.real("threshold", record.threshold)
