@@ -106,8 +106,8 @@ def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, z
     together, apart = model.root.copy(), model.root.copy()
     parts, expected = np.full((3, n_points), -7.0), np.full((3, n_points), -7.0)
     growth = ridge.update(apart, sample[:dim].copy(), sample[dim])
-    assert ridge.measure(apart, apart[:0], points, expected) == 0.0
-    assert ridge.measure(together, sample.copy(), points, parts) == growth
+    assert ridge.measure(apart, apart[:0], points, math.inf, expected) == 0.0
+    assert ridge.measure(together, sample.copy(), points, math.inf, parts) == growth
     assert together.tobytes() == apart.tobytes()
     assert parts.tobytes() == expected.tobytes()
 
@@ -115,7 +115,7 @@ def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, z
 def test_measuring_without_a_sample_leaves_the_root_alone():
     model = trained(5)
     before = model.root.tobytes()
-    ridge.measure(model.root, model.root[:0], half_seen(0, 9, 5), np.empty((3, 9)))
+    ridge.measure(model.root, model.root[:0], half_seen(0, 9, 5), math.inf, np.empty((3, 9)))
     assert model.root.tobytes() == before
 
 

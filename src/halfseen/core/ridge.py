@@ -19,6 +19,9 @@ _FLOAT = np.dtype(np.float64)
 SMALLEST_RIDGE = 1e-50
 """Widths of points up to `LARGEST` stay finite."""
 
+# A penalty below this share of the samples' squares is lost to rounding in their sum.
+_ROUNDING = 1e-11
+
 
 class Ridge:
     """Regression of rewards on points with penalty λ.
@@ -55,12 +58,14 @@ class Ridge:
     ([1.0, 0.0], [0.5, 1.0])
     """
 
-    __slots__ = ("dim", "log_det", "n_samples", "ridge", "root")
+    __slots__ = ("_limit", "dim", "log_det", "n_samples", "ridge", "root")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
         check_dense(self.dim)
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
+        # ‖R'⁻¹z‖ is at most ‖z‖/√λ: more than twice as much can only be rounding.
+        self._limit = 2.0 * LARGEST * math.sqrt(dim / self.ridge)
         self.n_samples = 0
         self.log_det = 0.0
         self.root = np.zeros(dim * (dim + 3) // 2)
@@ -71,10 +76,16 @@ class Ridge:
         """Return the regression of many samples, by matrix products: for many dimensions."""
         model = cls(points.shape[1], ridge=ridge)
         gram = points.T @ points
-        gram.ravel()[:: model.dim + 1] += model.ridge
-        factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
-        response = points.T @ rewards
-        model.set_root(factor, solve_triangular(factor, response, trans=1, check_finite=False))
+        if model.ridge < _ROUNDING * float(gram.trace()):
+            # Squares lose half of the digits: here the samples themselves are triangularized.
+            penalty = math.sqrt(model.ridge) * np.eye(model.dim)
+            targets = np.append(rewards, np.zeros(model.dim))
+            factor, white = triangular(np.vstack([points, penalty]), targets, model.ridge)
+        else:
+            gram.ravel()[:: model.dim + 1] += model.ridge
+            factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
+            white = solve_triangular(factor, points.T @ rewards, trans=1, check_finite=False)
+        model.set_root(factor, white)
         pivots = np.log(factor.diagonal()).sum()
         model.log_det = 2.0 * float(pivots) - model.dim * math.log(model.ridge)
         model.n_samples = len(points)
@@ -106,8 +117,19 @@ class Ridge:
     @property
     def estimate(self) -> FloatArray:
         """Estimated parameter V⁻¹Σzr, shape (dim,)."""
-        solution: FloatArray = solve_triangular(*self._factor_and_white(), check_finite=False)
-        return solution
+        return self.solved(self.white)
+
+    def solved(self, white: FloatArray) -> FloatArray:
+        """Return R⁻¹w, shape (dim,), for some w."""
+        factor = self.factor
+        solution: FloatArray = solve_triangular(factor, white, check_finite=False)
+        if np.abs(solution).max() <= self._limit * math.sqrt(1 + self.n_samples):
+            return solution
+        # Rounding has made it too large, or NaN: no singular value of R is below √λ.
+        left, values, right = np.linalg.svd(factor)
+        values = np.maximum(values, math.sqrt(self.ridge))
+        bounded: FloatArray = right.T @ ((left.T @ white) / values)
+        return bounded
 
     def _factor_and_white(self) -> tuple[FloatArray, FloatArray]:
         factor, white = np.zeros((self.dim, self.dim)), np.empty(self.dim)
@@ -170,7 +192,7 @@ class Ridge:
         """Return the optimistic point and all scores with their parts, shape (3, n)."""
         points = fitting(points, (len(points), self.dim))
         parts = np.empty((3, len(points)))
-        return _kernels.score(self.root, points, radius, parts), parts
+        return _kernels.score(self.root, points, radius, self._limit, parts), parts
 
     def update_and_measure(self, sample: FloatArray, points: FloatArray) -> FloatArray:
         """Add a sample and look at points, in one pass over the root.
@@ -189,7 +211,7 @@ class Ridge:
         """
         points = fitting(points, (len(points), self.dim))
         parts = np.empty((3, len(points)))
-        self.log_det += _kernels.measure(self.root, sample, points, parts)
+        self.log_det += _kernels.measure(self.root, sample, points, self._limit, parts)
         self.n_samples += 1
         return parts
 
@@ -202,6 +224,22 @@ class Ridge:
         self.n_samples = checks.integer("n_samples", state["n_samples"], 0)
         self.log_det = checks.real("log_det", state["log_det"])
         self.root = archive.array(state, "root", self.root.shape)
+
+
+def triangular(
+    rows: FloatArray, targets: FloatArray, ridge: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the R with R'R = A'A for rows A, shape (n, dim), and w with R'w = A'targets.
+
+    The rows contain a penalty λI, so that no pivot of R is below √λ: less is rounding.
+    """
+    dim = rows.shape[1]
+    turned = np.asarray(np.linalg.qr(np.column_stack([rows, targets]), mode="r"))[:dim]
+    turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
+    factor, white = turned[:, :dim].copy(), turned[:, dim].copy()
+    diagonal = factor.ravel()[:: dim + 1]
+    np.maximum(diagonal, math.sqrt(ridge), out=diagonal)
+    return factor, white
 
 
 @lru_cache(maxsize=16)

@@ -8,7 +8,7 @@ import numpy as np
 
 from halfseen import archive
 from halfseen.core.operators import check_dense
-from halfseen.core.ridge import Ridge, fitting
+from halfseen.core.ridge import Ridge, fitting, triangular
 from halfseen.errors import ArchiveError
 from halfseen.kernels import ridge as _kernels
 from halfseen.kernels import tables
@@ -177,12 +177,8 @@ class SpanRidge:
         inner, basis = self._inner, directions[: self._n_directions]
         plain = Ridge(self.dim, ridge=self.ridge)
         outside = math.sqrt(self.ridge) * (np.eye(self.dim) - basis.T @ basis)
-        stacked = np.zeros((len(basis) + self.dim, self.dim + 1))
-        stacked[: len(basis), :-1], stacked[: len(basis), -1] = inner.factor @ basis, inner.white
-        stacked[len(basis) :, :-1] = outside
-        turned = np.asarray(np.linalg.qr(stacked, mode="r"))[: self.dim]
-        turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
-        plain.set_root(turned[:, :-1], turned[:, -1])
+        rows = np.vstack([inner.factor @ basis, outside])
+        plain.set_root(*triangular(rows, np.append(inner.white, np.zeros(self.dim)), self.ridge))
         plain.log_det, plain.n_samples = inner.log_det, inner.n_samples
         return plain
 

@@ -145,9 +145,12 @@ def _eliminate(row, next_row, rests, first, u):
         r3[k] = (r3[k] - a3 * x) - b3 * y
 
 
-@njit(float64(out_1, out_1, in_2, out_2), **_FUSED)
-def measure(root, sample, points, parts):
+@njit(float64(out_1, out_1, in_2, float64, out_2), **_FUSED)
+def measure(root, sample, points, limit, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
+
+    No entry of a point's u is larger than `limit`: where samples are so unlike in size that
+    rounding would make it so, this keeps all numbers finite.
 
     If there is a `sample`, a point without NaN and its reward, which is overwritten, it is added in
     the same pass; returns the growth of log det V. Each point's arithmetic is what it would be
@@ -171,11 +174,11 @@ def measure(root, sample, points, parts):
             following = at + dim - i + 1
             end = following + dim - i
             for a in range(4):
-                u[a] = rests[a, i] / root[at]
+                u[a] = min(max(rests[a, i] / root[at], -limit), limit)
                 rests[a, i + 1] -= u[a] * root[at + 1]
                 squares[a] += u[a] * u[a]
                 if i + 1 < dim:
-                    u[4 + a] = rests[a, i + 1] / root[following]
+                    u[4 + a] = min(max(rests[a, i + 1] / root[following], -limit), limit)
                     squares[a] += u[4 + a] * u[4 + a]
             if i + 1 < dim:
                 _eliminate(root[at + 2 : following], root[following + 1 : end], rests, i + 2, u)
@@ -198,8 +201,8 @@ def best(parts, radius):
     return found
 
 
-@njit(int64(out_1, in_2, float64, out_2), cache=True)
-def score(root, points, radius, parts):
+@njit(int64(out_1, in_2, float64, float64, out_2), cache=True)
+def score(root, points, radius, limit, parts):
     """Write scores, estimates and widths of points, shape (3, n_points), and return the best."""
-    measure(root, root[:0], points, parts)
+    measure(root, root[:0], points, limit, parts)
     return best(parts, radius)

@@ -64,8 +64,9 @@ class Projection:
             self.inside.log_det = 2.0 * float(np.log(precision.diagonal()).sum())
             self.inside.log_det -= rank * math.log(model.ridge)
         self.inside.n_samples = model.n_samples
-        # The shadow of the regression in all features: R'⁻¹U.
-        _kernels.cast_shadow(model.factor, basis, self.shadow)
+        # The shadow of the regression in all features: R'⁻¹U, whose norm is at most 1/√λ.
+        limit = 2.0 / math.sqrt(model.ridge)
+        _kernels.cast_shadow(model.factor, basis, limit, self.shadow)
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features, and follow it here."""

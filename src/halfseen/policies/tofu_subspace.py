@@ -1,5 +1,6 @@
 """What an epoch freezes: the subspace, found from all arms that were offered before it."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,16 @@ from halfseen import archive, checks
 from halfseen.core.collector import Collector
 from halfseen.core.held_out import HeldOutRank, Ranking
 from halfseen.core.latent import Lift
-from halfseen.core.likelihood import NOISE_FLOOR, Arms, Fit, Ppca, Spectrum, fit_arms
+from halfseen.core.likelihood import (
+    MOST_WORK,
+    NOISE_FLOOR,
+    Arms,
+    Fit,
+    Ppca,
+    Spectrum,
+    fit_arms,
+    step_work,
+)
 from halfseen.core.moments import (
     Moments,
     ObserveProb,
@@ -28,6 +38,9 @@ MAX_FIT_ARMS = 5000
 ARMS_PER_FEATURE = 64
 """Arms that a likelihood is fitted to, at most: more add little and cost time."""
 
+# So few arms a fit has at least, and for as many steps the work must suffice otherwise.
+_FEWEST_ARMS = 64
+_FEWEST_STEPS = 5
 # With more arms a fit from the last subspace is not compared with a fresh start any more.
 _FRESH_START_ARMS = 1000
 # Arms that are looked at to see whether the last subspace still explains everything.
@@ -213,7 +226,7 @@ def _most_likely(
     last: Subspace | None,
 ) -> Finding:
     """Fit by likelihood from the last subspace and, while arms are few, from a fresh start."""
-    arms = Arms(table)
+    arms = Arms(table[:: _stride(len(table), settings.dim, rank)])
     if arms.n_entries == 0 or arms.feature_squares.sum() == 0.0:
         return _nothing(settings, ranking)
     fit: Fit | None = None
@@ -230,6 +243,12 @@ def _most_likely(
     basis, variances = fit.model.subspace()
     subspace = Subspace(basis, variances, fit.model.noise, ranking)
     return Finding(subspace, variances, None, 0, _shown(arms))
+
+
+def _stride(n_arms: int, dim: int, rank: int) -> int:
+    """Return which arms a fit is for, every so-many-th, so that a few steps can be afforded."""
+    affordable = int(MOST_WORK / (_FEWEST_STEPS * step_work(1, dim, rank)))
+    return max(1, math.ceil(n_arms / max(_FEWEST_ARMS, affordable)))
 
 
 def _shown(arms: Arms) -> float:
