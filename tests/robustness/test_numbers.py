@@ -24,6 +24,7 @@ from halfseen.core.ridge import Ridge
 from halfseen.core.scales import estimate_scales
 from halfseen.core.subspace import top_eigenpairs
 from halfseen.policies import tofu_subspace
+from halfseen.policies.pslb_search import Projection
 from halfseen.values import LARGEST, SMALLEST, Slate
 
 NAN = math.nan
@@ -135,6 +136,14 @@ def test_entries_below_the_smallest_size_count_as_zero():
     assert Slate(given, ~np.isnan(given)) == slate
 
 
+def test_the_projection_of_an_ill_conditioned_regression_has_a_determinant():
+    factor = np.array([[1e99, 1e99], [0.0, 1e-30]])
+    model = Ridge(2, ridge=1e-50)
+    model.set_root(factor, np.zeros(2))
+    turned = np.array([[1.0, -1.0], [-1.0, -1.0]]) / math.sqrt(2.0)
+    assert math.isfinite(Projection(model, turned).inside.log_det)
+
+
 def test_two_ellipsoids_of_very_unlike_axes_have_optimistic_values():
     # Where PSLB has seen arms of 1e99 and of 1e-99, its two sets are like these.
     ball = Ellipsoid.from_shape(np.zeros(2), np.eye(2), 1.0)
@@ -234,6 +243,13 @@ def test_an_opening_looks_at_no_more_arms_than_it_can_afford(monkeypatch):
     steps = tofu_subspace._FEWEST_STEPS
     assert steps * likelihood.step_work(len(arms), 129, 100) <= likelihood.MOST_WORK
     assert len(arms) > 500
+
+
+def test_a_rank_too_large_for_a_likelihood_is_played_from_the_spectrum(monkeypatch):
+    monkeypatch.setattr(tofu_subspace, "fit_arms", None)
+    policy = LatentUcb(rank=260)
+    play(policy, [full_rank(2, 260)] * 3)
+    assert policy.current_rank == 260
 
 
 def test_a_search_for_the_rank_ends_when_its_work_is_done(monkeypatch):

@@ -262,8 +262,11 @@ def fit_arms(
 
 
 def step_work(n_arms: int, dim: int, rank: int) -> float:
-    """Return the work of one step over so many arms, in multiplications of a matrix product."""
-    return n_arms * (rank * rank * dim + _CUBE * rank**3)
+    """Return the work of one step over so many arms, in multiplications of a matrix product.
+
+    Each arm and each feature has a system of its own to solve.
+    """
+    return float(n_arms * rank * rank * dim) + _CUBE * (n_arms + dim) * float(rank) ** 3
 
 
 def _climb(arms: Arms, start: Ppca, max_steps: int, tolerance: float) -> Fit:

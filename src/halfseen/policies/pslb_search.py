@@ -59,10 +59,10 @@ class Projection:
             return
         precision, white = np.empty((rank, rank)), np.empty(rank)
         _kernels.project_model(model.factor, model.white, basis, precision, white)
-        with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
-            self.inside.set_root(precision, white)
-            self.inside.log_det = 2.0 * float(np.log(precision.diagonal()).sum())
-            self.inside.log_det -= rank * math.log(model.ridge)
+        pivots = precision.ravel()[:: rank + 1]
+        np.maximum(pivots, math.sqrt(model.ridge), out=pivots)  # less is rounding
+        self.inside.set_root(precision, white)
+        self.inside.log_det = 2.0 * float(np.log(pivots).sum()) - rank * math.log(model.ridge)
         self.inside.n_samples = model.n_samples
         # The shadow of the regression in all features: R'⁻¹U, whose norm is at most 1/√λ.
         limit = 2.0 / math.sqrt(model.ridge)
