@@ -17,8 +17,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/halfseen demo
 
+# Tests start many processes, which share compiled bytecode.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 # Fuzzed calls, damaged files and injected faults at length: at most 20 minutes on two cores.
 soak: $(READY)

@@ -9,12 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 import halfseen
-import halfseen.report.page
+import halfseen.reports.page
 from halfseen.cli import app
 from halfseen.policies.uniform import Uniform
 from halfseen.studies import builtin, published
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
+
+pytestmark = pytest.mark.usefixtures("unrendered")
 
 COMMANDS = ("demo", "studies", "reproduce", "run", "verify")
 STUDY = """
@@ -65,15 +67,15 @@ def run_python(*arguments):
     ).stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)])
-def test_help_loads_nothing_heavy(arguments):
+def test_help_loads_nothing_heavy():
     program = (
         "import sys\nfrom halfseen.cli import app\n"
-        f"app({arguments!r}, standalone_mode=False)\n"
+        f"for command in ([], *([each] for each in {COMMANDS})):\n"
+        "    app([*command, '--help'], standalone_mode=False)\n"
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     *told, loaded = run_python(program).splitlines()
-    assert "Usage:" in "".join(told)
+    assert "".join(told).count("Usage:") == 1 + len(COMMANDS)
     heavy = {"numpy", "numba", "scipy", "pandas", "matplotlib", "sklearn", "joblib"}
     assert not heavy & set(loaded.split())
 
@@ -267,7 +269,7 @@ def test_verify_does_not_judge_means_of_a_few_seeds(here):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["masks"], "nothing is published per seed for 'masks'"),
+        (["masks"], "nothing is published for 'masks': neither"),
         (["synthetic", "--methods", "impute-mean"], "methods must be among the published"),
     ],
 )

@@ -91,7 +91,7 @@ def test_regrets_of_deterministic_methods_equal_the_published_ones(name):
     study = builtin_study(name).narrowed(
         seeds=range(4), methods=methods, observe_probs=PARTS.get(name)
     )
-    tables = run_study(study, jobs=2)
+    tables = run_study(study, jobs=1)
     asked = {cell.key[1:] for cell in study.cells()}
     comparison = compare(tables.per_seed, {key: exact[key] for key in exact if key in asked})
     assert not comparison.missing
@@ -111,7 +111,7 @@ def test_every_candidate_for_the_digits_scores_what_was_published_and_the_same_o
             if row["p"] == "0.4":
                 reference[key] = float(row["final_regret"]), int(row["selected"])
     study = builtin_study("digits").narrowed(methods=TUNED.values(), observe_probs=[0.4])
-    rows = [row for tuned in run_tasks(study.tasks(), jobs=2) for row in tuned.rows]
+    rows = [row for tuned in run_tasks(study.tasks(), jobs=1) for row in tuned.rows]
     assert len(rows) == len(reference) == 3 * (8 + 8 + 12)
     for row in rows:
         values = tuple(json.loads(row["candidate"]).values())
@@ -201,8 +201,8 @@ def test_means_agree_within_three_standard_errors_of_the_paired_difference():
         ours = [10.0 + shift + each for each in spread]
         found = compare(rows(ours), figures([10.0] * len(ours), exact=False))
         (group,) = found.groups
-        assert group.standard_errors == pytest.approx(3.0 * shift)
-        assert (group.n, group.published) == (FEWEST_SEEDS, 10.0)
+        assert group.deviation == pytest.approx(3.0 * shift)
+        assert (group.n, group.published.mean) == (FEWEST_SEEDS, 10.0)
         assert found.agrees is agrees
 
 

@@ -34,8 +34,7 @@ from .policies.thompson import LinearThompson as LinearThompson
 from .policies.tofu import TofuPov as TofuPov
 from .policies.two_phase import TwoPhase as TwoPhase
 from .policies.uniform import Uniform as Uniform
-from .report.public import plot as plot
-from .report.public import write_report as write_report
+from .reports.public import report as report
 from .simulation.runner import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune

@@ -17,7 +17,7 @@ import numpy as np
 
 from halfseen.errors import ArchiveError
 
-FORMAT = 3
+FORMAT = 4
 _TEXT = "halfseen.json"
 _ARRAY = "$array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes

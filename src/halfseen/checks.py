@@ -56,7 +56,7 @@ def real(
         if math.isfinite(number) and above and below:
             return number
     where = interval(low, high, low_open, high_open)
-    raise InvalidSettingError(f"{name} must be in {where}, got {value!r}")
+    raise InvalidSettingError(f"must be in {where}, got {value!r}", name=name)
 
 
 def probability(name: str, value: Any) -> float:
@@ -86,7 +86,7 @@ def integer(name: str, value: Any, low: int | None = None, high: int | None = No
     if whole and (low is None or value >= low) and (high is None or value <= high):
         return int(value)
     where = interval(-math.inf if low is None else low, math.inf if high is None else high)
-    raise InvalidSettingError(f"{name} must be an integer in {where}, got {value!r}")
+    raise InvalidSettingError(f"must be an integer in {where}, got {value!r}", name=name)
 
 
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
@@ -98,7 +98,7 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
-        raise InvalidSettingError(f"{name} must be one of {words}, got {value!r}")
+        raise InvalidSettingError(f"must be one of {words}, got {value!r}", name=name)
     return value
 
 
@@ -110,7 +110,7 @@ def boolean(name: str, value: Any) -> bool:
     halfseen.errors.InvalidSettingError: fallback must be True or False, got 1
     """
     if not isinstance(value, bool):
-        raise InvalidSettingError(f"{name} must be True or False, got {value!r}")
+        raise InvalidSettingError(f"must be True or False, got {value!r}", name=name)
     return value
 
 

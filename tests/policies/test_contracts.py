@@ -153,11 +153,21 @@ SKIPPED = {(name, "memory_is_bounded") for name in KEEPS_PLAYED} | {
     ("ambient in 150 dimensions", "memory_is_bounded"),  # which grows for the first 150 rounds
     ("imputation without ridge", "an_arm_with_nothing_seen_is_legal"),
 }
+# What `Policy` itself answers for, before or after any hook: once per class is enough.
+ANSWERED_ABOVE = [
+    "bad_slates_change_nothing",
+    "bad_rewards_change_nothing",
+    "unknown_decisions_change_nothing",
+    "a_reward_counts_once",
+    "beyond_max_open_the_oldest_is_forgotten",
+]
+FIRST_OF_CLASS = {type(make()): name for name, make in reversed(CASES.items())}.values()
 CONTRACTS = [
     pytest.param(CASES[name], check, id=f"{name}-{check}")
     for name in CASES
     for check in policy_checks()
     if (name, str(check)) not in SKIPPED
+    and (name in FIRST_OF_CLASS or str(check) not in ANSWERED_ABOVE)
 ]
 
 
@@ -192,11 +202,11 @@ def test_among_equally_good_arms_the_first_is_chosen(name, n_rounds):
     policy = CASES[name]()
     walk(policy, few_arms(n_rounds, dim=dim_of(name)))
     table = few_arms(1, dim=dim_of(name), seed=1)[0].table
-    for n_arms in (2, 8, 9, 17, 33):
+    for n_arms in (2, 9, 33):
         assert copy_of(policy).choose(np.tile(table[0], (n_arms, 1))).arm == 0
     best = copy_of(policy).choose(table).arm
     others = [arm for arm in range(len(table)) if arm != best]
-    for first in range(1, 12):
+    for first in (1, 7, 8, 11):
         order = [others[index % len(others)] for index in range(first)] + [best, *others, best]
         assert copy_of(policy).choose(table[order]).arm == first
 

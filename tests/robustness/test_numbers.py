@@ -138,7 +138,7 @@ def test_entries_below_the_smallest_size_count_as_zero():
 
 def test_the_projection_of_an_ill_conditioned_regression_has_a_determinant():
     model = Ridge(2, ridge=1.0)
-    model.set_root(np.array([[1.0, 1e40], [0.0, 1e96]]), np.zeros(2))
+    model.set_root(np.array([[1.0, 1e40], [0.0, 1e96]]), np.zeros(2), 0.0, 2)
     turned = np.array([[-1e-8, 1.0], [1.0, 1e-8]])
     assert math.isfinite(Projection(model, turned).inside.log_det)
 
@@ -180,14 +180,13 @@ def ill_conditioned():
     """
     model = Ridge(3, ridge=1e-50)
     factor = np.array([[1.0, 4e99, 4e99], [0.0, 9e99, 9.1e99], [0.0, 0.0, 1e-25]])
-    model.set_root(factor, LARGEST * np.ones(3))
-    model.n_samples = 3
+    model.set_root(factor, LARGEST * np.ones(3), 0.0, 3)
     return model
 
 
 def test_scores_are_finite_where_samples_differ_in_size_by_more_than_rounding():
     points = LARGEST * np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.3], [0.0, 0.7, 1.0]])
-    assert np.isfinite(ill_conditioned().score(points, 1.0)[1]).all()
+    assert np.isfinite(ill_conditioned().predict(points)).all()
 
 
 def test_no_estimate_is_larger_than_the_penalty_allows():

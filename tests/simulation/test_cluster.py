@@ -6,9 +6,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
+from distributed import Client
+from held_runs import N_CELLS, N_FREE, PATIENCE, HeldRuns, wait_until
 from typer.testing import CliRunner
 
 from halfseen import InvalidSettingError, LowRankWorld, Uniform, simulate
@@ -17,29 +20,8 @@ from halfseen.errors import ClusterError, MissingExtraError, StudyError
 from halfseen.simulation import cluster as clusters
 from halfseen.simulation import plugins
 
-FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv")
-PATIENCE = 60.0
 OWN = clusters.library_versions()
 WORLD = LowRankWorld(dim=6, rank=1, n_arms=3, horizon=20)
-STUDY = """
-name = "slow"
-seeds = "0:15"
-observe_prob = [0.8, 0.4]
-methods = ["tofu", "uniform"]
-
-[world]
-kind = "low-rank"
-dim = 20
-rank = 2
-horizon = 1500
-"""
-
-
-def wait_until(claim):
-    end = time.monotonic() + PATIENCE
-    while not claim():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 class Cluster:
@@ -67,8 +49,12 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def add_worker(self):
-        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny")
+    def add_workers(self, count):
+        """Start the first workers, or others after all have died, and wait for them."""
+        for _ in range(count):
+            self.start("worker", self.address, "--nthreads", "1", "--no-nanny")
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=PATIENCE)
 
     def close(self):
         for process in self.processes:
@@ -80,85 +66,46 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     made = Cluster(tmp_path_factory.mktemp("cluster"))
-    made.add_worker()
-    made.add_worker()
+    made.add_workers(2)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    (folder / "slow.toml").write_text(STUDY)
-    return folder
-
-
-def command(home, out, *options):
-    return ["run", str(home / "slow.toml"), "--no-timing", "--out", str(home / out), *options]
-
-
-def finish(home, out, *options):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["halfseen.cli.run"], "report_on", lambda *_: None)  # no figures
-        result = CliRunner().invoke(app, command(home, out, *options), env={"COLUMNS": "200"})
-    assert result.exit_code == 0, result.output
-    return result.output, {name: (home / out / name).read_bytes() for name in FILES}
+def runs(tmp_path_factory):
+    return HeldRuns(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
-def on_one_machine(home):
-    return finish(home, "alone", "--jobs", "1")[1]
+def on_one_machine(runs):
+    return runs.finish("alone", "--jobs", "1")[1]
 
 
-def test_a_cluster_writes_the_same_bytes_and_shows_the_same_bar(home, cluster, on_one_machine):
-    told, files = finish(home, "many", "--cluster", cluster.address)
+def test_the_cells_of_a_killed_worker_run_again_elsewhere(runs, cluster, on_one_machine):
+    def kill_a_worker_in_the_middle():
+        runs.wait_for_the_middle("killed")
+        cluster.processes[-1].kill()
+        runs.go.touch()
+
+    runs.go.unlink()
+    killer = threading.Thread(target=kill_a_worker_in_the_middle)
+    killer.start()
+    told, files = runs.run("killed", "--cluster", cluster.address)
+    killer.join()
+    assert f"100% {N_CELLS}/{N_CELLS} cells" in told  # the bar of one machine
+    assert runs.n_finished("killed") == N_CELLS  # none is lost, none is kept twice
     assert files == on_one_machine
-    assert "100% 60/60 cells" in told
 
 
-def started(home, out, address):
-    """Return a command that has finished some cells and not all."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "halfseen", *command(home, out, "--cluster", address)],
-        env=os.environ | {"COLUMNS": "200"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        # Where the tests run in the background, Ctrl-C is ignored, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    path = home / out / "cells.jsonl"
-    wait_until(lambda: path.exists() and path.read_bytes().count(b"\n") >= 3)
-    return process
-
-
-def n_finished(home, out):
-    return (home / out / "cells.jsonl").read_bytes().count(b"\n")
-
-
-def test_the_cells_of_a_killed_worker_run_again_elsewhere(home, cluster, on_one_machine):
-    doomed = cluster.processes[-1]
-    process = started(home, "killed", cluster.address)
-    doomed.kill()
-    finished = n_finished(home, "killed")
-    cluster.add_worker()
-    told, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, told
-    assert finished < 60
-    assert n_finished(home, "killed") == 60  # none is lost, none is kept twice
-    assert {name: (home / "killed" / name).read_bytes() for name in FILES} == on_one_machine
-
-
-def test_after_ctrl_c_the_same_command_goes_on_and_the_workers_live(home, cluster, on_one_machine):
-    process = started(home, "cut", cluster.address)
+def test_after_ctrl_c_the_same_command_goes_on_and_the_workers_live(runs, cluster, on_one_machine):
+    process = runs.started("cut", "--cluster", cluster.address)
     process.send_signal(signal.SIGINT)
     told, _ = process.communicate(timeout=PATIENCE)
-    finished = n_finished(home, "cut")
     assert process.returncode == 130, told
-    assert f"interrupted: {finished} of 60 cells are finished and kept" in told
+    assert f"interrupted: {N_FREE} of {N_CELLS} cells are finished and kept" in told
     assert "Traceback" not in told
-    told, files = finish(home, "cut", "--cluster", cluster.address)
-    assert f"(60 cells, {finished} of them finished before)" in told
+    told, files = runs.finish("cut", "--cluster", cluster.address)
+    assert f"({N_CELLS} cells, {N_FREE} of them finished before)" in told
     assert files == on_one_machine
 
 
@@ -182,9 +129,9 @@ def test_a_worker_with_other_versions_is_refused(cluster, monkeypatch):
         simulate(["uniform"], WORLD, range(2), cluster=cluster.address)
 
 
-def test_a_scheduler_that_cannot_be_reached_ends_the_command_with_2_and_one_sentence(home):
+def test_a_scheduler_that_cannot_be_reached_ends_the_command_with_2_and_one_sentence(runs):
     begun = time.monotonic()
-    options = command(home, "nowhere", "--cluster", "tcp://127.0.0.1:1")
+    options = runs.command("nowhere", "--cluster", "tcp://127.0.0.1:1")
     result = CliRunner().invoke(app, options, env={"COLUMNS": "200"})
     assert result.exit_code == 2
     assert time.monotonic() - begun < 20
@@ -210,31 +157,23 @@ def test_without_the_extra_its_name_is_told(monkeypatch):
         simulate(["uniform"], WORLD, [0], cluster="tcp://127.0.0.1:1")
 
 
-@pytest.fixture
-def frail(tmp_path):
-    """A cluster without workers, on which cells that have ended one worker are not tried again."""
-    made = Cluster(tmp_path, failures=0)
-    yield made
-    made.close()
-
-
-def test_a_cluster_without_workers_says_how_to_start_some(frail, monkeypatch):
+def test_a_cluster_that_fails_says_how(runs, tmp_path, monkeypatch):
+    """Without workers; with a worker that its cells end; and when its scheduler is lost."""
     monkeypatch.setattr(clusters, "_PATIENCE", 1)
-    with pytest.raises(ClusterError, match=r"has no workers: start some with `dask worker tcp:"):
-        simulate(["uniform"], WORLD, [0], cluster=frail.address)
-
-
-def test_cells_that_end_their_workers_are_given_up(frail):
-    frail.add_worker()
-    with pytest.raises(ClusterError, match=r"the same cells ended 1 workers, the last one tcp:"):
-        simulate({"deadly": lambda facts: os._exit(9)}, WORLD, [0], cluster=frail.address)
-
-
-def test_a_scheduler_that_is_lost_in_the_middle_ends_the_command_with_2(home, frail):
-    frail.add_worker()
-    process = started(home, "lost", frail.address)
-    frail.scheduler.kill()
-    told, _ = process.communicate(timeout=PATIENCE)
+    frail = Cluster(tmp_path, failures=0)  # cells that have ended a worker are not tried again
+    try:
+        with pytest.raises(ClusterError, match=r"has no workers: start some with `dask worker"):
+            simulate(["uniform"], WORLD, [0], cluster=frail.address)
+        monkeypatch.undo()
+        frail.add_workers(1)
+        with pytest.raises(ClusterError, match=r"the same cells ended 1 workers, the last one tcp"):
+            simulate({"deadly": lambda facts: os._exit(9)}, WORLD, [0], cluster=frail.address)
+        frail.add_workers(1)
+        process = runs.started("lost", "--cluster", frail.address)
+        frail.scheduler.kill()
+        told, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        frail.close()
     assert process.returncode == 2, told
     assert f"error: the scheduler at {frail.address} was lost" in told
     assert "Traceback" not in told

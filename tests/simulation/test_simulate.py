@@ -61,13 +61,12 @@ def test_another_joblib_backend_writes_the_same_bytes(tmp_path, plain_run, backe
         assert written(tmp_path) == plain_run
 
 
-@pytest.mark.parametrize("processes", [True, False], ids=["processes", "threads"])
-def test_a_dask_cluster_writes_the_same_bytes(tmp_path, plain_run, processes):
+def test_a_dask_backend_of_joblib_writes_the_same_bytes(tmp_path, plain_run):
     with (
         LocalCluster(
             n_workers=2,
-            threads_per_worker=1 if processes else 2,
-            processes=processes,
+            threads_per_worker=2,
+            processes=False,
             dashboard_address="127.0.0.1:0",  # any free port
             worker_dashboard_address="127.0.0.1:0",
         ) as cluster,

@@ -41,7 +41,7 @@ def walked(tmp_path_factory):
                 assert language == "sh"
                 program, *arguments = shlex.split(text)
                 assert program == "halfseen"
-                result = CliRunner().invoke(app, [*arguments, "--jobs", "2"])
+                result = CliRunner().invoke(app, [*arguments, "--jobs", "1"])
                 assert result.exit_code == 0, result.output
                 printed.append(result.output)
     return folder, printed

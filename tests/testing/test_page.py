@@ -17,6 +17,7 @@ def walked(tmp_path_factory):
     """Follow the page in an empty folder; return the folder and what each command printed."""
     folder, printed = tmp_path_factory.mktemp("mine"), []
     env = os.environ | {"MPLBACKEND": "agg", "PYTHONWARNINGS": "error"}
+    env |= {"LOKY_MAX_CPU_COUNT": "1"}  # as on a machine with one core
     for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
         if language == "python":  # appended to the file that its first line names
             with (folder / text.split("\n")[0].removeprefix("# ")).open("a") as file:

@@ -2,8 +2,8 @@
 
 The corrected covariance needs only the running sum of masked outer products, the number of arms
 and, where the observation probability is unknown, how often two features were seen together. So
-memory is O(dim²) whatever the number of arms: slates wait in a small buffer and enter the sum a
-block at a time, by one matrix product.
+memory is O(dim²) whatever the number of arms: slates wait in a list and enter the sum a block at a
+time, by one matrix product.
 """
 
 from typing import Any
@@ -66,20 +66,23 @@ class Moments:
 
     def absorb(self, slate: Slate) -> None:
         """Add all arms of a slate."""
-        table = Slate.of(slate, self.dim)._table
-        self.add(table, self.reserve(table))
+        self.add(Slate.of(slate, self.dim)._table)
 
-    def reserve(self, table: FloatArray) -> Sums | None:
-        """Return what `add` needs for the same arms; nothing changes before it."""
-        return self.sums() if self._n_waiting + len(table) > _BLOCK else None
+    def fork(self) -> "Moments":
+        """Return an independent copy."""
+        fork = object.__new__(Moments)
+        fork.dim, fork.n_arms = self.dim, self.n_arms
+        fork._products, fork._pairs = self._products, self._pairs  # replaced, never changed
+        fork._waiting, fork._n_waiting = self._waiting.copy(), self._n_waiting
+        return fork
 
-    def add(self, table: FloatArray, reserved: Sums | None) -> None:
-        """Add arms, NaN where hidden, shape (n, dim), given what `reserve` returned for them.
+    def add(self, table: FloatArray) -> None:
+        """Add arms, NaN where hidden, shape (n, dim).
 
         The table is kept until it enters the sums, and must not be changed.
         """
-        if reserved is not None:
-            self._products, self._pairs = reserved
+        if self._n_waiting + len(table) > _BLOCK:
+            self._products, self._pairs = self.sums()
             self._waiting, self._n_waiting = [], 0
         self._waiting.append(table)
         self._n_waiting += len(table)

@@ -86,20 +86,18 @@ class Imputed(Exploring, ViewedPolicy):
 
     def decide(self, slate: Slate) -> Choice:
         """Let the inner policy choose from the slate filled in; fit the imputer where it is due."""
-        # All that may fail comes first and changes nothing; the inner choice is the last of it.
-        filler, next_fit, round = self._filler, self._next_fit, self._round + 1
-        if round >= next_fit:
-            filler = Filler(self._recipe, self._reservoir.rows.copy())
-            next_fit = self._schedule.next_start(round)
-        places = self._reservoir.reserve(slate._table)
-        choice = self._pass_on(filler.fill(slate._table))
-        self._filler, self._next_fit = filler, next_fit
-        self._reservoir.add(slate._table, places)
-        return choice
+        round = self._round + 1
+        if round >= self._next_fit:
+            self._filler = Filler(self._recipe, self._reservoir.rows.copy())
+            self._next_fit = self._schedule.next_start(round)
+        self.observe(slate)
+        return super().decide(slate)
 
     def observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""
-        self._reservoir.add(slate._table)
+        reservoir = self._reservoir.fork()
+        reservoir.add(slate._table)
+        self._reservoir = reservoir
 
     def state(self) -> dict[str, Any]:
         """Return the inner policy, the sample, and the rows of the last fit."""

@@ -61,12 +61,17 @@ class Projection:
         _kernels.project_model(model.factor, model.white, basis, precision, white)
         pivots = precision.ravel()[:: rank + 1]
         np.maximum(pivots, math.sqrt(model.ridge), out=pivots)  # less is rounding
-        self.inside.set_root(precision, white)
-        self.inside.log_det = 2.0 * float(np.log(pivots).sum()) - rank * math.log(model.ridge)
-        self.inside.n_samples = model.n_samples
+        log_det = 2.0 * float(np.log(pivots).sum()) - rank * math.log(model.ridge)
+        self.inside.set_root(precision, white, log_det, model.n_samples)
         # The shadow of the regression in all features: R'⁻¹U, whose norm is at most 1/√λ.
         limit = 2.0 / math.sqrt(model.ridge)
         _kernels.cast_shadow(model.factor, basis, limit, self.shadow)
+
+    def fork(self) -> "Projection":
+        """Return an independent copy."""
+        fork = object.__new__(Projection)
+        fork.basis, fork.shadow, fork.inside = self.basis, self.shadow.copy(), self.inside.copied()
+        return fork
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features, and follow it here."""

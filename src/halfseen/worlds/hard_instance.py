@@ -70,7 +70,7 @@ class HardInstanceWorld:
         for name in ("reward_sign", "hidden_sign"):
             sign = getattr(self, name)
             if sign is not None and checks.integer(name, sign, -1, 1) == 0:
-                raise InvalidSettingError(f"{name} must be 1 or -1 (or left out), got 0")
+                raise InvalidSettingError("must be 1 or -1 (or left out), got 0", name=name)
         checks.one_of("masking", self.masking, MASKINGS)
 
     def realize(self, seed: int) -> "HardInstanceRealization":

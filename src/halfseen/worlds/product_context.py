@@ -89,7 +89,7 @@ class ProductContextWorld:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(usual, name))
         if self.path is not None and not isinstance(self.path, str):
-            raise InvalidSettingError(f"path must be a text, got {self.path!r}")
+            raise InvalidSettingError(f"must be a text, got {self.path!r}", name="path")
         dim = checks.integer("dim", self.dim, 1)
         checks.integer("horizon", self.horizon, 1)
         checks.probability("observe_prob", self.observe_prob)

@@ -1,0 +1,90 @@
+"""A run that stops in the middle: four of its 16 cells finish, the others wait to be let go."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from halfseen.cli import app
+
+FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv")
+PATIENCE = 60.0
+N_CELLS, N_FREE = 16, 4
+STUDY = """
+name = "held"
+plugins = ["{plugin}"]
+seeds = "0:4"
+observe_prob = [0.8, 0.4]
+
+[methods]
+held = {{ policy = "Held", go = "{go}" }}
+tofu = {{}}
+
+[world]
+kind = "low-rank"
+dim = 8
+rank = 2
+horizon = 60
+"""
+
+
+def wait_until(claim):
+    end = time.monotonic() + PATIENCE
+    while not claim():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+class HeldRuns:
+    """Runs of one study, each into a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.go, self.study = folder, folder / "go", folder / "held.toml"
+        plugin = Path(__file__).with_name("held.py")
+        self.study.write_text(STUDY.format(plugin=plugin, go=self.go))
+
+    def command(self, out, *options):
+        return ["run", str(self.study), "--no-timing", "--out", str(self.folder / out), *options]
+
+    def files(self, out):
+        return {name: (self.folder / out / name).read_bytes() for name in FILES}
+
+    def n_finished(self, out):
+        path = self.folder / out / "cells.jsonl"
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def wait_for_the_middle(self, out):
+        wait_until(lambda: self.n_finished(out) == N_FREE)
+
+    def started(self, out, *options):
+        """Start a command in a process group of its own; return it when no cell can go on."""
+        self.go.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "halfseen", *self.command(out, *options)],
+            env=os.environ | {"COLUMNS": "200"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            # Where the tests run in the background, Ctrl-C is ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        self.wait_for_the_middle(out)
+        return process
+
+    def finish(self, out, *options):
+        """Run the command here to its end; return what it printed and its files."""
+        self.go.touch()
+        return self.run(out, *options)
+
+    def run(self, out, *options):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys.modules["halfseen.cli.run"], "report_on", lambda *_: None)
+            result = CliRunner().invoke(app, self.command(out, *options), env={"COLUMNS": "200"})
+        assert result.exit_code == 0, result.output
+        return result.output, self.files(out)
