@@ -8,6 +8,7 @@ Each suite is a module of this folder with `run(n, seed) -> (tried, failures)`.
 
 import argparse
 import importlib.util
+import logging
 import multiprocessing
 import os
 import sys
@@ -31,6 +32,7 @@ def present():
 
 def work(suite, n, seed):
     """Do one job of a suite, in a process of its own."""
+    logging.getLogger("halfseen").setLevel(logging.ERROR)  # forgotten decisions are on purpose
     return suite, *importlib.import_module(f"robustness.{suite}").run(n, seed)
 
 
