@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-base test-browser check bench bench-check format clean
+.PHONY: demo test soak test-base test-browser check bench bench-check format clean
 .DEFAULT_GOAL := test
 
 # Exact versions from constraints.txt, also for the build tools (hence no build isolation).
@@ -20,6 +20,10 @@ demo: $(READY)
 # Tests start many processes, which share compiled bytecode.
 test: $(READY)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Fuzzed calls, damaged files and injected faults at length: at most 20 minutes on two cores.
+soak: $(READY)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m robustness.soak
 
 # What runs with the base dependencies alone, in an environment that has nothing else.
 BASE       := .venv-base

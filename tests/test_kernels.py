@@ -108,8 +108,8 @@ def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, z
     together, apart = model.root.copy(), model.root.copy()
     parts, expected = np.full((3, n_points), -7.0), np.full((3, n_points), -7.0)
     ridge.update(apart, sample[:dim].copy(), sample[dim], apart[:0])
-    ridge.measure(apart, NOTHING, 0.0, points, expected)
-    ridge.measure(together, sample[:dim].copy(), sample[dim], points, parts)
+    ridge.measure(apart, NOTHING, 0.0, points, math.inf, expected)
+    ridge.measure(together, sample[:dim].copy(), sample[dim], points, math.inf, parts)
     assert together.tobytes() == apart.tobytes()
     assert parts.tobytes() == expected.tobytes()
 
@@ -117,7 +117,7 @@ def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, z
 def test_measuring_without_a_sample_leaves_the_root_alone():
     model = trained(5)
     before = model.root.tobytes()
-    ridge.measure(model.root, NOTHING, 0.0, half_seen(0, 9, 5), np.empty((3, 9)))
+    ridge.measure(model.root, NOTHING, 0.0, half_seen(0, 9, 5), math.inf, np.empty((3, 9)))
     assert model.root.tobytes() == before
 
 

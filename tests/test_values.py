@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from halfseen.errors import HalfseenError, InvalidInputError, InvalidSlateError
-from halfseen.values import LARGEST, Decision, Slate, is_plain_table
+from halfseen.values import LARGEST, SMALLEST, Decision, Slate, is_plain_table
 
 NAN, INF = math.nan, math.inf
 POISON = [NAN, INF, -INF, 1e300, -1e300]
@@ -20,7 +20,7 @@ TABLE = np.array([[1.0, -2.0, 3.0], [4.0, 5.5, -0.25]])
 SEEN = np.array([[True, False, True], [False, True, True]])
 PLAIN = np.where(SEEN, TABLE, 0.0)
 
-entries = st.floats(-LARGEST, LARGEST)
+entries = st.floats(-LARGEST, LARGEST).filter(lambda x: x == 0.0 or abs(x) >= SMALLEST)
 shapes = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)
 tables = shapes.flatmap(lambda shape: hnp.arrays(np.float64, shape, elements=entries))
 

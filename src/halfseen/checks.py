@@ -26,7 +26,7 @@ def interval(low: float, high: float, low_open: bool = False, high_open: bool = 
     return f"{left}{low:g}, {high:g}{right}"
 
 
-def as_float(value: Real | float) -> float:
+def as_float(value: Any) -> float:
     """Return `value` as a float, infinite where it is too large for one.
 
     >>> as_float(10**400)

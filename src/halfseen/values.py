@@ -29,6 +29,9 @@ LARGEST_POINT = 1e130
 LARGEST_VARIANCE = 1e210
 """More than the squares of any 10 billion such entries together."""
 
+SMALLEST = 1e-100
+"""Smaller entries count as zero: squares of larger ones do not vanish."""
+
 
 class Slate:
     """One round's offered arms: what is seen of them.
@@ -36,7 +39,8 @@ class Slate:
     Parameters
     ----------
     values : array_like, shape (n_arms, dim)
-        Feature values. What stands at a hidden entry never matters: it is zeroed.
+        Feature values. What stands at a hidden entry never matters: it is zeroed. So are entries
+        smaller than `SMALLEST` in size. None and the NA of pandas count as NaN.
     mask : array of bool, shape (n_arms, dim), optional
         True where an entry is seen. Without it NaN means hidden (and so does the mask of a
         `numpy.ma` array).
@@ -51,8 +55,8 @@ class Slate:
     Raises
     ------
     InvalidSlateError
-        Not two-dimensional, no arms, a mask of another shape or type, or a seen entry that is not
-        finite or beyond `LARGEST` (the message names arm, feature and value).
+        Not a table of numbers, no arms, a mask of another shape or type, or a seen entry that is
+        not finite or beyond `LARGEST` (the message names arm, feature and value).
 
     Examples
     --------
@@ -69,22 +73,20 @@ class Slate:
     __slots__ = ("_table",)
 
     def __init__(self, values: Any, mask: Any = None) -> None:
+        is_masked = isinstance(values, MaskedArray)
+        given = _as_table(values.data if is_masked else values)
+        if mask is not None:
+            seen = _as_mask(mask, given.shape)
+            if (seen & np.isnan(given)).any():
+                raise _out_of_range_error(given, seen)
+            given = np.where(seen, given, np.nan)
+        elif is_masked:
+            given = np.where(np.ma.getmaskarray(values), np.nan, given)
         # A copy: the caller's array is neither changed nor shared.
-        if mask is None and not isinstance(values, MaskedArray):
-            given = _as_table(values)
-            table = empty(given.shape)
-            if not _tables.copy_checked(given, table, LARGEST):
-                raise _too_large_error(given, np.isnan(given))
-        else:
-            given = _as_table(np.ma.getdata(values))
-            if mask is None:
-                hidden = np.ma.getmaskarray(values) | np.isnan(given)
-            else:
-                hidden = ~_as_mask(mask, given.shape)
-            table = np.ascontiguousarray(np.where(hidden, np.nan, given))
-            if not (hidden | (np.abs(given) <= LARGEST)).all():
-                raise _too_large_error(given, hidden)
-        self._table: FloatArray = table
+        table: FloatArray = empty(given.shape)
+        if not _tables.copy_checked(given, table, SMALLEST, LARGEST):
+            raise _out_of_range_error(given, ~np.isnan(given))
+        self._table = table
 
     @classmethod
     def of(cls, options: Any, dim: int | None = None) -> "Slate":
@@ -168,10 +170,10 @@ def _as_table(values: Any) -> FloatArray:
         raw = np.asarray(values)
         if raw.dtype.kind not in "biufO":
             raise TypeError(f"entries are of type {raw.dtype}")
-        if raw.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in raw.flat):
-            raise TypeError("some entries are texts")
+        if raw.dtype.kind == "O":
+            raw = _plain_entries(raw)
         table = raw.astype(np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
+    except Exception as error:  # the object's own code runs here, and may raise anything
         raise InvalidSlateError(
             f"a slate must be a table of numbers with shape (n_arms, dim): {error}"
         ) from None
@@ -188,8 +190,21 @@ def _as_table(values: Any) -> FloatArray:
     return table
 
 
+def _plain_entries(raw: Any) -> Any:
+    """Return an array of objects with NaN for the NA of pandas, which has no float value."""
+    if any(isinstance(entry, str | bytes) for entry in raw.flat):
+        raise TypeError("some entries are texts")
+    missing = [type(entry).__name__ == "NAType" for entry in raw.flat]
+    return np.where(np.reshape(missing, raw.shape), np.nan, raw)
+
+
 def _as_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
-    seen = np.asarray(mask)
+    try:
+        seen = np.asarray(mask)
+    except Exception as error:  # rows of different lengths, or the object's own error
+        raise InvalidSlateError(
+            f"a mask must be a table of bool with the shape of the values {shape}: {error}"
+        ) from None
     if seen.dtype != np.bool_:
         raise InvalidSlateError(f"a mask must be of type bool (True = seen), got {seen.dtype}")
     if seen.shape != shape:
@@ -199,9 +214,9 @@ def _as_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
     return seen
 
 
-def _too_large_error(given: FloatArray, hidden: BoolArray) -> InvalidSlateError:
-    too_large = ~(np.abs(given) <= LARGEST) & ~hidden
-    arm, feature = (int(index) for index in np.argwhere(too_large)[0])
+def _out_of_range_error(given: FloatArray, seen: BoolArray) -> InvalidSlateError:
+    wrong = seen & ~(np.abs(given) <= LARGEST)
+    arm, feature = (int(index) for index in np.argwhere(wrong)[0])
     return InvalidSlateError(
         f"seen entries must be finite and at most {LARGEST:g} in size, got {given[arm, feature]} "
         f"at arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or mend "

@@ -7,8 +7,8 @@ import pytest
 from policy_runs import copy_of, few_arms, looks, state_bytes, walk
 
 from halfseen import AmbientOful, Greedy, InvalidSettingError, LinearThompson
+from halfseen.core import ridge
 from halfseen.core.ridge import Ridge
-from halfseen.policies import thompson
 
 DIM = 3
 
@@ -68,7 +68,7 @@ def test_without_scale_thompson_is_greedy():
         assert one.scores == pytest.approx(other.scores, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("owner", [np, thompson], ids=["products", "solver"])
+@pytest.mark.parametrize("owner", [np, ridge], ids=["products", "solver"])
 def test_a_call_that_fails_does_not_move_the_generator(monkeypatch, owner):
     def fail(*args, **kwargs):
         raise RuntimeError("injected")

@@ -74,7 +74,9 @@ class Confidence:
         self._regularization = radius_scale * math.sqrt(ridge) * theta_bound
         self._noise = radius_scale * noise_scale
         self._bias = radius_scale * misspecification
-        self._log_failure = math.log(checks.failure_prob("failure_prob", failure_prob))
+        # An epoch's share may be smaller than what a policy may be given: no `checks.failure_prob`.
+        share = checks.real("failure_prob", failure_prob, 0.0, 1.0, low_open=True, high_open=True)
+        self._log_failure = math.log(share)
 
     def total(self, log_det: float, n_samples: float) -> float:
         """Return β, the sum of what `radius` returns."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from halfseen import archive, checks
 from halfseen.core.latent import Lift
-from halfseen.core.likelihood import Arms, Ppca, Spectrum, fit_arms
+from halfseen.core.likelihood import MAX_STEPS, Arms, Ppca, Spectrum, fit_arms, step_work
 from halfseen.core.rank import RankRule, register_rule, store
 from halfseen.lazy import LazyModule
 from halfseen.values import LARGEST, LARGEST_VARIANCE, FloatArray
@@ -30,6 +30,9 @@ _FEWER_STEPS = 2
 # directions may be of no use one by one.
 _FIRST_PATIENCE = 3
 _PATIENCE = 2
+# Work after which a search ends with the best so far, as `step_work` counts it: some 5 seconds on
+# one core.
+_MOST_WORK = 6e10
 # Fits kept for the next decision: those of ranks this close to the chosen one.
 _NEIGHBOURS = 2
 
@@ -195,6 +198,7 @@ class _Search:
         self.fits: dict[int, Ppca] = {}
         self._is_rough: set[int] = set()
         self._errors: dict[int, FloatArray] = {}
+        self._work = 0.0
 
     def errors(self, rank: int) -> FloatArray:
         """Return the squared error on the held-out entries of every arm that has some."""
@@ -229,11 +233,21 @@ class _Search:
         starts = [self._spectrum.start(rank)]
         if rank in self.last.fits:
             starts.append(self.last.fits[rank])
-        self.fits[rank] = fit_arms(self.arms, starts).model
+        self.fits[rank] = self._fitted(starts)
+
+    def _fitted(self, starts: list[Ppca], max_steps: int = MAX_STEPS) -> Ppca:
+        fit = fit_arms(self.arms, starts, max_steps=max_steps)
+        work = step_work(len(self.arms), self.arms.dim, fit.model.rank)
+        self._work += (fit.n_steps + len(starts)) * work
+        return fit.model
+
+    @property
+    def _is_over(self) -> bool:
+        return self._work > _MOST_WORK
 
     def _still_explains_all(self, rank: int) -> bool:
         """Return whether the last fit, hardly changed, leaves nothing of the new arms, either."""
-        model = fit_arms(self.arms, [self.last.fits[rank]], max_steps=_FEW_STEPS).model
+        model = self._fitted([self.last.fits[rank]], _FEW_STEPS)
         if self._leaves_nothing(model):
             self.fits[rank] = model
             return True
@@ -250,7 +264,7 @@ class _Search:
             else:
                 misses += 1
             patience = _FIRST_PATIENCE if best == 0 else _PATIENCE
-            if misses == patience or self._leaves_nothing(self.fits[rank]):
+            if misses == patience or self._leaves_nothing(self.fits[rank]) or self._is_over:
                 break
         return best
 
@@ -259,12 +273,14 @@ class _Search:
         rank = best
         while rank > 0 and (self._is_as_good(rank - 1, best) or self._refit_is(rank - 1, best)):
             rank -= 1
+            if self._is_over:
+                break
         return rank
 
     def _is_as_good(self, rank: int, best: int) -> bool:
         if rank > 0 and rank not in self.fits:
             start = self.fits[rank + 1].truncated(rank)
-            self.fits[rank] = fit_arms(self.arms, [start], max_steps=_FEWER_STEPS).model
+            self.fits[rank] = self._fitted([start], _FEWER_STEPS)
             self._is_rough.add(rank)
         return self._within_error(rank, best)
 
@@ -278,6 +294,6 @@ class _Search:
         """Return whether a rank that few steps made no good fit of is as good after all."""
         if rank not in self._is_rough or self._leaves_nothing(self.fits[best]):
             return False
-        self.fits[rank] = fit_arms(self.arms, [self.fits[rank]]).model
+        self.fits[rank] = self._fitted([self.fits[rank]])
         del self._errors[rank]
         return self._is_as_good(rank, best)

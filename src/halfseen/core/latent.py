@@ -104,7 +104,7 @@ class Lift:
         # Only the ratio of noise to prior matters: no overflow, whatever the arms' scale.
         mean = float(variances.mean()) or 1.0
         scales = np.sqrt(variances / mean)
-        ridge = max(noise / mean, SMALLEST_IMPUTE_RIDGE)
+        ridge = min(max(noise / mean, SMALLEST_IMPUTE_RIDGE), LARGEST)
         return cls(basis * scales, ridge, scales / unit, ridge * mean)
 
     def coordinates(self, table: FloatArray) -> FloatArray:
@@ -133,7 +133,8 @@ class Lift:
             direction = self.scales * theta
             rows = np.ascontiguousarray(self.basis.T)
             _wide.hidden_squares(rows, table, self.ridge, direction, squares)
-        return self.noise * squares
+        with np.errstate(over="ignore"):
+            return np.minimum(self.noise * squares, LARGEST * LARGEST)
 
 
 @lru_cache

@@ -31,6 +31,14 @@ MAX_STEPS = 60
 TOLERANCE = 1e-3
 """EM stops when a step gains less than this per seen entry, in units of log-likelihood."""
 
+MOST_WORK = 2e10
+"""Work of one fit, at most, as `step_work` counts it: some 1.5 seconds on one core."""
+
+# Loadings of a start that was fitted to far larger arms are cut off here, in units of these arms:
+# beyond, rounding would decide. Arms of root mean square 1 do not come close.
+_LARGEST_LOADING = 1e5
+# What is not a matrix product takes so much longer (measured).
+_CUBE = 4.0
 # A spectral start is blurred, so that its errors are not taken for certain.
 _START_NOISE = 0.3
 _START_VARIANCE = 0.1
@@ -253,10 +261,21 @@ def fit_arms(
     return best._replace(n_steps=sum(fit.n_steps for fit in fits))
 
 
+def step_work(n_arms: int, dim: int, rank: int) -> float:
+    """Return the work of one step over so many arms, in multiplications of a matrix product.
+
+    Each arm and each feature has a system of its own to solve.
+    """
+    return float(n_arms * rank * rank * dim) + _CUBE * (n_arms + dim) * float(rank) ** 3
+
+
 def _climb(arms: Arms, start: Ppca, max_steps: int, tolerance: float) -> Fit:
-    """Take steps until one gains too little."""
+    """Take steps until one gains too little, or the work is done."""
+    affordable = int(MOST_WORK / step_work(max(1, len(arms)), arms.dim, max(1, start.rank)))
+    max_steps = min(max_steps, max(1, affordable))
     model = start.scaled(1.0 / arms.unit)
     loadings = np.array(model.loadings.T, order="C")
+    np.clip(loadings, -_LARGEST_LOADING, _LARGEST_LOADING, out=loadings)
     likelihood, noise, n_steps = _kernels.climb(
         arms.filled,
         arms.seen,
@@ -264,7 +283,7 @@ def _climb(arms: Arms, start: Ppca, max_steps: int, tolerance: float) -> Fit:
         arms.counts,
         arms.feature_squares,
         loadings,
-        max(NOISE_FLOOR, model.noise),
+        min(max(NOISE_FLOOR, model.noise), _LARGEST_LOADING**2),
         NOISE_FLOOR,
         max_steps,
         tolerance * arms.n_entries,

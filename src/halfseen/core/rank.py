@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from halfseen import checks
 from halfseen.core import theory
+from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.operators import CovarianceOperator
 from halfseen.core.subspace import eigenpairs_above, top_eigenpairs
 from halfseen.errors import InvalidSettingError
@@ -236,7 +237,8 @@ class PracticalThreshold(ThresholdRule):
 
     def __post_init__(self) -> None:
         for name in ("constant", "scale", "multiplier"):
-            store(self, **{name: checks.real(name, getattr(self, name), 0.0, low_open=True)})
+            value = checks.real(name, getattr(self, name), 0.0, LARGEST_SCALE, low_open=True)
+            store(self, **{name: value})
         _store_failure_prob(self, self.failure_prob)
         self._store_limits()
 

@@ -25,6 +25,9 @@ SMALLEST_RIDGE = 1e-50
 
 _LARGEST_LOG_DET = 1e9
 
+# A penalty below this share of the samples' squares is lost to rounding in their sum.
+_ROUNDING = 1e-11
+
 
 class Ridge:
     """Regression of rewards on points with penalty λ.
@@ -63,12 +66,14 @@ class Ridge:
     ([1.0, 0.0], [0.5, 1.0])
     """
 
-    __slots__ = ("_root", "_waiting", "dim", "ridge")
+    __slots__ = ("_limit", "_root", "_waiting", "dim", "ridge")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
         check_dense(self.dim)
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
+        # ‖R'⁻¹z‖ is at most ‖z‖/√λ: more than twice as much can only be rounding.
+        self._limit = 2.0 * LARGEST * math.sqrt(dim / self.ridge)
         self._root = np.zeros(dim * (dim + 3) // 2 + 2)
         self._root[_row_starts(dim)] = math.sqrt(self.ridge)
         self._waiting: tuple[FloatArray, float, float] | None = None
@@ -78,10 +83,15 @@ class Ridge:
         """Return the regression of many samples, by matrix products: for many dimensions."""
         model = cls(points.shape[1], ridge=ridge)
         gram = points.T @ points
-        gram.ravel()[:: model.dim + 1] += model.ridge
-        factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
-        response = points.T @ rewards
-        white = solve_triangular(factor, response, trans=1, check_finite=False)
+        if model.ridge < _ROUNDING * float(gram.trace()):
+            # Squares lose half of the digits: here the samples themselves are triangularized.
+            penalty = math.sqrt(model.ridge) * np.eye(model.dim)
+            targets = np.append(rewards, np.zeros(model.dim))
+            factor, white = triangular(np.vstack([points, penalty]), targets, model.ridge)
+        else:
+            gram.ravel()[:: model.dim + 1] += model.ridge
+            factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
+            white = solve_triangular(factor, points.T @ rewards, trans=1, check_finite=False)
         log_det = 2.0 * float(np.log(factor.diagonal()).sum()) - model.dim * math.log(model.ridge)
         model.set_root(factor, white, log_det, len(points))
         return model
@@ -136,8 +146,19 @@ class Ridge:
     @property
     def estimate(self) -> FloatArray:
         """Estimated parameter V⁻¹Σzr, shape (dim,)."""
-        solution: FloatArray = solve_triangular(*self._factor_and_white(), check_finite=False)
-        return solution
+        return self.solved(self.white)
+
+    def solved(self, white: FloatArray) -> FloatArray:
+        """Return R⁻¹w, shape (dim,), for some w."""
+        factor = self.factor
+        solution: FloatArray = solve_triangular(factor, white, check_finite=False)
+        if np.abs(solution).max() <= self._limit * math.sqrt(1 + self.n_samples):
+            return solution
+        # Rounding has made it too large, or NaN: no singular value of R is below √λ.
+        left, values, right = np.linalg.svd(factor)
+        values = np.maximum(values, math.sqrt(self.ridge))
+        bounded: FloatArray = right.T @ ((left.T @ white) / values)
+        return bounded
 
     def _factor_and_white(self) -> tuple[FloatArray, FloatArray]:
         factor, white = np.zeros((self.dim, self.dim)), np.empty(self.dim)
@@ -170,7 +191,7 @@ class Ridge:
     def fork(self) -> "Ridge":
         """Return a copy to which samples can be added; afterwards this one must get no more."""
         fork = object.__new__(Ridge)
-        fork.dim, fork.ridge = self.dim, self.ridge
+        fork.dim, fork.ridge, fork._limit = self.dim, self.ridge, self._limit
         fork._root, fork._waiting = self._root, self._waiting
         return fork
 
@@ -211,7 +232,7 @@ class Ridge:
         points = fitting(points, (len(points), self.dim))
         parts, root = np.empty((3, len(points))), self._root
         point, reward = self._missing_sample()
-        _kernels.measure(root, point, reward, points, parts)
+        _kernels.measure(root, point, reward, points, self._limit, parts)
         return _kernels.best(parts, radius(root.item(-2), root.item(-1))), parts
 
     def state(self) -> dict[str, Any]:
@@ -230,6 +251,22 @@ class Ridge:
         is_positive = (root[_row_starts(self.dim)] > 0.0).all()
         if not is_positive or not np.isfinite(self.predict(signs)).all():
             raise ArchiveError("the root of a regression must be positive and of full rank")
+
+
+def triangular(
+    rows: FloatArray, targets: FloatArray, ridge: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the R with R'R = A'A for rows A, shape (n, dim), and w with R'w = A'targets.
+
+    The rows contain a penalty λI, so that no pivot of R is below √λ: less is rounding.
+    """
+    dim = rows.shape[1]
+    turned = np.asarray(np.linalg.qr(np.column_stack([rows, targets]), mode="r"))[:dim]
+    turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
+    factor, white = turned[:, :dim].copy(), turned[:, dim].copy()
+    diagonal = factor.ravel()[:: dim + 1]
+    np.maximum(diagonal, math.sqrt(ridge), out=diagonal)
+    return factor, white
 
 
 @lru_cache(maxsize=16)

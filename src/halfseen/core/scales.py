@@ -65,10 +65,13 @@ class Evidence:
             vectors = (points.T @ vectors) / np.sqrt(values)
         self._response = vectors.T @ (points.T @ rewards)
         self._vectors, self._values = vectors, np.maximum(values, 0.0)
+        # Where points are so large that a penalty is below rounding, rounding is the penalty.
+        self._least = _ROUNDING * float(self._values.max(initial=0.0))
 
     def estimate(self, ridge: float) -> FloatArray:
         """Return the parameter (Z'Z + λI)⁻¹Z'r, shape (rank,)."""
-        solution: FloatArray = self._vectors @ (self._response / (self._values + ridge))
+        penalty = max(ridge, self._least)
+        solution: FloatArray = self._vectors @ (self._response / (self._values + penalty))
         return solution
 
     def best_ridge(self) -> tuple[float, float]:
@@ -79,14 +82,14 @@ class Evidence:
         """
         if self.reward_squares == 0.0:
             return 1.0, 0.0
-        penalties = _PENALTIES[:, None]
+        penalties = np.maximum(_PENALTIES, self._least)[:, None]
         left = self.reward_squares - (self._response**2 / (self._values + penalties)).sum(axis=1)
         n = self.n + _PRIOR_REWARDS
         prior = _PRIOR_REWARDS * _PRIOR_SHARE * self.reward_squares / max(1, self.n)
         variances = (np.maximum(left, 0.0) + prior) / n
         evidence = -n * np.log(variances) - np.log1p(self._values / penalties).sum(axis=1)
         best = int(evidence.argmax())
-        return float(penalties[best, 0]), float(variances[best])
+        return float(_PENALTIES[best]), float(variances[best])
 
 
 def estimate_scales(points: FloatArray, rewards: FloatArray) -> tuple[Scales, FloatArray]:

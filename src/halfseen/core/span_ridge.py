@@ -7,7 +7,7 @@ import numpy as np
 
 from halfseen import archive
 from halfseen.core.operators import check_dense
-from halfseen.core.ridge import Radius, Ridge, fitting
+from halfseen.core.ridge import Radius, Ridge, fitting, triangular
 from halfseen.errors import ArchiveError
 from halfseen.kernels import tables
 from halfseen.values import FloatArray
@@ -152,12 +152,9 @@ class SpanRidge:
         inner, basis = self._inner, directions[: self._n_directions]
         plain = Ridge(self.dim, ridge=self.ridge)
         outside = math.sqrt(self.ridge) * (np.eye(self.dim) - basis.T @ basis)
-        stacked = np.zeros((len(basis) + self.dim, self.dim + 1))
-        stacked[: len(basis), :-1], stacked[: len(basis), -1] = inner.factor @ basis, inner.white
-        stacked[len(basis) :, :-1] = outside
-        turned = np.asarray(np.linalg.qr(stacked, mode="r"))[: self.dim]
-        turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
-        plain.set_root(turned[:, :-1], turned[:, -1], inner.log_det, inner.n_samples)
+        rows = np.vstack([inner.factor @ basis, outside])
+        factor, white = triangular(rows, np.append(inner.white, np.zeros(self.dim)), self.ridge)
+        plain.set_root(factor, white, inner.log_det, inner.n_samples)
         return plain
 
 

@@ -15,6 +15,10 @@ from halfseen.kernels.types import in_1, in_2, out_1, out_2
 _BLOCK = 256
 # Rounding level at which a feature's normal equations count as singular.
 _PIVOT_SHARE = 1e-13
+# The same for the covariance of the latents: far below rounding, so that nothing divides by zero.
+_SPREAD_SHARE = 1e-26
+# Largest error of a held-out entry, in units of the arms: its fourth power is finite.
+_LARGEST_ERROR = 1e50
 # A product of pivots is turned into its logarithm before it can overflow.
 _LARGE_PRODUCT = 1e100
 
@@ -280,7 +284,10 @@ def _absorb_spread(spread, loadings):
     """Multiply the loadings by the root of the latents' packed covariance."""
     rank, dim = loadings.shape
     packed = spread.reshape((-1, 1))
-    _factor(packed, np.zeros(1), 1)
+    floor = np.zeros(1)
+    for a in range(rank):
+        floor[0] += _SPREAD_SHARE * packed[a * (a + 1) // 2 + a, 0]
+    _factor(packed, floor, 1)
     for b in range(rank):
         for j in range(dim):
             loadings[b, j] *= packed[b * (b + 1) // 2 + b, 0]
@@ -374,7 +381,8 @@ def hold_out(numbers, table, share, held, rest):
 def held_out_errors(table, held, points, loadings, unit, errors):
     """Write the squared error on the marked entries of every arm that has some, in their order.
 
-    `points` has shape (n, rank), `loadings` (dim, rank). Errors are in units of `unit`.
+    `points` has shape (n, rank), `loadings` (dim, rank). Errors are in units of `unit`, and cut off
+    where their squares would leave the range of numbers.
     """
     n, dim = table.shape
     n_marked = 0
@@ -387,7 +395,8 @@ def held_out_errors(table, held, points, loadings, unit, errors):
                 missed = table[i, j]
                 for a in range(points.shape[1]):
                     missed -= loadings[j, a] * points[i, a]
-                error += (missed / unit) * (missed / unit)
+                missed = min(abs(missed / unit), _LARGEST_ERROR)
+                error += missed * missed
         if marked:
             errors[n_marked] = error
             n_marked += 1

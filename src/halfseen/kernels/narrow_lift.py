@@ -14,6 +14,8 @@ from halfseen.kernels.types import flags_1, in_1, in_2, out_1, out_2
 # Arms that are solved side by side: loops over these lanes are vectorized, also their roots and
 # quotients. What happens in one lane does not depend on the others.
 _LANES = 256
+# Larger coordinates count as this large, so that their squares are finite: as `values.LARGEST`.
+_LARGEST = 1e100
 # The compiler may reorder long sums, but not assume that nothing is NaN.
 _REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}}
 # A product and the sum it enters may be rounded once instead of twice. A quotient by zero is
@@ -130,4 +132,5 @@ def lift(table, plan, tolerance, points):
         for lane in range(n_lanes):
             for a in range(rank):
                 coordinate = settings[1 + a] * work[n_products + a, lane]
+                coordinate = min(max(coordinate, -_LARGEST), _LARGEST)
                 points[first + lane, a] = coordinate if identified[lane] else np.nan

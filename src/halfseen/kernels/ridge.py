@@ -152,12 +152,14 @@ def _eliminate(row, next_row, rests, first, u):
         r3[k] = (r3[k] - a3 * x) - b3 * y
 
 
-@compiled(void(out_1, in_1, float64, in_2, out_2), **_FUSED)
-def measure(root, point, reward, points, parts):
+@compiled(void(out_1, in_1, float64, in_2, float64, out_2), **_FUSED)
+def measure(root, point, reward, points, limit, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
 
     If there is a sample, a `point` that is not empty and its reward, it is added in the same pass.
-    Each point's arithmetic is what it would be alone, and after an `update`.
+    Each point's arithmetic is what it would be alone, and after an `update`. No entry of a point's
+    u is larger than `limit`: where samples are so unlike in size that rounding would make it so,
+    this keeps all numbers finite.
     """
     n_points, dim = points.shape
     sample = np.empty(dim + 1 if point.shape[0] > 0 and n_points > 0 else 0)
@@ -182,11 +184,11 @@ def measure(root, point, reward, points, parts):
             following = at + dim - i + 1
             end = following + dim - i
             for a in range(4):
-                u[a] = rests[a, i] / root[at]
+                u[a] = min(max(rests[a, i] / root[at], -limit), limit)
                 rests[a, i + 1] -= u[a] * root[at + 1]
                 squares[a] += u[a] * u[a]
                 if i + 1 < dim:
-                    u[4 + a] = rests[a, i + 1] / root[following]
+                    u[4 + a] = min(max(rests[a, i + 1] / root[following], -limit), limit)
                     squares[a] += u[4 + a] * u[4 + a]
             if i + 1 < dim:
                 _eliminate(root[at + 2 : following], root[following + 1 : end], rests, i + 2, u)

@@ -9,6 +9,8 @@ from numba.types import boolean, float64, int64, void
 from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import in_1, in_2, out_1, out_2
 
+# Larger coordinates count as this large, so that their squares are finite: as `values.LARGEST`.
+_LARGEST = 1e100
 # The compiler may reorder long sums, but not assume that nothing is NaN.
 _REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}}
 
@@ -130,7 +132,8 @@ def lift(table, plan, tolerance, points):
             plan, table[arm], rank, settings[0], tolerance, columns, gram, seen
         )
         for a in range(rank):
-            points[arm, a] = settings[1 + a] * gram[a, rank] if identified else np.nan
+            coordinate = min(max(settings[1 + a] * gram[a, rank], -_LARGEST), _LARGEST)
+            points[arm, a] = coordinate if identified else np.nan
 
 
 @compiled(void(in_2, in_2, float64, in_1, out_1))

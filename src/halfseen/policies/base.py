@@ -394,7 +394,7 @@ def _restored_point(plain: dict[str, Any]) -> FloatArray:
 
 
 def _checked_reward(reward: Any) -> float:
-    if isinstance(reward, float | Real):  # float first: it is the common case
+    if isinstance(reward, float | Real | np.bool_):  # float first: it is the common case
         value = checks.as_float(reward)
         if -LARGEST <= value <= LARGEST:
             return value

@@ -8,7 +8,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 # What filling in a slate without changing its shape, again and again alike, leaves no choice in.
 _FIXED = {"add_indicator": False, "keep_empty_features": True, "sample_posterior": False}
+
+
+# What overflow inside of an imputer ends in.
+_FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
 class ImputerRecipe:
@@ -113,7 +117,8 @@ class ImputerRecipe:
 class Filler:
     """Fills in tables by an imputer fitted to rows; deterministic, and seen entries stay.
 
-    A hidden entry of a feature that no row shows is 0.
+    A hidden entry of a feature that no row shows is 0, and so are all hidden entries where the
+    imputer fails: some fail on numbers that are very large, or very unlike in size.
 
     Parameters
     ----------
@@ -128,10 +133,11 @@ class Filler:
         self._constants = np.zeros(rows.shape[1])
         self._imputer: Any = None
         if self._known.any():
-            self._imputer = recipe.fresh()
-            with _quiet():
-                self._imputer.fit(rows)
-            if recipe.name == "SimpleImputer":
+            imputer = recipe.fresh()
+            with _quiet(), suppress(*_FAILURES):
+                imputer.fit(rows)
+                self._imputer = imputer
+            if self._imputer is not None and recipe.name == "SimpleImputer":
                 # Its guess is one number per feature: no need to ask it 400 times a second.
                 guesses = np.asarray(self._imputer.statistics_, dtype=np.float64)
                 self._constants = np.where(self._known, _cut_off(guesses), 0.0)
@@ -148,7 +154,8 @@ class Filler:
         places: dict[bytes, int] = {}
         which = [places.setdefault(table[row].tobytes(), len(places)) for row in rows]
         firsts = rows[np.unique(which, return_index=True)[1]]
-        with _quiet():
+        guesses = np.zeros((len(firsts), table.shape[1]))
+        with _quiet(), suppress(*_FAILURES):
             guesses = np.asarray(self._imputer.transform(table[firsts]), dtype=np.float64)
         guesses = _cut_off(guesses)
         guessed = hidden[rows] & self._known

@@ -7,6 +7,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
+from halfseen.core.epochs import MOST_ROUNDS
 from halfseen.core.rank import Known, SpectralRule, as_rule
 from halfseen.errors import InvalidSettingError
 from halfseen.params import choice, custom, integer, real
@@ -31,7 +32,9 @@ class PslbParams(Optimism, Policy):
         doc="""Dimension of the subspace, or how to choose it from the spectrum of the arms as seen.
     In rounds with rank 0 OFUL plays in all features.""",
     )
-    burn_in: int = integer(default=30, low=0, doc="Rounds before the subspace is estimated.")
+    burn_in: int = integer(
+        default=30, low=0, high=MOST_ROUNDS, doc="Rounds before the subspace is estimated."
+    )
     refresh: str = choice(
         default="once",
         words=("once", "every-round"),
@@ -57,7 +60,9 @@ class PslbParams(Optimism, Policy):
         kind="float, array or None",
         doc="Used by threshold rules alone, which take the mean over features, and 1 for None.",
     )
-    horizon: int | None = integer(default=None, low=1, doc="Used by threshold rules alone.")
+    horizon: int | None = integer(
+        default=None, low=1, high=MOST_ROUNDS, doc="Used by threshold rules alone."
+    )
     seed: int = integer(default=0, low=0, doc="Of the sampled search; nothing else is random.")
 
     def check_together(self) -> None:

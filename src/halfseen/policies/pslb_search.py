@@ -59,11 +59,13 @@ class Projection:
             return
         precision, white = np.empty((rank, rank)), np.empty(rank)
         _kernels.project_model(model.factor, model.white, basis, precision, white)
-        with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
-            log_det = 2.0 * float(np.log(precision.diagonal()).sum()) - rank * math.log(model.ridge)
+        pivots = precision.ravel()[:: rank + 1]
+        np.maximum(pivots, math.sqrt(model.ridge), out=pivots)  # less is rounding
+        log_det = 2.0 * float(np.log(pivots).sum()) - rank * math.log(model.ridge)
         self.inside.set_root(precision, white, log_det, model.n_samples)
-        # The shadow of the regression in all features: R'⁻¹U.
-        _kernels.cast_shadow(model.factor, basis, self.shadow)
+        # The shadow of the regression in all features: R'⁻¹U, whose norm is at most 1/√λ.
+        limit = 2.0 / math.sqrt(model.ridge)
+        _kernels.cast_shadow(model.factor, basis, limit, self.shadow)
 
     def fork(self) -> "Projection":
         """Return an independent copy."""

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.ridge import Ridge
@@ -65,7 +64,7 @@ class LinearThompson(RidgePolicy):
         # With V = R'R and g standard normal, R⁻¹g has covariance V⁻¹.
         draw = self._random.standard_normal(self.dim)
         scale = self.noise_scale if self.scale is None else self.scale
-        offset = scale * solve_triangular(model.factor, draw, check_finite=False)
+        offset = scale * model.solved(draw)
         # Row by row, unlike a product by BLAS: equal arms get equal bits, and ties go to the first.
         estimates = np.einsum("ij,j->i", points, model.estimate)
         differences = np.einsum("ij,j->i", points, offset)

@@ -177,7 +177,12 @@ class Epoch:
 
     def coordinates(self, table: FloatArray) -> FloatArray:
         """Return half-seen arms (n, dim) as points of the regression, as `Lift.coordinates`."""
-        return table / self.unit if self.lift is None else self.lift.coordinates(table)
+        if self.lift is not None:
+            return self.lift.coordinates(table)
+        unit = self.unit
+        if unit < 1.0:  # as a lift does: larger coordinates count as `LARGEST`
+            table = np.clip(table, -LARGEST * unit, LARGEST * unit)
+        return table / unit
 
     def radius(self, log_det: float, n_samples: float) -> float:
         """Return by how many widths a score is above its estimate."""

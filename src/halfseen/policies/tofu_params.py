@@ -8,7 +8,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.core import theory
 from halfseen.core.collector import Collector
-from halfseen.core.epochs import LARGEST_GROWTH, EpochSchedule
+from halfseen.core.epochs import LARGEST_GROWTH, MOST_ROUNDS, EpochSchedule
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.latent import checked_impute_ridge
 from halfseen.core.moments import Moments, ObserveProb
@@ -58,6 +58,7 @@ class TofuParams(Policy):
     horizon: int | None = integer(
         default=None,
         low=1,
+        high=MOST_ROUNDS,
         doc="Number of rounds. Without it no formula uses one and the rounds are unlimited.",
     )
     burn_in: int | str = custom(
@@ -87,12 +88,15 @@ class TofuParams(Policy):
     arm_bound: float = real(default=1.0, low=1 / LARGEST, high=LARGEST, doc="B_X.")
     top_eigenvalue: float | None = real(
         default=None,
-        low=0.0,
-        low_open=True,
+        low=1 / LARGEST**2,
+        high=LARGEST**2,
         doc="λ̄, by default B_X², for `PaperThreshold` and the bonus.",
     )
     last_eigenvalue: float | None = real(
-        default=None, low=0.0, low_open=True, doc="λ_m, for the bonus and the theory's burn-in."
+        default=None,
+        low=1 / LARGEST**2,
+        high=LARGEST**2,
+        doc="λ_m, for the bonus and the theory's burn-in.",
     )
     n_arms: int | None = integer(default=None, low=1, doc="K, used by the theory's burn-in only.")
     bonus_scale: float = scale_param(
@@ -233,7 +237,10 @@ class TofuParams(Policy):
         return self.failure_prob / share / 4.0
 
     def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
-        """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale."""
+        """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale.
+
+        At most `LARGEST`, which outweighs everything else as well.
+        """
         if self.bonus_scale == 0.0 or self.last_eigenvalue is None:
             return 0.0
         assert not isinstance(self.theta_bound, str)
@@ -250,12 +257,13 @@ class TofuParams(Policy):
                 round=round,
             ),
         )
-        return self.bonus_scale * theory.misspecification(
+        bias = theory.misspecification(
             theta_bound=self.theta_bound,
             arm_bound=self.arm_bound,
             observe_prob=observe_prob,
-            subspace_error=error,
+            subspace_error=min(error, LARGEST),
         )
+        return min(self.bonus_scale * bias, LARGEST)
 
     def _theory_burn_in(self) -> int:
         prob = self.observe_prob
@@ -283,7 +291,7 @@ class TofuParams(Policy):
 def _checked_burn_in(name: str, burn_in: Any) -> int | str:
     if isinstance(burn_in, str):
         return checks.one_of(f"{name} (a number of rounds or a word)", burn_in, ("theory",))
-    return checks.integer(name, burn_in, 1)
+    return checks.integer(name, burn_in, 1, MOST_ROUNDS)
 
 
 def _checked_prob(name: str, value: Any) -> float:

@@ -1,5 +1,6 @@
 """What an epoch freezes: the subspace, found from all arms that were offered before it."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,16 @@ from halfseen import archive, checks
 from halfseen.core.collector import Collector
 from halfseen.core.held_out import HeldOutRank, Ranking
 from halfseen.core.latent import Lift
-from halfseen.core.likelihood import NOISE_FLOOR, Arms, Fit, Ppca, Spectrum, fit_arms
+from halfseen.core.likelihood import (
+    MOST_WORK,
+    NOISE_FLOOR,
+    Arms,
+    Fit,
+    Ppca,
+    Spectrum,
+    fit_arms,
+    step_work,
+)
 from halfseen.core.moments import (
     Moments,
     ObserveProb,
@@ -28,6 +38,9 @@ MAX_FIT_ARMS = 5000
 ARMS_PER_FEATURE = 64
 """Arms that a likelihood is fitted to, at most: more add little and cost time."""
 
+# For so many arms and steps the work of a fit must suffice, or there is none.
+_FEWEST_ARMS = 64
+_FEWEST_STEPS = 5
 # With more arms a fit from the last subspace is not compared with a fresh start any more.
 _FRESH_START_ARMS = 1000
 # Arms that are looked at to see whether the last subspace still explains everything.
@@ -214,24 +227,41 @@ def _most_likely(
     ranking: Ranking | None,
     last: Subspace | None,
 ) -> Finding:
-    """Fit by likelihood from the last subspace and, while arms are few, from a fresh start."""
-    arms = Arms(table)
+    """Fit by likelihood; a rank too large for that keeps the spectral start of a fit."""
+    affordable = _affordable_arms(settings.dim, rank)
+    arms = Arms(table[:: max(1, math.ceil(len(table) / max(_FEWEST_ARMS, affordable)))])
     if arms.n_entries == 0 or arms.feature_squares.sum() == 0.0:
         return _nothing(settings, ranking)
-    fit: Fit | None = None
-    if last is not None and last.rank == rank:
-        fit = fit_arms(arms, [last.model()])
-    elif ranking is not None and rank in ranking.fits:
-        fit = fit_arms(arms, [ranking.fits[rank]])
+    prob = settings.observe_prob
+    spectrum = Spectrum(arms, None if isinstance(prob, str) else prob)
+    if affordable < _FEWEST_ARMS:
+        model = spectrum.start(rank)
+    else:
+        known = None
+        if last is not None and last.rank == rank:
+            known = last.model()
+        elif ranking is not None:
+            known = ranking.fits.get(rank)
+        model = _fitted(arms, spectrum, rank, known)
+    basis, variances = model.subspace()
+    subspace = Subspace(basis, variances, model.noise, ranking)
+    return Finding(subspace, variances, None, 0, _shown(arms))
+
+
+def _fitted(arms: Arms, spectrum: Spectrum, rank: int, known: Ppca | None) -> Ppca:
+    """Fit from a known model and, while arms are few, from a fresh start."""
+    fit = None if known is None else fit_arms(arms, [known])
     if fit is None or _may_gain(fit, arms):
-        prob = settings.observe_prob
-        start = Spectrum(arms, None if isinstance(prob, str) else prob).start(rank)
-        fresh = fit_arms(arms, [start])
+        fresh = fit_arms(arms, [spectrum.start(rank)])
         if fit is None or fresh.log_likelihood > fit.log_likelihood:
             fit = fresh
-    basis, variances = fit.model.subspace()
-    subspace = Subspace(basis, variances, fit.model.noise, ranking)
-    return Finding(subspace, variances, None, 0, _shown(arms))
+    return fit.model
+
+
+def _affordable_arms(dim: int, rank: int) -> int:
+    """Return for how many arms a fit can take a few steps; negative if for none at all."""
+    once = step_work(0, dim, rank)
+    return int((MOST_WORK / _FEWEST_STEPS - once) / (step_work(1, dim, rank) - once))
 
 
 def _shown(arms: Arms) -> float:
@@ -249,7 +279,7 @@ def _if_it_explains_all(last: Subspace, settings: TofuParams, offered: Reservoir
         known = last.ranking.is_settled
     else:
         known = isinstance(rule, FixedRank) and last.rank == rule.rank
-    if not known or offered.n_arms < _LOOK:
+    if not known or offered.n_arms < _LOOK or _affordable_arms(settings.dim, last.rank) < _LOOK:
         return None
     arms = Arms(offered.sample(_LOOK))
     if arms.n_entries == 0:

@@ -16,6 +16,8 @@ C_SUB = 12.0
 C_BURN_IN = (32 * C_SUB) ** 2
 """C_b of the burn-in: solves ε_t ≤ p/32 for t."""
 
+_MOST_ROUNDS = 1e100
+
 
 def log_term(*, dim: int, failure_prob: float, horizon: int | None, round: int) -> float:
     """Return the logarithm that a bound over all rounds pays.
@@ -27,7 +29,7 @@ def log_term(*, dim: int, failure_prob: float, horizon: int | None, round: int) 
     >>> round(log_term(dim=5, failure_prob=0.1, horizon=10, round=3), 4) == round(math.log(1000), 4)
     True
     """
-    checks.failure_prob("failure_prob", failure_prob)
+    checks.real("failure_prob", failure_prob, 0.0, 1.0, low_open=True, high_open=True)
     n_events = round * (round + 1) if horizon is None else horizon
     return math.log(2 * dim * n_events / failure_prob)
 
@@ -156,7 +158,7 @@ def burn_in_length(
     Raises
     ------
     InvalidSettingError
-        The arms or their spectrum are unbounded, so no number of rounds suffices.
+        It has more than 1e100 rounds.
 
     Examples
     --------
@@ -166,12 +168,14 @@ def burn_in_length(
     ... )
     4
     """
-    scale = constant * (arm_bound / last_eigenvalue) ** 2 * top_eigenvalue
+    spread = arm_bound / last_eigenvalue
+    scale = constant * (spread * spread) * top_eigenvalue
     scale /= observe_prob**4 * n_arms
-    if not math.isfinite(scale):
+    if not scale <= _MOST_ROUNDS:
         raise InvalidSettingError(
-            "the theorem's burn-in needs a finite arm_bound and top_eigenvalue, "
-            f"got {arm_bound!r} and {top_eigenvalue!r}: set burn_in yourself"
+            f"the theorem's burn-in has more than {_MOST_ROUNDS:g} rounds for arm_bound "
+            f"{arm_bound!r}, top_eigenvalue {top_eigenvalue!r} and last_eigenvalue "
+            f"{last_eigenvalue!r}: set burn_in yourself"
         )
 
     def needed(round: int) -> float:

@@ -1,0 +1,207 @@
+"""A fuzz of calls: any policy, any settings, any slates and rewards, in any order.
+
+What must hold: calls that are allowed succeed, or raise one of the errors that their settings
+state; every score is finite; nothing warns; a call that is refused changes nothing; a copy from a
+file continues alike.
+
+    PYTHONPATH=tests python -m robustness.calls SEED
+
+repeats one case.
+"""
+
+import sys
+import traceback
+import warnings
+
+import numpy as np
+
+from halfseen import HalfseenError, HorizonReachedError, Unidentifiable, UnknownDecisionError
+from halfseen.errors import InvalidRewardError, InvalidSlateError
+from halfseen.testing.rounds import copy_of, looks
+from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
+from robustness.players import PLAYERS
+
+# Shares of the policies: those with the most mathematics most often.
+SHARES = {"TofuPov": 6, "LatentUcb": 4, "Pslb": 4, "Imputed": 0.5, "Uniform": 0.3}
+DIMS = (1, 1, 2, 2, 3, 4, 5, 6, 8, 12)
+WIDE_DIMS = (40, 130, 260)
+
+
+class BrokenRuleError(Exception):
+    """Something that must hold does not."""
+
+
+def snapshot(node):
+    """Return a tree of plain values and arrays in a form that can be compared bit by bit."""
+    if isinstance(node, np.ndarray):
+        return node.dtype.str, node.shape, node.tobytes()
+    if isinstance(node, dict):
+        return {name: snapshot(child) for name, child in node.items()}
+    if isinstance(node, list | tuple):
+        return [snapshot(child) for child in node]
+    return repr(node)
+
+
+class Case:
+    """One policy and a stretch of calls, all of it drawn from one seed."""
+
+    def __init__(self, seed):
+        self.random = random = np.random.default_rng(seed)
+        weights = np.array([SHARES.get(name, 1.0) for name in PLAYERS])
+        self.name = str(random.choice(list(PLAYERS), p=weights / weights.sum()))
+        wide = random.random() < 0.01 and self.name != "Imputed"
+        self.dim = int(random.choice(WIDE_DIMS if wide else DIMS))
+        self.slates = Slates(random, self.dim)
+        self.policy, self.n_calls = None, 0
+        self.reward_kind = str(random.choice(REWARDS))
+        self.open = []
+
+    def play(self):
+        """Make the policy and call it, until something does not hold."""
+        random = self.random
+        self.policy = PLAYERS[self.name](random, self.dim)
+        for _ in range(int(random.integers(10, 25 if self.dim > 12 else 90))):
+            what = random.choice(len(self.MOVES), p=self.SHARES_OF_MOVES)
+            self.n_calls += 1
+            self.MOVES[what](self)
+
+    def choose(self):
+        table = self.slates.draw()
+        options = in_some_form(self.random, table)
+        before = self._state() if self._may_refuse() else None
+        try:
+            decision = self.policy.choose(options)
+        except (Unidentifiable, HorizonReachedError):
+            if before is None:
+                raise
+            self._expect_unchanged(before)
+            return
+        self._judge(decision, len(table))
+        self.open.append(decision)
+
+    def learn(self):
+        if not self.open:
+            return self.choose()
+        random = self.random
+        late = random.random() < 0.3
+        decision = self.open.pop(int(random.integers(len(self.open))) if late else -1)
+        if random.random() < 0.02:
+            self.reward_kind = str(random.choice(REWARDS))
+        given = decision.id if random.random() < 0.3 else decision
+        try:
+            self.policy.learn(given, reward(random, self.reward_kind))
+        except UnknownDecisionError:  # forgotten, because more than `max_open` waited
+            if self.policy.max_open > 3:
+                raise
+
+    def absorb(self):
+        self.policy.absorb(in_some_form(self.random, self.slates.draw()))
+
+    def reload(self):
+        copy = copy_of(self.policy)
+        if snapshot(copy.to_tree()) != self._state():
+            raise BrokenRuleError("a copy differs from what was saved")
+        table = self.slates.draw()
+        try:
+            ours = self.policy.choose(table)
+        except (Unidentifiable, HorizonReachedError):
+            return
+        theirs = copy.choose(table)
+        if looks(ours) != looks(theirs):
+            raise BrokenRuleError("a copy chooses otherwise")
+        if self.random.random() < 0.5:  # else the original plays on
+            self.policy, ours = copy, theirs
+        self.open.append(ours)
+
+    def bad_slate(self):
+        bad = bad_slates(self.policy.dim or self.dim)
+        options = bad[int(self.random.integers(len(bad)))]
+        if self.policy.dim is None and getattr(options, "shape", 0) == (2, self.dim + 1):
+            return  # the first slate says what `dim` is
+        call = self.policy.choose if self.random.random() < 0.7 else self.policy.absorb
+        self._expect_refused(InvalidSlateError, call, options)
+
+    def bad_reward(self):
+        if not self.open:
+            return self.bad_slate()
+        bad = BAD_REWARDS[int(self.random.integers(len(BAD_REWARDS)))]
+        return self._expect_refused(InvalidRewardError, self.policy.learn, self.open[-1], bad)
+
+    def bad_decision(self):
+        unknown = ("", "x-1", None, 7, b"id")
+        given = unknown[int(self.random.integers(len(unknown)))]
+        self._expect_refused(UnknownDecisionError, self.policy.learn, given, 1.0)
+
+    MOVES = (choose, learn, absorb, reload, bad_slate, bad_reward, bad_decision)
+    SHARES_OF_MOVES = (0.45, 0.42, 0.04, 0.02, 0.03, 0.03, 0.01)
+
+    def _may_refuse(self):
+        policy = self.policy
+        return getattr(policy, "impute_ridge", 1.0) == 0.0 or getattr(policy, "horizon", None)
+
+    def _state(self):
+        return snapshot(self.policy.to_tree())
+
+    def _judge(self, decision, n_arms):
+        for part in (decision.scores, decision.estimates, decision.widths):
+            if part.shape != (n_arms,) or not np.isfinite(part).all():
+                raise BrokenRuleError(f"round {decision.round}: not {n_arms} finite scores: {part}")
+        if not 0 <= decision.arm < n_arms:
+            raise BrokenRuleError(f"arm {decision.arm} of {n_arms}")
+
+    def _expect_refused(self, error, call, *arguments):
+        before = self._state()
+        try:
+            call(*arguments)
+        except error:
+            self._expect_unchanged(before)
+        else:
+            raise BrokenRuleError(f"{call.__name__} accepts {arguments!r}")
+
+    def _expect_unchanged(self, before):
+        if self._state() != before:
+            raise BrokenRuleError("a refused call has changed something")
+
+
+def one(seed):
+    """Play the case of a seed; return how many calls it made and what went wrong, if anything."""
+    case = Case(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            case.play()
+        except Exception as error:
+            return case.n_calls, _described(seed, case, error)
+    return case.n_calls, None
+
+
+def _described(seed, case, error):
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    line = f"{place.filename.rsplit('/', 1)[-1]}:{place.lineno}"
+    kind = "refused for no stated cause: " if isinstance(error, HalfseenError) else ""
+    return (
+        f"{kind}{type(error).__name__}: {error} ({line})"
+        f"\n    {case.policy or case.name}, call {case.n_calls}, slates {case.slates.kind}"
+        f"\n    PYTHONPATH=tests python -m robustness.calls {seed}"
+    )
+
+
+def run(n, seed):
+    """Make at least n calls in cases from a seed on; return their number and what failed."""
+    tried, failures = 0, []
+    while tried < n:
+        n_calls, failure = one(seed)
+        tried += n_calls
+        seed += 1
+        if failure is not None:
+            failures.append(failure)
+    return tried, failures
+
+
+if __name__ == "__main__":
+    for given in sys.argv[1:]:
+        player = Case(int(given))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            player.play()
+        print(f"case {given}: {player.n_calls} calls of {player.policy}, nothing failed")

@@ -1,0 +1,327 @@
+"""Awkward numbers: every one of these once ended in a foreign error, or in scores inf or NaN."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from halfseen import (
+    AmbientOful,
+    HeldOutRank,
+    Imputed,
+    InvalidSettingError,
+    InvalidSlateError,
+    LatentUcb,
+    PaperThreshold,
+    TofuPov,
+)
+from halfseen.core import held_out, likelihood
+from halfseen.core.ellipsoids import Ellipsoid, optimistic_values
+from halfseen.core.likelihood import Ppca, fit_likelihood, spectral_start
+from halfseen.core.operators import CovarianceOperator
+from halfseen.core.ridge import Ridge
+from halfseen.core.scales import estimate_scales
+from halfseen.core.subspace import top_eigenpairs
+from halfseen.policies import tofu_subspace
+from halfseen.policies.pslb_search import Projection
+from halfseen.values import LARGEST, SMALLEST, Slate
+
+NAN = math.nan
+PARTS = {
+    "rank": HeldOutRank(), "observe_prob": "counted", "subspace": "likelihood",
+    "features": "posterior-mean", "burn_in": 1, "growth": 1.25, "fallback": True,
+}  # fmt: skip
+
+
+def play(policy, slates, *, seed=0):
+    """Choose and learn in every round and return the decisions, all of them with finite scores."""
+    random, decisions = np.random.default_rng(seed), []
+    for slate in slates:
+        decision = policy.choose(slate)
+        for part in (decision.scores, decision.estimates, decision.widths):
+            assert np.isfinite(part).all()
+        policy.learn(decision, float(random.random()))
+        decisions.append(decision)
+    return decisions
+
+
+# -- features in large units, whose squares drown the penalty -------------------------------------
+
+
+def prices(random):
+    net = random.uniform(1.0, 1e8, (8, 1))
+    return np.hstack([net, 1.19 * net])
+
+
+def timestamps(random):
+    stamp = 1.7e9 + random.integers(0, 100_000, (8, 1))
+    return np.hstack([stamp, stamp, random.normal(size=(8, 2))])
+
+
+def low_rank(random):
+    directions = np.random.default_rng(7).normal(size=(2, 10))
+    return 1e7 * random.normal(size=(8, 2)) @ directions
+
+
+@pytest.mark.parametrize("offer", [prices, timestamps, low_rank])
+@pytest.mark.parametrize("kind", ["LatentUcb", "TofuPov"])
+def test_collinear_features_in_large_units_are_played(offer, kind):
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        slates = [offer(random) for _ in range(60)]
+        dim = slates[0].shape[1]
+        policy = (
+            LatentUcb(ridge=1.0) if kind == "LatentUcb" else TofuPov(dim=dim, ridge=1.0, **PARTS)
+        )
+        assert len(play(policy, slates, seed=seed)) == 60
+
+
+def test_a_fit_of_many_samples_agrees_with_rotations_where_squares_lose_the_penalty():
+    random = np.random.default_rng(0)
+    net = random.uniform(1.0, 1e8, (40, 1))
+    points = np.hstack([net, 1.19 * net, random.normal(size=(40, 1))])
+    rewards = random.normal(size=40)
+    fitted, rotated = Ridge.fitted(points, rewards, ridge=1.0), Ridge(3, ridge=1.0)
+    rotated.insert(points, rewards)
+    assert fitted.log_det == pytest.approx(rotated.log_det, rel=1e-9)
+    for one, other in zip(fitted.predict(points), rotated.predict(points), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def test_no_pivot_of_a_fit_is_below_the_root_of_the_penalty():
+    points = LARGEST * np.ones((5, 4))
+    model = Ridge.fitted(points, np.ones(5), ridge=1e-3)
+    assert (model.factor.diagonal() >= math.sqrt(1e-3)).all()
+    assert np.isfinite(model.predict(points)).all()
+
+
+def test_scales_of_huge_points_and_rewards_are_finite():
+    random = np.random.default_rng(1)
+    points = 1e99 * random.normal(size=(30, 1)) * (1.0 + 0.19 * np.arange(5))
+    scales, theta = estimate_scales(points, 1e99 * random.normal(size=30))
+    assert np.isfinite(scales).all()
+    assert np.isfinite(theta).all()
+
+
+# -- very small and very large entries -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", ["estimated", 1.0])
+def test_features_of_1e_310_are_played(ridge):
+    random = np.random.default_rng(0)
+    slates = [1e-310 * random.normal(size=(5, 4)) for _ in range(40)]
+    play(LatentUcb(ridge=ridge), slates)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "ridge"),
+    [(1e-160, 1.0, "estimated"), (1e-99, 1e99, "estimated"), (1e99, 1e-99, 1.0)],
+)
+def test_units_may_change_by_any_factor(first, then, ridge):
+    random = np.random.default_rng(0)
+    slates = [(first if n < 30 else then) * random.normal(size=(5, 4)) for n in range(70)]
+    play(LatentUcb(ridge=ridge), slates)
+
+
+def tofu(dim, **settings):
+    return TofuPov(**{"dim": dim, "rank": 2, "observe_prob": 0.5, "burn_in": 3} | settings)
+
+
+def test_entries_below_the_smallest_size_count_as_zero():
+    given = np.array([[1e-310, SMALLEST / 2, -SMALLEST / 2, SMALLEST, NAN]])
+    slate = Slate(given)
+    assert slate.values.tolist() == [[0.0, 0.0, 0.0, SMALLEST, 0.0]]
+    assert slate.mask.tolist() == [[True, True, True, True, False]]
+    assert Slate(given, ~np.isnan(given)) == slate
+
+
+def test_the_projection_of_an_ill_conditioned_regression_has_a_determinant():
+    model = Ridge(2, ridge=1.0)
+    model.set_root(np.array([[1.0, 1e40], [0.0, 1e96]]), np.zeros(2), 0.0, 2)
+    turned = np.array([[-1e-8, 1.0], [1.0, 1e-8]])
+    assert math.isfinite(Projection(model, turned).inside.log_det)
+
+
+def test_two_ellipsoids_of_very_unlike_axes_have_optimistic_values():
+    # Where PSLB has seen arms of 1e99 and of 1e-99, its two sets are like these.
+    ball = Ellipsoid.from_shape(np.zeros(2), np.eye(2), 1.0)
+    axes = np.array([1e54, 1e-150])
+    needle = Ellipsoid(np.zeros(2), np.diag(axes), np.diag(1.0 / axes), 1.0)
+    values = optimistic_values(np.eye(2), ball, needle)
+    np.testing.assert_allclose(values, [1e-54, 1.0], rtol=1e-6)
+
+
+def mixed_entries(random, dim):
+    return np.sign(random.normal(size=(5, dim))) * 10.0 ** random.uniform(-100, 99, (5, dim))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: AmbientOful(dim=6, ridge=1e-50),
+        lambda: Imputed(dim=6, ridge=1e-50, first_fit=1),
+        lambda: Imputed(dim=6, imputer="iterative", first_fit=1),
+    ],
+)
+def test_entries_of_all_sizes_together_are_played(make):
+    for seed in range(8):
+        random, policy = np.random.default_rng(seed), make()
+        slates = [mixed_entries(random, policy.dim) for _ in range(15)]
+        for slate in slates:
+            slate[random.random(slate.shape) < 0.2] = NAN
+        play(policy, slates, seed=seed)
+
+
+def ill_conditioned():
+    """Return a regression whose R has a small row with huge entries in it.
+
+    Substitution multiplies there what it rounds.
+    """
+    model = Ridge(3, ridge=1e-50)
+    factor = np.array([[1.0, 4e99, 4e99], [0.0, 9e99, 9.1e99], [0.0, 0.0, 1e-25]])
+    model.set_root(factor, LARGEST * np.ones(3), 0.0, 3)
+    return model
+
+
+def test_scores_are_finite_where_samples_differ_in_size_by_more_than_rounding():
+    points = LARGEST * np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.3], [0.0, 0.7, 1.0]])
+    assert np.isfinite(ill_conditioned().predict(points)).all()
+
+
+def test_no_estimate_is_larger_than_the_penalty_allows():
+    model = ill_conditioned()
+    bound = np.linalg.norm(model.white) / math.sqrt(model.ridge)
+    assert np.linalg.norm(model.estimate) <= 2.0 * math.sqrt(3) * bound
+
+
+def test_eigenvectors_of_an_operator_do_not_depend_on_the_unit():
+    unit, random = 1e-99, np.random.default_rng(0)
+    arms = random.normal(size=(50, 3)) @ random.normal(size=(3, 300))
+    values, vectors = top_eigenpairs(CovarianceOperator(arms), 3)
+    scaled, same = top_eigenpairs(CovarianceOperator(unit * arms), 3)
+    np.testing.assert_allclose(scaled, unit * values * unit, rtol=1e-9)
+    np.testing.assert_allclose(same, vectors, atol=1e-7)
+
+
+def test_a_start_fitted_to_far_larger_arms_does_no_harm():
+    random = np.random.default_rng(0)
+    table = 1e-99 * random.normal(size=(50, 2)) @ random.normal(size=(2, 6))
+    start = Ppca(1e99 * random.normal(size=(6, 2)), 1e195)
+    fit = fit_likelihood(table, [start])
+    assert np.isfinite(fit.model.loadings).all()
+    assert math.isfinite(fit.log_likelihood)
+
+
+# -- work ------------------------------------------------------------------------------------------
+
+
+def full_rank(n_arms, dim):
+    return np.random.default_rng(0).normal(size=(n_arms, dim))
+
+
+def test_a_fit_takes_no_more_steps_than_it_can_afford(monkeypatch):
+    table, n_allowed = full_rank(300, 12), 3
+    start = spectral_start(table, 6)
+    assert fit_likelihood(table, [start], tolerance=0.0).n_steps > n_allowed
+    work = n_allowed * likelihood.step_work(300, 12, 6)
+    monkeypatch.setattr(likelihood, "MOST_WORK", work)
+    assert fit_likelihood(table, [start], tolerance=0.0).n_steps == n_allowed
+
+
+def test_an_opening_looks_at_no_more_arms_than_it_can_afford(monkeypatch):
+    seen = []
+    monkeypatch.setattr(tofu_subspace, "fit_arms", lambda arms, starts: seen.append(arms) or fit)
+    fit = likelihood.fit_likelihood(full_rank(200, 129), [spectral_start(full_rank(200, 129), 100)])
+    policy = LatentUcb(rank=100, dim=129)
+    policy.absorb(full_rank(6000, 129))
+    for _ in range(2):
+        policy.choose(full_rank(2, 129))
+    (arms,) = seen
+    steps = tofu_subspace._FEWEST_STEPS
+    assert steps * likelihood.step_work(len(arms), 129, 100) <= likelihood.MOST_WORK
+    assert len(arms) > 500
+
+
+def test_a_rank_too_large_for_a_likelihood_is_played_from_the_spectrum(monkeypatch):
+    monkeypatch.setattr(tofu_subspace, "fit_arms", None)
+    policy = LatentUcb(rank=260)
+    play(policy, [full_rank(2, 260)] * 3)
+    assert policy.current_rank == 260
+
+
+def test_a_search_for_the_rank_ends_when_its_work_is_done(monkeypatch):
+    table = full_rank(300, 5) @ full_rank(5, 12)
+    assert HeldOutRank().decide(table, n_arms=300).rank == 5
+    monkeypatch.setattr(held_out, "_MOST_WORK", 0.0)
+    assert HeldOutRank().decide(table, n_arms=300).rank <= 1
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [2, PaperThreshold(floor=1)])
+def test_a_failure_probability_of_1e_100_lasts_through_many_epochs(rank):
+    random = np.random.default_rng(0)
+    policy = tofu(4, rank=rank, failure_prob=1e-100, growth=1.1)
+    play(policy, [random.normal(size=(5, 4)) for _ in range(80)])
+    assert len(policy.epoch_log) > 10
+
+
+def test_a_bonus_beyond_all_numbers_is_cut_off():
+    random = np.random.default_rng(0)
+    policy = tofu(
+        4, arm_bound=LARGEST, top_eigenvalue=1e200, last_eigenvalue=1e-200, bonus_scale=1e30
+    )
+    play(policy, [random.normal(size=(5, 4)) for _ in range(10)])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"horizon": 10**400}, {"burn_in": 10**400}, {"top_eigenvalue": 1e300, "arm_bound": 1.0}],
+)
+def test_numbers_that_would_overflow_later_are_refused_at_once(settings):
+    with pytest.raises(InvalidSettingError):
+        tofu(4, **settings)
+
+
+def test_the_theorems_burn_in_says_that_it_is_too_long():
+    with pytest.raises(InvalidSettingError, match="set burn_in yourself"):
+        tofu(
+            4, burn_in="theory", n_arms=5, arm_bound=LARGEST, top_eigenvalue=1.0,
+            last_eigenvalue=1e-100,
+        )  # fmt: skip
+
+
+# -- what callers hand in --------------------------------------------------------------------------
+
+
+def test_numpy_booleans_are_rewards():
+    for reward in (np.True_, np.False_, True, False):
+        one, other = AmbientOful(dim=2), AmbientOful(dim=2)
+        for policy, given in ((one, reward), (other, float(reward))):
+            policy.learn(policy.choose(np.eye(2)), given)
+        np.testing.assert_array_equal(one.choose(np.eye(2)).scores, other.choose(np.eye(2)).scores)
+
+
+def test_a_ragged_mask_is_refused():
+    with pytest.raises(InvalidSlateError, match="a mask must be a table of bool"):
+        Slate(np.ones((2, 2)), mask=[[True, False], [True]])
+
+
+class Raises:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("the connection was lost")
+
+
+def test_an_object_that_cannot_become_an_array_is_refused_with_its_own_words():
+    with pytest.raises(InvalidSlateError, match="the connection was lost"):
+        Slate(Raises())
+    with pytest.raises(InvalidSlateError, match="the connection was lost"):
+        Slate(np.ones((1, 1)), mask=Raises())
+
+
+def test_the_na_of_pandas_means_hidden():
+    frame = pd.DataFrame({"a": [1.5, pd.NA], "b": [2.0, 3.0]}, dtype="Float64")
+    assert Slate(frame) == Slate([[1.5, 2.0], [NAN, 3.0]])
+    assert Slate([[1, pd.NA], [None, 2]]) == Slate([[1.0, NAN], [NAN, 2.0]])
