@@ -21,7 +21,7 @@ def unrendered(monkeypatch):
     """Draw every figure, but write files without a picture: rendering takes most of a report."""
     from PIL import Image
 
-    from halfseen.report import figures
+    from halfseen.reports import figures
 
     def save(figure, folder, name):
         folder.mkdir(parents=True, exist_ok=True)

@@ -78,6 +78,15 @@ def test_a_range_error_says_what_range_and_value():
     assert str(refusal.value) == "n must be an integer in (-inf, inf), got 2.5"
 
 
+def test_an_invalid_setting_carries_its_name_also_to_another_process():
+    with pytest.raises(InvalidSettingError) as refusal:
+        checks.one_of("masks.law", "none", ("blocks",))
+    for error in (refusal.value, pickle.loads(pickle.dumps(refusal.value))):
+        assert (error.name, error.text) == ("masks.law", "must be one of 'blocks', got 'none'")
+        assert str(error) == f"{error.name} {error.text}"
+    assert InvalidSettingError("several do not fit").name == ""
+
+
 def test_an_observation_probability_may_be_one_and_a_failure_probability_may_not():
     assert checks.probability("p", 1) == 1.0
     assert checks.failure_prob("p", 0.5) == 0.5

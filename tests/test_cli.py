@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import halfseen
-import halfseen.report.page
+import halfseen.reports.page
 from halfseen.cli import app
 from halfseen.policies.uniform import Uniform
 from halfseen.studies import builtin, published
@@ -269,7 +269,7 @@ def test_verify_does_not_judge_means_of_a_few_seeds(here):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["masks"], "nothing is published per seed for 'masks'"),
+        (["masks"], "nothing is published for 'masks': neither"),
         (["synthetic", "--methods", "impute-mean"], "methods must be among the published"),
     ],
 )

@@ -19,6 +19,7 @@ from .errors import InvalidSlateError as InvalidSlateError
 from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
+from .kernels.compiling import warm_up as warm_up
 from .policies.ambient import AmbientOful as AmbientOful
 from .policies.base import Choice as Choice
 from .policies.base import Note as Note
@@ -34,8 +35,7 @@ from .policies.thompson import LinearThompson as LinearThompson
 from .policies.tofu import TofuPov as TofuPov
 from .policies.two_phase import TwoPhase as TwoPhase
 from .policies.uniform import Uniform as Uniform
-from .report.public import plot as plot
-from .report.public import write_report as write_report
+from .reports.public import report as report
 from .simulation.runner import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune

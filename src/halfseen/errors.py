@@ -29,7 +29,19 @@ class InvalidInputError(HalfseenError, ValueError):
 
 
 class InvalidSettingError(InvalidInputError):
-    """A constructor's argument is outside of its range."""
+    """A constructor's argument is outside of its range.
+
+    Attributes
+    ----------
+    name : str
+        The setting, such as "rank" or "masks.law"; empty where several do not fit together.
+    text : str
+        What is wrong with it. The message is both.
+    """
+
+    def __init__(self, text: str, *, name: str = "") -> None:
+        super().__init__(f"{name} {text}" if name else text)
+        self.name, self.text = name, text
 
 
 class InvalidSlateError(InvalidInputError):

@@ -64,7 +64,7 @@ def test_a_large_run_over_its_memory_is_not_met():
     assert [row.met for row in rows] == [True, False]
 
 
-@pytest.mark.parametrize("loop", ["self._kernel(", "_kernels.score", "_kernels.update"])
+@pytest.mark.parametrize("loop", ["self._kernel(", "_kernels.measure", "_kernels.best"])
 def test_a_profile_charges_lines_of_the_package_and_knows_compiled_ones(loop):
     size = Size(300, 5, 4)
     slates = rotation_of(size, 1e6).endless()

@@ -1,7 +1,6 @@
 """Played arms are kept in the order of their rounds, however late their rewards came."""
 
 import copy
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -134,30 +133,11 @@ def test_a_state_that_does_not_fit_is_refused(name, column):
         Played(3).restore(played([1, 2, 3]).state() | {name: column})
 
 
-def test_with_room_reserved_nothing_moves_when_the_next_one_comes():
-    for n_played in (0, 5, 16, 63, 64, 65, 128):
-        kept = played(range(1, n_played + 1))
-        kept.reserve()
-        before = kept.samples()[0].base
-        kept.append(n_played + 1, arm_of(n_played + 1), -float(n_played + 1))
-        assert kept.samples()[0].base is before
-        assert_holds(kept, range(1, n_played + 2))
-
-
-def test_clear_forgets_all_and_gives_the_memory_back():
-    tracemalloc.start()
-    try:
-        kept = Played(50)
-        empty = tracemalloc.get_traced_memory()[0]
-        for round in range(1, 5001):
-            kept.append(round, arm_of(round, 50), 0.0)
-        full = tracemalloc.get_traced_memory()[0]
-        kept.clear()
-        after = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert_holds(kept, [])
-    assert full - empty > 5000 * 50 * 8
-    assert after - empty < 10_000
-    kept.append(7, arm_of(7, 50), -7.0)
-    assert_holds(kept, [7])
+@pytest.mark.parametrize("n_played", [0, 5, 63, 64, 65])
+def test_what_a_fork_gets_does_not_show_in_the_original(n_played):
+    kept = played(range(1, n_played + 1))
+    fork = kept.fork()
+    for round in range(n_played + 1, n_played + 10):
+        fork.append(round, arm_of(round), -float(round))
+    assert_holds(kept, range(1, n_played + 1))
+    assert_holds(fork, range(1, n_played + 10))

@@ -124,9 +124,9 @@ def test_how_rows_are_split_into_slates_makes_no_difference(sizes):
     reservoir = Reservoir(1, max_rows=60, seed=5)
     add_in_slates(reservoir, numbered(n_rows), sizes)
     assert np.array_equal(reservoir.rows, expected.rows)
-    assert np.array_equal(
-        reservoir.reserve(np.zeros((5000, 1))), expected.reserve(np.zeros((5000, 1)))
-    )
+    for each in (reservoir, expected):
+        each.add(-numbered(5000))
+    assert np.array_equal(reservoir.rows, expected.rows)
 
 
 def test_a_full_reservoir_larger_than_a_block_of_draws_keeps_whole_rows():
@@ -139,25 +139,20 @@ def test_a_full_reservoir_larger_than_a_block_of_draws_keeps_whole_rows():
     assert abs(n_first - expected) < 5 * np.sqrt(expected / 3)
 
 
-def test_a_draw_moves_nothing_until_the_rows_are_added():
-    reservoir = Reservoir(1, max_rows=5)
-    reservoir.add(numbered(9))
-    before = reservoir.rows.copy()
-    first, again = reservoir.reserve(np.zeros((50, 1))), reservoir.reserve(np.zeros((50, 1)))
-    assert np.array_equal(first, again)
-    assert np.array_equal(reservoir.rows, before)
-    reservoir.add(np.zeros((1, 1)))
-    assert not np.array_equal(reservoir.reserve(np.zeros((50, 1))), first)
-
-
-def test_rows_go_where_reserve_said():
-    rng = np.random.default_rng(2)
-    reservoir, other = Reservoir(3, max_rows=10), Reservoir(3, max_rows=10)
-    for _ in range(30):
-        rows = np.where(rng.random((4, 3)) < 0.6, rng.normal(size=(4, 3)), np.nan)
-        reservoir.add(rows, reservoir.reserve(rows))
-        other.add(rows)
-        assert np.array_equal(reservoir.rows, other.rows, equal_nan=True)
+@pytest.mark.parametrize("n_before", [0, 3, 4, 5, 20])
+def test_what_a_fork_gets_does_not_show_in_the_original(n_before):
+    """Also where a fork is given up and the next one gets other rows."""
+    reservoir, plain = Reservoir(1, max_rows=5), Reservoir(1, max_rows=5)
+    for each in (reservoir, plain):
+        add_in_slates(each, numbered(n_before), (2,))
+    before = archive.to_bytes(reservoir.state())
+    given_up = reservoir.fork()
+    given_up.add(-numbered(3))
+    assert archive.to_bytes(reservoir.state()) == before
+    fork = reservoir.fork()
+    for each in (fork, plain):
+        add_in_slates(each, 100.0 + numbered(30), (4, 1))
+    assert archive.to_bytes(fork.state()) == archive.to_bytes(plain.state())
 
 
 def test_equal_seeds_keep_the_same_rows_and_others_do_not():

@@ -18,6 +18,11 @@ RIDGES = [1e-10, 1e-8, 1e-4, 0.1, 1.0, 3.0, 100.0, 1e6]
 seeds = st.integers(0, 2**32 - 1)
 
 
+def fixed(size):
+    """Return a radius that depends on nothing."""
+    return lambda log_det, n_samples: size
+
+
 def bits(model):
     state = model.state()
     assert state.keys() == {"n_samples", "log_det", "root"}
@@ -168,7 +173,7 @@ def test_the_order_of_samples_changes_rounding_only():
 def test_a_score_is_the_estimate_plus_the_radius_times_the_width(radius):
     model, points = fitted(*samples(0, 20, 4)), samples(1, 7, 4)[0]
     estimates, widths = model.predict(points)
-    best, parts = model.score(points, radius)
+    best, parts = model.score(points, fixed(radius))
     np.testing.assert_allclose(parts[1], estimates, rtol=1e-15)
     np.testing.assert_allclose(parts[2], radius * widths, rtol=1e-15)
     np.testing.assert_array_equal(parts[0], parts[1] + parts[2])
@@ -178,15 +183,15 @@ def test_a_score_is_the_estimate_plus_the_radius_times_the_width(radius):
 def test_ties_go_to_the_lowest_index():
     model = fitted(*samples(0, 20, 3))
     point = np.array([0.3, -1.0, 2.0])
-    assert model.score(np.array([0.1 * point, point, point, point]), 5.0)[0] == 1
-    assert Ridge(3, ridge=1.0).score(np.zeros((4, 3)), 1.0)[0] == 0
+    assert model.score(np.array([0.1 * point, point, point, point]), fixed(5.0))[0] == 1
+    assert Ridge(3, ridge=1.0).score(np.zeros((4, 3)), fixed(1.0))[0] == 0
 
 
 def test_predicting_and_scoring_change_nothing():
     model, points = fitted(*samples(0, 20, 3)), samples(1, 6, 3)[0]
     before, given_bytes = bits(model), points.tobytes()
     first = model.predict(points)
-    model.score(points, 2.0)
+    model.score(points, fixed(2.0))
     again = model.predict(points)
     assert bits(model) == before
     assert points.tobytes() == given_bytes
@@ -215,9 +220,9 @@ def test_nan_in_a_point_counts_as_zero_everywhere():
     plain.update(zeros[0], 1.0)
     assert bits(model) == bits(plain)
     np.testing.assert_array_equal(model.predict(holes), model.predict(zeros))
-    best, parts = model.score(holes, 2.0)
-    assert best == model.score(zeros, 2.0)[0]
-    np.testing.assert_array_equal(parts, model.score(zeros, 2.0)[1])
+    best, parts = model.score(holes, fixed(2.0))
+    assert best == model.score(zeros, fixed(2.0))[0]
+    np.testing.assert_array_equal(parts, model.score(zeros, fixed(2.0))[1])
 
 
 def test_a_zero_point_counts_as_a_sample_and_changes_nothing_else():
@@ -246,19 +251,20 @@ def test_packing_keeps_every_bit_of_the_triangle_and_unpacking_brings_it_back(di
     rng = np.random.default_rng(dim)
     factor, white = rng.normal(size=(dim, dim)), rng.normal(size=dim)
     model = Ridge(dim, ridge=1.0)
-    assert model.root.shape == (dim * (dim + 3) // 2,)
-    model.set_root(factor, white)  # what is below the diagonal is not looked at
+    assert model.root.shape == (dim * (dim + 3) // 2 + 2,)
+    model.set_root(factor, white, 0.5, 7)  # what is below the diagonal is not looked at
     assert model.factor.tobytes() == np.triu(factor).tobytes()
     assert model.white.tobytes() == white.tobytes()
     rows = [np.append(factor[i, i:], white[i]) for i in range(dim)]
-    assert model.root.tobytes() == np.concatenate(rows).tobytes()
+    assert model.root.tobytes() == np.concatenate([*rows, [0.5, 7.0]]).tobytes()
+    assert (model.log_det, model.n_samples) == (0.5, 7)
 
 
 def test_a_factor_in_any_memory_order_may_be_set():
     factor, white = np.random.default_rng(0).normal(size=(4, 4)), np.arange(4.0)
     plain, turned = Ridge(4, ridge=1.0), Ridge(4, ridge=1.0)
-    plain.set_root(factor, white)
-    turned.set_root(np.asfortranarray(factor), np.repeat(white, 2)[::2])
+    plain.set_root(factor, white, 0.0, 0)
+    turned.set_root(np.asfortranarray(factor), np.repeat(white, 2)[::2], 0.0, 0)
     assert bits(turned) == bits(plain)
 
 
@@ -273,7 +279,7 @@ def test_what_is_derived_from_the_root_is_the_callers_own():
 @pytest.mark.parametrize("dim", [1, 2, 5, 6])
 def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
     model, (points, rewards) = fitted(*samples(0, 10, dim)), samples(1, 1, dim)
-    untold = model.copied()
+    unrecorded = model.copied()
     stacked = np.c_[model.factor, model.white]
     rest = np.append(points[0], rewards[0])
     turns = model.update_recorded(points[0], rewards[0])
@@ -281,8 +287,8 @@ def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
         row[:], rest = cosine * row + sine * rest, cosine * rest - sine * row
     np.testing.assert_allclose(np.c_[model.factor, model.white], stacked, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(np.hypot(*turns.T), np.ones(dim), rtol=1e-14)
-    untold.update(points[0], rewards[0])
-    assert bits(untold) == bits(model)
+    unrecorded.update(points[0], rewards[0])
+    assert bits(unrecorded) == bits(model)
 
 
 # -- a sample and a look in one pass ---------------------------------------------------------------
@@ -296,21 +302,34 @@ def test_a_sample_and_a_look_in_one_pass_are_an_update_and_a_look_bit_by_bit(dim
     apart = model.copied()
     for round in range(3):
         point, reward = samples(3 + round, 1, dim)
-        parts = model.update_and_measure(np.append(point, reward), points)
+        model.update(point[0], reward[0])
         apart.update(point[0], reward[0])
-        estimates, widths = apart.predict(points)
+        assert apart.n_samples == 2 * dim + round + 1  # whoever looks at the root lets it enter
+        for ours, theirs in zip(model.predict(points), apart.predict(points), strict=True):
+            assert ours.tobytes() == theirs.tobytes()
         assert bits(model) == bits(apart)
-        assert parts[1].tobytes() == estimates.tobytes()
-        assert np.sqrt(parts[2]).tobytes() == widths.tobytes()
+
+
+@pytest.mark.parametrize("entered", ["by the original", "by the fork", "not yet"])
+def test_a_sample_enters_a_root_that_forks_share_once(entered):
+    points, rewards = samples(0, 12, 3)
+    model, plain = fitted(points[:10], rewards[:10]), fitted(points, rewards)
+    model.update(points[10], rewards[10])
+    fork = model.fork()
+    if entered != "not yet":
+        (model if entered == "by the original" else fork).predict(points)
+    fork.update(points[11], rewards[11])
+    assert model.n_samples == 11  # the fork's own sample still waits in it alone
+    assert bits(fork) == bits(plain)
 
 
 @pytest.mark.parametrize("dim", [1, 4, 5])
 def test_a_zero_sample_in_one_pass_changes_nothing_but_the_count(dim):
     model, points = fitted(*samples(0, 9, dim)), samples(1, 6, dim)[0]
     before, expected = bits(model), model.predict(points)[0]
-    parts = model.update_and_measure(np.append(np.zeros(dim), 100.0), points)
+    model.update(np.zeros(dim), 100.0)
+    assert model.predict(points)[0].tobytes() == expected.tobytes()
     assert bits(model) == (before[0] + 1, *before[1:])
-    assert parts[1].tobytes() == expected.tobytes()
 
 
 def test_zeros_inside_a_sample_turn_nothing_in_their_rows():
@@ -318,7 +337,8 @@ def test_zeros_inside_a_sample_turn_nothing_in_their_rows():
     points[np.random.default_rng(1).random(points.shape) < 0.6] = 0.0
     one_pass, apart = Ridge(7, ridge=0.1), Ridge(7, ridge=0.1)
     for point, reward in zip(points, rewards, strict=True):
-        one_pass.update_and_measure(np.append(point, reward), points[:5])
+        one_pass.update(point, reward)
+        one_pass.predict(points[:5])
         apart.update(point, reward)
     assert bits(one_pass) == bits(apart)
     gram, estimate, _ = batch(points, rewards, 0.1)
@@ -330,11 +350,13 @@ def test_zeros_inside_a_sample_turn_nothing_in_their_rows():
 def test_a_point_is_measured_alone_as_among_any_others(dim):
     """Points go four at a time: each has the same bits in every place of any company."""
     model, points = fitted(*samples(0, 20, dim)), samples(1, 9, dim)[0]
-    together = model.score(points, 0.7)[1]
+    together = model.score(points, fixed(0.7))[1]
     for n, point in enumerate(points):
-        assert model.score(point[None, :], 0.7)[1].tobytes() == together[:, n : n + 1].tobytes()
+        assert (
+            model.score(point[None, :], fixed(0.7))[1].tobytes() == together[:, n : n + 1].tobytes()
+        )
     for first in range(9):
-        assert model.score(points[first:], 0.7)[1].tobytes() == together[:, first:].tobytes()
+        assert model.score(points[first:], fixed(0.7))[1].tobytes() == together[:, first:].tobytes()
 
 
 def test_an_estimate_of_nothing_is_a_positive_zero():
@@ -342,7 +364,7 @@ def test_an_estimate_of_nothing_is_a_positive_zero():
     for n_samples in (0, 5):
         points, _ = samples(0, 5, 3)
         model = fitted(points[:n_samples], np.zeros(n_samples))
-        assert not np.signbit(model.score(points, 1.0)[1]).any()
+        assert not np.signbit(model.score(points, fixed(1.0))[1]).any()
 
 
 @pytest.mark.parametrize("shape", [(3,), (5,), (1, 4), ()])
@@ -352,9 +374,9 @@ def test_a_sample_of_another_shape_is_refused_and_changes_nothing(shape):
     with pytest.raises(InvalidInputError, match="expected an array of shape"):
         model.update(np.ones(shape), 1.0)
     with pytest.raises(InvalidInputError, match="expected an array of shape"):
-        model.score(np.ones((2, 3)), 1.0)
+        model.score(np.ones((2, 3)), fixed(1.0))
     with pytest.raises(InvalidInputError, match="expected an array of shape"):
-        model.update_and_measure(np.ones(5), np.ones((2, 3)))
+        model.update(np.ones(5), 1.0)
     assert bits(model) == before
 
 

@@ -41,7 +41,7 @@ def assert_same_regression(span, plain, points, rtol=1e-9, radius=0.7):
     assert span.n_samples == plain.n_samples
     assert span.log_det == pytest.approx(plain.log_det, rel=rtol, abs=1e-12)
     best, parts = span.score(points, fixed(radius))
-    expected_best, expected = plain.score(points, radius)
+    expected_best, expected = plain.score(points, fixed(radius))
     size = np.abs(expected[1]).max()
     np.testing.assert_allclose(parts[1], expected[1], rtol=0, atol=rtol * size)
     np.testing.assert_allclose(parts[2], expected[2], rtol=rtol)
@@ -86,7 +86,9 @@ def test_in_few_dimensions_the_plain_form_works_from_the_start_bit_by_bit(dim):
     assert n_directions(span) is None
     points, rewards = random_points(0, 10, dim)
     teach((span, plain), points, rewards)
-    assert span.score(points, fixed(2.0))[1].tobytes() == plain.score(points, 2.0)[1].tobytes()
+    assert (
+        span.score(points, fixed(2.0))[1].tobytes() == plain.score(points, fixed(2.0))[1].tobytes()
+    )
     assert span.log_det == plain.log_det
 
 
@@ -150,7 +152,7 @@ def test_scores_with_a_waiting_sample_are_those_of_one_that_entered_at_once(n_po
         teach((span, plain), points[chunk], rewards[chunk])
         best, parts = span.score(asked, radius)
         assert sizes.pop() == (plain.log_det, plain.n_samples)
-        expected_best, expected = plain.score(asked, 0.1 * plain.n_samples)
+        expected_best, expected = plain.score(asked, radius)
         assert best == expected_best
         assert parts.tobytes() == expected.tobytes()
         again = span.score(asked, radius)[1]

@@ -250,7 +250,7 @@ class Surrogate:
             error = model.estimate - self.target
             if error @ model.gram @ error > radius**2:
                 return True
-            arm, _ = model.score(points, radius)
+            arm, _ = model.score(points, confidence.total)
             model.update(points[arm], means[arm] + noise)
         return False
 

@@ -46,12 +46,11 @@ def test_in_many_dimensions_a_reward_that_waits_is_not_to_be_seen(kind, n_learne
         ]
         for ours, *others in zip(*chosen, strict=True):
             assert all(looks(decision) == looks(ours) for decision in others)
-        for decision in chosen[0]:
+        for decisions in zip(*chosen, strict=True):
             reward = random.standard_normal()
-            played.learn(decision, reward)
-            saved.learn(decision, reward)
+            for policy, decision in zip((played, saved, restored), decisions, strict=True):
+                policy.learn(decision, reward)
             state_bytes(saved)
-            restored.learn(decision, reward)
             restored = copy_of(restored)
     assert played._model.state()["directions"] is None
     assert state_bytes(played) == state_bytes(saved) == state_bytes(restored)

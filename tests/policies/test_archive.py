@@ -8,10 +8,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from policy_runs import few_arms, looks, state_bytes, walk
+from policy_runs import few_arms, looks, walk
 
 from halfseen import AmbientOful, ArchiveError, LatentUcb, TofuPov, Uniform, archive, load
 from halfseen.policies.registry import policy_from_tree
+from robustness.files import entries_of, zipped
+
+
+def file_bytes(policy):
+    return archive.to_bytes(policy.to_tree())
 
 
 @cache
@@ -21,7 +26,7 @@ def saved_bytes():
     rounds = few_arms(6, dim=3)
     walk(policy, rounds[:5])
     policy.choose(rounds[5].table)
-    return state_bytes(policy)
+    return file_bytes(policy)
 
 
 def load_bytes(tmp_path, content):
@@ -35,7 +40,7 @@ def smaller_bytes():
     """Return an even smaller policy, of which every byte can be damaged in every way."""
     policy = AmbientOful(dim=2)
     walk(policy, few_arms(3, dim=2))
-    return state_bytes(policy)
+    return file_bytes(policy)
 
 
 def is_refused(content, original):
@@ -44,7 +49,7 @@ def is_refused(content, original):
         policy = policy_from_tree(archive.from_bytes(content)[0])
     except ArchiveError:
         return True
-    assert state_bytes(policy) == original
+    assert file_bytes(policy) == original
     return False
 
 
@@ -133,7 +138,7 @@ def test_a_damaged_byte_of_the_content_is_refused(original):
         damaged[position] ^= 0xFF
         if not is_refused(bytes(damaged), content):
             harmless.append(position)
-    assert len(positions) > 400
+    assert len(positions) > 300
     assert not {position + 1 for position in harmless} & set(positions)
 
 
@@ -190,23 +195,20 @@ def test_the_message_names_the_file_and_the_remedy(tmp_path):
 
 
 def rewritten(change_text=None, drop=(), add=(), content=None):
-    """Return the saved policy with another text, without some entries, or with others."""
-    source = zipfile.ZipFile(io.BytesIO(saved_bytes() if content is None else content))
-    added, buffer = dict(add), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            if name == "halfseen.json" and change_text is not None:
-                head = json.loads(content)
-                content = json.dumps(change_text(head) or head).encode()
-            if name not in drop:
-                target.writestr(name, added.pop(name, content))
-    return buffer.getvalue()
+    """Return the saved policy with another text, without some entries, or with others.
+
+    Its digest is right.
+    """
+    entries = entries_of(saved_bytes() if content is None else content) | dict(add)
+    if change_text is not None:
+        head = json.loads(entries["halfseen.json"])
+        entries["halfseen.json"] = json.dumps(change_text(head) or head).encode()
+    return zipped({name: entry for name, entry in entries.items() if name not in drop})
 
 
 def test_rewriting_alone_does_no_harm(tmp_path):
     """The control: what the tests below refuse is refused because of their one change."""
-    assert state_bytes(load_bytes(tmp_path, rewritten())) == saved_bytes()
+    assert file_bytes(load_bytes(tmp_path, rewritten())) == saved_bytes()
 
 
 def test_a_newer_format_is_refused_with_the_advice_to_upgrade(tmp_path):
@@ -338,7 +340,7 @@ def latent_bytes():
     policy = LatentUcb(dim=4)
     walk(policy, few_arms(14, dim=4))
     assert policy.current_rank == 2
-    return state_bytes(policy)
+    return file_bytes(policy)
 
 
 LATENT_ARRAYS = dict(arrays(saved_text(latent_bytes())["state"]["state"]))
@@ -495,7 +497,7 @@ def test_saving_replaces_the_old_file(tmp_path):
 def test_saving_does_not_change_the_policy(tmp_path):
     policy = policy_from_tree(archive.from_bytes(saved_bytes())[0])
     policy.save(tmp_path / "policy")
-    assert state_bytes(policy) == saved_bytes()
+    assert file_bytes(policy) == saved_bytes()
 
 
 def test_a_file_that_is_not_there_is_no_archive_error(tmp_path):

@@ -91,8 +91,8 @@ OPENING = {
     "coordinates of a wide rank": (12, Lift, "coordinates"),
     "insertion of the replay": (2, Ridge, "insert"),
     "compiled insertion": (2, ridge_kernels, "insert"),
-    "compiled scoring": (2, ridge_kernels, "score"),
-    "compiled scoring of a wide rank": (12, ridge_kernels, "score"),
+    "compiled scoring": (2, ridge_kernels, "measure"),
+    "compiled scoring of a wide rank": (12, ridge_kernels, "measure"),
     "samples of the replay": (2, Played, "samples"),
 }
 
@@ -125,7 +125,7 @@ LATENT_OPENING = {
     "what hidden entries add": (Lift, "hidden_variances"),
     "coordinates of the replay": (Lift, "coordinates"),
     "insertion of the replay": (Ridge, "insert"),
-    "compiled scoring": (ridge_kernels, "score"),
+    "compiled scoring": (ridge_kernels, "measure"),
 }
 
 
@@ -156,7 +156,7 @@ def test_a_failure_while_a_latent_epoch_opens_changes_nothing(monkeypatch, part,
     [
         (Ridge, "fitted"),
         (tofu_rewards, "estimate_scales"),
-        (ridge_kernels, "score"),
+        (ridge_kernels, "measure"),
     ],
     ids=["regression", "scales", "scoring"],
 )
@@ -178,12 +178,11 @@ def test_a_failure_while_an_epoch_of_the_fallback_opens_changes_nothing(
     [
         (tofu_epoch, "stream"),
         (Lift, "coordinates"),
-        (ridge_kernels, "score"),
-        (Ridge, "copied"),
+        (ridge_kernels, "measure"),
         (Ridge, "set_root"),
         (Ridge, "predict"),
     ],
-    ids=["draw", "coordinates", "scoring", "copy", "drawn root", "estimates"],
+    ids=["draw", "coordinates", "scoring", "drawn root", "estimates"],
 )
 def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, owner, name, options):
     policy = latent(rank=2, exploration="thompson")
@@ -193,16 +192,16 @@ def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, ow
 
 
 @pytest.mark.parametrize("call", ["choose", "absorb"])
-def test_a_failing_draw_of_a_full_reservoir_changes_nothing(monkeypatch, call):
+def test_a_full_reservoir_that_fails_changes_nothing(monkeypatch, call):
     policy = latent(memory_bytes=480)
     walk(policy, few_arms(15))
     table = few_arms(1, seed=1)[0].table
     if call == "choose":
-        choose_fails_once(monkeypatch, policy, table, Reservoir, "reserve")
+        choose_fails_once(monkeypatch, policy, table, Reservoir, "add")
         return
     before = state_bytes(policy)
     with monkeypatch.context() as patch:
-        patch.setattr(Reservoir, "reserve", fail)
+        patch.setattr(Reservoir, "add", fail)
         with pytest.raises(InjectedError):
             policy.absorb(table)
     assert state_bytes(policy) == before
@@ -272,7 +271,7 @@ def test_a_burn_in_policy_that_fails_to_absorb_changes_nothing(monkeypatch):
     policy = with_a_full_block(8)
     before = state_bytes(policy)
     with monkeypatch.context() as patch:
-        patch.setattr(AmbientOful, "absorb", fail)
+        patch.setattr(AmbientOful, "observe", fail)
         for n_arms in (6, 3000):
             with pytest.raises(InjectedError):
                 policy.absorb(offers(1, sizes=(n_arms,))[0].table)
@@ -284,7 +283,7 @@ def test_a_burn_in_policy_that_fails_to_choose_changes_nothing(monkeypatch, n_ro
     policy = tofu()
     walk(policy, few_arms(n_rounds))
     table = few_arms(1, seed=1)[0].table
-    choose_fails_once(monkeypatch, policy, table, AmbientOful, "choose")
+    choose_fails_once(monkeypatch, policy, table, AmbientOful, "decide")
 
 
 def test_a_burn_in_policy_that_fails_in_the_round_that_opens_an_epoch_of_rank_zero_changes_nothing(
@@ -293,7 +292,7 @@ def test_a_burn_in_policy_that_fails_in_the_round_that_opens_an_epoch_of_rank_ze
     policy = tofu(rank=PaperThreshold())
     rounds = few_arms(12)
     walk(policy, rounds[:11])
-    choose_fails_once(monkeypatch, policy, rounds[11].table, AmbientOful, "choose")
+    choose_fails_once(monkeypatch, policy, rounds[11].table, AmbientOful, "decide")
     assert [record.rank for record in policy.epoch_log] == [0, 0]
 
 
@@ -310,7 +309,7 @@ def test_a_burn_in_policy_that_fails_to_learn_changes_nothing(monkeypatch, repla
     rounds = few_arms(9)
     decision = policy.choose(rounds[0].table)
     walk(policy, rounds[1:n_rounds])
-    learn_fails_once(monkeypatch, policy, decision, AmbientOful, "learn")
+    learn_fails_once(monkeypatch, policy, decision, AmbientOful, "update")
 
 
 @REPLAYS
@@ -319,7 +318,7 @@ def test_a_failure_while_a_reward_enters_the_regression_changes_nothing(monkeypa
     rounds = few_arms(9)
     walk(policy, rounds[:8])
     decision = policy.choose(rounds[8].table)
-    learn_fails_once(monkeypatch, policy, decision, ridge_kernels, "update")
+    learn_fails_once(monkeypatch, policy, decision, Ridge, "update")
 
 
 @pytest.mark.parametrize("replay", ["burn-in-once", "burn-in", "full"])
@@ -330,7 +329,7 @@ def test_a_failure_while_a_late_burn_in_reward_enters_the_regression_changes_not
     rounds = few_arms(9)
     decision = policy.choose(rounds[0].table)
     walk(policy, rounds[1:])
-    learn_fails_once(monkeypatch, policy, decision, ridge_kernels, "update")
+    learn_fails_once(monkeypatch, policy, decision, Ridge, "update")
 
 
 @pytest.mark.parametrize("n_rounds", [0, 9], ids=["of burn-in", "of an epoch"])
@@ -359,9 +358,9 @@ def test_a_failure_while_room_is_made_for_played_arms_changes_nothing(monkeypatc
 @pytest.mark.parametrize(
     ("owner", "name", "n_rounds"),
     [
-        (ridge_kernels, "update", 0),
-        (ridge_kernels, "update", 1),
-        (ridge_kernels, "update", 37),
+        (Ridge, "update", 0),
+        (Ridge, "update", 1),
+        (Ridge, "update", 37),
         (Ridge, "extended", 1),
         (Ridge, "extended", 36),
         (SpanRidge, "_split", 9),

@@ -24,7 +24,7 @@ def small(**settings):
 
 def shown(policy, decision):
     """Return what the inner policy was shown of the chosen arm."""
-    return policy._inners[0]._open[policy._open[decision.id].inner].arm
+    return policy._open[decision.id].inner.arm
 
 
 # What it looks at
@@ -183,7 +183,7 @@ def test_it_continues_from_its_file_bit_by_bit(tmp_path, imputer, exploration):
     [
         ("mean", SimpleImputer, "fit"),
         ("knn", KNNImputer, "transform"),
-        ("mean", AmbientOful, "choose"),
+        ("mean", AmbientOful, "decide"),
     ],
 )
 def test_a_failure_in_the_round_of_a_fit_changes_nothing(monkeypatch, imputer, owner, name):

@@ -247,7 +247,7 @@ def test_saved_before_the_first_slate_it_begins_as_if_nothing_had_happened(tmp_p
         rounds = rounds_of(dim, n_rounds=20)
         first, second = walk(ours, rounds), walk(theirs, rounds)
         assert [looks(decision) for decision in first] == [looks(decision) for decision in second]
-        assert [decision.id for decision in first] == [decision.id for decision in second]
+        assert not {decision.id for decision in first} & {decision.id for decision in second}
 
 
 def test_copies_made_before_the_first_slate_stay_the_same_to_the_byte():
@@ -289,9 +289,9 @@ def test_a_first_slate_that_fails_inside_changes_nothing(monkeypatch):
 
     policy = LatentUcb()
     before = state_bytes(policy)
-    for call in ("choose", "absorb"):
+    for call, hook in (("choose", "decide"), ("absorb", "observe")):
         with monkeypatch.context() as patch:
-            patch.setattr(AmbientOful, call, fail)
+            patch.setattr(AmbientOful, hook, fail)
             with pytest.raises(RuntimeError, match="injected"):
                 getattr(policy, call)(np.ones((2, 5)))
         assert state_bytes(policy) == before

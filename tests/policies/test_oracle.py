@@ -70,9 +70,8 @@ def test_the_coordinates_of_an_arm_that_is_not_determined_are_the_posterior_mean
     uneven = Oracle(basis=basis, latent_variances=[4.0, 1.0])
     even = Oracle(basis=basis)
     for policy, latent in ((uneven, [0.8, 0.2]), (even, [0.5, 0.5])):
-        policy.choose(slate)
-        ((_, _, shown, _, _),) = policy._inners[0]._open.values()
-        assert shown == pytest.approx(np.sqrt(2) * np.array(latent), rel=1e-7)
+        note = policy._open[policy.choose(slate).id]
+        assert note.inner.arm == pytest.approx(np.sqrt(2) * np.array(latent), rel=1e-7)
 
 
 def test_only_the_ratio_of_noise_to_variances_matters():
@@ -152,7 +151,7 @@ def test_a_change_and_an_open_decision_survive_saving(tmp_path):
 # Contract of views
 
 
-@pytest.mark.parametrize("name", ["choose", "learn"])
+@pytest.mark.parametrize("name", ["decide", "update"])
 def test_an_inner_policy_that_fails_changes_nothing(monkeypatch, name):
     def fail(*args, **kwargs):
         raise RuntimeError("injected")
@@ -165,7 +164,7 @@ def test_an_inner_policy_that_fails_changes_nothing(monkeypatch, name):
     with monkeypatch.context() as patch:
         patch.setattr(AmbientOful, name, fail)
         with pytest.raises(RuntimeError, match="injected"):
-            policy.choose(rounds[7].table) if name == "choose" else policy.learn(decision, 1.0)
+            policy.choose(rounds[7].table) if name == "decide" else policy.learn(decision, 1.0)
     assert state_bytes(policy) == before
     policy.learn(decision, 1.0)
 

@@ -1,6 +1,6 @@
 """Results folders made by hand: the numbers are chosen, the files are those of a real run."""
 
-from halfseen.report.data import Results
+from halfseen.reports.data import Results
 from halfseen.simulation.cells import Result, kept_rounds
 from halfseen.simulation.tables import Tables, versions
 from halfseen.studies.reading import study_from

@@ -8,12 +8,11 @@ from made_results import small_study, wobble, write_results
 from scipy.stats import ttest_rel
 
 from halfseen.errors import StudyError
-from halfseen.report.comparisons import COMPARED, compared
-from halfseen.report.data import Point
-from halfseen.report.figures import figure_of
-from halfseen.report.page import write_report
-from halfseen.report.panels import Scene
-from halfseen.report.specs import figures_of
+from halfseen.reports.comparisons import COMPARED, compared
+from halfseen.reports.data import Point
+from halfseen.reports.figures import figure_of, figures_of
+from halfseen.reports.page import write_report
+from halfseen.reports.panels import Scene
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 

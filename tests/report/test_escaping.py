@@ -8,12 +8,11 @@ from made_results import small_study, wobble, write_results
 from markdown_it import MarkdownIt
 from test_html import tell_study
 
-from halfseen.report.figures import figure_of
-from halfseen.report.index import write_index
-from halfseen.report.page import write_report
-from halfseen.report.panels import Scene
-from halfseen.report.render import latex_text, markdown_text
-from halfseen.report.specs import figures_of
+from halfseen.reports.figures import figure_of, figures_of
+from halfseen.reports.index import write_index
+from halfseen.reports.page import write_report
+from halfseen.reports.panels import Scene
+from halfseen.reports.render import latex_text, markdown_text
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 

@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 
 from halfseen.cli import app
 from halfseen.errors import StoreError
-from halfseen.report import context
-from halfseen.report.charts import MOST_POINTS, chart_data, color_in_the_dark, rounded
-from halfseen.report.data import Results
-from halfseen.report.index import PLOTLY_VERSION, asset, study_folders, write_index
-from halfseen.report.look import LOOKS
-from halfseen.report.page import write_report
-from halfseen.report.pictures import half_seen_steps
-from halfseen.report.render import embedded_json
+from halfseen.reports import context
+from halfseen.reports.charts import MOST_POINTS, chart_data, color_in_the_dark, rounded
+from halfseen.reports.data import Results
+from halfseen.reports.index import PLOTLY_VERSION, asset, study_folders, write_index
+from halfseen.reports.look import LOOKS
+from halfseen.reports.page import write_report
+from halfseen.reports.pictures import half_seen_steps
+from halfseen.reports.render import embedded_json
 from halfseen.studies.published import Figure, Key
 from halfseen.studies.published_summary import Level, SummaryComparison
 

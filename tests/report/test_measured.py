@@ -7,12 +7,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from halfseen.errors import StudyError
-from halfseen.report.claims import verdicts_on
-from halfseen.report.data import Results
-from halfseen.report.figures import PANELS, write_figures
-from halfseen.report.panels import Scene
-from halfseen.report.panels_lines import ROLE_LOOKS, draw_measured, measured_curves
-from halfseen.report.specs import figures_of
+from halfseen.reports.claims import verdicts_on
+from halfseen.reports.data import Results
+from halfseen.reports.figures import PANELS, figures_of, write_figures
+from halfseen.reports.panels import Scene
+from halfseen.reports.panels_measured import ROLE_LOOKS, draw_measured, measured_curves
 from halfseen.simulation.cells import Result, run_cell
 from halfseen.simulation.tables import Tables
 from halfseen.studies.builtin import builtin_study

@@ -10,13 +10,12 @@ from made_results import small_study, wobble, write_results
 from rich.console import Console
 
 from halfseen import TableWorld, simulate
-from halfseen.report.figures import figure_of
-from halfseen.report.index import write_index
-from halfseen.report.page import write_report
-from halfseen.report.panels import Scene
-from halfseen.report.published import reproduces_paper
-from halfseen.report.specs import figures_of
-from halfseen.report.terminal import terminal_tables
+from halfseen.reports.figures import figure_of, figures_of
+from halfseen.reports.index import write_index
+from halfseen.reports.page import write_report
+from halfseen.reports.panels import Scene
+from halfseen.reports.published import reproduces_paper
+from halfseen.reports.terminal import terminal_tables
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.reading import study_from
 

@@ -8,11 +8,11 @@ import pytest
 from made_results import small_study, wobble, write_results
 
 from halfseen.errors import StudyError
-from halfseen.report.claims import JUDGES, as_frame, verdicts_on
-from halfseen.report.data import Point
-from halfseen.report.figures import PANELS
-from halfseen.report.growth import growth_of, slope_interval
-from halfseen.report.truth import lower_bounds
+from halfseen.reports.claims import JUDGES, as_frame, verdicts_on
+from halfseen.reports.data import Point
+from halfseen.reports.figures import PANELS
+from halfseen.reports.growth import growth_of, slope_interval
+from halfseen.reports.truth import lower_bounds
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.claims import AnyClaim
 

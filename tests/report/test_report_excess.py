@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 from made_results import small_study, wobble, write_results
 
-from halfseen.report import published
-from halfseen.report.context import EXCESS, excess_table, irreducible_at
-from halfseen.report.data import Point
-from halfseen.report.page import write_report
-from halfseen.report.published import compare_means
+from halfseen.reports import published
+from halfseen.reports.context import EXCESS, excess_table, irreducible_at
+from halfseen.reports.data import Point
+from halfseen.reports.page import write_report
+from halfseen.reports.published import compare_means
 from halfseen.simulation.cells import Result
 from halfseen.simulation.tables import Tables, mean_of
 from halfseen.studies.builtin import builtin_study

@@ -10,9 +10,8 @@ import pytest
 from made_results import small_study, wobble, write_results
 
 from halfseen.errors import StudyError
-from halfseen.report.figures import PANELS, figure_of, grid_of, write_figures
-from halfseen.report.panels import Scene
-from halfseen.report.specs import figures_of
+from halfseen.reports.figures import PANELS, figure_of, figures_of, grid_of, write_figures
+from halfseen.reports.panels import Scene
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.figures import AnyPanel
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from halfseen.report.look import (
-    LABELS,
+from halfseen.reports.figures import figures_of
+from halfseen.reports.look import (
     LOOKS,
     house_style,
     in_paper,
@@ -15,22 +15,21 @@ from halfseen.report.look import (
     look_of,
     shade,
 )
-from halfseen.report.specs import figures_of
 from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
 
 
 def test_every_standard_method_has_a_label_of_its_own():
-    assert {*METHODS, "latent-ucb", "latent-ucb-told"} <= set(LABELS)
-    assert len(set(LABELS.values())) == len(LABELS)
+    assert {*METHODS, "latent-ucb", "latent-ucb-told"} <= set(LOOKS)
+    assert len({look.label for look in LOOKS.values()}) == len(LOOKS)
 
 
 @pytest.mark.parametrize("name", ORDER)
 def test_every_policy_of_a_study_has_a_label(name):
     for setting in builtin_study(name).settings.values():
         played = [key for key, method in setting.methods.items() if method.policy != MEASURE]
-        assert set(played) <= set(LABELS)
+        assert set(played) <= set(LOOKS)
 
 
 def test_colours_are_unique():
@@ -63,7 +62,7 @@ def test_variants_are_named_after_their_base():
 
 
 def test_an_unknown_method_keeps_its_look_in_every_process():
-    code = "from halfseen.report.look import look_of; print(look_of('my own'))"
+    code = "from halfseen.reports.look import look_of; print(look_of('my own'))"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(look_of("my own"))
     assert look_of("my own").label == "my own"
@@ -106,7 +105,7 @@ def test_the_style_stays_inside():
 
 def test_labels_need_no_plotting():
     code = (
-        "import sys, halfseen.report.look\n"
+        "import sys, halfseen.reports.look\n"
         "assert not {'matplotlib', 'pandas'} & set(sys.modules), 'heavy'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,18 +11,18 @@ from made_results import small_study, wobble, write_results
 from rich.console import Console
 
 from halfseen.errors import StoreError
-from halfseen.report.context import Report
-from halfseen.report.data import Point, Results
-from halfseen.report.page import write_report
-from halfseen.report.published import compare, published_for
-from halfseen.report.render import LATEX, MARKDOWN, render
-from halfseen.report.table import FinalTable
-from halfseen.report.terminal import terminal_tables
+from halfseen.reports.context import Report
+from halfseen.reports.data import Point, Results
+from halfseen.reports.page import write_report
+from halfseen.reports.published import published_for
+from halfseen.reports.render import LATEX, MARKDOWN, render
+from halfseen.reports.table import FinalTable
+from halfseen.reports.terminal import terminal_tables
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.simulate import run
 from halfseen.simulation.store import Store
 from halfseen.studies.builtin import builtin_study
-from halfseen.studies.published import Figure, Key
+from halfseen.studies.published import Figure, Key, compare
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 
@@ -164,14 +164,15 @@ def published(kind, shift):
 class TestPublished:
     def test_exact_figures_differ_by_their_worst_seed(self, tmp_path, study):
         results = write_results(tmp_path, study, lambda key: 6.25)
-        (found,) = compare(results, published("exact", lambda seed: -0.5 * (seed == 2)))
+        figures = published("exact", lambda seed: -0.5 * (seed == 2))
+        (found,) = compare(results.per_seed.to_dict("records"), figures).groups
         assert found.deviation == pytest.approx(0.5)
         assert found.n == 4
 
     def test_others_differ_in_standard_errors(self, tmp_path, study):
         results = write_results(tmp_path, study, lambda key: 6.25)
         figures = published("statistical", lambda seed: (-3.0, -1.0, -1.0, 1.0, 9.0, 9.0)[seed])
-        (found,) = compare(results, figures)
+        (found,) = compare(results.per_seed.to_dict("records"), figures).groups
         # Differences 3, 1, 1, −1: mean 1, deviation √(8/3), over 4 seeds.
         assert found.deviation == pytest.approx(1 / ((8 / 3) ** 0.5 / 2))
 

@@ -4,13 +4,12 @@ import pytest
 from made_results import small_study, wobble, write_results
 
 from halfseen.errors import StudyError
-from halfseen.report.claims import verdicts_on
-from halfseen.report.context import Report
-from halfseen.report.figures import figure_of
-from halfseen.report.page import write_report
-from halfseen.report.panels import Scene
-from halfseen.report.panels_bars import splits_of
-from halfseen.report.specs import figures_of
+from halfseen.reports.claims import verdicts_on
+from halfseen.reports.context import Report
+from halfseen.reports.figures import figure_of, figures_of
+from halfseen.reports.page import write_report
+from halfseen.reports.panels import Scene
+from halfseen.reports.panels_split import splits_of
 from halfseen.studies.builtin import builtin_study
 
 pytestmark = pytest.mark.usefixtures("unrendered")

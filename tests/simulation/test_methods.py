@@ -167,3 +167,15 @@ def test_a_class_that_hands_its_arguments_on_takes_any_setting(monkeypatch):
     monkeypatch.setitem(registry._CLASSES, "Handing", Handing)
     policy = Method(policy="Handing", settings={"max_open": 3}).build(FACTS)
     assert (policy.dim, policy.seed, policy.max_open) == (6, 7, 3)
+
+
+def test_all_settings_that_are_wrong_in_every_world_are_listed_by_name():
+    settings = {"ridge": -1, "burnin": 3, "growth": "fast", "rank": 2, "replay": "full"}
+    found = Method(policy="TofuPov", settings=settings).mistakes()
+    assert {name: error.name for name, error in found.items()} == {
+        name: name for name in ("burnin", "ridge", "growth")
+    }
+    assert "did you mean 'burn_in'?" in str(found["burnin"])
+    assert list(Method(policy="Clever").mistakes()) == ["policy"]
+    assert list(Method(policy="measure", settings={"measure": "depth"}).mistakes()) == ["measure"]
+    assert all(method.mistakes() == {} for method in METHODS.values())

@@ -195,19 +195,19 @@ def test_a_mistake_in_a_tuning_table_is_told_with_its_key(data, message):
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        ({"zf-oful": {"rigde": [1]}}, "tuning.methods.zf-oful: rigde is not a setting of Ambient"),
-        ({"zf-oful": {"ridge": [1, -1]}}, "tuning.methods.zf-oful: ridge must be in"),
+        ({"zf-oful": {"rigde": [1]}}, "tuning.methods.zf-oful.rigde is not a setting of Ambient"),
+        ({"zf-oful": {"ridge": [1, -1]}}, "tuning.methods.zf-oful.ridge must be in"),
         (
             {"zf-oful": {"ridge": [1]}, "tofu": {"shared_with": "zf-oful"}},
             None,
         ),
         (
             {"ra-tofu": {"rank.value": [1]}, "zf-oful": {"shared_with": "ra-tofu"}},
-            "tuning.methods.zf-oful: rank is not a setting of AmbientOful",
+            "tuning.methods.zf-oful.rank is not a setting of AmbientOful",
         ),
         (
             {"tofu": {"burn_in.x": [1]}},
-            "tuning.methods.tofu: burn_in.x cannot be set: burn_in is 5",
+            "tuning.methods.tofu.burn_in.x cannot be set: burn_in is 5",
         ),
     ],
 )

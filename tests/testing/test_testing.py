@@ -73,6 +73,14 @@ class StepsTooFar(Steps):
             self.weights = self.weights + (reward - arm @ self.weights) * arm
 
 
+class EditsInPlace(Steps):
+    def update(self, note, reward):
+        before = self.weights
+        super().update(note, reward)
+        before[:] = self.weights
+        self.weights = before
+
+
 class HasNoSeed(Steps):
     def decide(self, slate):
         return Choice.best(np.random.default_rng().random(slate.n_arms))
@@ -152,7 +160,7 @@ class KeepsAll(Steps):
 
     def update(self, note, reward):
         super().update(note, reward)
-        self.rewards.append(reward)
+        self.rewards = [*self.rewards, reward]
 
     def state(self):
         return super().state() | {"rewards": self.rewards}
@@ -172,6 +180,7 @@ FAULTY_POLICIES = {
     "same_seed_same_trace": HasNoSeed,
     "late_rewards_are_accepted": WantsRewardsAtOnce,
     "a_reward_counts_once": CountsTwice,
+    "hooks_replace_and_do_not_edit": EditsInPlace,
     "what_the_policy_remembers_decides": BelievesTheCaller,
     "beyond_max_open_the_oldest_is_forgotten": NeverForgets,
     "bad_slates_change_nothing": ChangesBeforeItLooks,

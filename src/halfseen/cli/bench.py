@@ -1,4 +1,4 @@
-"""`halfseen bench`: speed and memory beside other libraries and beside what the machine can do."""
+"""`halfseen bench`: speed and memory, compared with other libraries and the machine's limits."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def bench(
         bool, typer.Option(help="Also other libraries, installed into an environment of their own.")
     ] = True,
     check: Annotated[
-        bool, typer.Option("--check", help="Only ratios to the floor, against the stored ones.")
+        bool, typer.Option("--check", help="Only compare ratios to the floor with the stored ones.")
     ] = False,
     store: Annotated[
         bool, typer.Option("--store", help="With --check: store the ratios instead.")

@@ -32,13 +32,13 @@ def build_data(
         str | None, typer.Option(help="Other seeds than those that ship: 100:120 or 3,5,7.")
     ] = None,
     out: Out = Path("data"),
-    again: Annotated[bool, typer.Option("--again", help="Make finished seeds again, too.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also rebuild finished seeds.")] = False,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Write nothing: say how far it is from what ships."),
+        typer.Option("--compare", help="Write nothing; compare with the features that ship."),
     ] = False,
 ) -> None:
-    """Make the frozen features of MNIST or 20 Newsgroups from the raw data, which is downloaded."""
+    """Build the frozen features of MNIST or 20 Newsgroups from raw data, which is downloaded."""
     console = Console()
     with options.explained(console):
         from halfseen import checks
@@ -62,11 +62,11 @@ def build_data(
 
 
 def rebuild_for(study: "Study") -> None:
-    """Make the features behind a study's worlds again, and say how far they are from those used."""
+    """Build the features behind a study's worlds again, and compare them with those in use."""
     worlds = [setting.world for setting in study.settings.values()]
     sources = dict.fromkeys(world["source"] for world in worlds if "source" in world)
     if not sources:
-        raise StudyError(f"--rebuild: {study.name} has no features that were made from raw data")
+        raise StudyError(f"--rebuild: {study.name} has no features that are built from raw data")
     for source in sources:
         build_data(source, compare=True)
 
@@ -91,7 +91,7 @@ def _advancing(progress: Progress, task: TaskID) -> "Done":
 
 
 def _table(source: str, differences: "dict[int, Difference]") -> Table:
-    table = Table(title=f"{source}: a new making against the one that ships")
+    table = Table(title=f"{source}: rebuilt features against those that ship")
     for column in ("seed", "features", "weights", "labels", "held-out accuracy"):
         table.add_column(column, justify="right")
     for seed, each in differences.items():

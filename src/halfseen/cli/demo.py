@@ -5,7 +5,7 @@ import time
 from rich.console import Console
 
 from halfseen.cli import options
-from halfseen.cli.work import folder_for, report_on, run_study
+from halfseen.cli.work import LOADING, How, folder_for, report_on, run_study
 
 
 def demo(
@@ -15,24 +15,17 @@ def demo(
     again: options.Again = False,
     imports: options.Import = None,
 ) -> None:
-    """Run the main synthetic study: the paper's methods and latent UCB, 5 shares seen, 20 seeds."""
+    """Run the main synthetic study: the paper's methods and latent UCB, 5 values of p, 20 seeds."""
     started = time.perf_counter()
     console = Console()
-    with console.status("loading (the first time, compiling takes some seconds)"):
+    with console.status(LOADING):
         from halfseen.studies.builtin import builtin_study
     with options.explained(console):
         options.import_plugins(imports)
         study = builtin_study("synthetic")
         folder = folder_for(study.name, "paper", out)
-        tables = run_study(
-            study,
-            folder,
-            console,
-            jobs=jobs,
-            cluster=cluster,
-            again=again,
-            among_others=out is None,
-        )
+        how = How(jobs=jobs, cluster=cluster, again=again, beside_others=out is None)
+        tables = run_study(study, folder, console, how)
         report_on(study, folder, tables, console, None if out is not None else folder.parent)
     console.print(
         "Final regret, mean ± standard error; lower is better. Same arms, masks and noise for "

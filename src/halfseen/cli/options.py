@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their texts are read."""
+"""Options that several commands share, and how they are parsed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from halfseen.errors import HalfseenError, StudyError
 RESULTS = Path("results")
 
 Scale = Annotated[
-    str, typer.Option(help="paper: full size. smoke: seconds, to see that everything works.")
+    str, typer.Option(help="paper: full size. smoke: shows in seconds that everything works.")
 ]
 Seeds = Annotated[
     str | None, typer.Option(help="Other seeds than the study's own: 100:120 or 3,5,7.")
@@ -33,10 +33,12 @@ Cluster = Annotated[
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
 ]
-Again = Annotated[bool, typer.Option("--again", help="Run finished cells again, too.")]
+Again = Annotated[bool, typer.Option("--again", help="Also run finished cells again.")]
 Rebuild = Annotated[
     bool,
-    typer.Option("--rebuild", help="Real data: first make its features from raw data and compare."),
+    typer.Option(
+        "--rebuild", help="Real data: first rebuild its features from raw data and compare."
+    ),
 ]
 Import = Annotated[
     list[str] | None,
@@ -47,24 +49,26 @@ Import = Annotated[
 ]
 Timing = Annotated[
     bool,
-    typer.Option(help="Without it the column seconds is empty and equal runs give equal bytes."),
+    typer.Option(help="Measure seconds; with --no-timing, equal runs write equal bytes."),
 ]
 
 
 def words(text: str | None) -> list[str] | None:
-    """Return the parts of a list with commas."""
+    """Return the parts of a comma-separated list."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
 def numbers(text: str | None) -> list[float] | None:
-    """Return the numbers of a list with commas."""
+    """Return the numbers of a comma-separated list."""
     parts = words(text)
     if parts is None:
         return None
     try:
         return [float(part) for part in parts]
     except ValueError:
-        raise StudyError(f"--p must be numbers with commas such as .2,.3, got {text!r}") from None
+        raise StudyError(
+            f"--p must be numbers separated by commas, such as .2,.3, got {text!r}"
+        ) from None
 
 
 def import_plugins(names: list[str] | None) -> None:
@@ -77,9 +81,10 @@ def import_plugins(names: list[str] | None) -> None:
 
 @contextmanager
 def explained(console: Console) -> Iterator[None]:
-    """Turn an error of ours, or of a file, into one line on the terminal and exit code 2."""
+    """Turn an error of ours, of a file or of memory into one line and exit code 2."""
     try:
         yield
-    except (HalfseenError, OSError) as error:
-        console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    except (HalfseenError, OSError, MemoryError) as error:
+        text = str(error) or "there is not enough memory"
+        console.print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None

@@ -1,6 +1,7 @@
 """`halfseen reproduce`: a figure or table of the paper with one command."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -8,8 +9,19 @@ from rich.markup import escape
 
 from halfseen.cli import options
 from halfseen.cli.build_data import rebuild_for
-from halfseen.cli.work import folder_for, part_of, refresh_page, report_on, run_study
+from halfseen.cli.work import (
+    LOADING,
+    How,
+    folder_for,
+    part_of,
+    refresh_page,
+    report_on,
+    run_study,
+)
 from halfseen.errors import StudyError
+
+if TYPE_CHECKING:
+    from halfseen.studies.spec import Study
 
 
 def reproduce(
@@ -28,41 +40,61 @@ def reproduce(
 ) -> None:
     """Run a study of the package and write figures, tables and a report with verdicts."""
     console = Console()
-    with console.status("loading (the first time, compiling takes some seconds)"):
-        from halfseen.studies.builtin import ORDER, builtin_study
+    with console.status(LOADING):
+        from halfseen.studies.builtin import ORDER
+    everything = name == "all"
+    how = How(
+        jobs=jobs,
+        cluster=cluster,
+        again=again,
+        timing=timing,
+        scale=scale,
+        beside_others=everything or out is None,
+    )
     with options.explained(console):
         options.import_plugins(imports)
-        failed, home = False, None
-        for each in ORDER if name == "all" else (name,):
-            try:
-                study = part_of(builtin_study(each, scale), seeds, p, methods)
-            except StudyError as error:
-                if name != "all":
-                    raise
-                console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
+        home, failed = None, False
+        for each in ORDER if everything else (name,):
+            study = _part(each, scale, (seeds, p, methods), everything, console)
+            if study is None:
                 continue
             if rebuild:
                 rebuild_for(study)
-            base = out / each if name == "all" and out is not None else out
-            folder = folder_for(each, scale, base)
-            if name == "all" or out is None:
-                home = folder.parent
-            tables = run_study(
-                study,
-                folder,
-                console,
-                jobs=jobs,
-                cluster=cluster,
-                again=again,
-                timing=timing,
-                scale=scale,
-                among_others=home is not None,
-            )
-            try:
-                report_on(study, folder, tables, console)
-            except typer.Exit:
-                failed = True  # reported already; the other studies go on
+            folder = folder_for(each, scale, out / each if everything and out else out)
+            home = folder.parent if how.beside_others else None
+            failed |= not _run(study, folder, console, how)
         if home is not None:
             refresh_page(home, console)
         if failed:
             raise typer.Exit(1)
+
+
+def _run(study: "Study", folder: Path, console: Console, how: How) -> bool:
+    """Run a study and report on it; return whether all cells succeeded."""
+    tables = run_study(study, folder, console, how)
+    try:
+        report_on(study, folder, tables, console)
+    except typer.Exit:
+        return False  # reported already; other studies go on
+    return True
+
+
+def _part(
+    name: str,
+    scale: str,
+    wanted: tuple[str | None, str | None, str | None],
+    may_skip: bool,
+    console: Console,
+) -> "Study | None":
+    """Return the part of a study that is asked for; None where it has none and may be skipped."""
+    from halfseen.studies.builtin import builtin_study
+
+    try:
+        study = part_of(builtin_study(name, scale), *wanted)
+    except StudyError as error:
+        if not may_skip:
+            raise
+        console.print(f"[bold]{name}[/]: skipped, {escape(str(error))}", highlight=False)
+        return None
+    study.check()
+    return study

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from halfseen.cli import options
-from halfseen.cli.work import folder_for, part_of, report_on, run_study
+from halfseen.cli.work import LOADING, How, folder_for, part_of, report_on, run_study
 
 
 def run(
@@ -25,24 +25,24 @@ def run(
 ) -> None:
     """Run a study from a file and write figures, tables and a report."""
     console = Console()
-    with console.status("loading (the first time, compiling takes some seconds)"):
+    with console.status(LOADING):
         from halfseen.studies.reading import read_study
     with options.explained(console):
         options.import_plugins(imports)
-        study = part_of(read_study(file, scale), seeds, p, methods)
+        whole = read_study(file, scale)
+        study = part_of(whole, seeds, p, methods)
+        if study is not whole:  # other seeds may have other worlds
+            study.check()
         folder = folder_for(study.name, scale, out)
-        tables = run_study(
-            study,
-            folder,
-            console,
+        how = How(
             jobs=jobs,
             cluster=cluster,
             again=again,
             timing=timing,
             scale=scale,
-            source=str(file),
-            among_others=out is None,
+            beside_others=out is None,
         )
+        tables = run_study(study, folder, console, how)
         # A folder of the user's own choice may lie among others that are no studies.
         home = folder.parent if out is None else None
         report_on(study, folder, tables, console, home)

@@ -1,13 +1,13 @@
 """`halfseen verify`: our regrets against the published ones."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from halfseen.cli import options
-from halfseen.cli.work import folder_for, part_of, run_study
+from halfseen.cli.work import LOADING, How, folder_for, part_of, run_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from halfseen.studies.published_summary import Level, Order, Summary, SummaryComparison
     from halfseen.studies.spec import Study
 
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print also the orders of methods that agree.")
-]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also print the orders that agree.")]
 
 
 def verify(
@@ -38,7 +36,7 @@ def verify(
     order of methods, their excess over the irreducible regret and the ranks they choose are.
     """
     console = Console()
-    with console.status("loading (the first time, compiling takes some seconds)"):
+    with console.status(LOADING):
         from halfseen.errors import StudyError
         from halfseen.studies.builtin import builtin_study
         from halfseen.studies.published import published
@@ -46,21 +44,17 @@ def verify(
     with options.explained(console):
         study, figures, means = builtin_study(name), published(name), published_summary(name)
         if not figures and not means:
-            raise StudyError(f"nothing is published per seed for {name!r}, nor are means")
+            raise StudyError(
+                f"nothing is published for {name!r}: neither regrets per seed nor means"
+            )
         if not figures:
             seeds = _seeds_of(means, seeds)
         known = {key.method for key in figures} | {mean.method for mean in means}
         study = _published_part(part_of(study, seeds, p, methods), known, methods)
         folder = folder_for(name, "paper", out)
-        tables = run_study(
-            study,
-            folder,
-            console,
-            jobs=jobs,
-            again=again,
-            write=False,
-            among_others=out is None,
-        )
+        study.check()
+        how = How(jobs=jobs, again=again, write=False, beside_others=out is None)
+        tables = run_study(study, folder, console, how)
         if figures:
             agrees = _by_cell(study, tables, figures, console)
         else:
@@ -121,36 +115,36 @@ def _tell(name: str, comparison: "Comparison", console: Console) -> None:
             f"{size:.1e} ({key.method}, {key.setting}, p = {key.p}, seed {key.seed})",
             highlight=False,
         )
-    if comparison.groups:
-        console.print(_groups(comparison.groups))
+    drawing = [group for group in comparison.groups if not group.exact]
+    if drawing:
+        console.print(_groups(drawing))
     for key in comparison.differing:
         console.print(f"[red]differs[/] by {comparison.deviations[key]:.3g}: {tuple(key)}")
     for key in comparison.missing:
         console.print(f"[red]no result[/]: {tuple(key)}")
     verdict = "agrees with the published figures" if comparison.agrees else "DIFFERS"
-    if not comparison.deviations and not any(group.telling for group in comparison.groups):
+    if not any(group.telling for group in comparison.groups):
         verdict = f"cannot be judged from so few seeds: at least {FEWEST_SEEDS} are needed"
     console.print(f"[bold]{name} {verdict}[/]")
 
 
 def _groups(groups: "list[Group]") -> Table:
-    table = _table(
-        "Methods that draw random numbers: means, and difference in standard errors",
-        ("setting", "p", "method", "seeds", "ours", "published", "difference"),
-    )
-    for group in groups:
-        style = "" if group.agrees else "red"
-        table.add_row(
+    heads = ("setting", "p", "method", "seeds", "ours", "published", "difference")
+    rows = [
+        (
+            group.agrees,
             group.setting,
             f"{group.p:g}",
             group.method,
             str(group.n),
-            f"{group.ours:.2f}",
-            f"{group.published:.2f}",
-            f"{group.standard_errors:+.2f}" if group.telling else "too few seeds",
-            style=style,
+            f"{group.ours.mean:.2f}",
+            f"{group.published.mean:.2f}",
+            f"{group.deviation:+.2f}" if group.telling else "too few seeds",
         )
-    return table
+        for group in groups
+    ]
+    title = "Methods that draw random numbers: means, and difference in standard errors"
+    return _table(title, heads, rows)
 
 
 def _tell_means(
@@ -178,44 +172,41 @@ def _tell_means(
 
 def _orders(orders: "Iterable[Order]") -> Table:
     heads = ("p", "published lower", "higher", "published gap", "our gap", "SE", "verdict")
-    table = _table("Order of two methods: difference of mean regrets", heads)
-    for order in orders:
-        verdict = _verdict(order.agrees) if order.telling else "too near to tell"
-        table.add_row(
+    rows = [
+        (
+            order.agrees,
             f"{order.p:g}",
             order.lower,
             order.higher,
-            f"{order.published:.1f}",
-            f"{order.ours:.1f}",
-            f"{order.standard_error:.1f}",
-            verdict,
-            style="" if order.agrees else "red",
+            *(f"{each:.1f}" for each in (order.published, order.ours, order.standard_error)),
+            _verdict(order.agrees) if order.telling else "too close to tell",
         )
-    return table
+        for order in orders
+    ]
+    return _table("Order of two methods: difference of mean regrets", heads, rows)
 
 
 def _levels(title: str, levels: "Iterable[Level]", digits: int) -> Table:
-    table = _table(title, ("p", "method", "published", "ours", "SE", "tolerance", "verdict"))
+    heads = ("p", "method", "published", "ours", "SE", "tolerance", "verdict")
+    rows = []
     for level in levels:
         numbers = (level.published, level.ours, level.standard_error, level.tolerance)
-        table.add_row(
-            f"{level.p:g}",
-            level.method,
-            *(f"{number:.{digits}f}" for number in numbers),
-            _verdict(level.agrees),
-            style="" if level.agrees else "red",
-        )
-    return table
+        texts = (f"{number:.{digits}f}" for number in numbers)
+        rows.append((level.agrees, f"{level.p:g}", level.method, *texts, _verdict(level.agrees)))
+    return _table(title, heads, rows)
 
 
 def _verdict(agrees: bool) -> str:
     return "agrees" if agrees else "differs"
 
 
-def _table(title: str, heads: "Iterable[str]") -> Table:
+def _table(title: str, heads: "Iterable[str]", rows: "Iterable[tuple[Any, ...]]") -> Table:
+    """Return a table of rows, each of which begins with whether it agrees."""
     table = Table(title=title)
     for head in heads:
         left = head in ("setting", "method", "published lower", "higher", "verdict")
         # A key that is cut off is no key.
         table.add_column(head, justify="left" if left else "right", overflow="fold")
+    for agrees, *cells in rows:
+        table.add_row(*cells, style="" if agrees else "red")
     return table

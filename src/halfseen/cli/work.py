@@ -1,7 +1,9 @@
 """What the commands that run studies have in common."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +15,19 @@ from halfseen.cli.options import RESULTS, numbers, words
 
 if TYPE_CHECKING:
     from halfseen.simulation.cells import Cell
+    from halfseen.simulation.store import Store
     from halfseen.simulation.tables import Tables
     from halfseen.studies.spec import Study
 
+LOADING = "loading (compiling takes some seconds the first time)"
+
 
 def part_of(study: "Study", seeds: str | None, p: str | None, methods: str | None) -> "Study":
-    """Return the part of a study that the options ask for."""
+    """Return the part of a study that the options ask for; the study itself without any."""
     from halfseen.studies.fields import parse_seeds
 
+    if (seeds, p, methods) == (None, None, None):
+        return study
     return study.narrowed(
         seeds=None if seeds is None else parse_seeds(seeds),
         observe_probs=numbers(p),
@@ -35,66 +42,89 @@ def folder_for(name: str, scale: str, out: Path | None) -> Path:
     return RESULTS / name if scale == "paper" else RESULTS / scale / name
 
 
-def run_study(
-    study: "Study",
-    folder: Path,
-    console: Console,
-    *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    again: bool = False,
-    timing: bool = True,
-    scale: str = "paper",
-    write: bool = True,
-    source: str = "",
-    among_others: bool = False,
-) -> "Tables":
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """How a study is run.
+
+    Attributes
+    ----------
+    jobs, cluster, again, timing, write
+        As in `halfseen.studies.running.run_study`.
+    scale : "paper" or "smoke"
+    beside_others : bool
+        Whether other studies have their folders beside this one's: cells that one of them has
+        finished are not run again.
+    """
+
+    jobs: int | None = None
+    cluster: str | None = None
+    again: bool = False
+    timing: bool = True
+    write: bool = True
+    scale: str = "paper"
+    beside_others: bool = False
+
+
+def run_study(study: "Study", folder: Path, console: Console, how: How) -> "Tables":
     """Run what is missing of a study with a progress bar, and write its tables.
 
-    Ctrl-C ends the command with a word about how to go on; what is finished stays. `source` comes
-    before the message of a mistake in the study. `among_others` says that other studies have their
-    folders beside this one: cells that one of them has finished are not run again.
+    After Ctrl-C a message says how to go on; what is finished stays.
     """
     from halfseen.simulation.store import Store
     from halfseen.studies.running import run_study as run_all
 
-    study.check(source)
-    store = Store.among(folder) if among_others else Store(folder)
+    store = Store.among(folder) if how.beside_others else Store(folder)
     running: list[Cell] = []
 
-    def tell(stage: str, cells: "Sequence[Cell]") -> None:
+    def announce(stage: str, cells: "Sequence[Cell]") -> None:
         running[:] = [cell for cell in cells if not cell.method.skip]
-        if not again:
-            store.borrow(running)
-        finished = 0 if again else sum(store.has(cell) for cell in running)
-        skipped = len(cells) - len(running)
-        counts = f"{len(cells)} cells"
-        counts += f", {finished} of them finished before" if finished else ""
-        counts += f", {skipped} of them skipped" if skipped else ""
         what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
-        console.print(f"[bold]{study.name}[/]: {escape(f'{what} ({counts})')}", highlight=False)
+        text = f"{what} ({_counts(store, running, len(cells), how.again)})"
+        console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
 
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    try:
+    with _resumable(folder, running, console, how.again):
         return run_all(
             study,
             store,
-            jobs=jobs,
-            cluster=cluster,
-            again=again,
-            timing=timing,
+            jobs=how.jobs,
+            cluster=how.cluster,
+            again=how.again,
+            timing=how.timing,
             progress=True,
-            write=write,
-            manifest={"study": study.to_dict(), "scale": scale},
-            tell=tell,
+            write=how.write,
+            manifest={"study": study.to_dict(), "scale": how.scale},
+            announce=announce,
         )
+
+
+def _counts(store: "Store", running: "list[Cell]", n_cells: int, again: bool) -> str:
+    """Return how many cells there are, and how many of them need not be run."""
+    if not again:
+        store.borrow(running)
+    finished = 0 if again else sum(store.has(cell) for cell in running)
+    skipped = n_cells - len(running)
+    text = f"{n_cells} cells"
+    text += f", {finished} of them finished before" if finished else ""
+    return text + (f", {skipped} of them skipped" if skipped else "")
+
+
+@contextmanager
+def _resumable(
+    folder: Path, running: "list[Cell]", console: Console, again: bool
+) -> Iterator[None]:
+    """Turn Ctrl-C into a message about what is kept, and exit code 130."""
+    from halfseen.simulation.store import Store
+
+    try:
+        yield
     except KeyboardInterrupt:
         kept = Store(folder)
-        left = sum(not kept.has(cell) for cell in running)
+        n_kept = sum(kept.has(cell) for cell in running)
         same = "the same command without --again" if again else "the same command"
         console.print(
-            f"interrupted: {len(running) - left} of {len(running)} cells are finished and kept in "
+            f"interrupted: {n_kept} of {len(running)} cells are finished and kept in "
             f"{escape(str(folder))}; {same} goes on from there",
             highlight=False,
             soft_wrap=True,
@@ -109,9 +139,9 @@ def report_on(
 
     With `home`, the page over all studies in that folder is written anew as well.
     """
-    from halfseen.report.page import write_report
-    from halfseen.report.published import not_from_paper
-    from halfseen.report.terminal import terminal_tables
+    from halfseen.reports.page import write_report
+    from halfseen.reports.published import not_from_paper
+    from halfseen.reports.terminal import terminal_tables
 
     with console.status("drawing figures"):
         page = write_report(study, folder)
@@ -137,7 +167,7 @@ def report_on(
 
 def refresh_page(home: Path, console: Console) -> None:
     """Write the page over all studies whose results lie in a folder, and say where it is."""
-    from halfseen.report.index import write_index
+    from halfseen.reports.index import write_index
 
     with console.status("writing the page"):
         written = write_index(home)

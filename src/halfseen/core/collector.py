@@ -1,6 +1,6 @@
 """What keeps of the offered arms what an estimate of their subspace needs."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from halfseen.values import FloatArray
 
@@ -10,11 +10,11 @@ class Collector(Protocol):
 
     n_arms: int
 
-    def reserve(self, table: FloatArray) -> Any:
-        """Return what `add` needs for these arms, doing all that may fail and changing nothing."""
+    def fork(self) -> Self:
+        """Return a copy to which arms can be added; afterwards this one must get no more."""
 
-    def add(self, table: FloatArray, reserved: Any) -> None:
-        """Add arms, NaN where hidden, shape (n, dim), given what `reserve` returned for them."""
+    def add(self, table: FloatArray) -> None:
+        """Add arms, NaN where hidden, shape (n, dim), which must not be changed afterwards."""
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this collector."""

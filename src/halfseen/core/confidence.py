@@ -76,24 +76,24 @@ class Confidence:
         self._bias = radius_scale * misspecification
         self._log_failure = math.log(checks.failure_prob("failure_prob", failure_prob))
 
-    def total(self, log_det: float, n_samples: int) -> float:
+    def total(self, log_det: float, n_samples: float) -> float:
         """Return β, the sum of what `radius` returns."""
         regularization, noise, misspecification = self._parts(log_det, n_samples)
         return regularization + noise + misspecification
 
-    def radius(self, log_det: float, n_samples: int) -> Radius:
+    def radius(self, log_det: float, n_samples: float) -> Radius:
         """Return the three parts of β.
 
         Parameters
         ----------
         log_det : float
             log(det V / λ^dim).
-        n_samples : int
+        n_samples : float
             Samples in V: the paper's t − τ_e where nothing is replayed.
         """
         return Radius(*self._parts(log_det, n_samples))
 
-    def _parts(self, log_det: float, n_samples: int) -> tuple[float, float, float]:
+    def _parts(self, log_det: float, n_samples: float) -> tuple[float, float, float]:
         log_ratio = max(0.0, 0.5 * log_det - self._log_failure)
         noise = self._noise * sqrt(2.0 * log_ratio)
         return self._regularization, noise, self._bias * sqrt(n_samples)

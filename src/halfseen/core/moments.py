@@ -2,8 +2,8 @@
 
 The corrected covariance needs only the running sum of masked outer products, the number of arms
 and, where the observation probability is unknown, how often two features were seen together. So
-memory is O(dim²) whatever the number of arms: slates wait in a small buffer and enter the sum a
-block at a time, by one matrix product.
+memory is O(dim²) whatever the number of arms: slates wait in a list and enter the sum a block at a
+time, by one matrix product.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ import numpy as np
 
 from halfseen import archive, checks
 from halfseen.core.operators import check_dense
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.kernels import tables
-from halfseen.values import BoolArray, FloatArray, Slate
+from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
 
 ObserveProb = float | FloatArray | None
 Sums = tuple[FloatArray, FloatArray | None]
@@ -66,20 +66,23 @@ class Moments:
 
     def absorb(self, slate: Slate) -> None:
         """Add all arms of a slate."""
-        table = Slate.of(slate, self.dim)._table
-        self.add(table, self.reserve(table))
+        self.add(Slate.of(slate, self.dim)._table)
 
-    def reserve(self, table: FloatArray) -> Sums | None:
-        """Return what `add` needs for the same arms; nothing changes before it."""
-        return self.sums() if self._n_waiting + len(table) > _BLOCK else None
+    def fork(self) -> "Moments":
+        """Return an independent copy."""
+        fork = object.__new__(Moments)
+        fork.dim, fork.n_arms = self.dim, self.n_arms
+        fork._products, fork._pairs = self._products, self._pairs  # replaced, never changed
+        fork._waiting, fork._n_waiting = self._waiting.copy(), self._n_waiting
+        return fork
 
-    def add(self, table: FloatArray, reserved: Sums | None) -> None:
-        """Add arms, NaN where hidden, shape (n, dim), given what `reserve` returned for them.
+    def add(self, table: FloatArray) -> None:
+        """Add arms, NaN where hidden, shape (n, dim).
 
         The table is kept until it enters the sums, and must not be changed.
         """
-        if reserved is not None:
-            self._products, self._pairs = reserved
+        if self._n_waiting + len(table) > _BLOCK:
+            self._products, self._pairs = self.sums()
             self._waiting, self._n_waiting = [], 0
         self._waiting.append(table)
         self._n_waiting += len(table)
@@ -124,10 +127,17 @@ class Moments:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         square = (self.dim, self.dim)
-        n_arms = checks.integer("n_arms", state["n_arms"], 0)
-        products = archive.array(state, "products", square)
-        pairs = None if self._pairs is None else archive.array(state, "pairs", square)
-        waiting = archive.array(state, "waiting", (None, self.dim))
+        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
+        largest = max(1, n_arms) * LARGEST * LARGEST
+        products = archive.array(state, "products", square, low=-largest, high=largest)
+        pairs = None
+        if self._pairs is not None:
+            pairs = archive.array(state, "pairs", square, low=0.0, high=n_arms)
+        waiting = archive.array(
+            state, "waiting", (None, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
+        if len(waiting) > n_arms or (products.diagonal() < 0.0).any():
+            raise ArchiveError("moments must be those of some arms")
         self._products, self._pairs, self.n_arms = products, pairs, n_arms
         self._waiting, self._n_waiting = [waiting], len(waiting)
 

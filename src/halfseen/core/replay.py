@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive
-from halfseen.values import FloatArray
+from halfseen.values import LARGEST, FloatArray
 
 _FIRST_ROOM = 64
 
@@ -37,27 +37,28 @@ class Played:
 
     __slots__ = ("_arms", "_n_played", "_rewards", "_rounds", "dim")
 
-    _n_played: int
-    _rounds: NDArray[np.int64]
-    _arms: FloatArray
-    _rewards: FloatArray
-
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self.clear()
+        self._n_played = 0
+        self._rounds: NDArray[np.int64] = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self._arms: FloatArray = np.zeros((_FIRST_ROOM, dim))
+        self._rewards: FloatArray = np.zeros(_FIRST_ROOM)
 
     def __len__(self) -> int:
         return self._n_played
 
-    def reserve(self) -> None:
-        """Make room for one more arm, so that `append` cannot fail."""
-        if self._n_played == len(self._arms):
-            self._grow(2 * len(self._arms))
+    def fork(self) -> "Played":
+        """Return a copy to which arms can be appended; afterwards this one must get no more."""
+        fork = object.__new__(Played)
+        fork.dim, fork._n_played = self.dim, self._n_played
+        fork._rounds, fork._arms, fork._rewards = self._rounds, self._arms, self._rewards
+        return fork
 
     def append(self, round: int, arm: FloatArray, reward: float) -> None:
         """Keep one played arm, NaN where hidden, shape (dim,)."""
-        self.reserve()
         n = self._n_played
+        if n == len(self._arms):
+            self._grow(2 * n)
         self._rounds[n], self._arms[n], self._rewards[n] = round, arm, reward
         self._n_played = n + 1
 
@@ -70,13 +71,6 @@ class Played:
         order = np.argsort(rounds, kind="stable")
         return self._arms[order], self._rewards[order]
 
-    def clear(self) -> None:
-        """Forget all, also the memory."""
-        self._n_played = 0
-        self._rounds = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self._arms = np.zeros((_FIRST_ROOM, self.dim))
-        self._rewards = np.zeros(_FIRST_ROOM)
-
     def state(self) -> dict[str, Any]:
         """Return the kept arms as arrays."""
         n = self._n_played
@@ -84,17 +78,14 @@ class Played:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self.clear()
-        rounds = archive.array(state, "rounds", (None,), np.int64)
+        rounds = archive.array(state, "rounds", (None,), np.int64, low=1)
         n = len(rounds)
-        arms = archive.array(state, "arms", (n, self.dim))
-        rewards = archive.array(state, "rewards", (n,))
+        arms = archive.array(state, "arms", (n, self.dim), low=-LARGEST, high=LARGEST, hidden=True)
+        rewards = archive.array(state, "rewards", (n,), low=-LARGEST, high=LARGEST)
+        self._rounds, self._arms, self._rewards, self._n_played = rounds, arms, rewards, n
         self._grow(max(_FIRST_ROOM, n))
-        self._rounds[:n], self._arms[:n], self._rewards[:n] = rounds, arms, rewards
-        self._n_played = n
 
     def _grow(self, room: int) -> None:
-        # All that may fail comes first.
         self._rounds, self._arms, self._rewards = [
             _grown(column, self._n_played, room)
             for column in (self._rounds, self._arms, self._rewards)

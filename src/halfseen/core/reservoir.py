@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from halfseen import archive, checks
 from halfseen.seeding import stream
-from halfseen.values import FloatArray
+from halfseen.values import LARGEST, FloatArray
 
 # Rows whose places are drawn at once: a generator per slate would cost more than the slate.
 _DRAWS = 4096
@@ -17,7 +17,7 @@ class Reservoir:
     """At most `max_rows` of all rows so far, each subset of that size equally likely.
 
     The n-th row replaces a kept one with probability max_rows / n. Where it goes is a function of
-    the seed and of n, so that nothing moves until `add`. While all fit, all are kept, in order.
+    the seed and of n. While all fit, all are kept, in order.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Reservoir:
     (20, (3, 1))
     """
 
-    __slots__ = ("_block", "_draws", "_numbers", "dim", "max_rows", "n_arms", "seed")
+    __slots__ = ("_block", "_draws", "_latest", "_numbers", "dim", "max_rows", "n_arms", "seed")
 
     def __init__(self, dim: int, *, max_rows: int, seed: int = 0) -> None:
         self.dim = checks.integer("dim", dim, 1)
@@ -50,20 +50,26 @@ class Reservoir:
         # Which row, counted from 0, each kept one is; None while they are all.
         self._numbers: NDArray[np.int64] | None = None
         self._draws: tuple[int, NDArray[np.int64]] | None = None
+        # Rows that replace kept ones, and their first number. Forks share the block, in which
+        # nothing is replaced by what another fork may never have seen.
+        self._latest: tuple[int, FloatArray] | None = None
+
+    def fork(self) -> "Reservoir":
+        """Return a copy to which rows can be added; afterwards this one must get no more."""
+        fork = object.__new__(Reservoir)
+        for name in self.__slots__:
+            setattr(fork, name, getattr(self, name))
+        return fork
 
     @property
     def rows(self) -> FloatArray:
         """The kept rows, shape (n, dim), in an array that changes with the next `add`."""
+        self._place_latest()
         return self._block[: self.n_arms]
 
-    def reserve(self, rows: FloatArray) -> NDArray[np.int64]:
-        """Return where the next rows (n, dim) go, shape (n,); from `max_rows` on: nowhere.
-
-        Nothing changes before `add`.
-        """
-        first, stop, parts = self.n_arms, self.n_arms + len(rows), []
-        if stop <= self.max_rows:
-            return np.arange(first, stop)
+    def _places(self, first: int, n_rows: int) -> NDArray[np.int64]:
+        """Return where rows go, shape (n_rows,); from `max_rows` on: nowhere."""
+        stop, parts = first + n_rows, []
         while first < stop:
             number, offset = divmod(first, _DRAWS)
             if self._draws is None or self._draws[0] != number:
@@ -77,24 +83,34 @@ class Reservoir:
         random = stream(self.seed, "reservoir", str(number))
         return np.where(order < self.max_rows, order, random.integers(0, order + 1))
 
-    def add(self, rows: FloatArray, reserved: NDArray[np.int64] | None = None) -> None:
-        """Offer rows, shape (n, dim), in their order; `reserve` has said where they go."""
-        places = self.reserve(rows) if reserved is None else reserved
+    def add(self, rows: FloatArray) -> None:
+        """Offer rows, shape (n, dim), in their order; they must not be changed afterwards."""
+        self._place_latest()
         end = self.n_arms + len(rows)
         if end <= self.max_rows:
             self._block[self.n_arms : end] = rows
         else:
-            kept = np.flatnonzero(places < self.max_rows)
-            if len(kept):
-                self._block[places[kept]] = rows[kept]  # of equal places the last row stays
-                if self._numbers is None:
-                    self._numbers = np.arange(self.max_rows)
-                self._numbers[places[kept]] = self.n_arms + kept
+            self._latest = self.n_arms, rows
         self.n_arms = end
+
+    def _place_latest(self) -> None:
+        """Let the latest rows replace kept ones; doing so twice does no harm."""
+        if self._latest is None:
+            return
+        first, rows = self._latest
+        places = self._places(first, len(rows))
+        kept = np.flatnonzero(places < self.max_rows)
+        if len(kept):
+            numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
+            self._block[places[kept]] = rows[kept]  # of equal places the last row stays
+            numbers[places[kept]] = first + kept
+            self._numbers = numbers
+        self._latest = None
 
     @property
     def numbers(self) -> NDArray[np.int64]:
         """Which of all rows, counted from 0, the kept ones are, shape (n,)."""
+        self._place_latest()
         return np.arange(len(self.rows)) if self._numbers is None else self._numbers
 
     def sample(self, max_rows: int) -> FloatArray:
@@ -115,13 +131,18 @@ class Reservoir:
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this reservoir."""
-        return {"n_arms": self.n_arms, "rows": self.rows, "numbers": self._numbers}
+        rows = self.rows  # and with them the numbers
+        return {"n_arms": self.n_arms, "rows": rows, "numbers": self._numbers}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        n_arms = checks.integer("n_arms", state["n_arms"], 0)
+        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
         n_rows = min(n_arms, self.max_rows)
-        self._block[:n_rows] = archive.array(state, "rows", (n_rows, self.dim))
+        self._block[:n_rows] = archive.array(
+            state, "rows", (n_rows, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
         if state["numbers"] is not None:
-            self._numbers = archive.array(state, "numbers", (self.max_rows,), np.int64)
+            self._numbers = archive.array(
+                state, "numbers", (n_rows,), np.int64, low=0, high=n_arms - 1
+            )
         self.n_arms = n_arms

@@ -1,6 +1,7 @@
 """Online ridge regression: a triangular root kept by rotations, widths for many points."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -10,14 +11,19 @@ from scipy.linalg import solve_triangular
 
 from halfseen import archive, checks
 from halfseen.core.operators import check_dense
-from halfseen.errors import InvalidInputError
+from halfseen.errors import ArchiveError, InvalidInputError
 from halfseen.kernels import ridge as _kernels
-from halfseen.values import LARGEST, FloatArray
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
+
+Radius = Callable[[float, float], float]
 
 _FLOAT = np.dtype(np.float64)
+_NOTHING = np.empty(0)
 
 SMALLEST_RIDGE = 1e-50
 """Widths of points up to `LARGEST` stay finite."""
+
+_LARGEST_LOG_DET = 1e9
 
 
 class Ridge:
@@ -30,6 +36,10 @@ class Ridge:
 
     An entry of a point that is NaN counts as zero: zero-filling is done where points are read.
 
+    The latest sample waits for the next scores, and enters in the same pass over the root. Forks
+    share the root: a sample that waits has a number, which tells whether it has entered by way of
+    another fork.
+
     Parameters
     ----------
     dim : int
@@ -38,11 +48,9 @@ class Ridge:
 
     Attributes
     ----------
-    n_samples : int
-    log_det : float
-        log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample.
-    root : ndarray, shape (dim (dim + 3) / 2,)
-        Factor and whitened response, row after row of [R | w] from the diagonal on.
+    root : ndarray, shape (dim (dim + 3) / 2 + 2,)
+        Factor and whitened response, row after row of [R | w] from the diagonal on; then `log_det`
+        and `n_samples`.
 
     Examples
     --------
@@ -55,16 +63,15 @@ class Ridge:
     ([1.0, 0.0], [0.5, 1.0])
     """
 
-    __slots__ = ("dim", "log_det", "n_samples", "ridge", "root")
+    __slots__ = ("_root", "_waiting", "dim", "ridge")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
         check_dense(self.dim)
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
-        self.n_samples = 0
-        self.log_det = 0.0
-        self.root = np.zeros(dim * (dim + 3) // 2)
-        self.root[_row_starts(dim)] = math.sqrt(self.ridge)
+        self._root = np.zeros(dim * (dim + 3) // 2 + 2)
+        self._root[_row_starts(dim)] = math.sqrt(self.ridge)
+        self._waiting: tuple[FloatArray, float, float] | None = None
 
     @classmethod
     def fitted(cls, points: FloatArray, rewards: FloatArray, *, ridge: float) -> "Ridge":
@@ -74,11 +81,34 @@ class Ridge:
         gram.ravel()[:: model.dim + 1] += model.ridge
         factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
         response = points.T @ rewards
-        model.set_root(factor, solve_triangular(factor, response, trans=1, check_finite=False))
-        pivots = np.log(factor.diagonal()).sum()
-        model.log_det = 2.0 * float(pivots) - model.dim * math.log(model.ridge)
-        model.n_samples = len(points)
+        white = solve_triangular(factor, response, trans=1, check_finite=False)
+        log_det = 2.0 * float(np.log(factor.diagonal()).sum()) - model.dim * math.log(model.ridge)
+        model.set_root(factor, white, log_det, len(points))
         return model
+
+    @property
+    def root(self) -> FloatArray:
+        """Factor, whitened response and counts, with all samples in it."""
+        point, reward = self._missing_sample()
+        if len(point):
+            _kernels.update(self._root, point, reward, _NOTHING)
+        return self._root
+
+    def _missing_sample(self) -> tuple[FloatArray, float]:
+        """Return the sample that is not in the root yet; an empty point if there is none."""
+        if self._waiting is None or self._waiting[2] <= self._root.item(-1):
+            return _NOTHING, 0.0
+        return self._waiting[:2]
+
+    @property
+    def log_det(self) -> float:
+        """log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample."""
+        return self.root.item(-2)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.root.item(-1))
 
     @property
     def factor(self) -> FloatArray:
@@ -114,32 +144,40 @@ class Ridge:
         _kernels.unpack(self.root, factor, white)
         return factor, white
 
-    def set_root(self, factor: FloatArray, white: FloatArray) -> None:
+    def set_root(
+        self, factor: FloatArray, white: FloatArray, log_det: float, n_samples: int
+    ) -> None:
         """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
         if factor.shape != (self.dim, self.dim) or white.shape != (self.dim,):
             raise InvalidInputError(
                 f"expected a factor and a response of dimension {self.dim}, got shapes "
                 f"{factor.shape} and {white.shape}"
             )
-        _kernels.pack(factor, white, self.root)
+        _kernels.pack(factor, white, self._root)
+        self._root[-2:], self._waiting = (log_det, n_samples), None
 
     def update(self, point: FloatArray, reward: float) -> None:
-        """Add one sample; `point` has shape (dim,)."""
-        self.log_det += _kernels.update(self.root, fitting(point, (self.dim,)), reward)
-        self.n_samples += 1
+        """Add one sample; `point` has shape (dim,), and must not be changed afterwards."""
+        point = fitting(point, (self.dim,))
+        self._waiting = point, reward, self.root.item(-1) + 1.0
 
     def update_recorded(self, point: FloatArray, reward: float) -> FloatArray:
         """Add one sample; return cosine and sine of each row's rotation, shape (dim, 2)."""
         turns = np.empty((self.dim, 2))
-        point = fitting(point, (self.dim,))
-        self.log_det += _kernels.update_recorded(self.root, point, reward, turns.ravel())
-        self.n_samples += 1
+        _kernels.update(self.root, fitting(point, (self.dim,)), reward, turns.ravel())
         return turns
+
+    def fork(self) -> "Ridge":
+        """Return a copy to which samples can be added; afterwards this one must get no more."""
+        fork = object.__new__(Ridge)
+        fork.dim, fork.ridge = self.dim, self.ridge
+        fork._root, fork._waiting = self._root, self._waiting
+        return fork
 
     def copied(self) -> "Ridge":
         """Return an independent copy."""
-        copy = Ridge(self.dim, ridge=self.ridge)
-        copy.restore(self.state())
+        copy = self.fork()
+        copy._root, copy._waiting = self.root.copy(), None
         return copy
 
     def extended(self) -> "Ridge":
@@ -147,8 +185,7 @@ class Ridge:
         wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
         factor, white = wider._factor_and_white()
         factor[:n, :n], white[:n] = self._factor_and_white()
-        wider.set_root(factor, white)
-        wider.log_det, wider.n_samples = self.log_det, self.n_samples
+        wider.set_root(factor, white, self.log_det, self.n_samples)
         return wider
 
     def insert(self, points: FloatArray, rewards: FloatArray) -> None:
@@ -158,50 +195,41 @@ class Ridge:
         """
         points = fitting(points, (len(points), self.dim))
         rewards = fitting(rewards, (len(points),))
-        self.log_det += _kernels.insert(self.root, points, rewards)
-        self.n_samples += len(points)
+        _kernels.insert(self.root, points, rewards)
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
-        _, parts = self.score(points, 1.0)
+        _, parts = self.score(points, lambda log_det, n_samples: 1.0)
         return parts[1], parts[2]
 
-    def score(self, points: FloatArray, radius: float) -> tuple[int, FloatArray]:
-        """Return the optimistic point and all scores with their parts, shape (3, n)."""
-        points = fitting(points, (len(points), self.dim))
-        parts = np.empty((3, len(points)))
-        return _kernels.score(self.root, points, radius, parts), parts
+    def score(self, points: FloatArray, radius: Radius) -> tuple[int, FloatArray]:
+        """Return the optimistic point and all scores with their parts, shape (3, n).
 
-    def update_and_measure(self, sample: FloatArray, points: FloatArray) -> FloatArray:
-        """Add a sample and look at points, in one pass over the root.
-
-        Parameters
-        ----------
-        sample : ndarray, shape (dim + 1,)
-            A point without NaN and its reward; overwritten.
-        points : ndarray, shape (n, dim)
-            At least one.
-
-        Returns
-        -------
-        parts : ndarray, shape (3, n)
-            Nothing, estimates and squared widths, for `_kernels.best`.
+        By how many widths a score is above its estimate, `radius` says, given `log_det` and
+        `n_samples`.
         """
         points = fitting(points, (len(points), self.dim))
-        parts = np.empty((3, len(points)))
-        self.log_det += _kernels.measure(self.root, sample, points, parts)
-        self.n_samples += 1
-        return parts
+        parts, root = np.empty((3, len(points))), self._root
+        point, reward = self._missing_sample()
+        _kernels.measure(root, point, reward, points, parts)
+        return _kernels.best(parts, radius(root.item(-2), root.item(-1))), parts
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this model."""
-        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root}
+        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root[:-2]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self.n_samples = checks.integer("n_samples", state["n_samples"], 0)
-        self.log_det = checks.real("log_det", state["log_det"])
-        self.root = archive.array(state, "root", self.root.shape)
+        n_samples = checks.integer("n_samples", state["n_samples"], 0, checks.LARGEST_HORIZON)
+        log_det = checks.real("log_det", state["log_det"], -1.0, _LARGEST_LOG_DET)
+        shape = (len(self._root) - 2,)
+        root = archive.array(state, "root", shape, low=-LARGEST_POINT, high=LARGEST_POINT)
+        self._root, self._waiting = np.append(root, [log_det, n_samples]), None
+        # An honest root gives finite scores to whatever a slate may hold.
+        signs = np.random.default_rng(0).choice([-LARGEST, LARGEST], (4, self.dim))
+        is_positive = (root[_row_starts(self.dim)] > 0.0).all()
+        if not is_positive or not np.isfinite(self.predict(signs)).all():
+            raise ArchiveError("the root of a regression must be positive and of full rank")
 
 
 @lru_cache(maxsize=16)

@@ -1,20 +1,16 @@
 """Ridge regression in many dimensions that works in few while it has seen few samples."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from halfseen import archive
 from halfseen.core.operators import check_dense
-from halfseen.core.ridge import Ridge, fitting
+from halfseen.core.ridge import Radius, Ridge, fitting
 from halfseen.errors import ArchiveError
-from halfseen.kernels import ridge as _kernels
 from halfseen.kernels import tables
 from halfseen.values import FloatArray
-
-Radius = Callable[[float, int], float]
 
 # Measured on one core: with few samples the span form wins by 2.5 at 256 and by 8 at 1000; at 128
 # it still loses some 20 µs per round while it lasts.
@@ -30,9 +26,7 @@ class SpanRidge:
 
     With an orthonormal basis Q of the span of all samples, V is λ outside of it, and inside a small
     regression in the coordinates Qz. So the first samples cost O(dim · n_samples) instead of
-    O(dim²). When the span has grown to a quarter of all dimensions, a plain `Ridge` takes over. Its
-    root does not fit into a cache, so that reading and writing it is what a round costs: a new
-    sample waits for the next scores, and enters in the same pass.
+    O(dim²). When the span has grown to a quarter of all dimensions, a plain `Ridge` takes over.
 
     Parameters
     ----------
@@ -51,7 +45,7 @@ class SpanRidge:
     (1, [1.0, 0.5, 1.0])
     """
 
-    __slots__ = ("_directions", "_inner", "_n_directions", "_waiting", "dim", "ridge")
+    __slots__ = ("_directions", "_inner", "_n_directions", "dim", "ridge")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         check_dense(dim)
@@ -62,28 +56,29 @@ class SpanRidge:
         if dim >= _PLAIN_DIM:
             self._directions = np.zeros((int(_DENSE_SHARE * dim), dim))
         self._inner = Ridge(dim if self._directions is None else 1, ridge=ridge)
-        # A sample for the plain regression in many dimensions, and its reward.
-        self._waiting: tuple[FloatArray, float] | None = None
         self.ridge = self._inner.ridge
+
+    def fork(self) -> "SpanRidge":
+        """Return a copy to which samples can be added; afterwards this one must get no more."""
+        fork = object.__new__(SpanRidge)
+        fork.dim, fork.ridge, fork._inner = self.dim, self.ridge, self._inner.fork()
+        fork._directions, fork._n_directions = self._directions, self._n_directions
+        return fork
 
     @property
     def n_samples(self) -> int:
         """Number of samples."""
-        return self._up_to_date().n_samples
+        return self._inner.n_samples
 
     @property
     def log_det(self) -> float:
         """log(det V / λ^dim): directions outside of the span contribute nothing."""
-        return self._up_to_date().log_det
+        return self._inner.log_det
 
     def update(self, point: FloatArray, reward: float) -> None:
-        """Add one sample; `point` has shape (dim,), NaN counts as zero."""
+        """Add one sample; `point` has shape (dim,), NaN counts as zero; as in `Ridge`."""
         if self._directions is None:
-            inner = self._up_to_date()
-            if self.dim >= _PLAIN_DIM:
-                self._waiting = fitting(point, (self.dim,)).copy(), reward
-            else:
-                inner.update(point, reward)
+            self._inner.update(point, reward)
             return
         if self._n_directions == len(self._directions):
             plain = self._plain(self._directions)
@@ -103,28 +98,15 @@ class SpanRidge:
         self._inner, self._n_directions = wider, n + 1
 
     def score(self, points: FloatArray, radius: Radius) -> tuple[int, FloatArray]:
-        """Return the optimistic point and all scores with their parts, shape (3, n).
-
-        By how many widths a score is above its estimate, `radius` says, given `log_det` and
-        `n_samples`.
-        """
+        """Return the optimistic point and all scores with their parts, as `Ridge.score`."""
         inner = self._inner
-        if self._waiting is not None:
-            point, reward = self._waiting
-            parts = inner.update_and_measure(
-                np.append(_zero_filled(point[None, :]), reward), points
-            )
-            self._waiting = None
-            size = radius(inner.log_det, inner.n_samples)
-            return _kernels.best(parts, size), parts
-        size = radius(inner.log_det, inner.n_samples)
         if self._directions is None:
-            return inner.score(points, size)
+            return inner.score(points, radius)
         inside, rest = self._split(_zero_filled(points))
+        parts = np.zeros((3, len(points)))
         if self._n_directions:
-            _, parts = inner.score(inside, 1.0)
-        else:
-            parts = np.zeros((3, len(points)))
+            parts[1:] = inner.predict(inside)
+        size = radius(inner.log_det, inner.n_samples)
         outside = np.einsum("ij,ij->i", rest, rest) / self.ridge
         parts[2] = size * np.sqrt(parts[2] ** 2 + outside)
         parts[0] = parts[1] + parts[2]
@@ -135,7 +117,7 @@ class SpanRidge:
         directions = None
         if self._directions is not None:
             directions = self._directions[: self._n_directions]
-        return {"directions": directions, "inner": self._up_to_date().state()}
+        return {"directions": directions, "inner": self._inner.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
@@ -145,22 +127,15 @@ class SpanRidge:
         elif self._directions is None:
             raise ArchiveError(f"a regression in {self.dim} dimensions has no directions")
         else:
-            directions = archive.array(state, "directions", (None, self.dim))
-            self._n_directions = len(directions)
+            rows = archive.array(state, "directions", (None, self.dim))
+            directions = archive.orthonormal({"directions": rows.T}, "directions", (self.dim, None))
+            self._n_directions = len(rows)
             if self._n_directions > len(self._directions):
                 raise ArchiveError(f"{self._n_directions} directions are too many")
-            self._directions[: self._n_directions] = directions
+            self._directions[: self._n_directions] = directions.T
             width = max(1, self._n_directions)
-        self._waiting = None
         self._inner = Ridge(width, ridge=self.ridge)
         self._inner.restore(state["inner"])
-
-    def _up_to_date(self) -> Ridge:
-        """Return the inner regression, in which no sample is missing."""
-        if self._waiting is not None:
-            self._inner.update(*self._waiting)
-            self._waiting = None
-        return self._inner
 
     def _split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return coordinates in the span and what is left outside, orthogonal to it twice over."""
@@ -182,8 +157,7 @@ class SpanRidge:
         stacked[len(basis) :, :-1] = outside
         turned = np.asarray(np.linalg.qr(stacked, mode="r"))[: self.dim]
         turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
-        plain.set_root(turned[:, :-1], turned[:, -1])
-        plain.log_det, plain.n_samples = inner.log_det, inner.n_samples
+        plain.set_root(turned[:, :-1], turned[:, -1], inner.log_det, inner.n_samples)
         return plain
 
 

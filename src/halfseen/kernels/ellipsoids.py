@@ -4,9 +4,9 @@ In a module of their own, loaded at first use: compiling them is a third of all 
 """
 
 import numpy as np
-from numba import njit
 from numba.types import UniTuple, float64, int64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import any_2, in_1, in_2, out_1, out_2
 
 # Two ellipsoids at once. In coordinates v that diagonalise both, the first is the unit ball and the
@@ -18,7 +18,7 @@ from halfseen.kernels.types import any_2, in_1, in_2, out_1, out_2
 _SHARE_TOLERANCE = 1e-12
 
 
-@njit(void(in_2, in_1, out_2, out_1), cache=True)
+@compiled(void(in_2, in_1, out_2, out_1))
 def _triangularize(rows, targets, factor, white):
     """Write triangular R with R'R = rows'rows and w with R'w = rows'targets, by rotations."""
     n_rows, rank = rows.shape
@@ -44,7 +44,7 @@ def _triangularize(rows, targets, factor, white):
                 target = cosine * target - sine * old
 
 
-@njit(void(in_2, in_1, in_2, out_2, out_1), cache=True)
+@compiled(void(in_2, in_1, in_2, out_2, out_1))
 def project_model(factor, white, basis, precision, precision_white):
     """Write the regression on projected samples: P'P = U'VU and P'p = U'Σzr."""
     dim, rank = basis.shape
@@ -58,7 +58,7 @@ def project_model(factor, white, basis, precision, precision_white):
     _triangularize(rows, white, precision, precision_white)
 
 
-@njit(void(in_2, in_2, out_2), cache=True)
+@compiled(void(in_2, in_2, out_2))
 def cast_shadow(factor, basis, shadow):
     """Write R'⁻¹U, whose square is U'V⁻¹U."""
     dim, rank = basis.shape
@@ -75,7 +75,7 @@ def cast_shadow(factor, basis, shadow):
                     shadow[k, a] -= entry * shadow[i, a]
 
 
-@njit(void(out_2, in_2), cache=True)
+@compiled(void(out_2, in_2))
 def turn(shadow, turns):
     """Follow one more sample, by the rotations that turned R."""
     dim, rank = shadow.shape
@@ -88,13 +88,13 @@ def turn(shadow, turns):
             below[a] = c * below[a] - s * old
 
 
-@njit(void(in_2, in_1, out_2, out_1), cache=True)
+@compiled(void(in_2, in_1, out_2, out_1))
 def square_shadow(shadow, white, spread, spread_white):
     """Write the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""
     _triangularize(shadow, white, spread, spread_white)
 
 
-@njit(void(in_2, in_2, out_2), cache=True)
+@compiled(void(in_2, in_2, out_2))
 def project(table, basis, points):
     """Write U'x of every arm of a table, NaN counting as zero; equal arms give equal bits."""
     n_arms, dim = table.shape
@@ -108,13 +108,13 @@ def project(table, basis, points):
                     points[arm, a] += x * basis[j, a]
 
 
-@njit(UniTuple(float64, 2)(float64), cache=True)
+@compiled(UniTuple(float64, 2)(float64))
 def _shares(logit):
     """Return 1 − s and s, each exact near zero."""
     return 1.0 / (1.0 + np.exp(logit)), 1.0 / (1.0 + np.exp(-logit))
 
 
-@njit(float64(in_1, in_1, float64, out_1), cache=True)
+@compiled(float64(in_1, in_1, float64, out_1))
 def deepest(offset, weights, reach, point):
     """Write the point with the least larger of |v|² and Σ w(v − b)²; return that number.
 
@@ -143,7 +143,7 @@ def deepest(offset, weights, reach, point):
     return depth
 
 
-@njit(float64(in_1, in_1, in_1, float64), cache=True)
+@compiled(float64(in_1, in_1, in_1, float64))
 def _support(slope, offset, weights, reach):
     """Return the largest slope · v inside of both ellipsoids, which meet."""
     rank = offset.shape[0]
@@ -196,7 +196,7 @@ def _support(slope, offset, weights, reach):
     return best
 
 
-@njit(void(in_2, in_1, in_2, in_1, in_1, float64, in_1, out_2), cache=True)
+@compiled(void(in_2, in_1, in_2, in_1, in_1, float64, in_1, out_2))
 def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
     """Write score, estimate and width of every point over two ellipsoids that meet.
 
@@ -226,7 +226,7 @@ def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
         parts[2, n] = width
 
 
-@njit(void(in_2, in_2, out_2), cache=True)
+@compiled(void(in_2, in_2, out_2))
 def candidate_parts(points, candidates, parts):
     """Write per point the best value over all candidates, their mean value, and the difference."""
     n_points, rank = points.shape
@@ -245,7 +245,7 @@ def candidate_parts(points, candidates, parts):
         parts[0, n] = total + parts[2, n]
 
 
-@njit(void(in_2, in_1, any_2, float64, in_2, in_1, out_2), cache=True)
+@compiled(void(in_2, in_1, any_2, float64, in_2, in_1, out_2))
 def candidates_in(points, centre, root, radius, directions, reaches, candidates):
     """Write an ellipsoid's centre, its best place for each point, and places at random.
 
@@ -272,7 +272,7 @@ def candidates_in(points, centre, root, radius, directions, reaches, candidates)
             candidates[c, a] = centre[a] + scale * step
 
 
-@njit(int64(out_2, int64, in_1, any_2, float64), cache=True)
+@compiled(int64(out_2, int64, in_1, any_2, float64))
 def keep_inside(candidates, n_candidates, centre, whitener, limit):
     """Move the candidates within an ellipsoid to the front and return how many they are."""
     rank = candidates.shape[1]

@@ -2,23 +2,24 @@
 
 A regression is carried as its `root`: the upper triangular R with R'R = V and the whitened response
 w = R'⁻¹Σzr, row after row of [R | w] with nothing for what is below the diagonal, so that a pass
-over all of it is one stream. With u = R'⁻¹z, the estimate of a point is u·w and its squared width
-‖u‖²: one forward substitution gives both.
+over all of it is one stream. The last two entries are the growth of log det V and the number of
+samples: a sample is in all of the root or in none of it. With u = R'⁻¹z, the estimate of a point is
+u·w and its squared width ‖u‖²: one forward substitution gives both.
 """
 
 import numpy as np
-from numba import njit
 from numba.types import UniTuple, float64, int64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import any_1, any_2, in_1, in_2, out_1, out_2
 
 # A product and the sum it enters may be rounded once instead of twice, everywhere alike, so that a
 # point has the same bits wherever it is scored. A quotient by zero is infinite: looking for it
 # would keep a loop from being vectorized.
-_FUSED = {"fastmath": {"contract"}, "error_model": "numpy", "cache": True}
+_FUSED = {"fastmath": {"contract"}, "error_model": "numpy"}
 
 
-@njit(void(in_1, out_2, out_1), cache=True)
+@compiled(void(in_1, out_2, out_1))
 def unpack(root, factor, white):
     """Write R, of which nothing below the diagonal is written, and w."""
     dim = white.shape[0]
@@ -31,7 +32,7 @@ def unpack(root, factor, white):
         at += 1
 
 
-@njit(void(any_2, any_1, out_1), cache=True)
+@compiled(void(any_2, any_1, out_1))
 def pack(factor, white, root):
     """Write the root of R and w."""
     dim = white.shape[0]
@@ -44,7 +45,7 @@ def pack(factor, white, root):
         at += 1
 
 
-@njit(UniTuple(float64, 3)(float64, float64), **_FUSED)
+@compiled(UniTuple(float64, 3)(float64, float64), **_FUSED)
 def _angle(diagonal, z):
     """Return norm, cosine and sine of the rotation that turns (diagonal, z) to (norm, 0)."""
     if z == 0.0:
@@ -54,7 +55,7 @@ def _angle(diagonal, z):
     return norm, diagonal * reciprocal, z * reciprocal
 
 
-@njit(void(out_1, out_1, out_1, float64, float64, float64, float64), **_FUSED)
+@compiled(void(out_1, out_1, out_1, float64, float64, float64, float64), **_FUSED)
 def _turn_both(row, next_row, rest, c, s, next_c, next_s):
     for k in range(rest.shape[0]):
         x, y, z = row[k], next_row[k], rest[k]
@@ -64,7 +65,7 @@ def _turn_both(row, next_row, rest, c, s, next_c, next_s):
         rest[k] = next_c * z - next_s * y
 
 
-@njit(float64(out_1, int64, out_1, int64, out_1), **_FUSED)
+@compiled(float64(out_1, int64, out_1, int64, out_1), **_FUSED)
 def _turn_rows(root, at, rest, i, turns):
     """Rotate row i of the root, which begins `at`, and the next one against the rest of a sample.
 
@@ -93,13 +94,19 @@ def _turn_rows(root, at, rest, i, turns):
     return growth
 
 
-@njit(float64(out_1, in_1, float64, out_1), **_FUSED)
-def update_recorded(root, point, reward, turns):
-    """Add one sample in place; return the growth of log det V.
+@compiled(void(out_1, float64, int64))
+def _count(root, growth, n_samples):
+    root[-2] += growth
+    root[-1] += n_samples
 
-    The root turns by one Givens rotation per row: no inverse, no cancellation, and the determinant
-    grows by the product of the squared ratios of the diagonal. Cosine and sine of each row's
-    rotation are written to `turns`, if there is room for them.
+
+@compiled(float64(out_1, in_1, float64, out_1), **_FUSED)
+def _turn(root, point, reward, turns):
+    """Turn the rows of the root for one sample; return the growth of log det V.
+
+    One Givens rotation per row: no inverse, no cancellation, and the determinant grows by the
+    product of the squared ratios of the diagonal. Cosine and sine of each rotation are written to
+    `turns`, if there is room for them.
     """
     dim = point.shape[0]
     rest = np.empty(dim + 1)
@@ -114,22 +121,22 @@ def update_recorded(root, point, reward, turns):
     return 2.0 * np.log(growth)
 
 
-@njit(float64(out_1, in_1, float64), cache=True)
-def update(root, point, reward):
-    """Do the same without a record of the rotations."""
-    return update_recorded(root, point, reward, root[:0])
+@compiled(void(out_1, in_1, float64, out_1))
+def update(root, point, reward, turns):
+    """Add one sample in place; `turns` as in `_turn`."""
+    _count(root, _turn(root, point, reward, turns), 1)
 
 
-@njit(float64(out_1, in_2, in_1), cache=True)
+@compiled(void(out_1, in_2, in_1))
 def insert(root, points, rewards):
-    """Add many samples in place, in their order; return the growth of log det V."""
+    """Add many samples in place, in their order."""
     growth = 0.0
     for n in range(points.shape[0]):
-        growth += update(root, points[n], rewards[n])
-    return growth
+        growth += _turn(root, points[n], rewards[n], root[:0])
+    _count(root, growth, points.shape[0])
 
 
-@njit(void(in_1, in_1, out_2, int64, in_1), **_FUSED)
+@compiled(void(in_1, in_1, out_2, int64, in_1), **_FUSED)
 def _eliminate(row, next_row, rests, first, u):
     """Subtract multiples of two rows from the rests of four points, from feature `first` on.
 
@@ -145,15 +152,19 @@ def _eliminate(row, next_row, rests, first, u):
         r3[k] = (r3[k] - a3 * x) - b3 * y
 
 
-@njit(float64(out_1, out_1, in_2, out_2), **_FUSED)
-def measure(root, sample, points, parts):
+@compiled(void(out_1, in_1, float64, in_2, out_2), **_FUSED)
+def measure(root, point, reward, points, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
 
-    If there is a `sample`, a point without NaN and its reward, which is overwritten, it is added in
-    the same pass; returns the growth of log det V. Each point's arithmetic is what it would be
-    alone, and after an `update`.
+    If there is a sample, a `point` that is not empty and its reward, it is added in the same pass.
+    Each point's arithmetic is what it would be alone, and after an `update`.
     """
     n_points, dim = points.shape
+    sample = np.empty(dim + 1 if point.shape[0] > 0 and n_points > 0 else 0)
+    if sample.shape[0] > 0:
+        for i in range(dim):
+            sample[i] = point[i] if point[i] == point[i] else 0.0
+        sample[dim] = reward
     rests, squares, u = np.empty((4, dim + 1)), np.empty(4), np.empty(8)
     growth = 1.0
     for first in range(0, n_points, 4):
@@ -183,10 +194,11 @@ def measure(root, sample, points, parts):
         for a in range(count):
             parts[1, first + a] = 0.0 - rests[a, dim]
             parts[2, first + a] = squares[a]
-    return 2.0 * np.log(growth)
+    if sample.shape[0] > 0:
+        _count(root, 2.0 * np.log(growth), 1)
 
 
-@njit(int64(out_2, float64), cache=True)
+@compiled(int64(out_2, float64))
 def best(parts, radius):
     """Turn squared widths into widths and scores; return the best point, the first of equals."""
     found = 0
@@ -196,10 +208,3 @@ def best(parts, radius):
         if parts[0, point] > parts[0, found]:
             found = point
     return found
-
-
-@njit(int64(out_1, in_2, float64, out_2), cache=True)
-def score(root, points, radius, parts):
-    """Write scores, estimates and widths of points, shape (3, n_points), and return the best."""
-    measure(root, root[:0], points, parts)
-    return best(parts, radius)

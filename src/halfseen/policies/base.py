@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from numbers import Real
@@ -16,8 +17,9 @@ from halfseen.errors import (
     InvalidRewardError,
     UnknownDecisionError,
 )
+from halfseen.log import logger
 from halfseen.params import Declared, integer
-from halfseen.values import LARGEST, Decision, FloatArray, Slate
+from halfseen.values import LARGEST, LARGEST_POINT, Decision, FloatArray, Slate
 
 
 class Note(NamedTuple):
@@ -32,15 +34,15 @@ class Note(NamedTuple):
         file of format 2, which left it to the decision.
     point : ndarray, optional
         The arm's coordinates in its epoch, where the policy has found them.
-    inner : str, optional
-        The id under which an inner policy knows the decision.
+    inner : Note, optional
+        What an inner policy, which made the choice, needs to learn its reward.
     """
 
     round: int
     epoch: int
     arm: FloatArray
     point: FloatArray | None = None
-    inner: str | None = None
+    inner: "Note | None" = None
 
 
 class Choice(NamedTuple):
@@ -60,7 +62,7 @@ class Choice(NamedTuple):
     parts: FloatArray
     epoch: int = -1
     point: FloatArray | None = None
-    inner: str | None = None
+    inner: Note | None = None
 
     @classmethod
     def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
@@ -78,16 +80,22 @@ class Choice(NamedTuple):
 class Policy(Declared, ABC):
     """Chooses one of the offered arms per round and learns from its reward.
 
-    Any exception leaves the policy exactly as it was. A subclass declares its parameters
-    (`halfseen.params`) and writes five hooks: `setup`, `decide`, `update`, `state` and `restore`.
-    `observe` is a sixth, for policies that learn from arms that were only offered.
-    `halfseen.testing.check_policy` tells whether they keep their contracts.
+    Any exception, an interrupt included, leaves the policy exactly as it was. All methods may be
+    called from several threads.
+
+    A subclass declares its parameters (`halfseen.params`) and writes five hooks: `setup`, `decide`,
+    `update`, `state` and `restore`. `observe` is a sixth, for policies that learn from arms that
+    were only offered. `halfseen.testing.check_policy` tells whether they keep their contracts.
+
+    The state of a policy is what its attributes hold. When a call fails, they hold again what they
+    held before. So a hook replaces what an attribute holds, and does not change it in place:
+    `self._sum = self._sum + reward` and not `self._sums.append(reward)`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("dim",)
     """Parameters that a simulation gives the constructor, by the names of `Facts`."""
 
-    dim: int = integer(low=1, doc="Number of features of every arm.")
+    dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
     max_open: int = integer(
         default=10_000,
         low=1,
@@ -101,6 +109,8 @@ class Policy(Declared, ABC):
         # policy's ids differ from those of any other, also one with equal settings.
         self._token = secrets.token_hex(8)
         self._open: OrderedDict[str, Note] = OrderedDict()
+        self._n_forgotten = 0
+        self._lock = threading.RLock()
         self.setup()
 
     # Hooks that a subclass writes.
@@ -114,14 +124,11 @@ class Policy(Declared, ABC):
 
     @abstractmethod
     def decide(self, slate: Slate) -> Choice:
-        """Choose from a valid slate.
-
-        All that may fail comes first; whatever the hook changes of the policy, it changes last.
-        """
+        """Choose from a valid slate."""
 
     @abstractmethod
     def update(self, note: Note, reward: float) -> None:
-        """Learn a finite reward of an open decision; what may fail comes first here, too."""
+        """Learn a finite reward of an open decision."""
 
     def observe(self, slate: Slate) -> None:
         """Take note of a valid slate from which nothing is chosen; by default ignore it."""
@@ -154,6 +161,11 @@ class Policy(Declared, ABC):
         """Number of decisions that wait for their reward."""
         return len(self._open)
 
+    @property
+    def n_forgotten(self) -> int:
+        """Number of decisions whose reward did not come before `max_open` others were made."""
+        return self._n_forgotten
+
     def choose(self, options: Any) -> Decision:
         """Choose one of the offered arms.
 
@@ -167,8 +179,19 @@ class Policy(Declared, ABC):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        slate = Slate.of(options, self.dim)
-        return self._opened(slate, self.decide(slate))
+        with self._lock:
+            before, id = self.__dict__.copy(), f"{self._token}-{self._round + 1}"
+            try:
+                choice, note = self.play(self._checked(options))
+                made = Decision(id, choice.arm, note.round, note.epoch, note.arm, choice.parts)
+                self._open[id] = note
+            except BaseException:
+                self.__dict__.update(before)
+                self._open.pop(id, None)
+                raise
+            if len(self._open) > self.max_open:
+                self._forget_oldest()
+            return made
 
     def learn(self, decision: Decision | str, reward: float) -> None:
         """Learn from the reward of a decision, however late and in whatever order it comes.
@@ -189,13 +212,19 @@ class Policy(Declared, ABC):
         if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
             reward = _checked_reward(reward)
         id = decision._id if isinstance(decision, Decision) else decision
-        note = self._open.get(id) if isinstance(id, str) else None
-        if note is None:
-            raise self._unknown(id)
-        if not note.arm.size:
-            note = self._recalled(id, decision)
-        self.update(note, reward)
-        del self._open[id]
+        with self._lock:
+            opened = self._open.get(id) if isinstance(id, str) else None
+            if opened is None:
+                raise self._unknown(id)
+            note = opened if opened.arm.size else self._recalled(opened, decision)
+            before = self.__dict__.copy()
+            try:
+                self.update(note, reward)
+                del self._open[id]
+            except BaseException:
+                self.__dict__.update(before)
+                self._open[id] = opened
+                raise
 
     def absorb(self, options: Any) -> None:
         """Take note of offered arms without choosing: a catalogue, an old log.
@@ -205,10 +234,16 @@ class Policy(Declared, ABC):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        self.observe(Slate.of(options, self.dim))
+        with self._lock:
+            before = self.__dict__.copy()
+            try:
+                self.observe(self._checked(options))
+            except BaseException:
+                self.__dict__.update(before)
+                raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file; what `halfseen.load` reads continues with the same bits."""
+        """Write the policy to a file; what `halfseen.load` reads decides as this one would."""
         archive.write(path, self.to_tree())
 
     def diagnostics(self) -> dict[str, Any]:
@@ -217,64 +252,109 @@ class Policy(Declared, ABC):
 
     def to_tree(self) -> dict[str, Any]:
         """Return settings and state as a tree of plain values and arrays."""
-        return {
-            "policy": type(self).__name__,
-            "settings": self.settings(),
-            "round": self._round,
-            "token": self._token,
-            "open": [[id, note._asdict()] for id, note in self._open.items()],
-            "state": self.state(),
-        }
+        with self._lock:
+            return {
+                "policy": type(self).__name__,
+                "settings": self.settings(),
+                "round": self._round,
+                "open": [[id, _plain_note(note)] for id, note in self._open.items()],
+                "n_forgotten": self._n_forgotten,
+                "state": self.state(),
+            }
 
     @classmethod
     def from_tree(cls, tree: dict[str, Any]) -> Self:
-        """Return the policy that `to_tree` described."""
+        """Return the policy that `to_tree` described.
+
+        Its new decisions have other ids than those of the original, or of another copy of it.
+        """
         policy = cls(**tree["settings"])
-        policy._round = checks.integer("round", tree["round"], 0)
-        policy._token = str(tree["token"])
+        policy._round = checks.integer("round", tree["round"], 0, checks.LARGEST_HORIZON)
+        policy._n_forgotten = checks.integer("n_forgotten", tree["n_forgotten"], 0, policy._round)
         for id, plain in tree["open"]:
-            policy._open[str(id)] = policy._restored_note(plain)
+            policy._open[checks.text("id", id)] = _restored_note(plain)
+        checks.integer("the number of open decisions", len(policy._open), 0, policy.max_open)
         policy.restore(tree["state"])
+        for note in policy._open.values():
+            policy.check_note(note)
         return policy
 
-    def _restored_note(self, plain: dict[str, Any]) -> Note:
-        arm = archive.array(plain, "arm", (None,))
-        if arm.size not in (0, self.dim):
-            raise ArchiveError(f"an open decision must have {self.dim} features, got {arm.size}")
-        return Note(
-            checks.integer("round", plain["round"], 1),
-            checks.integer("epoch", plain["epoch"], -1),
-            arm,
-            None if plain["point"] is None else archive.array(plain, "point", (None,)),
-            None if plain["inner"] is None else str(plain["inner"]),
-        )
+    # For policies that are made of others.
 
-    def _opened(self, slate: Slate, choice: Choice) -> Decision:
-        """Turn a choice into an open decision; nothing can fail from here on."""
-        arm, parts, epoch, point, inner = choice
-        round = self._round + 1
-        id = f"{self._token}-{round}"
-        chosen = slate._table[arm].copy()  # an open decision does not keep its whole slate alive
-        if len(self._open) == self.max_open:
-            self._open.popitem(last=False)
-        self._open[id] = Note(round, epoch, chosen, point, inner)
-        self._round = round
-        return Decision(id, arm, round, epoch, chosen, parts)
+    def play(self, slate: Slate) -> tuple[Choice, Note]:
+        """Choose from a valid slate; also return what `update` needs to learn the reward.
 
-    def _recalled(self, id: str, decision: Decision | str) -> Note:
+        What `choose` does but for ids and open decisions: the policy outside takes care of these.
+        """
+        choice = self.decide(slate)
+        self._round += 1
+        # A copy: an open decision does not keep its whole slate alive.
+        chosen = slate._table[choice.arm].copy()
+        return choice, Note(self._round, choice.epoch, chosen, choice.point, choice.inner)
+
+    def check_note(self, note: Note) -> None:
+        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        checks.integer("round", note.round, 1, self._round)
+        checks.integer("epoch", note.epoch, -1, self._round)
+        if note.arm.size not in (0, self.dim):
+            raise ArchiveError(
+                f"an open decision must have {self.dim} features, got {note.arm.size}"
+            )
+        if note.inner is not None and note.arm.size and not note.inner.arm.size:
+            raise ArchiveError(f"the inner policy has no arm of the open round {note.round}")
+
+    def fork(self) -> Self:
+        """Return a copy that can play on; afterwards this policy must not.
+
+        What a policy does with one inside of it that it is about to change.
+        """
+        fork = object.__new__(type(self))
+        fork.__dict__.update(self.__dict__)
+        return fork
+
+    # Python's own copies cannot take a lock along.
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def _checked(self, options: Any) -> Slate:
+        return Slate.of(options, self.dim)
+
+    def _forget_oldest(self) -> None:
+        """Forget what is beyond `max_open`; log the 1st, 2nd, 4th and so on."""
+        while len(self._open) > self.max_open:
+            id, _ = self._open.popitem(last=False)
+            self._n_forgotten += 1
+            if self._n_forgotten & (self._n_forgotten - 1) == 0:
+                logger.warning(
+                    "decision %s was forgotten, %d so far: more than max_open = %d wait for their "
+                    "reward",
+                    id,
+                    self._n_forgotten,
+                    self.max_open,
+                )
+
+    def _recalled(self, note: Note, decision: Decision | str) -> Note:
         """Complete the note of a decision that was open in a file of format 2."""
         if not isinstance(decision, Decision):
             raise UnknownDecisionError(
-                f"decision {id} was open in a file of an earlier version, which kept its arm in "
-                "the decision alone: pass the Decision instead of its id"
+                f"decision {decision} was open in a file of an earlier version, which kept its arm "
+                "in the decision alone: pass the Decision instead of its id"
             )
-        if decision._chosen.shape != (self.dim,):
+        arm = decision._chosen
+        if arm.shape != (self.dim,):
             raise InvalidInputError(
-                f"the decision's arm must have {self.dim} features, got {len(decision._chosen)}"
+                f"the decision's arm must have {self.dim} features, got {len(arm)}"
             )
-        note = self._open[id]._replace(arm=decision._chosen, epoch=decision._epoch)
-        self._open[id] = note
-        return note
+        inner = note.inner
+        if inner is not None and not inner.arm.size:
+            inner = inner._replace(arm=arm)
+        return note._replace(arm=arm, epoch=decision._epoch, inner=inner)
 
     def _unknown(self, id: Any) -> UnknownDecisionError:
         if not isinstance(id, str):
@@ -282,11 +362,34 @@ class Policy(Declared, ABC):
                 f"learn needs a Decision or the id of one, got {type(id).__name__}"
             )
         if not id.startswith(f"{self._token}-"):
-            return UnknownDecisionError(f"decision {id} was made by another policy")
+            return UnknownDecisionError(
+                f"decision {id} is not open: it was made by another policy, or learned before this "
+                "one was loaded"
+            )
         return UnknownDecisionError(
             f"decision {id} is not open: it was learned before, or forgotten because more than "
             f"max_open = {self.max_open} decisions waited"
         )
+
+
+def _plain_note(note: Note) -> dict[str, Any]:
+    inner = None if note.inner is None else _plain_note(note.inner)
+    return note._asdict() | {"inner": inner}
+
+
+def _restored_note(plain: dict[str, Any]) -> Note:
+    return Note(
+        checks.integer("round", plain["round"], 1),
+        checks.integer("epoch", plain["epoch"], -1),
+        archive.array(plain, "arm", (None,), low=-LARGEST, high=LARGEST, hidden=True),
+        None if plain["point"] is None else _restored_point(plain),
+        None if plain["inner"] is None else _restored_note(plain["inner"]),
+    )
+
+
+def _restored_point(plain: dict[str, Any]) -> FloatArray:
+    most = LARGEST_POINT
+    return archive.array(plain, "point", (None,), low=-most, high=most, hidden=True)
 
 
 def _checked_reward(reward: Any) -> float:

@@ -1,5 +1,6 @@
 """Fill in what is hidden by an imputer of scikit-learn, then play in all features."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from halfseen.policies.base import Choice
 from halfseen.policies.imputers import Filler, ImputerRecipe
 from halfseen.policies.registry import register_policy
 from halfseen.policies.viewed import Exploring, ViewedPolicy
-from halfseen.values import FloatArray, Slate
+from halfseen.values import LARGEST, FloatArray, Slate
 
 
 @register_policy
@@ -84,20 +85,18 @@ class Imputed(Exploring, ViewedPolicy):
 
     def decide(self, slate: Slate) -> Choice:
         """Let the inner policy choose from the slate filled in; fit the imputer where it is due."""
-        # All that may fail comes first and changes nothing; the inner choice is the last of it.
-        filler, next_fit, round = self._filler, self._next_fit, self._round + 1
-        if round >= next_fit:
-            filler = Filler(self._recipe, self._reservoir.rows.copy())
-            next_fit = self._schedule.next_start(round)
-        places = self._reservoir.reserve(slate._table)
-        choice = self._pass_on(filler.fill(slate._table))
-        self._filler, self._next_fit = filler, next_fit
-        self._reservoir.add(slate._table, places)
-        return choice
+        round = self._round + 1
+        if round >= self._next_fit:
+            self._filler = Filler(self._recipe, self._reservoir.rows.copy())
+            self._next_fit = self._schedule.next_start(round)
+        self.observe(slate)
+        return super().decide(slate)
 
     def observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""
-        self._reservoir.add(slate._table)
+        reservoir = self._reservoir.fork()
+        reservoir.add(slate._table)
+        self._reservoir = reservoir
 
     def state(self) -> dict[str, Any]:
         """Return the inner policy, the sample, and the rows of the last fit."""
@@ -111,6 +110,8 @@ class Imputed(Exploring, ViewedPolicy):
         """Continue, with the imputer fitted to the same rows again."""
         super().restore(state)
         self._reservoir.restore(state["reservoir"])
-        rows = archive.array(state, "fitted_rows", (None, self.dim))
+        rows = archive.array(
+            state, "fitted_rows", (None, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
         self._filler = Filler(self._recipe, rows)
-        self._next_fit = checks.integer("next_fit", state["next_fit"], 1)
+        self._next_fit = checks.integer("next_fit", state["next_fit"], 1, sys.maxsize)

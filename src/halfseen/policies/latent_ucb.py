@@ -1,15 +1,15 @@
 """The policy without settings: likelihood subspace, posterior coordinates, scales from the data."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
+from halfseen.checks import LARGEST_SIZE
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.rank import RankRule
 from halfseen.params import integer
 from halfseen.policies.registry import register_policy
 from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_params import COUNTED, ESTIMATED
-from halfseen.values import Decision, Slate
+from halfseen.values import Slate
 
 RADIUS_SCALE = 0.3
 """Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
@@ -52,7 +52,10 @@ class LatentUcb(TofuPov):
     needs: ClassVar[tuple[str, ...]] = ("seed",)
 
     dim: int | None = integer(  # type: ignore[assignment]
-        default=None, low=1, doc="Number of features; by default that of the first slate."
+        default=None,
+        low=1,
+        high=LARGEST_SIZE,
+        doc="Number of features; by default that of the first slate.",
     )
     rank: RankRule = _tofu(
         "rank",
@@ -117,46 +120,9 @@ class LatentUcb(TofuPov):
         if self.is_begun:
             super().restore(state)
 
-    def choose(self, options: Any) -> Decision:
-        """Choose one of the offered arms.
-
-        Parameters
-        ----------
-        options : Slate or array_like, shape (n_arms, dim)
-            NaN where hidden. The first ones say what `dim` is, unless it was given.
-
-        Raises
-        ------
-        InvalidSlateError
-            The options are not a slate with `dim` features.
-        """
-        if self.is_begun:
-            return super().choose(options)
-        decision: Decision = self._first(super().choose, options)
-        return decision
-
-    def absorb(self, options: Any) -> None:
-        """Take note of offered arms without choosing: a catalogue, an old log.
-
-        Raises
-        ------
-        InvalidSlateError
-            The options are not a slate with `dim` features.
-        """
-        if self.is_begun:
-            super().absorb(options)
-        else:
-            self._first(super().absorb, options)
-
-    def _first(self, call: Callable[[Slate], Any], options: Any) -> Any:
-        """Make the first call, whose slate says what `dim` is; if it fails, `dim` stays open."""
-        slate = Slate.of(options)
-        try:
+    def _checked(self, options: Any) -> Slate:
+        slate = super()._checked(options)
+        if not self.is_begun:  # the first slate says what `dim` is
             self.__dict__["dim"] = slate.dim
             self.setup()
-            self._burner._token = self._token  # as in every copy of this policy
-            return call(slate)
-        except BaseException:
-            self.__dict__["dim"] = None
-            self.setup()
-            raise
+        return slate

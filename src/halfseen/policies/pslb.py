@@ -14,7 +14,7 @@ from halfseen.policies.pslb_params import PslbParams
 from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.values import FloatArray, Slate
+from halfseen.values import LARGEST, FloatArray, Slate
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
@@ -74,7 +74,6 @@ class Pslb(PslbParams):
         self._moments: Moments | None = Moments(self.dim)
         self._subspace: Subspace | None = None
         self._n_fallbacks = 0
-        # Kept apart from the generator: a choice that fails draws nothing.
         self._random = stream(self.seed, "pslb")
         self._random_state = self._random.bit_generator.state
 
@@ -94,29 +93,18 @@ class Pslb(PslbParams):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the arm of the largest value over both sets, or by OFUL where they do not meet."""
-        # All that may fail comes first and changes nothing.
-        moments, subspace, reserved = self._moments, self._subspace, None
-        if moments is not None and self._round >= self.burn_in:
-            subspace = self._estimated(slate, moments)
+        if self._moments is not None and self._round >= self.burn_in:
+            self._subspace = self._estimated(slate, self._moments)
             if self.refresh == "once":
-                moments = None
-        if moments is not None:
-            reserved = moments.reserve(slate._table)
-        parts, plays = None, subspace is not None and subspace.rank > 0
-        if subspace is not None and plays:
-            parts = self._parts(slate, subspace)
-        fell_back = plays and parts is None
+                self._moments = None
+        self.observe(slate)
+        parts = None
+        if self._subspace is not None and self._subspace.rank > 0:
+            parts = self._parts(slate, self._subspace)
+            self._n_fallbacks += parts is None
         if parts is None:
-            arm, parts = self._ambient(slate)
-        else:
-            arm = int(parts[0].argmax())
-        if plays and self.search == "sampled":
-            self._random_state = self._random.bit_generator.state
-        if moments is not None:
-            moments.add(slate._table, reserved)
-        self._moments, self._subspace = moments, subspace
-        self._n_fallbacks += fell_back
-        return Choice(arm, parts)
+            return Choice(*self._ambient(slate))
+        return Choice(int(parts[0].argmax()), parts)
 
     def _estimated(self, slate: Slate, moments: Moments) -> Subspace:
         """Return the principal directions of all arms before and in a slate, as they are seen."""
@@ -127,9 +115,7 @@ class Pslb(PslbParams):
         return Subspace(Projection(self._model, basis), n_arms / round)
 
     def _ambient(self, slate: Slate) -> tuple[int, FloatArray]:
-        model = self._model
-        radius = self._confidence.total(model.log_det, model.n_samples)
-        return model.score(slate._table, radius)
+        return self._model.score(slate._table, self._confidence.total)
 
     def _parts(self, slate: Slate, subspace: Subspace) -> FloatArray | None:
         """Return score, estimate and width of each arm over both sets; None if they do not meet."""
@@ -139,8 +125,11 @@ class Pslb(PslbParams):
         sets = self._sets(subspace)
         if self.search == "exact":
             return sets and optimistic_parts(points, *sets)
-        self._random.bit_generator.state = self._random_state
-        return sets and sampled_parts(points, sets, self.n_samples, self._random)
+        random = self._random.bit_generator
+        random.state = self._random_state  # a choice that failed has drawn nothing
+        parts = sets and sampled_parts(points, sets, self.n_samples, self._random)
+        self._random_state = random.state
+        return parts
 
     def _sets(self, subspace: Subspace) -> Sets | None:
         model = self._model
@@ -153,15 +142,21 @@ class Pslb(PslbParams):
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression, and to its shadow in the subspace."""
+        model = self._model.copied()
         if self._subspace is None:
-            self._model.update(note.arm, reward)
+            model.update(note.arm, reward)
         else:
-            self._subspace.projection.learn(self._model, note.arm, reward)
+            projection = self._subspace.projection.fork()
+            projection.learn(model, note.arm, reward)
+            self._subspace = self._subspace._replace(projection=projection)
+        self._model = model
 
     def observe(self, slate: Slate) -> None:
         """Add the arms to those that give the subspace, while it is not estimated for good."""
         if self._moments is not None:
-            self._moments.absorb(slate)
+            moments = self._moments.fork()
+            moments.add(slate._table)
+            self._moments = moments
 
     def state(self) -> dict[str, Any]:
         """Return regression, moments, subspace and where the stream stands."""
@@ -187,7 +182,7 @@ class Pslb(PslbParams):
         if state["subspace"] is not None:
             self._subspace = Subspace(
                 Projection.restored(self._model, state["subspace"]["projection"]),
-                checks.real("arms_per_round", state["subspace"]["arms_per_round"], 0.0),
+                checks.real("arms_per_round", state["subspace"]["arms_per_round"], 0.0, LARGEST),
             )
         self._n_fallbacks = checks.integer("n_fallbacks", state["n_fallbacks"], 0)
         self._random.bit_generator.state = state["random"]

@@ -60,12 +60,16 @@ class Projection:
         precision, white = np.empty((rank, rank)), np.empty(rank)
         _kernels.project_model(model.factor, model.white, basis, precision, white)
         with np.errstate(all="ignore"):  # a set beyond all numbers meets nothing
-            self.inside.set_root(precision, white)
-            self.inside.log_det = 2.0 * float(np.log(precision.diagonal()).sum())
-            self.inside.log_det -= rank * math.log(model.ridge)
-        self.inside.n_samples = model.n_samples
+            log_det = 2.0 * float(np.log(precision.diagonal()).sum()) - rank * math.log(model.ridge)
+        self.inside.set_root(precision, white, log_det, model.n_samples)
         # The shadow of the regression in all features: R'⁻¹U.
         _kernels.cast_shadow(model.factor, basis, self.shadow)
+
+    def fork(self) -> "Projection":
+        """Return an independent copy."""
+        fork = object.__new__(Projection)
+        fork.basis, fork.shadow, fork.inside = self.basis, self.shadow.copy(), self.inside.copied()
+        return fork
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features, and follow it here."""
@@ -108,7 +112,7 @@ class Projection:
     @classmethod
     def restored(cls, model: Ridge, state: dict[str, Any]) -> "Projection":
         """Return the projection that `state` described."""
-        projection = cls(model, archive.array(state, "basis", (model.dim, None)))
+        projection = cls(model, archive.orthonormal(state, "basis", (model.dim, None)))
         projection.inside.restore(state["inside"])
         projection.shadow = archive.array(state, "shadow", projection.basis.shape)
         return projection

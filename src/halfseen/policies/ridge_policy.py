@@ -60,7 +60,9 @@ class RidgePolicy(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression."""
-        self._model.update(note.arm, reward)
+        model = self._model.fork()
+        model.update(note.arm, reward)
+        self._model = model
 
     def state(self) -> dict[str, Any]:
         """Return the regression."""

@@ -47,17 +47,16 @@ class LinearThompson(RidgePolicy):
     def setup(self) -> None:
         """Start with an empty regression and a fresh stream."""
         self._random = stream(self.seed, "thompson")
+        self._random_state = self._random.bit_generator.state
         # The plain regression: outside of the span of the samples the draw is as random as inside.
         self._model = Ridge(self.dim, ridge=self.ridge)
 
     def decide(self, slate: Slate) -> Choice:
-        """Choose the best arm under a parameter drawn anew; a failed choice draws nothing."""
-        before = self._random.bit_generator.state
-        try:
-            parts = self._parts(slate.values)
-        except BaseException:
-            self._random.bit_generator.state = before
-            raise
+        """Choose the best arm under a parameter drawn anew."""
+        random = self._random.bit_generator
+        random.state = self._random_state  # a choice that failed has drawn nothing
+        parts = self._parts(slate.values)
+        self._random_state = random.state
         return Choice(int(parts[0].argmax()), parts)
 
     def _parts(self, points: FloatArray) -> FloatArray:
@@ -74,9 +73,10 @@ class LinearThompson(RidgePolicy):
 
     def state(self) -> dict[str, Any]:
         """Return the regression and where the stream stands."""
-        return {"random": self._random.bit_generator.state, "model": super().state()}
+        return {"random": self._random_state, "model": super().state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a regression and a place in the stream."""
         self._random.bit_generator.state = state["random"]
+        self._random_state = self._random.bit_generator.state
         super().restore(state["model"])

@@ -1,15 +1,17 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
+import sys
 from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
 
+from halfseen import archive, checks
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.policies.base import Choice, Note
-from halfseen.policies.registry import policy_from_tree, register_policy
+from halfseen.policies.registry import register_policy, restored_inner
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_params import TofuParams
@@ -165,21 +167,21 @@ class TofuPov(TofuParams):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose in the coordinates of the current epoch, which may open now."""
-        # All that may fail comes first and changes nothing; a choice of the burn-in policy is the
-        # last of it.
-        epoch = self._epoch if self._round < self._next_event else self._opened_epoch()
-        reserved = self._offered.reserve(slate._table)
-        inner = point = None
+        if self._round >= self._next_event:
+            self._enter(self._opened_epoch())
+        self._offer(slate)
+        epoch = self._epoch
         if epoch is not None and epoch.plays:
             arm, parts, point = epoch.score(slate, self._round + 1)
-        else:
-            choice = self._burner.choose(slate)
-            arm, parts, inner = choice._arm, choice._parts, choice._id
-        self._offered.add(slate._table, reserved)
-        if epoch is not None and epoch is not self._epoch:
-            self._enter(epoch)
-        index = -1 if epoch is None else epoch.index
-        return Choice(arm, parts, index, point, inner)
+            return Choice(arm, parts, epoch.index, point)
+        self._burner = self._burner.fork()
+        choice, note = self._burner.play(slate)
+        return Choice(choice.arm, choice.parts, -1 if epoch is None else epoch.index, inner=note)
+
+    def _offer(self, slate: Slate) -> None:
+        offered = self._offered.fork()
+        offered.add(slate._table)
+        self._offered = offered
 
     def _opened_epoch(self) -> Epoch:
         """Return the epoch that is due, opened but not entered."""
@@ -194,11 +196,11 @@ class TofuPov(TofuParams):
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
-            self._log.append(self._epoch.record)
+            self._log = [*self._log, self._epoch.record]
         self._epoch = epoch
         self._next_event = self._event_after(self.schedule.next_start(epoch.record.round))
         if self.replay is Replay.BURN_IN_ONCE and epoch.plays:
-            self._played.clear()
+            self._played = Played(self.dim)
 
     def _event_after(self, start: int) -> int:
         """Return after which round something is due: an epoch at `start`, or the horizon's end."""
@@ -207,21 +209,20 @@ class TofuPov(TofuParams):
 
     def update(self, note: Note, reward: float) -> None:
         """Add the reward to the epoch's regression, or keep it for a later epoch."""
-        # As in `decide`: the burn-in policy is the last that may fail.
-        epoch = self._epoch
-        kept = self._replays(note, first=None)  # a later epoch will replay it
-        if kept:
-            self._played.reserve()
-        if epoch is not None and epoch.plays:
+        if self._replays(note, first=None):  # a later epoch will replay it
+            played = self._played.fork()
+            played.append(note.round, note.arm, reward)
+            self._played = played
+        if self._epoch is not None and self._epoch.plays:
+            epoch = self._epoch.fork()
             if note.point is not None and note.epoch == epoch.index:
                 epoch.learn(note.point, reward)
             elif self._replays(note, first=epoch.index):
-                epoch = epoch.with_earlier(note.arm, reward)
+                epoch.learn_earlier(note.arm, reward)
+            self._epoch = epoch
         if note.inner is not None:
-            self._burner.learn(note.inner, reward)
-        self._epoch = epoch
-        if kept:
-            self._played.append(note.round, note.arm, reward)
+            self._burner = self._burner.fork()
+            self._burner.update(note.inner, reward)
 
     def _replays(self, note: Note, first: int | None) -> bool:
         """Return whether epochs replay the reward of a decision.
@@ -235,11 +236,9 @@ class TofuPov(TofuParams):
             return False
         return replay is Replay.BURN_IN or self._first_playing_epoch() == first
 
-    def _recalled(self, id: str, decision: Decision | str) -> Note:
-        note, epoch = super()._recalled(id, decision), self._epoch
-        if note.inner is not None:
-            self._burner._recalled(note.inner, decision)
-        elif epoch is not None and note.epoch == epoch.index:
+    def _recalled(self, note: Note, decision: Decision | str) -> Note:
+        note, epoch = super()._recalled(note, decision), self._epoch
+        if note.inner is None and epoch is not None and note.epoch == epoch.index:
             note = note._replace(point=epoch.coordinates(note.arm[None, :])[0])
         return note
 
@@ -248,9 +247,9 @@ class TofuPov(TofuParams):
 
     def observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""
-        reserved = self._offered.reserve(slate._table)
-        self._burner.absorb(slate)
-        self._offered.add(slate._table, reserved)
+        self._burner = self._burner.fork()
+        self._burner.observe(slate)
+        self._offer(slate)
 
     def state(self) -> dict[str, Any]:
         """Return offered and played arms, the epochs, and the burn-in policy."""
@@ -270,5 +269,14 @@ class TofuPov(TofuParams):
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = Epoch.restored(self, state["epoch"])
-        self._next_event = int(state["next_event"])
-        self._burner = policy_from_tree(state["burn_in_policy"])
+        self._next_event = checks.integer("next_event", state["next_event"], 0, sys.maxsize)
+        self._burner = restored_inner(self._burner, state["burn_in_policy"])
+
+    def check_note(self, note: Note) -> None:
+        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        super().check_note(note)
+        epoch = self._epoch
+        if note.inner is not None:
+            self._burner.check_note(note.inner)
+        if note.point is not None and epoch is not None and note.epoch == epoch.index:
+            archive.array(note._asdict(), "point", (epoch.model.dim,), hidden=True)

@@ -18,7 +18,7 @@ from halfseen.policies.tofu_params import TofuParams
 from halfseen.policies.tofu_rewards import Rewards
 from halfseen.policies.tofu_subspace import Subspace, find_subspace
 from halfseen.seeding import stream
-from halfseen.values import FloatArray, Slate
+from halfseen.values import LARGEST, FloatArray, Slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +170,7 @@ class Epoch:
         points = self.coordinates(slate._table)
         if self.lift is not None and self.lift.ridge == 0.0:
             check_identified(slate, points)
-        arm, parts = self.model.score(points, self.radius())
+        arm, parts = self.model.score(points, self.radius)
         if self.settings.exploration == "thompson":
             arm = self._draw(points, round, parts)
         return arm, parts, points[arm].copy()
@@ -179,11 +179,11 @@ class Epoch:
         """Return half-seen arms (n, dim) as points of the regression, as `Lift.coordinates`."""
         return table / self.unit if self.lift is None else self.lift.coordinates(table)
 
-    def radius(self) -> float:
+    def radius(self, log_det: float, n_samples: float) -> float:
         """Return by how many widths a score is above its estimate."""
         if self.settings.exploration != "ucb":
             return 0.0
-        return self.confidence.total(self.model.log_det, self.model.n_samples)
+        return self.confidence.total(log_det, n_samples)
 
     def _draw(self, points: FloatArray, round: int, parts: FloatArray) -> int:
         """Add to all estimates what a drawn parameter adds, and return the best arm under it.
@@ -194,28 +194,33 @@ class Epoch:
         # Each round has a stream of its own: there is no state to save.
         draw = stream(self.settings.seed, "thompson", str(round)).standard_normal(model.dim)
         draw *= self.settings.radius_scale * self.record.noise_scale
-        drawn = model.copied()
-        drawn.set_root(model.factor, draw)
+        drawn = Ridge(model.dim, ridge=model.ridge)
+        drawn.set_root(model.factor, draw, model.log_det, model.n_samples)
         parts[2] = drawn.predict(points)[0]
         parts[0] = parts[1] + parts[2]
         return int(parts[0].argmax())
+
+    def fork(self) -> "Epoch":
+        """Return a copy that can learn; this one stays as it is."""
+        fork = object.__new__(Epoch)
+        fork.settings, fork.record, fork.index = self.settings, self.record, self.index
+        fork.plays, fork.subspace, fork.lift = self.plays, self.subspace, self.lift
+        fork.unit, fork.contest, fork.confidence = self.unit, self.contest, self.confidence
+        fork.model = self.model.fork()
+        return fork
 
     def learn(self, point: FloatArray, reward: float) -> None:
         """Add the reward of an arm that was chosen in this epoch, by its coordinates."""
         self.model.update(point, reward)
 
-    def with_earlier(self, arm: FloatArray, reward: float) -> "Epoch":
-        """Return the epoch with a late reward that it would have replayed; this one stays."""
+    def learn_earlier(self, arm: FloatArray, reward: float) -> None:
+        """Add a late reward that this epoch would have replayed."""
         point = self.coordinates(arm[None, :])[0]
-        model, record = self.model.copied(), self.record
         if self.lift is None or not np.isnan(point[0]):
-            model.update(point, reward)
-            record = replace(record, n_replayed=record.n_replayed + 1)
+            self.model.update(point, reward)
+            self.record = replace(self.record, n_replayed=self.record.n_replayed + 1)
         else:
-            record = replace(record, n_skipped=record.n_skipped + 1)
-        return Epoch(
-            self.settings, record, self.subspace, self.lift, model, self.contest, self.unit
-        )
+            self.record = replace(self.record, n_skipped=self.record.n_skipped + 1)
 
     def hidden_deviations(self, table: FloatArray) -> FloatArray:
         """Return the standard deviation of each arm's estimate that hidden entries leave open."""
@@ -243,7 +248,7 @@ class Epoch:
         model = Ridge(settings.dim if record.fallback else max(1, record.rank), ridge=record.ridge)
         model.restore(state["model"])
         contest = Contest.restored(state["contest"])
-        unit = checks.real("unit", state["unit"], 0.0, low_open=True)
+        unit = checks.real("unit", state["unit"], 0.0, LARGEST, low_open=True)
         plays_latent = record.rank > 0 and not record.fallback
         lift = subspace.lift(settings) if plays_latent else None
         return cls(settings, record, subspace, lift, model, contest, unit)
@@ -251,4 +256,15 @@ class Epoch:
 
 def record_from(plain: dict[str, Any]) -> EpochRecord:
     """Return the record that was saved as plain values."""
-    return EpochRecord(**(plain | {"eigenvalues": tuple(plain["eigenvalues"])}))
+    eigenvalues = tuple(checks.real("eigenvalues", value) for value in plain["eigenvalues"])
+    record = EpochRecord(**(plain | {"eigenvalues": eigenvalues}))
+    for name in ("epoch", "n_arms", "rank", "n_never_paired", "n_replayed", "n_skipped"):
+        checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
+    checks.integer("round", record.round, 1, checks.LARGEST_HORIZON)
+    for name in ("misspecification", "theta_bound", "noise_scale"):
+        checks.real(name, getattr(record, name), 0.0, LARGEST)
+    checks.failure_prob("failure_prob", record.failure_prob)
+    if record.threshold is not None:
+        checks.real("threshold", record.threshold)
+    checks.boolean("fallback", record.fallback)
+    return record

@@ -22,10 +22,14 @@ class Uniform(Policy):
     def setup(self) -> None:
         """Start a fresh stream."""
         self._random = stream(self.seed, "uniform")
+        self._random_state = self._random.bit_generator.state
 
     def decide(self, slate: Slate) -> Choice:
         """Choose any arm."""
+        random = self._random.bit_generator
+        random.state = self._random_state  # a choice that failed has drawn nothing
         arm = int(self._random.integers(slate.n_arms))
+        self._random_state = random.state
         return Choice(arm, np.zeros((3, slate.n_arms)))
 
     def update(self, note: Note, reward: float) -> None:
@@ -33,8 +37,9 @@ class Uniform(Policy):
 
     def state(self) -> dict[str, Any]:
         """Return where the stream stands."""
-        return {"random": self._random.bit_generator.state}
+        return {"random": self._random_state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a place in the stream."""
         self._random.bit_generator.state = state["random"]
+        self._random_state = self._random.bit_generator.state

@@ -69,4 +69,18 @@ def _with_hidden_entries(moments: Tree) -> Tree:
     return moments | {"waiting": np.where(mask, moments["waiting"], np.nan)}
 
 
-_STEPS: Mapping[int, Callable[[Tree], Tree]] = {2: _from_format_2}
+def _from_format_3(tree: Tree) -> Tree:
+    """Format 3 kept what an inner policy needs to learn a decision in that policy, by an id."""
+    state = dict(tree["state"])
+    inners = [_from_format_3(inner) for inner in state.get("inners", [])]
+    if "inners" in state:
+        state["inners"] = [inner | {"open": []} for inner in inners]
+    if "burn_in_policy" in state:
+        inners.append(_from_format_3(state["burn_in_policy"]))
+        state["burn_in_policy"] = inners[-1] | {"open": []}
+    notes = {id: note for inner in inners for id, note in inner["open"]}
+    opened = [[id, note | {"inner": notes.get(note["inner"])}] for id, note in tree["open"]]
+    return tree | {"state": state, "open": opened, "n_forgotten": 0}
+
+
+_STEPS: Mapping[int, Callable[[Tree], Tree]] = {2: _from_format_2, 3: _from_format_3}

@@ -11,7 +11,7 @@ from halfseen.params import choice, integer
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Choice, Note, Policy
 from halfseen.policies.greedy import Greedy
-from halfseen.policies.registry import policy_from_tree
+from halfseen.policies.registry import restored_inner
 from halfseen.policies.ridge_policy import Optimism, scale_param
 from halfseen.policies.thompson import LinearThompson
 from halfseen.values import LARGEST, FloatArray, Slate
@@ -59,9 +59,9 @@ class Exploring(Optimism):
 class ViewedPolicy(Policy):
     """Shows another view of each slate to an inner policy and passes its choice on.
 
-    A decision carries the arm as it was offered. The inner policy remembers what it was shown of
-    that arm, so that a late reward meets the features of its choice, whatever view is the current
-    one by then.
+    A decision carries the arm as it was offered, and its note also what the inner policy was shown
+    of that arm, so that a late reward meets the features of its choice, whatever view is the
+    current one by then.
 
     A subclass sets `_inners` in `setup`: who chooses. `_turn` says who in which round. Their
     dimension is that of the view, and their `max_open` this policy's.
@@ -92,15 +92,22 @@ class ViewedPolicy(Policy):
         return self._pass_on(self._view(slate))
 
     def _pass_on(self, view: FloatArray) -> Choice:
-        """Let the inner policy choose from the view; from there on the decision stands."""
-        player = self._inners[self._turn(self._round + 1)]
-        inner = player.choose(np.clip(view, -LARGEST, LARGEST))
-        return Choice(inner._arm, inner._parts, epoch=inner._epoch, inner=inner._id)
+        """Let the inner policy choose from the view."""
+        player = self._forked(self._turn(self._round + 1))
+        choice, note = player.play(Slate.of(np.clip(view, -LARGEST, LARGEST), player.dim))
+        return Choice(choice.arm, choice.parts, epoch=choice.epoch, inner=note)
 
     def update(self, note: Note, reward: float) -> None:
         """Hand the reward to the inner policy that chose."""
         assert note.inner is not None
-        self._inners[self._turn(note.round)].learn(note.inner, reward)
+        self._forked(self._turn(note.round)).update(note.inner, reward)
+
+    def _forked(self, turn: int) -> Policy:
+        """Return an inner policy that may be changed."""
+        inners = list(self._inners)
+        inners[turn] = inners[turn].fork()
+        self._inners = tuple(inners)
+        return inners[turn]
 
     def state(self) -> dict[str, Any]:
         """Return the inner policies."""
@@ -108,11 +115,12 @@ class ViewedPolicy(Policy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue with the inner policies."""
-        inners = tuple(policy_from_tree(tree) for tree in state["inners"])
-        for fresh, restored in zip(self._inners, inners, strict=True):
-            if type(fresh) is not type(restored) or fresh.settings() != restored.settings():
-                raise ArchiveError("an inner policy does not fit the settings of the outer one")
-        for id, note in self._open.items():
-            if note.inner is None:
-                raise ArchiveError(f"no inner policy knows the open decision {id}")
-        self._inners = inners
+        pairs = zip(self._inners, state["inners"], strict=True)
+        self._inners = tuple(restored_inner(fresh, tree) for fresh, tree in pairs)
+
+    def check_note(self, note: Note) -> None:
+        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        super().check_note(note)
+        if note.inner is None:
+            raise ArchiveError(f"no inner policy knows the open decision of round {note.round}")
+        self._inners[self._turn(note.round)].check_note(note.inner)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen import worlds
+from halfseen import checks, worlds
 from halfseen.errors import HalfseenError
 from halfseen.simulation.fingerprints import fingerprint
 from halfseen.simulation.measures import MEASURE, measured
@@ -130,6 +130,26 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Result":
+        """Return the result that `to_dict` described; ValueError or TypeError if it is none."""
+        lists = {name: tuple(plain[name]) for name in ("rounds", "regret", "ranks")}
+        result = cls(**{**plain, **lists})
+        checks.one_of("status", result.status, ("ok", "failed", "skipped"))
+        for rounds in result.rounds:
+            checks.integer("rounds", rounds, 1)
+        for number in (result.seconds, *result.regret):
+            checks.real("a number", number)
+        for maybe in (result.final_regret, result.final_rank, *result.ranks):
+            if maybe is not None:
+                checks.real("a number or nothing", maybe)
+        texts = isinstance(result.error, str) and isinstance(result.note, str)
+        if not texts or not isinstance(result.diagnostics, Mapping | None):
+            raise TypeError
+        if not len(result.rounds) == len(result.regret) == len(result.ranks):
+            raise ValueError
+        return result
 
 
 @lru_cache(maxsize=64)

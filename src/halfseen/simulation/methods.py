@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from halfseen import checks, policies
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.uniform import Uniform
@@ -53,7 +53,8 @@ class Method:
         object.__setattr__(self, "facts", _checked_facts(self.facts))
         if not isinstance(self.skip, str):
             raise InvalidSettingError(
-                f"skip must be a text that says why the method is not run, got {self.skip!r}"
+                f"must be a text that says why the method is not run, got {self.skip!r}",
+                name="skip",
             )
 
     def policies(self) -> tuple[str, ...]:
@@ -79,21 +80,52 @@ class Method:
             return Uniform(dim=facts.dim)  # nobody plays
         make = registered(self.policy)
         known = self._known(make, facts)
-        parameters = _parameters(make)
-        arguments = {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
-        takes_any = len(arguments) < len(parameters)
-        for name in (*self.settings, *self.facts):
-            if name not in arguments and not takes_any:
+        for error in self._unknown(make):
+            raise error
+        for each in _parameters(make):
+            needed = each.kind is not each.VAR_KEYWORD and each.default is each.empty
+            if needed and each.name not in {*known, *self.settings}:
                 raise InvalidSettingError(
-                    f"{name} is not a setting of {self.policy}, which has {sorted(arguments)}"
-                    f"{checks.did_you_mean(name, arguments)}"
-                )
-        for name, argument in arguments.items():
-            if argument.default is argument.empty and name not in {*known, *self.settings}:
-                raise InvalidSettingError(
-                    f"{name} must be given: {self.policy} needs it and this world does not know it"
+                    f"must be given: {self.policy} needs it and this world does not know it",
+                    name=each.name,
                 )
         return make(**known, **self.settings)
+
+    def mistakes(self) -> dict[str, HalfseenError]:
+        """Return what is wrong in every world, by setting: unknown names, values out of range."""
+        try:
+            if self.policy == MEASURE:
+                check_measure(**self.settings)
+                return {}
+            make = registered(self.policy)
+        except InvalidSettingError as error:
+            return {error.name: error}
+        except HalfseenError as error:
+            return {"policy": error}
+        found: dict[str, HalfseenError] = {error.name: error for error in self._unknown(make)}
+        for name, param in make.params.items():
+            try:
+                if name in self.settings:
+                    param.checked(self.settings[name])
+            except HalfseenError as error:
+                found[name] = error
+        return found
+
+    def _unknown(self, make: type[Policy]) -> list[InvalidSettingError]:
+        """Return an error for each setting that the constructor does not take."""
+        parameters = _parameters(make)
+        known = sorted(each.name for each in parameters if each.kind is not each.VAR_KEYWORD)
+        if len(known) < len(parameters):  # it takes any
+            return []
+        return [
+            InvalidSettingError(
+                f"is not a setting of {self.policy}, which has {known}"
+                f"{checks.did_you_mean(name, known)}",
+                name=name,
+            )
+            for name in (*self.settings, *self.facts)
+            if name not in known
+        ]
 
     def _known(self, make: type[Policy], facts: Facts) -> dict[str, Any]:
         """Return what the constructor is given of the world, as far as the world knows it."""
@@ -104,7 +136,8 @@ class Method:
                 known[name] = value
             elif name in self.facts and name not in self.settings:
                 raise InvalidSettingError(
-                    f"facts must be known to the world: {self.policy} cannot be given {name!r} here"
+                    f"must be known to the world: {self.policy} cannot be given {name!r} here",
+                    name="facts",
                 )
         return known
 
@@ -146,7 +179,7 @@ def _checked_facts(facts: Any) -> tuple[str, ...]:
     """Return different names of facts."""
     known = tuple(field.name for field in fields(Facts))
     if not isinstance(facts, list | tuple) or len(set(map(str, facts))) < len(facts):
-        raise InvalidSettingError(f"facts must be a list of different names, got {facts!r}")
+        raise InvalidSettingError(f"must be a list of different names, got {facts!r}", name="facts")
     return tuple(checks.one_of("facts", name, known) for name in facts)
 
 
@@ -207,11 +240,11 @@ def method_from(key: str, plain: Mapping[str, Any]) -> Method:
     base = settings.pop("method", key)
     if "policy" in settings:
         if not isinstance(settings["policy"], str):
-            raise InvalidSettingError(f"policy must be a text, got {settings['policy']!r}")
+            raise InvalidSettingError(f"must be a text, got {settings['policy']!r}", name="policy")
         return Method(policy=settings["policy"]).changed(settings)
     if not isinstance(base, str) or base not in METHODS:
         raise InvalidSettingError(
-            f"method must be one of {sorted(METHODS)}, got {base!r}"
-            f"{checks.did_you_mean(base, METHODS)}"
+            f"must be one of {sorted(METHODS)}, got {base!r}{checks.did_you_mean(base, METHODS)}",
+            name="method",
         )
     return METHODS[base].changed(settings)

@@ -142,11 +142,9 @@ def _read(line: bytes) -> tuple[str, Result] | None:
     """Return the fingerprint and the result of a line, or None if it holds none."""
     try:
         plain = json.loads(line)
-        fingerprint, told = plain["fingerprint"], plain["result"]
+        fingerprint = plain["fingerprint"]
         if not plain.keys() >= set(CellKey._fields) or not isinstance(fingerprint, str):
             return None
-        for name in ("rounds", "regret", "ranks"):
-            told[name] = tuple(told[name])
-        return fingerprint, Result(**told)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return fingerprint, Result.from_dict(plain["result"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -22,6 +22,7 @@ from halfseen.lazy import from_extra
 from halfseen.simulation.cells import Cell, Result
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 PER_SEED = (
@@ -170,6 +171,30 @@ class Tables(NamedTuple):
         kinds = {each: "int64" for each in columns if each in INTEGERS}
         kinds |= {each: "float64" for each in columns if each not in (*INTEGERS, *TEXTS)}
         return pd.DataFrame(getattr(self, name), columns=columns).astype(kinds)
+
+    def plot(self) -> "Figure":
+        """Return a figure of regret over rounds, with bands of one standard error.
+
+        It has a panel for each setting and observation probability.
+
+        Raises
+        ------
+        InvalidInputError
+            No cell has a regret.
+        MissingExtraError
+            The extra `paper` is not installed.
+
+        Examples
+        --------
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+        >>> figure = simulate(["zf-oful", "uniform"], world, range(2), jobs=1).plot()
+        >>> figure.savefig("regret.png")  # doctest: +SKIP
+        """
+        with from_extra("paper"):
+            # The one import that points upwards: see decision record 15.
+            from halfseen.reports.figures import regret_figure
+        return regret_figure(self)
 
     def write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         """Write all tables and the manifest into a folder."""

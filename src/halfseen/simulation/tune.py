@@ -55,14 +55,14 @@ class Search:
     def __post_init__(self) -> None:
         if not isinstance(self.grid, Mapping) or not self.grid:
             raise InvalidSettingError(
-                f"grid must have at least one setting with values to try, got {self.grid!r}"
+                f"must have at least one setting with values to try, got {self.grid!r}", name="grid"
             )
         checks.one_of("ties", self.ties, TIES)
         for name, values in self.grid.items():
             listed = isinstance(values, list | tuple) and len(values) > 0
             if not listed or any(value in values[:at] for at, value in enumerate(values)):
                 raise InvalidSettingError(
-                    f"{name} must be a list of different values to try, got {values!r}"
+                    f"must be a list of different values to try, got {values!r}", name=name
                 )
             if self.ties == "nearest-one":
                 for value in values:
@@ -279,7 +279,9 @@ def applied(method: Method, candidate: Mapping[str, Any]) -> Method:
         for step in path:
             inner = table.setdefault(step, {})
             if not isinstance(inner, dict):
-                raise InvalidSettingError(f"{name} cannot be set: {step} is {inner!r}, not a table")
+                raise InvalidSettingError(
+                    f"cannot be set: {step} is {inner!r}, not a table", name=name
+                )
             table = inner
         table[last] = value
     return method.changed(changed)
@@ -290,8 +292,9 @@ def check_apart(validation: Iterable[int], reporting: Iterable[int], where: str)
     both = sorted(set(validation) & set(reporting))
     if both:
         raise InvalidSettingError(
-            f"{where} must have none of the seeds that are reported on, got {both} in both: what "
-            "was tuned on a seed looks better there than it is"
+            f"must have none of the seeds that are reported on, got {both} in both: what was tuned "
+            "on a seed looks better there than it is",
+            name=where,
         )
 
 

@@ -22,7 +22,7 @@ BOUNDS = ("explicit", "optimized")
 """The two forms of the paper's lower bound."""
 
 RELATIONS = ("at most", "at least", "equal to", "below", "above")
-"""What a diagnostic may be to another one."""
+"""How a diagnostic may compare with another one."""
 
 RANKS = ("policy", "eigengap")
 """Where a rank comes from: the policy's choice, or the largest gap of its spectrum."""
@@ -74,7 +74,7 @@ class RegretClaim(_Claim):
 
 
 class RisesClaim(_Claim):
-    """A method's regret rises with every step from much seen to less."""
+    """A method's regret rises whenever less is seen."""
 
     kind: Literal["rises"]
     method: Text
@@ -130,9 +130,9 @@ class AboveBoundClaim(_Claim):
 
 
 class MeasuredClaim(_Claim):
-    """A diagnostic stands in a relation to another one, or to 0, in every seed.
+    """A diagnostic is compared with another one, or with 0, in every seed.
 
-    It does so in all positions, in a share of them, or only in the last one.
+    The relation holds at all positions, at a share of them, or at the last one.
     """
 
     kind: Literal["measured"]

@@ -21,7 +21,11 @@ from halfseen.errors import StudyError
 Place = tuple[str | int, ...]
 """Where something stands in a table: keys, and positions in lists."""
 
+NAMED = "*"
+"""A place in a table whose key is the first word of the message."""
+
 _MISTAKE = "mistake"
+_MOST_SEEDS = 1_000_000
 
 
 def refuse(mistakes: Mapping[Place, str]) -> None:
@@ -38,7 +42,7 @@ def _details(text: str, place: Place, value: Any = None) -> InitErrorDetails:
 
 
 def _again(error: Any) -> InitErrorDetails:
-    """Return the details from which an error of pydantic can be raised once more."""
+    """Return the details with which an error of pydantic can be raised again."""
     if error["type"] == _MISTAKE:
         return _details(error["msg"], error["loc"], error["input"])
     context = error.get("ctx", {})
@@ -57,14 +61,9 @@ class Table(BaseModel):
         unknown = [key for key in data if key not in known] if isinstance(data, Mapping) else []
         if not unknown:
             return handler(data)
-        keys = ", ".join(repr(key) for key in known)
-        errors = [
-            _details(
-                f"is not a key here{checks.did_you_mean(key, known) or f'; there are {keys}'}",
-                (key,),
-            )
-            for key in unknown
-        ]
+        keys = f"; there are {', '.join(map(repr, known))}"
+        texts = {key: checks.did_you_mean(key, known) or keys for key in unknown}
+        errors = [_details(f"is not a key here{text}", (key,)) for key, text in texts.items()]
         try:
             handler({key: value for key, value in data.items() if key in known})
         except ValidationError as error:
@@ -95,75 +94,65 @@ def one_of(words: Sequence[str]) -> BeforeValidator:
     return must_be(what, lambda value: checks.one_of("it", value, tuple(words)))
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError
-    return value
+def _that(holds: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that returns its argument if `holds`, and raises otherwise."""
+
+    def accept(value: Any) -> Any:
+        if not holds(value):
+            raise ValueError
+        return value
+
+    return accept
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
+def _some(accept: Callable[[Any], Any], fewest: int = 0) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that accepts one value or a list of them and returns a tuple."""
+
+    def accept_all(value: Any) -> tuple[Any, ...]:
+        found = tuple(map(accept, value if isinstance(value, list | tuple) else [value]))
+        if len(found) < fewest:
+            raise ValueError
+        return found
+
+    return accept_all
 
 
-def _name(value: Any) -> str:
-    if not re.fullmatch(r"\w[\w.-]*", _text(value)):
-        raise ValueError
-    return str(value)
-
-
-def _label(value: Any) -> str:
-    _name(_text(value).removeprefix("fig:"))
-    return str(value)
-
-
-def _listed(value: Any, accept: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Return one or several values as a tuple."""
-    listed = value if isinstance(value, list | tuple) else [value]
-    return tuple(accept(item) for item in listed)
-
-
-def _at_least_one(value: Any, accept: Callable[[Any], Any]) -> tuple[Any, ...]:
-    found = _listed(value, accept)
-    if not found:
-        raise ValueError
-    return found
-
-
-def _prob(value: Any) -> float:
-    return checks.probability("it", value)
-
-
-def _probs(value: Any) -> tuple[float, ...]:
-    found = _listed(value, _prob)
-    if len(set(found)) < len(found):
-        raise ValueError
-    return found
+_text = _that(lambda value: isinstance(value, str) and value)
+_name = _that(lambda value: isinstance(value, str) and re.fullmatch(r"\w[\w.-]*", value))
+_label = _that(lambda value: _name(_text(value).removeprefix("fig:")))
+_list = _that(lambda value: isinstance(value, list | tuple))
+_distinct = _that(lambda values: len(set(values)) == len(values))
 
 
 def _number(value: Any) -> float:
     return checks.real("it", value, 0.0)
 
 
+def _prob(value: Any) -> float:
+    return checks.probability("it", value)
+
+
 def _seeds(value: Any) -> tuple[int, ...]:
     if isinstance(value, str) and ":" in value:
         first, _, end = value.partition(":")
-        seeds = tuple(range(int(first or 0), int(end)))
+        listed = range(int(first or 0), int(end))
+        if listed[_MOST_SEEDS:]:  # a range may be longer than memory
+            raise ValueError
+        seeds = tuple(listed)
     elif isinstance(value, str):
         seeds = tuple(int(part) for part in value.split(","))
     else:
-        listed = value if isinstance(value, list | tuple | range) else [value]
-        seeds = tuple(checks.integer("seed", seed, 0) for seed in listed)
-    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        given = value if isinstance(value, list | tuple | range) else [value]
+        seeds = tuple(checks.integer("seed", seed, 0) for seed in given)
+    if not seeds or min(seeds) < 0:
         raise ValueError
-    return seeds
+    return tuple(_distinct(seeds))
 
 
-_SEEDS = 'different integers from 0 on, such as "0:20" or [3, 5]'
+_SEEDS = 'different integers from 0 on, at most a million, such as "0:20" or [3, 5]'
 
 
-def parse_seeds(value: Any, where: str = "seeds") -> tuple[int, ...]:
+def parse_seeds(value: Any) -> tuple[int, ...]:
     """Return seeds from a list, a number, or a text such as "0:20" or "3,5,7".
 
     >>> parse_seeds("0:3"), parse_seeds("3,5"), parse_seeds([7, 8])
@@ -172,35 +161,33 @@ def parse_seeds(value: Any, where: str = "seeds") -> tuple[int, ...]:
     try:
         return _seeds(value)
     except ValueError:
-        raise StudyError(f"{where} must be {_SEEDS}, got {value!r}") from None
+        raise StudyError(f"seeds must be {_SEEDS}, got {value!r}") from None
 
 
 _NAME = "letters, digits, '-', '_' and '.', beginning with a letter or digit, as it names a file"
-_TEXTS, _PROB = "a text or a list of them", "a probability in (0, 1]"
+_PROB, _NUMBER = "a probability in (0, 1]", "a number in [0, inf)"
 
 Text: TypeAlias = Annotated[str, must_be("a text", _text)]
-Words: TypeAlias = Annotated[
-    str, must_be("a text", lambda value: value if value == "" else _text(value))
-]
+Words: TypeAlias = Annotated[str, must_be("a text", _that(lambda value: isinstance(value, str)))]
 """A text that may be empty."""
+Texts: TypeAlias = Annotated[tuple[str, ...], must_be("a text or a list of them", _some(_text, 1))]
+TextList: TypeAlias = Annotated[
+    tuple[str, ...], must_be("a list of texts", lambda value: _some(_text)(_list(value)))
+]
 Name: TypeAlias = Annotated[str, must_be(_NAME, _name)]
 Label: TypeAlias = Annotated[str, must_be(_NAME, _label)]
 """A name, perhaps after "fig:"."""
-Texts: TypeAlias = Annotated[
-    tuple[str, ...], must_be(_TEXTS, lambda value: _at_least_one(value, _text))
+Flag: TypeAlias = Annotated[
+    bool, must_be("true or false", lambda value: checks.boolean("it", value))
 ]
-TextList: TypeAlias = Annotated[
-    tuple[str, ...], must_be("a list of texts", lambda value: _list_of_texts(value))
-]
-Flag: TypeAlias = Annotated[bool, must_be("true or false", _flag)]
-Number: TypeAlias = Annotated[float, must_be("a number in [0, inf)", _number)]
+Number: TypeAlias = Annotated[float, must_be(_NUMBER, _number)]
 Numbers: TypeAlias = Annotated[
-    tuple[float, ...],
-    must_be("a number in [0, inf) or a list of them", lambda value: _at_least_one(value, _number)),
+    tuple[float, ...], must_be(f"{_NUMBER} or a list of them", _some(_number, 1))
 ]
 Prob: TypeAlias = Annotated[float, must_be(_PROB, _prob)]
 Probs: TypeAlias = Annotated[
-    tuple[float, ...], must_be(f"{_PROB} or a list of different ones", _probs)
+    tuple[float, ...],
+    must_be(f"{_PROB} or a list of different ones", lambda value: _distinct(_some(_prob)(value))),
 ]
 Seeds: TypeAlias = Annotated[tuple[int, ...], must_be(_SEEDS, _seeds)]
 Points: TypeAlias = Annotated[
@@ -208,14 +195,8 @@ Points: TypeAlias = Annotated[
 ]
 
 
-def _list_of_texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError
-    return _listed(value, _text)
-
-
 def _by_key(value: Any) -> Any:
-    """Return tables by key, also from a list of keys."""
+    """Return tables by key; a list of keys stands for empty tables."""
     if isinstance(value, list) and all(isinstance(key, str) for key in value):
         return {key: {} for key in value}
     return value
@@ -227,7 +208,7 @@ MethodTables: TypeAlias = Annotated[dict[str, Settings], BeforeValidator(_by_key
 
 
 def other_types(value: Any, place: Place = ()) -> dict[Place, str]:
-    """Return the places of what JSON does not have, which could not be stored with results."""
+    """Return the places of values that JSON lacks, so that they cannot be stored with results."""
     found: dict[Place, str] = {}
     if isinstance(value, Mapping):
         for key, item in value.items():
@@ -240,3 +221,8 @@ def other_types(value: Any, place: Place = ()) -> dict[Place, str]:
     ):
         found[place] = f"must be a text, a finite number, true or false, got {value!r}"
     return found
+
+
+def as_table(value: Any) -> Mapping[str, Any]:
+    """Return a table, empty for what is none."""
+    return value if isinstance(value, Mapping) else {}

@@ -28,7 +28,7 @@ Scale: TypeAlias = Annotated[str, one_of(SCALES)]
 
 
 class _Panel(Table):
-    """What one panel shows; where it does not say, the methods are those of its figure."""
+    """What one panel shows; by default the methods of its figure."""
 
     methods: Texts | None = None
     title: Words = ""
@@ -80,7 +80,7 @@ def _as_line(value: Any) -> Any:
 
 
 class Line(Table):
-    """One line: a diagnostic over another one. What it leaves out is as in its panel."""
+    """One line: a diagnostic over another one. What it leaves out is taken from its panel."""
 
     value: Text
     x: Text | None = None
@@ -199,12 +199,12 @@ class Figure(Table):
 
     @property
     def name(self) -> str:
-        """Of its files, without ending."""
+        """The name of its files, without suffix."""
         return self.label.removeprefix("fig:")
 
 
 class Comparison(Table):
-    """Methods that are compared seed by seed with the first of others that was run there."""
+    """Methods compared seed by seed with the first of some others that was run."""
 
     name: Name
     caption: Words = ""
@@ -217,25 +217,3 @@ class Comparison(Table):
     def heading(self) -> str:
         """The caption, or the name."""
         return self.caption or self.name
-
-
-def check_names(figures: tuple[Figure, ...], comparisons: tuple[Comparison, ...]) -> None:
-    """Refuse names of files that repeat, and panels of comparisons that are not there."""
-    mistakes = _repeated("figures", "label", [figure.name for figure in figures])
-    names = [comparison.name for comparison in comparisons]
-    mistakes |= _repeated("comparisons", "name", names)
-    known = ", ".join(repr(name) for name in names) or "the comparisons, of which there are none"
-    for at, figure in enumerate(figures):
-        for index, panel in enumerate(figure.panels):
-            if isinstance(panel, DifferencesPanel) and panel.comparison not in names:
-                text = f"must be one of {known}, got {panel.comparison!r}"
-                mistakes["figures", at, "panels", index, "comparison"] = text
-    refuse(mistakes)
-
-
-def _repeated(table: str, key: str, names: list[str]) -> dict[Place, str]:
-    return {
-        (table, at, key): f"must differ from all before, because it names a file, got {name!r}"
-        for at, name in enumerate(names)
-        if name in names[:at]
-    }

@@ -5,9 +5,9 @@ import io
 import math
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from halfseen.simulation.tables import Row, mean_of
+from halfseen.simulation.tables import Mean, Row, mean_of
 
 TOLERANCE = 1e-6
 """Largest deviation of a regret in which nothing is random but the instance."""
@@ -15,9 +15,8 @@ TOLERANCE = 1e-6
 STANDARD_ERRORS = 3.0
 """Largest mean difference, in standard errors of the paired difference, where policies draw."""
 
-
 FEWEST_SEEDS = 10
-"""With fewer, such a mean is shown but not judged: for two seeds, 3 standard errors are nothing."""
+"""With fewer seeds, such a mean is shown but not judged."""
 
 
 class Key(NamedTuple):
@@ -30,62 +29,45 @@ class Key(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """What was published for a cell.
-
-    Attributes
-    ----------
-    final_regret : float
-    exact : bool
-        Whether nothing in the policy is random, so that regrets must be equal.
-    """
+    """What was published for a cell; `exact` if nothing in the policy is random."""
 
     final_regret: float
     exact: bool
 
 
 class Group(NamedTuple):
-    """Ours against published over all seeds of a method that draws random numbers.
+    """Published results of a method and ours, over the seeds that both have.
 
-    Attributes
-    ----------
-    setting, p, method
-    n : int
-        Seeds compared.
-    ours, published : float
-        Mean regrets.
-    standard_errors : float
-        Mean paired difference in its standard errors.
+    `deviation` is the largest difference of a seed where `exact`, else the mean difference in
+    standard errors of the paired difference (NaN where it has none).
     """
 
     setting: str
     p: float
     method: str
+    exact: bool
     n: int
-    ours: float
-    published: float
-    standard_errors: float
+    published: Mean
+    ours: Mean
+    deviation: float
 
     @property
     def telling(self) -> bool:
         """Whether there are enough seeds for a standard error to mean something."""
-        return self.n >= FEWEST_SEEDS
+        return self.exact or self.n >= FEWEST_SEEDS
 
     @property
     def agrees(self) -> bool:
         """Whether the difference is within the tolerance, or nothing can be said."""
-        return not self.telling or abs(self.standard_errors) <= STANDARD_ERRORS
+        limit = TOLERANCE if self.exact else STANDARD_ERRORS
+        return not self.telling or abs(self.deviation) <= limit  # NaN does not agree
 
 
 class Comparison(NamedTuple):
     """The outcome.
 
-    Attributes
-    ----------
-    deviations : dict
-        |ours − published| of every exact cell.
-    groups : list of Group
-    missing : list of Key
-        Published cells that were asked for but have no result of ours.
+    `deviations` are |ours − published| of every exact cell; `missing` are the published cells for
+    which there is no result of ours.
     """
 
     deviations: dict[Key, float]
@@ -95,10 +77,7 @@ class Comparison(NamedTuple):
     @property
     def worst(self) -> tuple[Key, float] | None:
         """The exact cell that deviates most."""
-        if not self.deviations:
-            return None
-        key = max(self.deviations, key=lambda key: self.deviations[key])
-        return key, self.deviations[key]
+        return max(self.deviations.items(), key=lambda pair: pair[1], default=None)
 
     @property
     def differing(self) -> list[Key]:
@@ -109,9 +88,9 @@ class Comparison(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Whether something was compared and everything agrees."""
-        compared = bool(self.deviations) or any(group.telling for group in self.groups)
-        within = all(group.agrees for group in self.groups)
-        return compared and within and not self.differing and not self.missing
+        compared = any(group.telling for group in self.groups)
+        within = all(group.agrees for group in self.groups) and not self.differing
+        return compared and within and not self.missing
 
 
 def published(study: str) -> dict[Key, Figure]:
@@ -120,54 +99,45 @@ def published(study: str) -> dict[Key, Figure]:
     >>> len(published("synthetic")), len(published("masks"))
     (700, 0)
     """
-    resource = files("halfseen") / "data" / "published" / f"{study}.csv"
-    if not resource.is_file():
-        return {}
-    rows = csv.DictReader(io.StringIO(resource.read_text(encoding="utf-8")))
     return {
         Key(row["setting"], float(row["p"]), row["method"], int(row["seed"])): Figure(
             float(row["final_regret"]), row["kind"] == "exact"
         )
-        for row in rows
+        for row in shipped_rows(study)
     }
 
 
-def compare(per_seed: Iterable[Row], figures: Mapping[Key, Figure]) -> Comparison:
-    """Compare results with the published figures of the same cells.
+def shipped_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a published table; none where there is no such table."""
+    resource = files("halfseen") / "data" / "published" / f"{name}.csv"
+    if not resource.is_file():
+        return []
+    return list(csv.DictReader(io.StringIO(resource.read_text(encoding="utf-8"))))
 
-    Parameters
-    ----------
-    per_seed : iterable of dict
-        Rows of `per_seed.csv` (numbers as numbers).
-    figures : mapping
-        The published cells to look for.
-    """
+
+def compare(per_seed: Iterable[Row], figures: Mapping[Key, Figure]) -> Comparison:
+    """Compare rows of `per_seed.csv` with the published figures of the same cells."""
     ours = {
         Key(row["setting"], row["p"], row["method"], row["seed"]): row["final_regret"]
         for row in per_seed
         if row["status"] == "ok"
     }
+    pairs: dict[tuple[str, float, str, bool], list[tuple[float, float]]] = {}
     deviations: dict[Key, float] = {}
-    pairs: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
-    for key, figure in figures.items():
-        if key not in ours:
-            continue
-        if figure.exact:
-            deviations[key] = abs(ours[key] - figure.final_regret)
-        else:
-            pairs.setdefault(key[:3], []).append((ours[key], figure.final_regret))
+    for key, (theirs, exact) in figures.items():
+        if key in ours:
+            pairs.setdefault((*key[:3], exact), []).append((ours[key], theirs))
+            if exact:
+                deviations[key] = abs(ours[key] - theirs)
     groups = [_group(key, found) for key, found in pairs.items()]
     return Comparison(deviations, groups, [key for key in figures if key not in ours])
 
 
-def _group(key: tuple[Any, ...], pairs: list[tuple[float, float]]) -> Group:
-    difference = mean_of([ours - theirs for ours, theirs in pairs])
-    error = difference.standard_error
-    assert difference.mean is not None
-    scaled = math.nan if not error else difference.mean / error
-    if difference.mean == 0.0:
-        scaled = 0.0
-    count = len(pairs)
-    ours = math.fsum(pair[0] for pair in pairs) / count
-    theirs = math.fsum(pair[1] for pair in pairs) / count
-    return Group(key[0], key[1], key[2], count, ours, theirs, scaled)
+def _group(key: tuple[str, float, str, bool], pairs: list[tuple[float, float]]) -> Group:
+    differences = [ours - theirs for ours, theirs in pairs]
+    mean, error = mean_of(differences)
+    deviation = max(abs(each) for each in differences)
+    if not key[3]:
+        deviation = 0.0 if not mean else mean / error if error else math.nan
+    ours, theirs = (mean_of(each) for each in zip(*pairs, strict=True))
+    return Group(*key, len(pairs), theirs, ours, deviation)

@@ -1,15 +1,12 @@
 """Published means over seeds, and whether ours agree with them in the statistical sense."""
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 from itertools import combinations
 from typing import NamedTuple
 
 from halfseen.simulation.tables import Row, mean_of
-from halfseen.studies.published import STANDARD_ERRORS
+from halfseen.studies.published import STANDARD_ERRORS, shipped_rows
 
 ORDER_ERRORS = 2.0
 """A published gap tells an order if it is larger than so many standard errors of ours."""
@@ -28,16 +25,8 @@ _ADAPTIVE = ("ra-tofu-fh", "zf-pslb-adaptive-sampled")
 class Summary(NamedTuple):
     """What was published for a method over seeds 0 to n − 1.
 
-    Attributes
-    ----------
-    p : float
-    method : str
-    n : int
-    mean_regret, se_regret : float
-    mean_rank : float or None
-    irreducible : float
-        The regret of the classifiers themselves: their mean error on all held-out items, times
-        the number of rounds.
+    `irreducible` is the regret of the classifiers themselves: their mean error on all held-out
+    items, times the number of rounds.
     """
 
     p: float
@@ -55,24 +44,14 @@ class Summary(NamedTuple):
 
 
 class Level(NamedTuple):
-    """A mean of ours beside the published one.
-
-    Attributes
-    ----------
-    p, method
-    published, ours : float
-    standard_error : float
-        Of ours over its seeds.
-    tolerance : float
-        How far from each other they may be.
-    """
+    """Our mean and the published one."""
 
     p: float
     method: str
     published: float
     ours: float
-    standard_error: float
-    tolerance: float
+    standard_error: float  # of ours, over its seeds
+    tolerance: float  # how far apart the two may be
 
     @property
     def agrees(self) -> bool:
@@ -81,25 +60,14 @@ class Level(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Which of two methods has less regret.
-
-    Attributes
-    ----------
-    p : float
-    lower, higher : str
-        As published.
-    published, ours : float
-        Mean regret of `higher` less that of `lower`.
-    standard_error : float
-        Of our difference, paired seed by seed.
-    """
+    """Which of two methods has less regret; `lower` and `higher` as published."""
 
     p: float
     lower: str
     higher: str
-    published: float
+    published: float  # mean regret of `higher` less that of `lower`
     ours: float
-    standard_error: float
+    standard_error: float  # of our difference, paired seed by seed
 
     @property
     def telling(self) -> bool:
@@ -115,13 +83,8 @@ class Order(NamedTuple):
 class SummaryComparison(NamedTuple):
     """The outcome.
 
-    Attributes
-    ----------
-    orders : list of Order
-        Of all pairs of methods at the same probability.
-    excesses, ranks : list of Level
-    missing : list of Summary
-        Published means for which ours lack a seed.
+    `orders` are those of all pairs of methods at the same probability; `missing` are published
+    means for which we lack a seed.
     """
 
     orders: list[Order]
@@ -152,9 +115,6 @@ def published_summary(study: str) -> list[Summary]:
     >>> [row.mean_rank for row in published_summary("newsgroups") if row.method == "ra-tofu-fh"]
     [8.2, 7.4, 5.6]
     """
-    resource = files("halfseen") / "data" / "published" / f"{study}-summary.csv"
-    if not resource.is_file():
-        return []
     return [
         Summary(
             p=float(row["p"]),
@@ -165,12 +125,12 @@ def published_summary(study: str) -> list[Summary]:
             mean_rank=float(row["mean_rank"]) if row["mean_rank"] else None,
             irreducible=float(row["irreducible"]),
         )
-        for row in csv.DictReader(io.StringIO(resource.read_text(encoding="utf-8")))
+        for row in shipped_rows(f"{study}-summary")
     ]
 
 
 class _Ours(NamedTuple):
-    """Our results beside a published mean, one per seed."""
+    """Our results for a published mean, one per seed."""
 
     regrets: list[float]
     excesses: list[float]
@@ -180,17 +140,10 @@ class _Ours(NamedTuple):
 def compare_summary(
     per_seed: Iterable[Row], diagnostics: Iterable[Row], figures: Sequence[Summary]
 ) -> SummaryComparison:
-    """Compare results with published means over the same seeds.
+    """Compare rows of `per_seed.csv` and `diagnostics.csv` with published means over their seeds.
 
-    Published results per seed are not known, so that differences between theirs and ours cannot be
+    Published results per seed are not known, so differences between theirs and ours cannot be
     paired: a difference of two means is taken to have √2 times the standard error of ours.
-
-    Parameters
-    ----------
-    per_seed, diagnostics : iterable of dict
-        Rows of `per_seed.csv` and `diagnostics.csv` (numbers as numbers).
-    figures : sequence of Summary
-        The published means to look for.
     """
     results = {
         (row["p"], row["method"], row["seed"]): row

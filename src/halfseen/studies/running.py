@@ -8,7 +8,7 @@ from halfseen.simulation import simulate
 from halfseen.simulation.cells import Cell
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables
-from halfseen.simulation.tune import Tuned, run_tasks, write_calibration
+from halfseen.simulation.tune import run_tasks, write_calibration
 from halfseen.studies.spec import Place, Study
 
 
@@ -16,25 +16,17 @@ def run_study(
     study: Study,
     store: Store | None = None,
     *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    again: bool = False,
     timing: bool = True,
-    progress: bool = False,
     write: bool = True,
     manifest: Mapping[str, Any] | None = None,
-    tell: Callable[[str, Sequence[Cell]], None] = lambda stage, cells: None,
+    announce: Callable[[str, Sequence[Cell]], None] = lambda stage, cells: None,
+    **how: Any,
 ) -> Tables:
     """Run what a store does not have of a study, and return (and write) its tables.
 
-    Parameters
-    ----------
-    study : Study
-    store, jobs, cluster, again, timing, progress, write, manifest
-        As in `halfseen.simulation.simulate.run`. The manifest also gets what was chosen, and
-        `calibration.csv` joins the tables.
-    tell : callable
-        Called with "tuning" or "study" and all cells of that stage before it runs.
+    `announce` is called with "tuning" or "study" and all cells of that stage before it runs. `how`
+    are `jobs`, `cluster`, `again` and `progress`; these and the others are as in
+    `halfseen.simulation.simulate.run`. What was chosen joins the manifest and `calibration.csv`.
 
     Raises
     ------
@@ -42,37 +34,26 @@ def run_study(
         A candidate failed on a validation seed.
     """
     tasks, started = study.tasks(), time.perf_counter()
-    record = dict(manifest or {})
-    chosen: dict[Place, dict[str, Any]] = {}
-    found: list[Tuned] = []
     if tasks:
-        tell("tuning", [cell for task in tasks for cell in task.cells()])
-        found = run_tasks(tasks, store, jobs=jobs, cluster=cluster, again=again, progress=progress)
-        for task, tuned in zip(tasks, found, strict=True):
-            chosen[task.place[1:4]] = tuned.chosen
+        announce("tuning", [cell for task in tasks for cell in task.cells()])
+    found = run_tasks(tasks, store, **how) if tasks else []
+    chosen = {task.place[1:4]: each.chosen for task, each in zip(tasks, found, strict=True)}
+    record = dict(manifest or {})
+    if tasks:
         record["tuned"] = {
-            "chosen": [
-                {"setting": setting, "p": p, "method": key, "settings": settings}
-                for (setting, p, key), settings in chosen.items()
-            ],
+            "chosen": [_row(place, settings) for place, settings in chosen.items()],
             "seconds": round(time.perf_counter() - started, 1),
         }
     cells = study.cells(chosen)
-    tell("study", cells)
-    tables = simulate.run(
-        cells,
-        store,
-        jobs=jobs,
-        cluster=cluster,
-        again=again,
-        timing=timing,
-        progress=progress,
-        write=write,
-        manifest=record,
-    )
+    announce("study", cells)
+    tables = simulate.run(cells, store, timing=timing, write=write, manifest=record, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)
         else:  # of an earlier command
             (store.folder / "calibration.csv").unlink(missing_ok=True)
     return tables
+
+
+def _row(place: Place, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(zip(("setting", "p", "method"), place, strict=True)) | {"settings": settings}

@@ -1,18 +1,17 @@
-"""A study file as one schema: what it may say, and everything that is wrong with one."""
+"""A study file as one schema: the tables and keys that it may have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationError, model_validator
+from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 
-from halfseen import checks
-from halfseen.errors import InvalidSettingError, StudyError
+from halfseen.errors import InvalidSettingError
 from halfseen.simulation.tune import Search
 from halfseen.studies.claims import Claim
 from halfseen.studies.fields import (
+    NAMED,
     MethodTables,
     Name,
-    Place,
     Points,
     Probs,
     Seeds,
@@ -21,14 +20,14 @@ from halfseen.studies.fields import (
     Text,
     TextList,
     Texts,
-    other_types,
+    as_table,
     refuse,
 )
-from halfseen.studies.figures import Comparison, Figure, check_names
+from halfseen.studies.figures import Comparison, Figure
 
 
 class Shared(Table):
-    """Another method's chosen settings are taken."""
+    """A method takes the settings that were chosen for another one."""
 
     shared_with: Text
 
@@ -82,7 +81,7 @@ class TuningTable(Table):
 
 
 class SettingTable(Table):
-    """One world with its methods; laid over what the study says for all settings."""
+    """One world with its methods, on top of what the study says for all settings."""
 
     world: Settings = Field(default_factory=dict)
     observe_prob: Probs | None = None
@@ -99,11 +98,7 @@ class TakenTable(Table):
 
 
 def _taken(given: Any) -> str:
-    return "taken" if isinstance(given, TakenTable) or "study" in _table(given) else "own"
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return "taken" if isinstance(given, TakenTable) or "study" in as_table(given) else "own"
 
 
 AnySetting: TypeAlias = Annotated[
@@ -152,104 +147,3 @@ class StudyFile(Table):
     claims: tuple[Claim, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     smoke: SmokeTable = SmokeTable()
-
-    @model_validator(mode="after")
-    def _names_fit(self) -> Self:
-        check_names(self.figures, self.comparisons)
-        wanted, known = self.smoke.settings or (), list(self.settings)
-        if not set(wanted) <= set(known):
-            refuse({("smoke", "settings"): f"must be names of settings {known}, got {wanted}"})
-        return self
-
-
-NAMED = "*"
-"""A place in a table whose key is the first word of the message."""
-
-
-_WORLDS_AND_METHODS = {"world", "methods", "settings", "smoke", "tuning", "plugins"}
-
-
-def file_from(data: Any) -> tuple[StudyFile | None, list[str]]:
-    """Return a study file from plain data, and all that is wrong with it.
-
-    If only keys are wrong that have nothing to do with worlds and methods, the file is returned
-    without them, so that mistakes in worlds and methods can be found as well.
-    """
-    mistakes = other_types(data)
-    try:
-        file = StudyFile.model_validate(data)
-    except ValidationError as error:
-        for each in error.errors():
-            place = _place(each["loc"], data)
-            if each["type"].startswith("union_tag"):
-                place = (*place, "kind")
-            mistakes.setdefault(_known_place(place, mistakes), _words(each))
-    found = [sentence(place, text) for place, text in mistakes.items()]
-    if not found:
-        return file, []
-    wrong = {place[0] if place else "world" for place in mistakes}
-    if wrong & _WORLDS_AND_METHODS:
-        return None, found
-    left = {key: value for key, value in data.items() if key not in wrong}
-    return StudyFile.model_validate({"name": "nameless", **left}), found
-
-
-def refusal(mistakes: Sequence[str], source: str = "") -> StudyError:
-    """Return the error that lists mistakes, each once, after the name of their source."""
-    listed = list(dict.fromkeys(mistakes))
-    if len(listed) == 1:
-        return StudyError(f"{source}: {listed[0]}" if source else listed[0])
-    return StudyError(
-        "\n  ".join([f"{source or 'the study'} has {len(listed)} mistakes:", *listed])
-    )
-
-
-def sentence(place: Place, text: str) -> str:
-    """Return a mistake with its place in front.
-
-    >>> sentence(("claims", 2, "p"), "must be a probability in (0, 1], got 3")
-    'claims[2].p must be a probability in (0, 1], got 3'
-    """
-    path = ""
-    for step in place:
-        if step == NAMED:
-            return f"{path}.{text}"
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else str(step)
-    return f"{path or 'a study'} {text}"
-
-
-def _place(loc: Place, data: Any) -> Place:
-    """Return where an error is in the data: its location without the tags of unions."""
-    place: list[str | int] = []
-    for at, step in enumerate(loc):
-        table, last = isinstance(data, Mapping), at == len(loc) - 1
-        if (table and step in data) or isinstance(step, int):
-            data = data[step]
-        elif not (table and last):
-            continue  # the tag of a union
-        place.append(step)
-    return tuple(place)
-
-
-def _known_place(place: Place, mistakes: Mapping[Place, str]) -> Place:
-    """Return the place of a mistake that is known already and lies at or below this one, if any."""
-    return next((known for known in mistakes if known[: len(place)] == place), place)
-
-
-def _words(error: Any) -> str:
-    """Return what is wrong in the words of this project."""
-    kind, value, context = error["type"], error["input"], error.get("ctx", {})
-    if kind == "mistake":
-        return str(error["msg"])
-    if kind in ("missing", "union_tag_not_found"):
-        return "must be given"
-    if kind == "union_tag_invalid":
-        known = context["expected_tags"]
-        words = [word.strip("'") for word in known.split(", ")]
-        near = checks.did_you_mean(context["tag"], words)
-        return f"must be one of {known}, got {context['tag']!r}{near}"
-    if kind in ("tuple_type", "list_type"):
-        return f"must be a list of tables, got {value!r}"
-    if kind == "too_short":
-        return f"must have at least one entry, got {value!r}"
-    return f"must be a table, got {value!r}"

@@ -1,14 +1,75 @@
-"""One world of a study with the methods in it."""
+"""One world of a study with the methods in it, and what is tuned there."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from halfseen.errors import HalfseenError
 from halfseen.simulation.methods import Method
 from halfseen.simulation.simulate import prob_of
-from halfseen.studies.tuning import Tuning
+from halfseen.simulation.tune import Search, applied
+from halfseen.studies.schema import Shared, TuningTable
 from halfseen.worlds.base import World
 from halfseen.worlds.registry import world_from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What is tuned before anything is reported, for each setting and probability anew."""
+
+    seeds: tuple[int, ...]  # for validation
+    searches: Mapping[str, Search]  # by key of the tuned method
+    shared: Mapping[str, str] = field(
+        default_factory=dict
+    )  # from the key of a method to that of the one whose chosen settings it takes
+
+    def source(self, key: str) -> str | None:
+        """Return whose chosen settings a method takes; None where it keeps its own."""
+        return key if key in self.searches else self.shared.get(key)
+
+    def part(self, keys: Collection[str]) -> "Tuning | None":
+        """Return what some methods need; None where that is nothing."""
+        shared = {key: source for key, source in self.shared.items() if key in keys}
+        needed = {*keys, *shared.values()}
+        searches = {key: search for key, search in self.searches.items() if key in needed}
+        return replace(self, searches=searches, shared=shared) if searches else None
+
+    def mistakes(self, settings: Mapping[str, Collection[str]]) -> list[str]:
+        """Return what is wrong because a setting lacks a method, from the keys of its methods."""
+        known = list(dict.fromkeys(key for keys in settings.values() for key in keys))
+        found = [
+            f"tuning.methods.{key} is not a method of this study: {known}"
+            for key in (*self.searches, *self.shared)
+            if key not in known
+        ]
+        return found + [
+            f"tuning.methods.{key}.shared_with must name a method of settings.{name}, "
+            f"{list(keys)}, got {source!r}"
+            for key, source in self.shared.items()
+            for name, keys in settings.items()
+            if key in keys and source not in keys
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types, from which `tuning_from` makes it again."""
+        methods: dict[str, Any] = {
+            key: {"ties": search.ties, **{name: list(each) for name, each in search.grid.items()}}
+            for key, search in self.searches.items()
+        }
+        methods |= {key: {"shared_with": source} for key, source in self.shared.items()}
+        return {"seeds": list(self.seeds), "methods": methods}
+
+
+def tuning_from(table: TuningTable | None, seeds: tuple[int, ...] | None = None) -> Tuning | None:
+    """Return what a table says, perhaps with other seeds; None where there is no table."""
+    if table is None:
+        return None
+    given = table.methods.items()
+    return Tuning(
+        seeds=table.seeds if seeds is None else seeds,
+        searches={key: each for key, each in given if isinstance(each, Search)},
+        shared={key: each.shared_with for key, each in given if isinstance(each, Shared)},
+    )
 
 
 def build_worlds(
@@ -34,16 +95,12 @@ class Setting:
         The plain form of a world.
     observe_probs : tuple of float
         Replaces the world's own; empty where the world keeps what it has.
-    methods : mapping
-        By key.
-    unreported : mapping
-        Methods that are only tuned, because others take what is chosen for them.
-    seeds : tuple of int, optional
+    methods, unreported : mapping
+        By key. Unreported methods are only tuned, because others take what is chosen for them.
+    seeds, tuning : optional
         Where they are not the study's.
-    tuning : Tuning, optional
-        Where it is not the study's.
     built : mapping, optional
-        The worlds by observation probability, where they were built before.
+        The worlds by observation probability, if they were built before.
     """
 
     world: Mapping[str, Any]
@@ -57,11 +114,6 @@ class Setting:
     def __post_init__(self) -> None:
         if not self.built:
             object.__setattr__(self, "built", build_worlds(self.world, self.observe_probs))
-
-    @property
-    def all_methods(self) -> list[str]:
-        """Keys of all methods, also of those that are only tuned."""
-        return [*self.methods, *self.unreported]
 
     @property
     def horizon(self) -> int:
@@ -78,11 +130,7 @@ class Setting:
     def part(self, keys: Iterable[str], shared: Tuning | None) -> "Setting":
         """Return the setting with these methods, and those on whose tuning they depend.
 
-        Parameters
-        ----------
-        keys : iterable of str
-        shared : Tuning, optional
-            That of the study, where the setting has none of its own.
+        `shared` is the tuning of the study, which counts where the setting has none of its own.
         """
         known = {**self.methods, **self.unreported}
         methods = {key: self.methods[key] for key in keys if key in self.methods}
@@ -92,6 +140,27 @@ class Setting:
         unreported = {key: known[key] for key in others if key in known}
         own = None if self.tuning is None else self.tuning.part(methods)
         return replace(self, methods=methods, unreported=unreported, tuning=own)
+
+    def mistakes(self, seed: int, shared: Tuning | None) -> Iterator[tuple[str, Exception]]:
+        """Build every policy and yield what fails: "world", "methods.KEY" or "tuning.methods.KEY".
+
+        Worlds are realized with `seed`; `shared` is as in `part`.
+        """
+        tuning = self.tuning or shared
+        for world in self.built.values():
+            try:
+                facts = world.realize(seed).facts
+            except HalfseenError as error:
+                yield "world", error
+                continue
+            for key, method in {**self.methods, **self.unreported}.items():
+                search = tuning.searches.get(tuning.source(key) or "") if tuning else None
+                candidates = search.candidates() if search else []
+                for candidate in ({}, *candidates) if key in self.methods else candidates:
+                    try:
+                        applied(method, candidate).build(facts)
+                    except Exception as error:
+                        yield f"{'tuning.' if candidate else ''}methods.{key}", error
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""

@@ -4,16 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from halfseen.errors import HalfseenError, InvalidSettingError, StudyError
+from halfseen.errors import InvalidSettingError, StudyError
 from halfseen.simulation.cells import Cell, CellKey
-from halfseen.simulation.methods import Method
 from halfseen.simulation.tune import Task, applied, check_apart
 from halfseen.studies.claims import Claim
 from halfseen.studies.figures import Comparison, Figure
-from halfseen.studies.schema import refusal
-from halfseen.studies.setting import Setting
-from halfseen.studies.tuning import Tuning
-from halfseen.worlds.base import Facts
+from halfseen.studies.mistakes import located, refusal
+from halfseen.studies.setting import Setting, Tuning
 
 Place = tuple[str, float | None, str]
 """Setting, observation probability and method."""
@@ -25,8 +22,6 @@ class Study:
 
     Attributes
     ----------
-    name, title : str
-    seeds : tuple of int
     settings : mapping
         By name.
     points : int
@@ -34,8 +29,7 @@ class Study:
     notes : tuple of str
         What a reader of the report should know, such as where published code and text differ.
     figures, claims, comparisons : tuple of Figure, of Claim, of Comparison
-        What the report draws, which statements it checks and which methods it compares seed by
-        seed.
+        What the report draws, which statements it checks, which methods it compares seed by seed.
     tuning : Tuning, optional
         Which methods are tuned first, on other seeds.
     plugins : tuple of str
@@ -44,7 +38,7 @@ class Study:
     Raises
     ------
     StudyError
-        A seed is for validation and reported as well.
+        A validation seed is also reported on.
     """
 
     name: str
@@ -93,10 +87,7 @@ class Study:
     def cells(self, chosen: Mapping[Place, Mapping[str, Any]] | None = None) -> list[Cell]:
         """Return all cells in the order of the tables.
 
-        Parameters
-        ----------
-        chosen : mapping, optional
-            What tuning found, by place; without it methods have the settings of the study.
+        `chosen` is what tuning found, by place; without it methods have the settings of the study.
         """
         found = chosen or {}
         return [
@@ -138,43 +129,21 @@ class Study:
         tuning = self.tuning_of(setting)
         return key if tuning is None else tuning.source(key) or key
 
-    def check(self, source: str = "") -> None:
-        """Build every policy once, so that a mistake shows before hours of work, not after.
-
-        Parameters
-        ----------
-        source : str
-            Where the study comes from, for messages.
+    def check(self) -> None:
+        """Build every policy once: a mistake shows before hours of work, not after.
 
         Raises
         ------
         StudyError
             With all mistakes, each with its setting and method.
         """
-        mistakes = []
-        for name, setting in self.settings.items():
-            for p in setting.worlds():
-                try:
-                    facts = setting.built[p].realize(self.seeds_of(setting)[0]).facts
-                except HalfseenError as error:
-                    mistakes.append(f"settings.{name}.world: {error}")
-                    continue
-                for key, method in setting.methods.items():
-                    where = f"settings.{name}.methods.{key}"
-                    mistakes += _mistake(where, method, {}, facts)
-                mistakes += self._mistakes_of_candidates(setting, facts)
-        if mistakes:
-            raise refusal(mistakes, source)
-
-    def _mistakes_of_candidates(self, setting: Setting, facts: Facts) -> list[str]:
-        tuning, mistakes = self.tuning_of(setting), []
-        if tuning is None:
-            return []
-        for key, method in {**setting.methods, **setting.unreported}.items():
-            search = tuning.searches.get(self._source(setting, key))
-            for candidate in search.candidates() if search else ():
-                mistakes += _mistake(f"tuning.methods.{key}", method, candidate, facts)
-        return mistakes
+        found = [
+            located(f"settings.{name}.{what}" if _own(setting, what) else what, error)
+            for name, setting in self.settings.items()
+            for what, error in setting.mistakes(self.seeds_of(setting)[0], self.tuning)
+        ]
+        if found:
+            raise refusal(found)
 
     def narrowed(
         self,
@@ -247,10 +216,5 @@ class Study:
         return plain if self.tuning is None else plain | {"tuning": self.tuning.to_dict()}
 
 
-def _mistake(where: str, method: Method, candidate: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Return what goes wrong when a policy is built, with its place."""
-    try:
-        applied(method, candidate).build(facts)
-    except Exception as error:
-        return [f"{where}: {error}"]
-    return []
+def _own(setting: Setting, what: str) -> bool:
+    return setting.tuning is not None or not what.startswith("tuning.")

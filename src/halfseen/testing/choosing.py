@@ -70,18 +70,19 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
     policy = factory()
     every = {"every round": 1, "every 10 rounds": 10}
     copies = {when: copy_of(policy) for when in every}
-    waiting: list[tuple[Decision, float]] = []
+    waiting: list[tuple[list[Decision], float]] = []
     sizes = (*_WIDE[:9], *FEW, *FEW, *FEW, *FEW, *FEW)
     for index, (table, rewards) in enumerate(offers(49, policy, sizes=sizes)):
         copies |= {when: copy_of(copies[when]) for when in every if index % every[when] == 0}
         decision = policy.choose(table)
-        for when, other in copies.items():
-            expect_same(other.choose(table), decision, f"saved {when}")
-        waiting.append((decision, float(rewards[decision.arm])))
+        theirs = {when: other.choose(table) for when, other in copies.items()}
+        for when, other_decision in theirs.items():
+            expect_same(other_decision, decision, f"saved {when}")
+        waiting.append(([decision, *theirs.values()], float(rewards[decision.arm])))
         if len(waiting) > 4:
-            late = waiting.pop(index % 4)
-            for each in (policy, *copies.values()):
-                each.learn(*late)
+            decisions, reward = waiting.pop(index % 4)
+            for each, late in zip((policy, *copies.values()), decisions, strict=True):
+                each.learn(late, reward)
     for when, other in copies.items():
         same = state_bytes(other) == state_bytes(policy)
         expect(same, f"saved {when}: the end has other bytes")

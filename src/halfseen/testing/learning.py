@@ -1,6 +1,8 @@
 """Contracts of a policy: which rewards it takes, what a failed call leaves, what it keeps."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,6 +131,26 @@ def unknown_decisions_change_nothing(factory: Factory) -> None:
             expect(state_bytes(policy) == before, f"{unknown!r} changed the policy")
 
 
+@Check
+def hooks_replace_and_do_not_edit(factory: Factory) -> None:
+    """A hook that fails at its end leaves no trace: it replaces what attributes hold."""
+    for policy, decisions, before in _moments(factory):
+        table = offers(1, policy, sizes=(4,))[0].table
+        calls: dict[str, Callable[[], object]] = {
+            "decide": partial(policy.choose, table),
+            "observe": partial(policy.absorb, table),
+        }
+        if decisions:
+            calls["update"] = partial(policy.learn, decisions[-1], 0.5)
+        for hook, call in calls.items():
+            with _failing_at_its_end(policy, hook):
+                expect_refusal(call, error=_AtItsEndError, what=f"a call whose {hook} fails")
+            expect(
+                state_bytes(policy) == before,
+                f"{hook} changes in place what an attribute holds: replace it instead",
+            )
+
+
 # Memory
 
 
@@ -152,6 +174,25 @@ def memory_is_bounded(factory: Factory) -> None:
 
 
 # Tools
+
+
+class _AtItsEndError(Exception):
+    """What a hook raises after it has done its work."""
+
+
+@contextmanager
+def _failing_at_its_end(policy: Policy, hook: str) -> Iterator[None]:
+    done = getattr(policy, hook)
+
+    def fails(*given: Any) -> None:
+        done(*given)
+        raise _AtItsEndError
+
+    policy.__dict__[hook] = fails
+    try:
+        yield
+    finally:
+        del policy.__dict__[hook]
 
 
 def _moments(factory: Factory) -> Iterator[tuple[Policy, list[Decision], bytes]]:

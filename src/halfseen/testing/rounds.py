@@ -59,8 +59,9 @@ def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
 
 
 def state_bytes(policy: Policy) -> bytes:
-    """Return everything a policy is, as the bytes of its file."""
-    return archive.to_bytes(policy.to_tree())
+    """Return everything a policy is but the ids of its decisions, as the bytes of a file."""
+    tree = policy.to_tree()
+    return archive.to_bytes(tree | {"open": [note for _, note in tree["open"]]})
 
 
 def state_size(node: Any) -> int:
@@ -75,12 +76,12 @@ def state_size(node: Any) -> int:
 
 
 def copy_of(policy: P) -> P:
-    """Return the policy that a saved copy gives; its decisions carry the same names."""
-    return type(policy).from_tree(archive.from_bytes(state_bytes(policy))[0])
+    """Return the policy that a saved copy gives; its next decisions have other ids."""
+    return type(policy).from_tree(archive.from_bytes(archive.to_bytes(policy.to_tree()))[0])
 
 
 def looks(decision: Decision) -> tuple[Any, ...]:
-    """Return all of a decision but its name, comparable bit by bit."""
+    """Return all of a decision but its id, comparable bit by bit."""
     return (
         decision.arm,
         decision.round,

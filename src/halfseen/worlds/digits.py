@@ -60,10 +60,10 @@ class DigitsWorld:
     masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
-        checks.integer("dim", self.dim, 1)
+        checks.size("dim", self.dim)
         checks.integer("rank", self.rank, 1, min(self.dim, MAX_RANK))
-        checks.integer("n_arms", self.n_arms, 1)
-        checks.integer("horizon", self.horizon, 1)
+        checks.size("n_arms", self.n_arms)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.probability("observe_prob", self.observe_prob)
         checks.real("noise_scale", self.noise_scale, 0.0)
         object.__setattr__(self, "masks", mask_law_from(self.masks))

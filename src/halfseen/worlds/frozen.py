@@ -80,8 +80,9 @@ def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
                 f"archive's path"
             )
         raise InvalidSettingError(
-            f"seed must be one with frozen features of {source} (there are "
-            f"{_listed(representations)}), got {seed}: {remedy}"
+            f"must be one with frozen features of {source} (there are "
+            f"{_listed(representations)}), got {seed}: {remedy}",
+            name="seed",
         )
     return representations[seed]
 

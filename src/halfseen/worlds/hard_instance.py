@@ -62,15 +62,15 @@ class HardInstanceWorld:
     masking: str = "oracle-augmented"
 
     def __post_init__(self) -> None:
-        checks.integer("n_arms", self.n_arms, _N_DECISIONS)
-        checks.integer("horizon", self.horizon, 1)
+        checks.size("n_arms", self.n_arms, _N_DECISIONS)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.real("observe_prob", self.observe_prob, 0.0, 0.5, low_open=True)
         for name in ("noise_scale", "arm_bound", "theta_bound"):
             checks.real(name, getattr(self, name), 0.0, low_open=True)
         for name in ("reward_sign", "hidden_sign"):
             sign = getattr(self, name)
             if sign is not None and checks.integer(name, sign, -1, 1) == 0:
-                raise InvalidSettingError(f"{name} must be 1 or -1 (or left out), got 0")
+                raise InvalidSettingError("must be 1 or -1 (or left out), got 0", name=name)
         checks.one_of("masking", self.masking, MASKINGS)
 
     def realize(self, seed: int) -> "HardInstanceRealization":

@@ -89,14 +89,16 @@ class LowRankWorld:
     masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
-        checks.integer("dim", self.dim, 1)
+        checks.size("dim", self.dim)
         checks.integer("rank", self.rank, 1, self.dim)
-        checks.integer("n_arms", self.n_arms, 1)
-        checks.integer("horizon", self.horizon, 1)
+        checks.size("n_arms", self.n_arms)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.probability("observe_prob", self.observe_prob)
         checks.real("noise_scale", self.noise_scale, 0.0)
         if not isinstance(self.loadings, tuple | list) or len(self.loadings) != 2:
-            raise InvalidSettingError(f"loadings must be two numbers, got {self.loadings!r}")
+            raise InvalidSettingError(
+                f"must be two numbers, got {self.loadings!r}", name="loadings"
+            )
         low, high = self.loadings
         checks.real("loadings[0]", low, 0.0, low_open=True)
         checks.real("loadings[1]", high, low)
@@ -110,8 +112,9 @@ class LowRankWorld:
             checks.integer("change_round", self.change_round, 2)
             if 2 * self.rank > self.dim:
                 raise InvalidSettingError(
-                    f"rank must be in [1, {self.dim // 2}], half of dim, for a change of subspace, "
-                    f"got {self.rank}: lower it or leave out change_round"
+                    f"must be in [1, {self.dim // 2}], half of dim, for a change of subspace, "
+                    f"got {self.rank}: lower it or leave out change_round",
+                    name="rank",
                 )
         object.__setattr__(self, "masks", mask_law_from(self.masks))
         self.masks.stated_prob(self.observe_prob, self.dim)  # refuses what does not fit together

@@ -65,8 +65,9 @@ def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray
     high = observe_prob + half if law.high is None else law.high
     if not low <= observe_prob <= high:
         raise InvalidSettingError(
-            f"observe_prob must be in {checks.interval(low, high)}, the range of the per-feature "
-            f"law, got {observe_prob!r}: set masks.low and masks.high around it"
+            f"must be in {checks.interval(low, high)}, the range of the per-feature law, got "
+            f"{observe_prob!r}: set masks.low and masks.high around it",
+            name="observe_prob",
         )
     probs = np.full(dim, observe_prob)
     if low < observe_prob < high:

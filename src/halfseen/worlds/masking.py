@@ -96,7 +96,7 @@ def mask_law_from(plain: Any) -> MaskLaw:
         return plain
     if not isinstance(plain, str | Mapping):
         raise InvalidSettingError(
-            f'masks must be a law, its name, or a mapping with the key "law", got {plain!r}'
+            f'must be a law, its name, or a mapping with the key "law", got {plain!r}', name="masks"
         )
     settings = {"law": plain} if isinstance(plain, str) else dict(plain)
     name = checks.one_of("masks.law", settings.pop("law", None), mask_laws())
@@ -104,12 +104,12 @@ def mask_law_from(plain: Any) -> MaskLaw:
     for key in settings:
         if key not in known:
             raise InvalidSettingError(
-                f"masks.{key} is not a setting of the {name} law, which has {known}"
+                f"is not a setting of the {name} law, which has {known}", name=f"masks.{key}"
             )
     try:
         return _LAWS[name](**settings)
     except InvalidSettingError as error:
-        raise InvalidSettingError(f"masks.{error}") from None
+        raise InvalidSettingError(error.text, name=f"masks.{error.name}") from None
 
 
 @register_mask_law("bernoulli")

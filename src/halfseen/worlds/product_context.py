@@ -89,9 +89,9 @@ class ProductContextWorld:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(usual, name))
         if self.path is not None and not isinstance(self.path, str):
-            raise InvalidSettingError(f"path must be a text, got {self.path!r}")
-        dim = checks.integer("dim", self.dim, 1)
-        checks.integer("horizon", self.horizon, 1)
+            raise InvalidSettingError(f"must be a text, got {self.path!r}", name="path")
+        dim = checks.size("dim", self.dim)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.probability("observe_prob", self.observe_prob)
         checks.real("noise_scale", self.noise_scale, 0.0)
         checks.real("tail", self.tail, 0.0)

@@ -241,7 +241,7 @@ def load(path: str, columns: Columns) -> Recorded:
     """
     place = Path(path)
     if not place.exists():
-        raise InvalidSettingError(f"path {path!r} does not exist (seen from {Path.cwd()})")
+        raise InvalidSettingError(f"{path!r} does not exist (seen from {Path.cwd()})", name="path")
     files = sorted(place.iterdir()) if place.is_dir() else [place]
     stamp = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     return _load(str(place.resolve()), path, stamp, columns)
@@ -262,7 +262,9 @@ def _load(resolved: str, path: str, stamp: tuple[Any, ...], columns: Columns) ->
             with np.load(place, allow_pickle=False) as archive:
                 found = {name: archive[name] for name in _CONTENT if name in archive}
         else:
-            raise InvalidSettingError(f"path must be a .csv, a .npz or a folder, got {path!r}")
+            raise InvalidSettingError(
+                f"must be a .csv, a .npz or a folder, got {path!r}", name="path"
+            )
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         if isinstance(error, InvalidInputError):
             raise
@@ -281,4 +283,4 @@ def save(table: Recorded, path: str) -> None:
         for name, array in table.contents().items():
             np.save(place / f"{name}.npy", array)
     else:
-        raise InvalidSettingError(f"path must end in .npz, or have no suffix, got {path!r}")
+        raise InvalidSettingError(f"must end in .npz, or have no suffix, got {path!r}", name="path")

@@ -61,15 +61,17 @@ def world_from(plain: Mapping[str, Any]) -> World:
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidSettingError(
-            f"kind must be one of {list(world_kinds())}, got {kind!r}"
-            f"{checks.did_you_mean(kind, _KINDS)}"
+            f"must be one of {list(world_kinds())}, got {kind!r}"
+            f"{checks.did_you_mean(kind, _KINDS)}",
+            name="kind",
         )
     known = [field.name for field in fields(_KINDS[kind])]
     for name in settings:
         if name not in known:
             raise InvalidSettingError(
-                f"{name} is not a setting of the {kind} world, which has {known}"
-                f"{checks.did_you_mean(name, known)}"
+                f"is not a setting of the {kind} world, which has {known}"
+                f"{checks.did_you_mean(name, known)}",
+                name=name,
             )
     try:
         world: World = _KINDS[kind](**settings)

@@ -92,30 +92,30 @@ class TableWorld:
             checks.real("noise_scale", self.noise_scale, 0.0)
         for name in ("horizon", "rank"):
             if getattr(self, name) is not None:
-                checks.integer(name, getattr(self, name), 1)
-        if not isinstance(self.shuffle, bool):
-            raise InvalidSettingError(f"shuffle must be True or False, got {self.shuffle!r}")
+                checks.integer(name, getattr(self, name), 1, checks.LARGEST_HORIZON)
+        checks.boolean("shuffle", self.shuffle)
         checks.one_of("standardize", self.standardize, STANDARDIZATIONS)
 
     def _check_source(self) -> None:
         if (self.path is None) == (self.recorded is None):
             raise InvalidSettingError(
-                f"path must name a .csv, a .npz or a folder, got {self.path!r}: for arrays, use "
-                f"TableWorld.from_arrays without a path"
+                f"must name a .csv, a .npz or a folder, got {self.path!r}: for arrays, use "
+                f"TableWorld.from_arrays without a path",
+                name="path",
             )
         if self.path is not None:
             if not isinstance(self.path, str | os.PathLike):
-                raise InvalidSettingError(f"path must be a text, got {self.path!r}")
+                raise InvalidSettingError(f"must be a text, got {self.path!r}", name="path")
             object.__setattr__(self, "path", os.fspath(self.path))
         if self.features is not None:
             if isinstance(self.features, str) or not self.features:
                 raise InvalidSettingError(
-                    f"features must be a list of column names, got {self.features!r}"
+                    f"must be a list of column names, got {self.features!r}", name="features"
                 )
             object.__setattr__(self, "features", tuple(str(name) for name in self.features))
         for name in ("round_column", "arm_column", "mean_column", "reward_column"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidSettingError(f"{name} must be a text, got {getattr(self, name)!r}")
+                raise InvalidSettingError(f"must be a text, got {getattr(self, name)!r}", name=name)
 
     @classmethod
     def from_arrays(
@@ -174,8 +174,9 @@ class TableRealization:
         dim, n_rounds = len(self.table.names), self.table.n_rounds
         if world.horizon is not None and world.horizon > n_rounds:
             raise InvalidSettingError(
-                f"horizon must be in [1, {n_rounds}], as many rounds as are recorded, got "
-                f"{world.horizon}: lower it or leave it out"
+                f"must be in [1, {n_rounds}], as many rounds as are recorded, got "
+                f"{world.horizon}: lower it or leave it out",
+                name="horizon",
             )
         if world.rank is not None:
             checks.integer("rank", world.rank, 1, dim)

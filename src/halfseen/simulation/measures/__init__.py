@@ -34,7 +34,7 @@ def register_measure(name: str) -> Callable[[M], M]:
 def measure_named(name: Any) -> Measure:
     """Return the measure of a name."""
     if not isinstance(name, str):
-        raise InvalidSettingError(f"measure must be a text, got {name!r}")
+        raise InvalidSettingError(f"must be a text, got {name!r}", name="measure")
     return _MEASURES[checks.one_of("measure", name, tuple(sorted(_MEASURES)))]
 
 
@@ -43,7 +43,9 @@ def check_measure(*, measure: Any = None, **settings: Any) -> None:
     known = list(inspect.signature(measure_named(measure)).parameters)[1:]  # not the realization
     for name in settings:
         if name not in known:
-            raise InvalidSettingError(f"{name} is not a setting of {measure}, which has {known}")
+            raise InvalidSettingError(
+                f"is not a setting of {measure}, which has {known}", name=name
+            )
 
 
 def measured(realization: Realization, *, measure: str, **settings: Any) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""Methods compared seed by seed: mean differences with 95 % intervals."""
+
+import math
+from typing import NamedTuple
+
+import pandas as pd
+from scipy.stats import t as student
+
+from halfseen.reports.data import Point, Results, points_of
+from halfseen.reports.verdicts import paired_difference
+from halfseen.studies.figures import Comparison
+from halfseen.studies.spec import Study
+
+LEVEL = 0.95
+"""Of every interval."""
+
+COMPARED = (
+    "setting",
+    "p",
+    "method",
+    "against",
+    "n",
+    "mean_regret",
+    "against_regret",
+    "ratio",
+    "difference",
+    "low",
+    "high",
+)
+"""Columns of a comparison's file: difference is the method's regret less the other's."""
+
+
+class Compared(NamedTuple):
+    """Two methods at a point, over the seeds that both played."""
+
+    point: Point
+    method: str
+    against: str
+    n: int
+    mean: float  # final regret
+    other: float  # final regret of the other method
+    difference: float  # mean of the first less the second, seed by seed
+    low: float  # Student's interval of the difference; NaN for a single seed
+    high: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether zero is outside of the interval."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def text(self) -> str:
+        """The difference and its interval."""
+        text = f"{self.difference:+.3g}"
+        if not math.isnan(self.low):
+            text += f" [{self.low:+.3g}, {self.high:+.3g}]"
+        return text.replace("-", "−")
+
+    @property
+    def ratio(self) -> float:
+        """Mean regret over the other one's; NaN where that is 0."""
+        return self.mean / self.other if self.other else math.nan
+
+
+def compared(study: Study, results: Results, spec: Comparison) -> list[Compared]:
+    """Return every comparison for which both methods were run on common seeds."""
+    found = []
+    points = points_of(study, spec.setting)
+    for point in points if spec.p is None else [each for each in points if each.p in spec.p]:
+        others = [method for method in spec.against if results.has(point, method)]
+        for method in spec.methods if others else ():
+            pair = compared_pair(results, point, method, others[0])
+            if pair is not None:
+                found.append(pair)
+    return found
+
+
+def compared_pair(results: Results, point: Point, method: str, other: str) -> Compared | None:
+    """Return how two methods compare at a point; None where they share no seed."""
+    ours, theirs = results.regrets(point, method), results.regrets(point, other)
+    (mean, error), n = paired_difference(ours, theirs)
+    if mean is None:
+        return None
+    both = ours.index.intersection(theirs.index)
+    half = math.nan if error is None else float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
+    levels = float(ours[both].mean()), float(theirs[both].mean())
+    return Compared(point, method, other, n, *levels, mean, mean - half, mean + half)
+
+
+def frame_of(found: list[Compared]) -> pd.DataFrame:
+    """Return comparisons as a table with the columns `COMPARED`."""
+    rows = [
+        (
+            *pair.point,
+            pair.method,
+            pair.against,
+            pair.n,
+            pair.mean,
+            pair.other,
+            pair.ratio,
+            pair.difference,
+            pair.low,
+            pair.high,
+        )
+        for pair in found
+    ]
+    return pd.DataFrame(rows, columns=list(COMPARED))

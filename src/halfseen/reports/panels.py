@@ -1,0 +1,137 @@
+"""What all panels share: their input, curves and axes.
+
+A kind of panel has two halves: one collects what was run, the other draws it. A panel for which
+nothing was run is left out before anything is drawn.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator
+
+from halfseen.reports.data import Point, Results
+from halfseen.reports.look import Look
+from halfseen.reports.truth import share_label
+from halfseen.simulation.tables import Mean
+from halfseen.studies.spec import Study
+from halfseen.values import FloatArray
+
+FINAL_REGRET = "final regret"
+TRUTH = {"color": "#000000", "linewidth": 1.0, "linestyle": (0, (4.0, 2.0))}
+_N_MARKERS = 8  # along a curve of many points
+
+
+class Placed(Protocol):
+    """What may name a setting and a probability."""
+
+    @property
+    def setting(self) -> str | None:
+        """The name of a setting of the study."""
+
+    @property
+    def p(self) -> float | None:
+        """The observation probability."""
+
+
+class Scene(NamedTuple):
+    """What a panel draws from."""
+
+    study: Study
+    results: Results
+
+    def point(self, place: Placed) -> Point:
+        """Return the point of a panel or line, at the first probability unless it says which."""
+        setting, p = place.setting or "", place.p
+        if p is None and setting in self.study.settings:
+            p = next(iter(self.study.settings[setting].worlds()))
+        return Point(setting, p)
+
+
+class Curve(NamedTuple):
+    """Means and standard errors (0 for a single seed) along an axis, and how they look."""
+
+    look: Look
+    x: FloatArray
+    mean: FloatArray
+    error: FloatArray
+
+    @classmethod
+    def of(cls, look: Look, x: Iterable[float], means: Iterable[Mean]) -> "Curve":
+        """Return the curve of means along an axis."""
+        pairs = [(mean.mean, mean.standard_error or 0.0) for mean in means]
+        mean, error = np.array(pairs, dtype=float).reshape(-1, 2).T
+        return cls(look, np.array(list(x), dtype=float), mean, error)
+
+    def part(self, kept: Any) -> "Curve":
+        """Return the curve at some of its points."""
+        return self._replace(x=self.x[kept], mean=self.mean[kept], error=self.error[kept])
+
+
+class PanelKind(NamedTuple):
+    """A kind of panel.
+
+    `collect` returns what there is to draw, nothing where nothing was run; `draw` draws it, and all
+    its labels go into the legend of the figure. A `wide` panel takes the whole width of a page;
+    `height` is in units of the usual height.
+    """
+
+    collect: Callable[[Scene, Any], Sequence[Any]]
+    draw: Callable[[Axes, Scene, Any, Any], None]
+    wide: bool = False
+    height: Callable[[Any], float] = lambda data: 1.0
+
+
+def draw_bands(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Draw curves of many points with bands of one standard error."""
+    for index, curve in enumerate(curves):
+        every = max(1, len(curve.x) // _N_MARKERS)
+        # Markers of curves that lie on each other are drawn next to each other.
+        first = int((index + 0.5) / len(curves) * every)
+        axes.plot(curve.x, curve.mean, markevery=(first, every), **_style(curve.look))
+        if curve.error.any():
+            low, high = curve.mean - curve.error, curve.mean + curve.error
+            axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
+
+
+def draw_points(axes: Axes, curve: Curve, **changes: Any) -> Line2D:
+    """Draw a curve of few points with error bars of one standard error, and return the curve."""
+    style = {**_style(curve.look), "elinewidth": 1.0, **changes}
+    drawn = axes.errorbar(curve.x, curve.mean, yerr=curve.error, **style)
+    return drawn[0]
+
+
+def _style(look: Look) -> dict[str, Any]:
+    return {
+        "color": look.color,
+        "linestyle": look.dashes,
+        "marker": look.marker,
+        "label": look.label,
+    }
+
+
+def set_probability_axis(axes: Axes, scene: Scene, curves: Sequence[Curve]) -> None:
+    """Put the probabilities that were run on a reversed axis; crowded ones share a label."""
+    probs = sorted({float(x) for curve in curves for x in curve.x}, reverse=True)
+    span = max(probs) - min(probs)
+    shown: list[float] = []
+    for p in probs:
+        if not shown or shown[-1] - p > 0.07 * span:
+            shown.append(p)
+    axes.set_xticks(shown, [f"{p:g}" for p in shown])
+    axes.set_xticks(probs, minor=True)
+    axes.invert_xaxis()
+    axes.set_xlabel(f"{share_label(scene.study)}, p")
+
+
+def set_regret_axis(axes: Axes, log: bool) -> None:
+    """Let regret begin at 0, or make its axis logarithmic with plain numbers."""
+    if not log:
+        axes.set_ylim(bottom=0)
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

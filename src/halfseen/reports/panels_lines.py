@@ -1,0 +1,245 @@
+"""Panels of curves: over rounds, over the share of entries seen, over horizons, over settings."""
+
+import csv
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from halfseen.reports.data import Point, rows
+from halfseen.reports.growth import Growth, growth_of
+from halfseen.reports.look import DASHED, SOLID, look_of
+from halfseen.reports.panels import (
+    FINAL_REGRET,
+    TRUTH,
+    Curve,
+    Scene,
+    draw_bands,
+    draw_points,
+    set_probability_axis,
+    set_regret_axis,
+)
+from halfseen.reports.truth import facts_at, lower_bounds, true_rank
+from halfseen.simulation.tables import mean_of
+from halfseen.studies.claims import BOUNDS
+from halfseen.studies.figures import RoundsPanel, SweepPanel
+
+_REFERENCES = (("1/2", 1 / 2), ("2/3", 2 / 3))
+_BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED), strict=True))
+
+
+# Over rounds
+
+
+def regret_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
+    """Return cumulative regret over rounds, one curve per method that was run."""
+    return [curve for _, curve in _over_rounds(scene, panel, "regret")]
+
+
+def _over_rounds(scene: Scene, panel: RoundsPanel, what: str) -> Iterator[tuple[str, Curve]]:
+    """Yield methods with their curves of "regret" or "rank" over rounds."""
+    point = scene.point(panel)
+    for method in panel.methods or ():
+        found = rows(scene.results.trajectories, point, method).sort_values("round")
+        found = found[found[f"mean_{what}"].notna()]
+        if not found.empty:
+            columns = (found["round"], found[f"mean_{what}"], found[f"se_{what}"].fillna(0.0))
+            yield method, Curve(look_of(method), *(c.to_numpy(dtype=float) for c in columns))
+
+
+def draw_regret(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve]) -> None:
+    """Draw regret over rounds with bands of one standard error."""
+    draw_bands(axes, curves)
+    title = panel.title or str(scene.point(panel))
+    axes.set(xlabel="round", ylabel="cumulative regret", title=title)
+    set_regret_axis(axes, panel.log)
+    axes.margins(x=0.01)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def rank_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
+    """Return the mean rank over rounds, without the rounds in which the burn-in policy plays."""
+    point, curves = scene.point(panel), []
+    for method, curve in _over_rounds(scene, panel, "rank"):
+        chosen = curve.x >= _first_choice(scene, point, method, curve)
+        if chosen.any():
+            curves.append(curve.part(chosen))
+    return curves
+
+
+def _first_choice(scene: Scene, point: Point, method: str, curve: Curve) -> float:
+    """Return the first round with a chosen rank: as the policy reports it, or below dim."""
+    starts = scene.results.diagnostic(point, method, "epoch_starts")
+    if 0 in starts:
+        return float(starts[0].max())
+    facts = facts_at(scene.study, point)
+    if facts is None:
+        return float(curve.x[0])
+    lower = curve.x[curve.mean < facts.dim]
+    return float(lower[0]) if len(lower) else float(curve.x[-1]) + 1
+
+
+def draw_ranks(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve]) -> None:
+    """Draw the mean rank over rounds with bands of one standard error, and the true one."""
+    draw_bands(axes, curves)
+    point = scene.point(panel)
+    rank = true_rank(scene.study, point)
+    if rank is not None:
+        axes.axhline(rank, label="true rank", **TRUTH)
+    axes.set(xlabel="round", ylabel="selected rank", title=panel.title or str(point))
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 1.12 * max([rank or 1, *(float(curve.mean.max()) for curve in curves)]))
+    axes.yaxis.get_major_locator().set_params(integer=True)
+
+
+# Against the share of entries seen
+
+
+def sweep_curves(scene: Scene, panel: SweepPanel) -> list[Curve]:
+    """Return final regret against the observation probability, one curve per method."""
+    name = panel.setting or ""
+    setting = scene.study.settings.get(name)
+    probs = [] if setting is None else sorted(p for p in setting.worlds() if p is not None)
+    curves = []
+    for method in panel.methods or ():
+        means = {p: scene.results.mean(Point(name, p), method) for p in probs}
+        known = {p: mean for p, mean in means.items() if mean.mean is not None}
+        if known:
+            curves.append(Curve.of(look_of(method), known, known.values()))
+    return curves
+
+
+def draw_sweep(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Curve]) -> None:
+    """Draw final regret against p, from much seen on the left to little on the right.
+
+    With the lower bounds that apply the axis of regret is logarithmic.
+    """
+    for curve in curves:
+        draw_points(axes, curve)
+    several = panel.bounds or (len(scene.study.settings) > 1 and panel.setting != "default")
+    axes.set(ylabel=FINAL_REGRET, title=panel.title or (panel.setting if several else ""))
+    set_probability_axis(axes, scene, curves)
+    if panel.bounds:
+        _draw_bounds(axes, scene, panel.setting or "", curves)
+    else:
+        set_regret_axis(axes, panel.log)
+
+
+def _draw_bounds(axes: Axes, scene: Scene, setting: str, curves: list[Curve]) -> None:
+    bounds: dict[str, list[tuple[float, float]]] = {}
+    for p in sorted({float(x) for curve in curves for x in curve.x}):
+        for form, value in lower_bounds(scene.study, Point(setting, p)).items():
+            bounds.setdefault(form, []).append((p, value))
+    for form, pairs in bounds.items():
+        x, y = np.array(pairs).T
+        axes.plot(
+            x, y, color="#000000", linestyle=_BOUND_DASHES[form], label=f"lower bound, {form}"
+        )
+    axes.set_yscale("log")
+
+
+# Against the horizon
+
+
+class Grown(NamedTuple):
+    """The growth of a method."""
+
+    method: str
+    growth: Growth
+
+
+def growths_of(scene: Scene, panel: SweepPanel) -> list[Grown]:
+    """Return the growth of all methods that were run at two horizons or more."""
+    found = (
+        (key, growth_of(scene.study, scene.results, key, panel.p)) for key in panel.methods or ()
+    )
+    return [Grown(method, growth) for method, growth in found if growth is not None]
+
+
+def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown]) -> None:
+    """Draw final regret against the horizon, with the exponents and two slopes to compare with."""
+    curves = [Curve.of(look_of(key), found.horizons, found.means) for key, found in grown]
+    handles = [draw_points(axes, curve) for curve in curves]
+    axes.set(xscale="log", yscale="log", xlabel="rounds T", ylabel=FINAL_REGRET, title=panel.title)
+    _draw_references(axes, curves)
+    bottom, top = axes.get_ylim()
+    room = 0.13 + 0.075 * len(grown)  # of the axis, for the list of slopes above the curves
+    axes.set_ylim(bottom, bottom * (top / bottom) ** (1 / (1 - min(room, 0.6))))
+    axes.legend(
+        handles,
+        [str(growth) for _, growth in grown],  # the figure's legend names the curves
+        loc="upper left",
+        title="exponent [95 % interval]",
+        title_fontsize=8.5,
+        alignment="left",
+        fontsize=8,
+        labelspacing=0.25,
+        borderaxespad=0.2,
+    )
+
+
+def _draw_references(axes: Axes, curves: list[Curve]) -> None:
+    """Draw two slopes from one point so low that they stay below all curves."""
+    x, mean = (np.concatenate([curve[at] for curve in curves]) for at in (1, 2))
+    first, last = x.min(), x.max()
+    steepest = max(slope for _, slope in _REFERENCES)
+    start = 0.6 * (mean / (x / first) ** steepest).min()
+    for name, slope in _REFERENCES:
+        end = start * (last / first) ** slope
+        axes.plot(
+            [first, last], [start, end], color="#777777", linewidth=1.0, linestyle=(0, (1.5, 1.5))
+        )
+        axes.annotate(
+            f"$T^{{{name}}}$",
+            (last, end),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="bottom" if slope == steepest else "top",
+            fontsize=9,
+            color="#555555",
+            annotation_clip=False,
+        )
+
+
+# Against a setting that was tried on validation seeds
+
+
+def validation_curves(scene: Scene, panel: SweepPanel) -> list[Curve]:
+    """Return final regret on the validation seeds against a setting, one curve per method."""
+    point, curves = scene.point(panel), []
+    for method in panel.methods or ():
+        found: dict[float, list[float]] = {}
+        for row in _candidates(scene, point, method):
+            value = json.loads(row["candidate"]).get(panel.over)
+            if isinstance(value, int | float) and row["final_regret"]:
+                found.setdefault(float(value), []).append(float(row["final_regret"]))
+        if found:
+            x = sorted(found)
+            curves.append(Curve.of(look_of(method), x, [mean_of(found[value]) for value in x]))
+    return curves
+
+
+def _candidates(scene: Scene, point: Point, method: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `calibration.csv` about a method at a point."""
+    path = scene.results.folder / "calibration.csv"
+    if not path.exists():
+        return
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            p = float(row["p"]) if row["p"] else None
+            if (row["setting"], p, row["method"]) == (*point, method):
+                yield row
+
+
+def draw_validation(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Curve]) -> None:
+    """Draw the curves with error bars of one standard error."""
+    for curve in curves:
+        draw_points(axes, curve)
+    values = sorted({float(x) for curve in curves for x in curve.x})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
+    axes.set(xlabel=panel.over, ylabel="final regret, validation seeds", title=panel.title)
+    axes.set_ylim(bottom=0)

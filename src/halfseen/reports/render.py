@@ -1,0 +1,154 @@
+"""Reports in Markdown, LaTeX and HTML: three templates over one context.
+
+Every value that a template shows is escaped for its format, unless it is marked as `Markup`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from halfseen.reports.look import label_of
+from halfseen.reports.verdicts import RULE, format_mean
+from halfseen.simulation.tables import Mean
+
+MARKDOWN, LATEX, HTML = "report.md.j2", "table.tex.j2", "index.html.j2"
+"""The templates."""
+
+_MARKDOWN = re.compile(
+    r"[\\`*|~$]"  # everywhere
+    r"|(?<![^\W_])_|_(?![^\W_])"  # at the edge of a word; inside, it is only a character
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)"  # HTML
+    r"|\](?=[(\[:])|!(?=\[)"  # links and images
+    r"|^[#>+-](?=\s)"  # headings, quotes and lists
+)
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "θ": r"$\theta$",
+}
+_SPACE = re.compile(r"\s+")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def render(template: str, **context: Any) -> str:
+    """Return a template filled with a context."""
+    return _environment(template).get_template(template).render(rule=RULE, **context)
+
+
+def markdown_text(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, also inside a table.
+
+    >>> print(markdown_text("A & B <i>_x_|y% $z$, d_1 < 2 [0, 1]"))
+    A & B \<i>\_x\_\|y% \$z\$, d_1 < 2 [0, 1]
+    """
+    return _MARKDOWN.sub(lambda found: "\\" + found[0], _SPACE.sub(" ", text))
+
+
+def latex_text(text: str) -> str:
+    r"""Return a text that LaTeX prints as it is.
+
+    >>> print(latex_text("A & B <i>_x_|y% $z$"))
+    A \& B \textless{}i\textgreater{}\_x\_\textbar{}y\% \$z\$
+    """
+    return "".join(_LATEX.get(character, character) for character in _SPACE.sub(" ", text))
+
+
+def embedded_json(data: Any) -> Markup:
+    r"""Return JSON that is safe inside a script element, whatever texts it holds.
+
+    >>> print(embedded_json({"a": "</script>"}))
+    {"a":"\u003c/script\u003e"}
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def seed_ranges(seeds: Iterable[int]) -> str:
+    """Return integers as text, with runs abbreviated.
+
+    >>> seed_ranges([0, 1, 2, 7])
+    '0–2, 7'
+    """
+    runs: list[list[int]] = []
+    for seed in seeds:
+        if runs and seed == runs[-1][1] + 1:
+            runs[-1][1] = seed
+        else:
+            runs.append([seed, seed])
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in runs)
+
+
+@cache
+def _environment(template: str) -> Environment:
+    """Return the environment of a template: how it escapes, and its filters."""
+    escapes: dict[str, Callable[[str], str]]
+    escapes = {MARKDOWN: markdown_text, LATEX: latex_text, HTML: lambda text: str(escape(text))}
+
+    def safe(value: Any) -> Any:
+        return value if hasattr(value, "__html__") else Markup(escapes[template](str(value)))
+
+    def prose(text: str) -> Markup:
+        """Return a text in which `words` between backticks are code."""
+        parts = [code(part) if at % 2 else safe(part) for at, part in enumerate(_CODE.split(text))]
+        return Markup("".join(parts))
+
+    def code(text: str) -> Markup:
+        return Markup(f"<code>{escape(text)}</code>" if template == HTML else f"`{text}`")
+
+    tex = template == LATEX
+    environment = Environment(
+        loader=PackageLoader("halfseen.reports"),
+        autoescape=True,  # `safe` has already escaped what is shown; this keeps macros as they are
+        finalize=safe,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        variable_start_string="<<" if tex else "{{",  # braces are LaTeX's own
+        variable_end_string=">>" if tex else "}}",
+    )
+    environment.filters |= {
+        "label": label_of,
+        "mean": lambda mean, digits=3: format_mean(Mean(*mean), digits),
+        "ranges": seed_ranges,
+        "prose": prose,
+        "code": code,
+        "url": lambda text: Markup(quote(text)),
+        "minus": lambda text: text.replace("-", "−"),
+        "stacked": _stacked,
+        "json": embedded_json,
+    }
+    return environment
+
+
+def _stacked(label: str) -> Markup:
+    """Return a label over several lines of LaTeX, so that columns stay narrow."""
+    lines: list[str] = []
+    for word in label.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= 12:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    stacked = r"\\".join(latex_text(line) for line in lines)
+    return Markup(rf"\shortstack[r]{{{stacked}}}")

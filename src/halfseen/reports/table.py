@@ -1,0 +1,105 @@
+"""Final regret as a table of methods and points."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from halfseen.reports.data import Point, points_of
+from halfseen.simulation.tables import Mean
+from halfseen.studies.spec import Study
+
+_MOST_METHODS = 7  # side by side
+
+
+class Group(NamedTuple):
+    """Points side by side: a caption, which may be empty, and a column head for each."""
+
+    caption: str
+    points: list[Point]
+    heads: list[str]
+
+
+class FinalTable(NamedTuple):
+    """Mean final regret of every method at every point, where it was run."""
+
+    points: list[Point]
+    methods: list[str]
+    cells: dict[tuple[Point, str], Mean]
+
+    @classmethod
+    def of(cls, summary: pd.DataFrame | Iterable[Mapping[str, Any]], study: Study) -> "FinalTable":
+        """Make the table from a summary, as a frame or as rows, in the order of the study."""
+        rows = summary.to_dict("records") if isinstance(summary, pd.DataFrame) else summary
+        cells: dict[tuple[Point, str], Mean] = {}
+        for row in rows:
+            mean, error = _number(row["mean_regret"]), _number(row["se_regret"])
+            if mean is not None:
+                point = Point(row["setting"], _number(row["p"]))
+                cells[point, row["method"]] = Mean(mean, error)
+        points = [p for p in points_of(study) if any(key[0] == p for key in cells)]
+        methods = [m for m in study.methods if any(key[1] == m for key in cells)]
+        return cls(points, methods, cells)
+
+    def is_best(self, point: Point, method: str) -> bool:
+        """Tell whether a method has the lowest mean at a point."""
+        cell = self.cells.get((point, method))
+        if cell is None or cell.mean is None:
+            return False
+        found = (mean.mean for (at, _), mean in self.cells.items() if at == point)
+        return cell.mean == min(mean for mean in found if mean is not None)
+
+    def text(self, point: Point, method: str) -> str:
+        """Return a cell as people read it, empty where nothing was run."""
+        cell = self.cells.get((point, method))
+        if cell is None or cell.mean is None:
+            return ""
+        digits = self.digits
+        mean = f"{cell.mean:.{digits}f}"
+        return mean if cell.standard_error is None else f"{mean} ± {cell.standard_error:.{digits}f}"
+
+    def has(self, group: Group, method: str) -> bool:
+        """Tell whether a method was run at one of the points."""
+        return any((point, method) in self.cells for point in group.points)
+
+    @property
+    def digits(self) -> int:
+        """Digits after the decimal point, the same in the whole table."""
+        sizes = [abs(mean.mean) for mean in self.cells.values() if mean.mean]
+        return min(4, max(1, math.ceil(-math.log10(min(sizes))) + 1)) if sizes else 1
+
+    @property
+    def heads(self) -> list[str]:
+        """The names of the columns that tell points apart."""
+        several = len({point.setting for point in self.points}) > 1
+        probs = any(point.p is not None for point in self.points)
+        return ["setting"] * several + ["p"] * probs
+
+    def head(self, point: Point) -> list[str]:
+        """Return a point's values in those columns."""
+        texts = {"setting": point.setting, "p": "" if point.p is None else f"{point.p:g}"}
+        return [texts[name] for name in self.heads]
+
+    def method_groups(self) -> list[Sequence[str]]:
+        """Return the methods in groups of similar size that fit side by side."""
+        n_groups = math.ceil(len(self.methods) / _MOST_METHODS)
+        each = math.ceil(len(self.methods) / n_groups) if n_groups else 1
+        return [self.methods[at : at + each] for at in range(0, len(self.methods), each)]
+
+    def point_groups(self) -> list[Group]:
+        """Return the points of each setting; all together where every setting has only one."""
+        settings = list(dict.fromkeys(point.setting for point in self.points))
+        if len(settings) == len(self.points):
+            heads = [str(point) or "final regret" for point in self.points]
+            return [Group("", self.points, heads)] if heads else []
+        groups = []
+        for name in settings:
+            points = [point for point in self.points if point.setting == name]
+            heads = ["" if point.p is None else f"p = {point.p:g}" for point in points]
+            groups.append(Group(name if len(settings) > 1 else "", points, heads))
+        return groups
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or value == "" or pd.isna(value) else float(value)

@@ -1,0 +1,78 @@
+"""What only the worlds of a study know: true ranks, lower bounds, how much of a table is seen."""
+
+from typing import Any
+
+import numpy as np
+
+from halfseen.core.theory import (
+    explicit_lower_bound,
+    lower_bound_applies,
+    optimized_lower_bound,
+)
+from halfseen.errors import HalfseenError
+from halfseen.reports.data import Point
+from halfseen.studies.spec import Study
+from halfseen.worlds.base import Facts
+
+
+def facts_at(study: Study, point: Point) -> Facts | None:
+    """Return what the world at a point reveals; None where its data are not on this machine."""
+    realization = _realization(study, point)
+    return None if realization is None else realization.facts
+
+
+def true_rank(study: Study, point: Point) -> int | None:
+    """Return the dimension of the subspace in which arms lie, where the world knows it."""
+    facts = facts_at(study, point)
+    return None if facts is None else facts.rank
+
+
+def share_label(study: Study) -> str:
+    """Return what `p` is the share of in a study.
+
+    A recorded table has holes of its own: there it is the share of what was recorded.
+    """
+    kinds = {setting.world.get("kind") for setting in study.settings.values()}
+    return "share of recorded entries seen" if "table" in kinds else "share of entries seen"
+
+
+def share_seen(study: Study) -> str:
+    """Return as text how much of the arms is seen; empty where it is unknown."""
+    probs = [f"{p:g}" for p in study.observe_probs if p is not None]
+    shares = []
+    for name, setting in study.settings.items():
+        facts = facts_at(study, Point(name, None)) if None in setting.worlds() else None
+        if facts is not None and facts.observe_prob is not None:
+            place = f" ({name})" if len(study.settings) > 1 else ""
+            shares.append(f"{100 * float(np.mean(facts.observe_prob)):.0f} %{place}")
+    texts = [f"{share_label(study)}: {', '.join(probs)}"] * bool(probs)
+    texts += [f"share of entries seen: {', '.join(shares)}"] * bool(shares)
+    return "; ".join(texts)
+
+
+def lower_bounds(study: Study, point: Point) -> dict[str, float]:
+    """Return the lower bounds on expected regret that apply at a point, by form.
+
+    They speak of the worst member of the hard family, so there are none in other worlds: its
+    realizations are recognised by their `gaps`.
+    """
+    realization = _realization(study, point)
+    gaps = getattr(realization, "gaps", None)
+    if realization is None or gaps is None:
+        return {}
+    problem = realization.problem()
+    bounds = {"explicit": explicit_lower_bound(problem, gaps).total}
+    if lower_bound_applies(problem):
+        bounds["optimized"] = optimized_lower_bound(problem).total
+    return bounds
+
+
+def _realization(study: Study, point: Point) -> Any:
+    setting = study.settings.get(point.setting)
+    world = None if setting is None else setting.built.get(point.p)
+    if world is None:
+        return None
+    try:
+        return world.realize(study.seeds[0])
+    except (HalfseenError, OSError):  # its data are on another machine
+        return None

@@ -1,0 +1,172 @@
+"""Interrupts and threads: a call that is cut off anywhere leaves the old state or the new one."""
+
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+
+import halfseen
+from halfseen import (
+    AmbientOful,
+    Greedy,
+    Imputed,
+    LatentUcb,
+    LinearThompson,
+    Oracle,
+    Policy,
+    Pslb,
+    TofuPov,
+    Uniform,
+)
+from halfseen.testing.rounds import copy_of, looks, offers_in, state_bytes
+
+PACKAGE = str(Path(halfseen.__file__).parent)
+DIM = 5
+SIZES = (4, 3, 600, 5)  # now and then so many that waiting arms enter the sums
+
+POLICIES = {
+    "ambient": lambda: AmbientOful(dim=DIM),
+    "ambient in many dimensions": lambda: AmbientOful(dim=130),
+    "greedy": lambda: Greedy(dim=DIM),
+    "thompson": lambda: LinearThompson(dim=DIM),
+    "uniform": lambda: Uniform(dim=DIM),
+    "pslb": lambda: Pslb(dim=DIM, rank=2, burn_in=3, refresh="every-round", search="sampled"),
+    "oracle": lambda: Oracle(basis=np.eye(DIM)[:, :2]),
+    "imputed": lambda: Imputed(dim=DIM, first_fit=3, max_rows=50),
+    "tofu": lambda: TofuPov(dim=DIM, rank=2, observe_prob=0.7, burn_in=4),
+    "tofu with full history": lambda: TofuPov.full_history(
+        dim=DIM, rank=2, observe_prob=None, burn_in=4
+    ),
+    "latent-ucb": lambda: LatentUcb(memory_bytes=4000),
+}
+
+
+class Interrupter:
+    """Raises a KeyboardInterrupt at the n-th event of a kind inside of a block; at 0 it counts."""
+
+    def __init__(self, kind: str, at: int = 0) -> None:
+        self.kind, self.at, self.n_events = kind, at, 0
+
+    def __enter__(self) -> "Interrupter":
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame, event, argument):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        if event == self.kind:
+            self.n_events += 1
+            if self.n_events == self.at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self._trace
+
+
+def moments(make, n_rounds):
+    """Yield a policy before some of its rounds, with a slate, and a decision with its reward."""
+    policy = make()
+    late = None
+    for index, (table, rewards) in enumerate(offers_in(policy.dim or DIM, n_rounds, SIZES, 0)):
+        yield index, policy, table, late
+        decision = policy.choose(table)
+        if late is not None:
+            policy.learn(*late)
+        late = decision, float(rewards[decision.arm])
+
+
+def n_events(policy: Policy, call, kind: str) -> int:
+    """Return at how many points a call can be cut off."""
+    copy = copy_of(policy)
+    with Interrupter(kind) as counter:
+        call(copy)
+    return counter.n_events
+
+
+def interrupted(policy: Policy, call, kind: str, at: int) -> str | None:
+    """Cut a call off; return what is wrong with what is left, or None."""
+    untouched, done = copy_of(policy), copy_of(policy)
+    before = state_bytes(policy)
+    call(done)
+    try:
+        with Interrupter(kind, at):
+            call(policy)
+    except KeyboardInterrupt:
+        pass  # else something was cached meanwhile, and the call had fewer points
+    after = state_bytes(policy)
+    if after == state_bytes(done):
+        return None
+    if after != before:
+        return "half of a change was left behind"
+    call(policy)
+    call(untouched)
+    return None if state_bytes(policy) == state_bytes(untouched) else "the next call went wrong"
+
+
+def calls(table, late):
+    """Return what can be cut off, by name."""
+    found = {
+        "choose": lambda policy: policy.choose(table),
+        "absorb": lambda policy: policy.absorb(table),
+    }
+    if late is not None:
+        found["learn"] = lambda policy: policy.learn(late[0].id, late[1])
+    return found
+
+
+def run(n: int, seed: int) -> tuple[int, list[str]]:
+    """Cut off about n calls at random points; return how many were, and what failed."""
+    random, failures, tried = np.random.default_rng(seed), [], 0
+    while tried < n:
+        name = str(random.choice(list(POLICIES)))
+        for index, policy, table, late in moments(POLICIES[name], 9):
+            for what, call in calls(table, late).items():
+                kind = str(random.choice(["call", "line"]))
+                at = 1 + int(random.integers(n_events(policy, call, kind)))
+                tried += 1
+                wrong = interrupted(copy_of(policy), call, kind, at)
+                if wrong is not None:
+                    failures.append(
+                        f"{name}, round {index + 1}, {what} at {kind} {at} (seed {seed}): {wrong}"
+                    )
+    return tried, failures
+
+
+def run_threads(policy: Policy, n_threads: int, n_rounds: int, seed: int = 0) -> list[str]:
+    """Let threads play one policy at once; return what went wrong."""
+    failures: list[str] = []
+    interval = sys.getswitchinterval()
+    start = threading.Barrier(n_threads)
+
+    def play(thread: int) -> None:
+        start.wait()
+        try:
+            for table, rewards in offers_in(DIM, n_rounds, (4,), seed + thread):
+                decision = policy.choose(table)
+                policy.absorb(table)
+                if not np.isfinite(decision.scores).all():
+                    failures.append(f"thread {thread}: a score is not finite")
+                arm = table[decision.arm]
+                if looks(decision)[3] != np.nan_to_num(arm).tobytes():
+                    failures.append(f"thread {thread}: a decision shows another slate's arm")
+                policy.learn(decision.id, float(rewards[decision.arm]))
+        except Exception as error:  # whatever a torn state leads to
+            failures.append(f"thread {thread}: {type(error).__name__}: {error}")
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=play, args=(n,)) for n in range(n_threads)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    if policy.round != n_threads * n_rounds:
+        failures.append(f"{policy.round} rounds instead of {n_threads * n_rounds}")
+    if policy.n_open:
+        failures.append(f"{policy.n_open} decisions are still open")
+    return failures

@@ -1,0 +1,62 @@
+"""Interrupts at every function entry, at some lines, and four threads at once."""
+
+import numpy as np
+import pytest
+
+from halfseen.testing.rounds import copy_of
+from robustness.faults import (
+    DIM,
+    POLICIES,
+    calls,
+    interrupted,
+    moments,
+    n_events,
+    run,
+    run_threads,
+)
+
+THREADED = [name for name in POLICIES if name != "ambient in many dimensions"]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_an_interrupt_at_any_function_entry_leaves_the_old_state_or_the_new_one(name):
+    """Round 5 opens epochs, fits imputers and meets a late reward."""
+    failures = []
+    for index, policy, table, late in moments(POLICIES[name], 5):
+        if index != 4:
+            continue
+        for what, call in calls(table, late).items():
+            entries = range(1, n_events(policy, call, "call") + 1)
+            # An opening enters the same few functions over and over.
+            for at in [*entries[:12], *entries[12:-8:80], *entries[-8:]]:
+                wrong = interrupted(copy_of(policy), call, "call", at)
+                if wrong is not None:
+                    failures.append(f"round {index + 1}, {what}, entry {at}: {wrong}")
+    assert failures == []
+
+
+def test_an_interrupt_at_any_line_leaves_the_old_state_or_the_new_one():
+    tried, failures = run(60, seed=0)
+    assert tried >= 60
+    assert failures == []
+
+
+@pytest.mark.parametrize("name", THREADED)
+def test_four_threads_lose_nothing_and_mix_nothing(name):
+    policy = POLICIES[name]()
+    assert run_threads(policy, n_threads=4, n_rounds=500) == []
+
+
+@pytest.mark.parametrize("name", ["tofu", "latent-ucb"])
+def test_every_arm_that_threads_offer_is_counted(name):
+    policy = POLICIES[name]()
+    run_threads(policy, n_threads=4, n_rounds=500)
+    # Each round offers four arms to `choose` and the same four to `absorb`.
+    assert policy._offered.n_arms == 4 * 500 * 8
+
+
+def test_every_reward_that_threads_bring_is_counted():
+    policy = POLICIES["ambient"]()
+    run_threads(policy, n_threads=4, n_rounds=500)
+    assert policy._model.n_samples == 2000
+    assert np.isfinite(policy.choose(np.eye(DIM)).scores).all()
