@@ -19,8 +19,9 @@ settings.load_profile("halfseen")
 @pytest.fixture
 def unrendered(monkeypatch):
     """Draw every figure, but write files without a picture: rendering takes most of a report."""
-    from halfseen.report import figures
     from PIL import Image
+
+    from halfseen.reports import figures
 
     def save(figure, folder, name):
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from .errors import InvalidSlateError as InvalidSlateError
 from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
+from .kernels.compiling import warm_up as warm_up
 from .policies.ambient import AmbientOful as AmbientOful
 from .policies.base import Choice as Choice
 from .policies.base import Note as Note

@@ -1,5 +1,6 @@
 """The command `halfseen`, also as `python -m halfseen`."""
 
+import io
 import sys
 
 from halfseen.errors import MissingExtraError
@@ -13,6 +14,9 @@ def main() -> None:
             from halfseen.cli import app
     except MissingExtraError as error:
         sys.exit(_refused(error))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may know ASCII alone
     app(prog_name="halfseen")
 
 

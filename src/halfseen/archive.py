@@ -2,14 +2,18 @@
 
 A state is a tree of dicts and lists with numbers, strings, None and arrays as leaves. Arrays go to
 entries of their own and are named in the JSON text by position. The same state gives the same
-bytes.
+bytes. A digest of all entries is the last one, so that whatever was changed is noticed.
 """
 
+import hashlib
 import io
 import json
+import math
 import os
-import tempfile
+import secrets
 import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +23,42 @@ from halfseen.errors import ArchiveError
 
 FORMAT = 4
 _TEXT = "halfseen.json"
+_DIGEST = "sha256"
+_FIRST_WITH_DIGEST = 4
 _ARRAY = "$array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes
 
+# A file may expand to so many bytes, and to so many times its size. What is written compresses by
+# 230 at most, zeros; a file made to fill the memory of its reader by 1000 or more.
+_SMALL = 2**24
+_LARGEST_RATIO = 300
+
+_Arrays = list[np.ndarray[Any, Any]]
+
 
 def write(path: str | os.PathLike[str], tree: dict[str, Any]) -> None:
-    """Write a state so that the file is either the new one or, after a failure, the old one."""
-    target = Path(path)
+    """Write a state so that the file is either the new one or, after a failure, the old one.
+
+    A symbolic link stays one, and what it points to is written.
+    """
+    target = Path(os.path.realpath(path))
     content = to_bytes(tree)
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".saving-", delete=False) as file:
-        try:
+    mode = target.stat().st_mode & 0o777 if target.exists() else None
+    draft = target.with_name(f".saving-{secrets.token_hex(8)}")
+    try:
+        # Nobody reads the draft who may not read the file. A new file is as open as others.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with open(os.open(draft, flags, 0o666 if mode is None else 0o600), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            os.chmod(file.name, _mode_of(target))
-            os.replace(file.name, target)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-
-
-def _mode_of(target: Path) -> int:
-    """Return the mode of the file that is replaced, or what a new file would have."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
+        if mode is not None:
+            os.chmod(draft, mode)
+        os.replace(draft, target)
+    except BaseException:
+        with suppress(FileNotFoundError):  # it may have its new name by now
+            os.unlink(draft)
+        raise
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
@@ -61,31 +74,36 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
 
 def to_bytes(tree: dict[str, Any]) -> bytes:
     """Return a state as the bytes of an archive."""
-    arrays: list[np.ndarray[Any, Any]] = []
+    arrays: _Arrays = []
     text = json.dumps({"format": FORMAT, "state": _pack(tree, arrays)}, allow_nan=False)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr(zipfile.ZipInfo(_TEXT, _EPOCH), text)
-        for index, array in enumerate(arrays):
-            entry = io.BytesIO()
-            np.lib.format.write_array(entry, array, allow_pickle=False)
-            archive.writestr(
-                zipfile.ZipInfo(f"{index}.npy", _EPOCH), entry.getvalue(), zipfile.ZIP_DEFLATED
-            )
-    return buffer.getvalue()
+    entries: dict[str, bytes | memoryview] = {_TEXT: text.encode()}
+    for index, array in enumerate(arrays):
+        entry = io.BytesIO()
+        np.lib.format.write_array(entry, array, allow_pickle=False)
+        entries[f"{index}.npy"] = entry.getbuffer()
+    entries[_DIGEST] = _digest(entries).encode()
+    content = _zipped(entries, zipfile.ZIP_DEFLATED)
+    if _is_too_large(sum(map(len, entries.values())), len(content)):
+        content = _zipped(entries, zipfile.ZIP_STORED)
+    return content
 
 
 def from_bytes(content: bytes, name: str = "the archive") -> tuple[dict[str, Any], int]:
     """Return the state in the bytes of an archive, and its format; `name` is for the message."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            head = json.loads(archive.read(_TEXT))
-            version = head["format"]
-            if not isinstance(version, int) or version > FORMAT:
-                raise ArchiveError(
-                    f"{name} has format {version}, newer than {FORMAT}: upgrade halfseen to read it"
-                )
-            tree = _unpack(head["state"], archive)
+        entries = _entries(content)
+        digest = entries.pop(_DIGEST, None)
+        if digest is not None and digest != _digest(entries).encode():
+            raise ValueError("its content does not fit its digest")
+        head = json.loads(entries.pop(_TEXT), parse_constant=_refuse_constant)
+        version = head["format"]
+        if not isinstance(version, int) or version > FORMAT:
+            raise ArchiveError(
+                f"{name} has format {version}, newer than {FORMAT}: upgrade halfseen to read it"
+            )
+        if digest is None and version >= _FIRST_WITH_DIGEST:
+            raise ValueError("it has no digest")
+        tree = _unpack(head["state"], entries)
     except ArchiveError:
         raise
     except Exception as error:  # whatever a damaged file makes the libraries raise
@@ -99,11 +117,19 @@ def from_bytes(content: bytes, name: str = "the archive") -> tuple[dict[str, Any
 
 
 def array(
-    state: dict[str, Any], name: str, shape: tuple[int | None, ...], dtype: type = np.float64
+    state: dict[str, Any],
+    name: str,
+    shape: tuple[int | None, ...],
+    dtype: type = np.float64,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    hidden: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Return a copy of an array of a state, whose shape (None: any) and type must fit.
+    """Return a copy of an array of a state, whose shape (None: any), type and range must fit.
 
-    Compiled loops do not check bounds, so that what does not fit must not come in.
+    Compiled loops do not check bounds, so that what does not fit must not come in. Entries are
+    finite; where some may be `hidden`, these are NaN.
     """
     value = state[name]
     fits = (
@@ -114,10 +140,77 @@ def array(
     )
     if not fits:
         raise ArchiveError(f"array {name!r} must have shape {shape} and type {dtype.__name__}")
+    inside = np.isfinite(value) & (value >= low) & (value <= high)
+    if hidden:
+        inside |= np.isnan(value)
+    if not inside.all():
+        wrong = value[~inside][0]
+        raise ArchiveError(f"array {name!r} must be finite, from {low:g} to {high:g}, got {wrong}")
     return np.array(value, order="C")
 
 
-def _pack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def orthonormal(
+    state: dict[str, Any], name: str, shape: tuple[int | None, int | None]
+) -> np.ndarray[Any, Any]:
+    """Return a copy of an array of a state, whose columns must be orthonormal."""
+    columns = array(state, name, shape, low=-2.0, high=2.0)
+    probe = np.random.default_rng(0).standard_normal((columns.shape[1], 1))
+    if not np.allclose(columns.T @ (columns @ probe), probe, atol=1e-6):
+        raise ArchiveError(f"array {name!r} must have orthonormal columns")
+    return columns
+
+
+def _digest(entries: Mapping[str, bytes | memoryview]) -> str:
+    """Return a digest of entries and their names, in their order."""
+    digest = hashlib.sha256()
+    for name, entry in entries.items():
+        digest.update(f"{name} {len(entry)}\n".encode())
+        digest.update(entry)
+    return digest.hexdigest()
+
+
+def _zipped(entries: Mapping[str, bytes | memoryview], method: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method, compresslevel=1) as archive:
+        for name, entry in entries.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), entry, method)
+    return buffer.getvalue()
+
+
+def _is_too_large(expanded: int, size: int) -> bool:
+    return expanded > max(_SMALL, _LARGEST_RATIO * size)
+
+
+def _entries(content: bytes) -> dict[str, bytes]:
+    """Return all entries by name."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        listed = archive.infolist()
+        expanded = sum(entry.file_size for entry in listed)
+        if _is_too_large(expanded, len(content)):
+            raise ArchiveError(
+                f"an archive of {len(content)} bytes must not expand to {expanded}: it was not "
+                "written by halfseen"
+            )
+        entries = {entry.filename: _content(archive, entry) for entry in listed}
+    if len(entries) != len(listed):
+        raise ValueError("two entries have one name")
+    return entries
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Return an entry, of which no more is unpacked than it is listed with."""
+    with archive.open(entry) as file:
+        content = file.read(entry.file_size)
+    if len(content) != entry.file_size:
+        raise ValueError(f"{entry.filename} is cut off")
+    return content
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _pack(node: Any, arrays: _Arrays) -> Any:
     if isinstance(node, np.ndarray):
         arrays.append(node)
         return {_ARRAY: len(arrays) - 1}
@@ -128,12 +221,32 @@ def _pack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     return node
 
 
-def _unpack(node: Any, archive: zipfile.ZipFile) -> Any:
-    if isinstance(node, dict):
-        if _ARRAY in node:
-            entry = io.BytesIO(archive.read(f"{node[_ARRAY]}.npy"))
-            return np.lib.format.read_array(entry, allow_pickle=False)
-        return {key: _unpack(child, archive) for key, child in node.items()}
-    if isinstance(node, list):
-        return [_unpack(child, archive) for child in node]
-    return node
+def _unpack(state: Any, entries: dict[str, bytes]) -> Any:
+    """Return a state with its arrays, which are the entries, each in one place."""
+
+    def unpacked(node: Any) -> Any:
+        if isinstance(node, dict):
+            if _ARRAY in node:
+                return _array_from(entries.pop(f"{node[_ARRAY]}.npy"))
+            return {key: unpacked(child) for key, child in node.items()}
+        if isinstance(node, list):
+            return [unpacked(child) for child in node]
+        return node
+
+    tree = unpacked(state)
+    if entries:
+        raise ValueError(f"no part of the state is called {next(iter(entries))}")
+    return tree
+
+
+def _array_from(entry: bytes) -> np.ndarray[Any, Any]:
+    """Return an array of numbers from the bytes of an npy file, which are exactly as many."""
+    stream = io.BytesIO(entry)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array is in another format")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    size = math.prod(shape) * dtype.itemsize
+    if dtype.kind not in "biuf" or min(shape, default=0) < 0 or size != len(entry) - stream.tell():
+        raise ValueError("an array has another type or size than its header says")
+    values = np.frombuffer(entry, dtype, offset=stream.tell())
+    return values.reshape(shape, order="F" if is_fortran else "C").copy("A")

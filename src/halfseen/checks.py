@@ -8,6 +8,12 @@ from typing import Any
 
 from halfseen.errors import InvalidSettingError
 
+LARGEST_SIZE = 10**9
+"""Of features or arms: numpy still knows how much memory two such numbers together need."""
+
+LARGEST_HORIZON = 10**18
+"""Rounds can still be counted in 64 bits."""
+
 
 def interval(low: float, high: float, low_open: bool = False, high_open: bool = False) -> str:
     """Return an interval in mathematical notation.
@@ -89,6 +95,16 @@ def integer(name: str, value: Any, low: int | None = None, high: int | None = No
     raise InvalidSettingError(f"must be an integer in {where}, got {value!r}", name=name)
 
 
+def size(name: str, value: Any, low: int = 1) -> int:
+    """Return `value` as an int if something can have that many features or arms.
+
+    >>> size("dim", 2 * 10**9)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: dim must be an integer in [1, 1e+09], got 2000000000
+    """
+    return integer(name, value, low, LARGEST_SIZE)
+
+
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """Return `value` if it is one of the allowed words.
 
@@ -111,6 +127,18 @@ def boolean(name: str, value: Any) -> bool:
     """
     if not isinstance(value, bool):
         raise InvalidSettingError(f"must be True or False, got {value!r}", name=name)
+    return value
+
+
+def text(name: str, value: Any) -> str:
+    """Return `value` if it is a text that is not empty.
+
+    >>> text("token", 7)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: token must be a text, got 7
+    """
+    if not isinstance(value, str) or not value:
+        raise InvalidSettingError(f"{name} must be a text, got {value!r}")
     return value
 
 

@@ -23,6 +23,12 @@ _FLOAT = np.dtype(np.float64)
 LARGEST = 1e100
 """Largest size of a seen entry or a reward: products and sums of such stay finite."""
 
+LARGEST_POINT = 1e130
+"""More than any coordinate or root of sums that a regression meets; squares stay finite."""
+
+LARGEST_VARIANCE = 1e210
+"""More than the squares of any 10 billion such entries together."""
+
 SMALLEST = 1e-100
 """Smaller entries count as zero: squares of larger ones do not vanish."""
 

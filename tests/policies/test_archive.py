@@ -12,6 +12,7 @@ from policy_runs import few_arms, looks, walk
 
 from halfseen import AmbientOful, ArchiveError, LatentUcb, TofuPov, Uniform, archive, load
 from halfseen.policies.registry import policy_from_tree
+from robustness.files import entries_of, zipped
 
 
 def file_bytes(policy):
@@ -137,7 +138,7 @@ def test_a_damaged_byte_of_the_content_is_refused(original):
         damaged[position] ^= 0xFF
         if not is_refused(bytes(damaged), content):
             harmless.append(position)
-    assert len(positions) > 400
+    assert len(positions) > 300
     assert not {position + 1 for position in harmless} & set(positions)
 
 
@@ -194,18 +195,15 @@ def test_the_message_names_the_file_and_the_remedy(tmp_path):
 
 
 def rewritten(change_text=None, drop=(), add=(), content=None):
-    """Return the saved policy with another text, without some entries, or with others."""
-    source = zipfile.ZipFile(io.BytesIO(saved_bytes() if content is None else content))
-    added, buffer = dict(add), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            if name == "halfseen.json" and change_text is not None:
-                head = json.loads(content)
-                content = json.dumps(change_text(head) or head).encode()
-            if name not in drop:
-                target.writestr(name, added.pop(name, content))
-    return buffer.getvalue()
+    """Return the saved policy with another text, without some entries, or with others.
+
+    Its digest is right.
+    """
+    entries = entries_of(saved_bytes() if content is None else content) | dict(add)
+    if change_text is not None:
+        head = json.loads(entries["halfseen.json"])
+        entries["halfseen.json"] = json.dumps(change_text(head) or head).encode()
+    return zipped({name: entry for name, entry in entries.items() if name not in drop})
 
 
 def test_rewriting_alone_does_no_harm(tmp_path):

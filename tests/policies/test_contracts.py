@@ -8,6 +8,7 @@ from policy_runs import copy_of, few_arms, offers, state_bytes, walk
 
 from halfseen import (
     AmbientOful,
+    Choice,
     ConstantThreshold,
     Greedy,
     HeldOutRank,
@@ -194,6 +195,11 @@ def dim_of(name):
 def test_scores_are_never_below_estimates(name):
     for decision in walk(CASES[name](), few_arms(40, dim=dim_of(name))):
         assert (decision.widths >= 0.0).all()
+
+
+def test_the_first_of_equal_scores_is_the_best_choice():
+    assert Choice.best([0.5, 2.0, 2.0]).arm == 1
+    assert Choice.best([0.0, 1.0, 0.5], [1.0, 0.0, 0.5]).arm == 0
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "uniform"])

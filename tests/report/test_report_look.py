@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from halfseen.measures import MEASURE
 from halfseen.reports.figures import figures_of
 from halfseen.reports.look import (
     LOOKS,
@@ -15,7 +16,6 @@ from halfseen.reports.look import (
     look_of,
     shade,
 )
-from halfseen.simulation.measures import MEASURE
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
 

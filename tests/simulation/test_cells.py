@@ -20,7 +20,6 @@ def cells(*methods, world=WORLD):
             key=CellKey("small", "default", 0.3, f"method-{number}", 3),
             world=world,
             method=method,
-            horizon=100,
         )
         for number, method in enumerate(methods)
     ]

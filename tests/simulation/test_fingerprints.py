@@ -7,28 +7,29 @@ import os
 import runpy
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from halfseen import AmbientOful, LowRankWorld, ProductContextWorld, TofuPov, Uniform
+from halfseen import AmbientOful, LowRankWorld, ProductContextWorld, TableWorld, TofuPov, Uniform
+from halfseen.measures import measure_named
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation import fingerprints
 from halfseen.simulation.cells import Cell, CellKey
-from halfseen.simulation.fingerprints import code_digest
-from halfseen.simulation.measures import measure_named
 from halfseen.simulation.methods import METHODS, Method
-from halfseen.simulation.sources import Use, sources_of
+from halfseen.simulation.sources import Use, code_digest, sources_of
 from halfseen.worlds.masking import _LAWS, Bernoulli, register_mask_law
+from halfseen.worlds.registry import world_from
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 WORLD = {"kind": "low-rank", "dim": 5, "rank": 1, "n_arms": 3, "horizon": 12}
 
 
 def cell(method=METHODS["tofu"], world=WORLD):
-    return Cell(key=CellKey("s", "default", 0.3, "m", 0), world=world, method=method, horizon=12)
+    key = CellKey("s", "default", 0.3, "m", 0)
+    return Cell(key=key, world=world_from(world), method=method)
 
 
 def modules_behind(thing):
@@ -198,7 +199,7 @@ SCRIPT = """
 import numpy as np
 import helper
 from halfseen import AmbientOful
-from halfseen.simulation.fingerprints import code_digest
+from halfseen.simulation.sources import code_digest
 
 FACTOR = np.ones(2)
 UNUSED = 1
@@ -400,6 +401,10 @@ def test_data_that_ship_with_the_package_count(monkeypatch):
     assert cell(world=world).fingerprint != first
 
 
-@pytest.mark.parametrize("world", [{"kind": "nowhere"}, {**WORLD, "dim": -1}])
-def test_a_world_that_cannot_be_made_has_no_fingerprint(world):
-    assert cell(world=world).fingerprint is None
+def test_a_world_without_a_plain_form_has_no_fingerprint():
+    table = TableWorld.from_arrays([[[1.0, 2.0]]], means=[[0.5]])
+    assert replace(cell(), world=table).fingerprint is None
+
+
+def test_a_setting_that_is_written_out_at_its_default_changes_nothing():
+    assert cell(world={**WORLD, "noise_scale": 0.05}).fingerprint == cell().fingerprint

@@ -2,26 +2,28 @@
 
 import sys
 import threading
+from dataclasses import replace
 from types import ModuleType
 
 import joblib
 import pytest
 
+from halfseen import LowRankWorld
 from halfseen.simulation import grid
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import METHODS
 
-WORLD = {"kind": "low-rank", "dim": 4, "rank": 1, "n_arms": 2, "horizon": 5}
+WORLD = LowRankWorld(dim=4, rank=1, n_arms=2, horizon=5)
 
 
 def cells_of(n_seeds, n_methods=1, horizon=5):
+    world = replace(WORLD, horizon=horizon)
     return [
         Cell(
             key=CellKey("small", "default", 0.3, f"uniform-{number}", seed),
-            world=dict(WORLD, horizon=horizon),
+            world=world,
             method=METHODS["uniform"],
-            horizon=horizon,
         )
         for number in range(n_methods)
         for seed in range(n_seeds)

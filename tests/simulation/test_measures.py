@@ -11,13 +11,13 @@ from numpy.linalg import eigvalsh, inv, norm
 
 from halfseen.core import theory
 from halfseen.errors import InvalidSettingError
+from halfseen.measures import measured
+from halfseen.measures.coverage import Radii, Surrogate, missed_by
+from halfseen.measures.freezing import Samples, steps_of
+from halfseen.measures.regression import bias_of, potential_of
+from halfseen.measures.runs import algorithm_1, catalogue_of, play_epochs
+from halfseen.measures.tools import log_spaced
 from halfseen.simulation.cells import run_cell
-from halfseen.simulation.measures import measured
-from halfseen.simulation.measures.coverage import Radii, Surrogate, missed_by
-from halfseen.simulation.measures.freezing import Samples, steps_of
-from halfseen.simulation.measures.regression import bias_of, potential_of
-from halfseen.simulation.measures.runs import algorithm_1, catalogue_of, play_epochs
-from halfseen.simulation.measures.tools import log_spaced
 from halfseen.simulation.methods import Method
 from halfseen.simulation.runner import play
 from halfseen.studies.builtin import builtin_study

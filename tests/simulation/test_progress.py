@@ -4,6 +4,7 @@ import io
 
 from rich.console import Console
 
+from halfseen import LowRankWorld
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.progress import progress_over
@@ -11,9 +12,8 @@ from halfseen.simulation.progress import progress_over
 CELLS = [
     Cell(
         key=CellKey("small", "default", None, "uniform", seed),
-        world={},
+        world=LowRankWorld(horizon=horizon),
         method=METHODS["uniform"],
-        horizon=horizon,
     )
     for seed, horizon in enumerate([100, 300, 600])
 ]

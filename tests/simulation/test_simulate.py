@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import joblib
 import numpy as np
@@ -28,13 +28,12 @@ FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv"
 
 
 def grid(seeds=range(3), policies=POLICIES, **world):
-    plain = {"kind": "low-rank", "dim": 8, "rank": 2, "n_arms": 4, "horizon": 60, **world}
+    made = replace(WORLD, **world)
     return [
         Cell(
             key=CellKey("small", "default", 0.3, method, seed),
-            world=plain,
+            world=made,
             method=METHODS[method],
-            horizon=60,
         )
         for method in policies
         for seed in seeds

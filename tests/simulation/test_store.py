@@ -12,6 +12,7 @@ from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
 from halfseen.simulation.methods import METHODS, method_from
 from halfseen.simulation.simulate import run
 from halfseen.simulation.store import Store
+from halfseen.worlds.registry import world_from
 
 WORLD = {"kind": "low-rank", "dim": 5, "rank": 1, "n_arms": 3, "horizon": 12}
 TABLE = "round,mean,a,b\n0,0.5,1,\n0,0.1,,2\n1,0.3,1,1\n1,0.9,2,\n"
@@ -20,9 +21,8 @@ TABLE = "round,mean,a,b\n0,0.5,1,\n0,0.1,,2\n1,0.3,1,1\n1,0.9,2,\n"
 def cell(seed, method="zf-oful", p=0.3, **world):
     return Cell(
         key=CellKey("small", "default", p, method, seed),
-        world={**WORLD, **world},
+        world=world_from({**WORLD, **world}),
         method=METHODS[method],
-        horizon=12,
         points=4,
     )
 
@@ -137,7 +137,7 @@ def test_a_cell_without_a_fingerprint_is_run_every_time(tmp_path, monkeypatch):
 
 def table_cell(path, seed=0):
     world = {"kind": "table", "path": str(path), "noise_scale": 0.1}
-    return replace(cell(seed, p=1.0), world=world)
+    return replace(cell(seed, p=1.0), world=world_from(world))
 
 
 def test_another_table_under_the_same_name_is_another_world(tmp_path):

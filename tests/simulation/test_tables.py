@@ -17,7 +17,7 @@ from halfseen.simulation.tables import SKIPPED, Tables, mean_of
 
 def cell(method, seed, p=0.5):
     key = CellKey("hand", "default", p, method, seed)
-    return Cell(key=key, world={}, method=METHODS["uniform"], horizon=3)
+    return Cell(key=key, world=LowRankWorld(), method=METHODS["uniform"])
 
 
 def result(*regret, rank=None, **fields):

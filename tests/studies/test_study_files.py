@@ -5,6 +5,7 @@ import tomllib
 from copy import deepcopy
 from importlib.resources import files
 from random import Random
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +13,10 @@ from typer.testing import CliRunner
 from halfseen.cli import app
 from halfseen.errors import StudyError
 from halfseen.simulation.methods import METHODS
+from halfseen.studies import names
+from halfseen.studies.claims import AnyClaim
 from halfseen.studies.fields import parse_seeds
+from halfseen.studies.figures import AnyPanel, Comparison, Figure, Line, Part
 from halfseen.studies.reading import read_study, study_from
 
 GOOD = """
@@ -96,7 +100,7 @@ MISTAKES = {
     ),
     "world's setting of another type": (
         changed("horizon = 40", 'horizon = "long"'),
-        "world.horizon must be an integer in [1, inf), got 'long'",
+        "world.horizon must be an integer in [1, 1e+18], got 'long'",
     ),
     "probability out of range": (
         changed("[0.8, 0.4]", "[0.8, 1.4]"),
@@ -116,7 +120,8 @@ MISTAKES = {
     ),
     "seeds no seeds": (
         changed('"0:2"', '"first two"'),
-        "seeds must be different integers from 0 on, such as \"0:20\" or [3, 5], got 'first two'",
+        'seeds must be different integers from 0 on, at most a million, such as "0:20" or [3, 5], '
+        "got 'first two'",
     ),
     "seeds without end": (changed('"0:2"', '"3:"'), "seeds must be different integers"),
     "seeds that are none": (changed('"0:2"', '"5:5"'), "seeds must be different integers"),
@@ -268,7 +273,7 @@ def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, m
         ("settings = [[1]]", "smoke.settings must be a text or a list of them, got [[1]]"),
         ("methods = 3", "smoke.methods must be a table, got 3"),
         ("world = 3", "smoke.world must be a table, got 3"),
-        ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, inf), got 0"),
+        ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, 1e+18], got 0"),
     ],
 )
 def test_a_mistake_in_the_small_form_is_told_with_its_key(here, line, message):
@@ -480,6 +485,19 @@ def test_the_mistakes_that_are_left_after_a_correction_were_reported_before(here
         found = {each.split()[0] for each in str(refused.value).splitlines()[1:]}
         assert known is None or found < known
         known = found
+
+
+def test_for_every_key_of_a_claim_or_panel_it_is_known_whether_its_value_is_a_name():
+    """Whoever adds a key to a claim, panel or comparison says here what it is."""
+    tables = [*get_args(AnyClaim), *get_args(AnyPanel), Figure, Line, Part, Comparison]
+    keys = {key for table in tables for key in table.model_fields}
+    assert keys - names._NAMES.keys() == {
+        *("kind", "text", "title", "label", "caption", "name", "panels", "lines", "parts", "role"),
+        *("p", "value", "x", "to", "xlabel", "ylabel", "xscale", "yscale", "over", "source"),
+        *("at_least", "at_most", "at_end", "or_equal", "near", "tolerance", "relation", "share"),
+        *("bound", "bounds", "log", "relative"),
+    }
+    assert names._NAMES.keys() <= keys
 
 
 def test_a_stored_part_may_name_what_only_the_whole_has(here):

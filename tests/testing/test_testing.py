@@ -160,7 +160,7 @@ class KeepsAll(Steps):
 
     def update(self, note, reward):
         super().update(note, reward)
-        self.rewards.append(reward)
+        self.rewards = [*self.rewards, reward]
 
     def state(self):
         return super().state() | {"rewards": self.rewards}

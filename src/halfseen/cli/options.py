@@ -81,9 +81,10 @@ def import_plugins(names: list[str] | None) -> None:
 
 @contextmanager
 def explained(console: Console) -> Iterator[None]:
-    """Turn an error of ours, or of a file, into one line on the terminal and exit code 2."""
+    """Turn an error of ours, of a file or of memory into one line and exit code 2."""
     try:
         yield
-    except (HalfseenError, OSError) as error:
-        console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    except (HalfseenError, OSError, MemoryError) as error:
+        text = str(error) or "there is not enough memory"
+        console.print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None

@@ -12,7 +12,7 @@ from halfseen.core.latent import Lift
 from halfseen.core.likelihood import MAX_STEPS, Arms, Ppca, Spectrum, fit_arms, step_work
 from halfseen.core.rank import RankRule, register_rule, store
 from halfseen.lazy import LazyModule
-from halfseen.values import FloatArray
+from halfseen.values import LARGEST, LARGEST_VARIANCE, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.likelihood")
 
@@ -73,11 +73,13 @@ class Ranking(NamedTuple):
         fits = {}
         for rank, loadings, noise in state["fits"]:
             rank = checks.integer("rank", rank, 1, dim)
-            loadings = archive.array({"loadings": loadings}, "loadings", (dim, rank))
-            fits[rank] = Ppca(loadings, checks.real("noise", noise, 0.0))
+            loadings = archive.array(
+                {"loadings": loadings}, "loadings", (dim, rank), low=-LARGEST, high=LARGEST
+            )
+            fits[rank] = Ppca(loadings, checks.real("noise", noise, 0.0, LARGEST_VARIANCE))
         rank = checks.integer("rank", state["rank"], 0, dim)
-        n_arms = checks.integer("n_arms", state["n_arms"], 0)
-        return cls(rank, n_arms, fits, bool(state["is_settled"]))
+        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
+        return cls(rank, n_arms, fits, checks.boolean("is_settled", state["is_settled"]))
 
 
 @register_rule

@@ -12,9 +12,9 @@ import numpy as np
 
 from halfseen import archive, checks
 from halfseen.core.operators import check_dense
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.kernels import tables
-from halfseen.values import BoolArray, FloatArray, Slate
+from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
 
 ObserveProb = float | FloatArray | None
 Sums = tuple[FloatArray, FloatArray | None]
@@ -127,10 +127,17 @@ class Moments:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         square = (self.dim, self.dim)
-        n_arms = checks.integer("n_arms", state["n_arms"], 0)
-        products = archive.array(state, "products", square)
-        pairs = None if self._pairs is None else archive.array(state, "pairs", square)
-        waiting = archive.array(state, "waiting", (None, self.dim))
+        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
+        largest = max(1, n_arms) * LARGEST * LARGEST
+        products = archive.array(state, "products", square, low=-largest, high=largest)
+        pairs = None
+        if self._pairs is not None:
+            pairs = archive.array(state, "pairs", square, low=0.0, high=n_arms)
+        waiting = archive.array(
+            state, "waiting", (None, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
+        if len(waiting) > n_arms or (products.diagonal() < 0.0).any():
+            raise ArchiveError("moments must be those of some arms")
         self._products, self._pairs, self.n_arms = products, pairs, n_arms
         self._waiting, self._n_waiting = [waiting], len(waiting)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive
-from halfseen.values import FloatArray
+from halfseen.values import LARGEST, FloatArray
 
 _FIRST_ROOM = 64
 
@@ -78,10 +78,10 @@ class Played:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        rounds = archive.array(state, "rounds", (None,), np.int64)
+        rounds = archive.array(state, "rounds", (None,), np.int64, low=1)
         n = len(rounds)
-        arms = archive.array(state, "arms", (n, self.dim))
-        rewards = archive.array(state, "rewards", (n,))
+        arms = archive.array(state, "arms", (n, self.dim), low=-LARGEST, high=LARGEST, hidden=True)
+        rewards = archive.array(state, "rewards", (n,), low=-LARGEST, high=LARGEST)
         self._rounds, self._arms, self._rewards, self._n_played = rounds, arms, rewards, n
         self._grow(max(_FIRST_ROOM, n))
 

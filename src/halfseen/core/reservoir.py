@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from halfseen import archive, checks
 from halfseen.seeding import stream
-from halfseen.values import FloatArray
+from halfseen.values import LARGEST, FloatArray
 
 # Rows whose places are drawn at once: a generator per slate would cost more than the slate.
 _DRAWS = 4096
@@ -136,9 +136,13 @@ class Reservoir:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        n_arms = checks.integer("n_arms", state["n_arms"], 0)
+        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
         n_rows = min(n_arms, self.max_rows)
-        self._block[:n_rows] = archive.array(state, "rows", (n_rows, self.dim))
+        self._block[:n_rows] = archive.array(
+            state, "rows", (n_rows, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
         if state["numbers"] is not None:
-            self._numbers = archive.array(state, "numbers", (self.max_rows,), np.int64)
+            self._numbers = archive.array(
+                state, "numbers", (n_rows,), np.int64, low=0, high=n_arms - 1
+            )
         self.n_arms = n_arms

@@ -11,9 +11,9 @@ from scipy.linalg import solve_triangular
 
 from halfseen import archive, checks
 from halfseen.core.operators import check_dense
-from halfseen.errors import InvalidInputError
+from halfseen.errors import ArchiveError, InvalidInputError
 from halfseen.kernels import ridge as _kernels
-from halfseen.values import LARGEST, FloatArray
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 Radius = Callable[[float, float], float]
 
@@ -22,6 +22,8 @@ _NOTHING = np.empty(0)
 
 SMALLEST_RIDGE = 1e-50
 """Widths of points up to `LARGEST` stay finite."""
+
+_LARGEST_LOG_DET = 1e9
 
 # A penalty below this share of the samples' squares is lost to rounding in their sum.
 _ROUNDING = 1e-11
@@ -239,10 +241,16 @@ class Ridge:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        n_samples = checks.integer("n_samples", state["n_samples"], 0)
-        log_det = checks.real("log_det", state["log_det"])
-        root = archive.array(state, "root", (len(self._root) - 2,))
+        n_samples = checks.integer("n_samples", state["n_samples"], 0, checks.LARGEST_HORIZON)
+        log_det = checks.real("log_det", state["log_det"], -1.0, _LARGEST_LOG_DET)
+        shape = (len(self._root) - 2,)
+        root = archive.array(state, "root", shape, low=-LARGEST_POINT, high=LARGEST_POINT)
         self._root, self._waiting = np.append(root, [log_det, n_samples]), None
+        # An honest root gives finite scores to whatever a slate may hold.
+        signs = np.random.default_rng(0).choice([-LARGEST, LARGEST], (4, self.dim))
+        is_positive = (root[_row_starts(self.dim)] > 0.0).all()
+        if not is_positive or not np.isfinite(self.predict(signs)).all():
+            raise ArchiveError("the root of a regression must be positive and of full rank")
 
 
 def triangular(

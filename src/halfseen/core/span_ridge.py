@@ -127,11 +127,12 @@ class SpanRidge:
         elif self._directions is None:
             raise ArchiveError(f"a regression in {self.dim} dimensions has no directions")
         else:
-            directions = archive.array(state, "directions", (None, self.dim))
-            self._n_directions = len(directions)
+            rows = archive.array(state, "directions", (None, self.dim))
+            directions = archive.orthonormal({"directions": rows.T}, "directions", (self.dim, None))
+            self._n_directions = len(rows)
             if self._n_directions > len(self._directions):
                 raise ArchiveError(f"{self._n_directions} directions are too many")
-            self._directions[: self._n_directions] = directions
+            self._directions[: self._n_directions] = directions.T
             width = max(1, self._n_directions)
         self._inner = Ridge(width, ridge=self.ridge)
         self._inner.restore(state["inner"])

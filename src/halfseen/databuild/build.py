@@ -1,4 +1,4 @@
-"""Makes archives of frozen representations with a manifest, and compares two makings."""
+"""Build archives of frozen representations with a manifest, and compare two builds."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from halfseen.errors import InvalidInputError
 from halfseen.worlds.frozen import SOURCES, Frozen, load_frozen, read_archive, write_archive
 
 SEEDS = (*range(10), 10_000, 10_001, 10_002)
-"""The seeds that ship: ten to report on (the paper has the first five), three to calibrate on."""
+"""The seeds that ship: ten to report on (the paper has the first five), three for validation."""
 
 Done = Callable[[int, Frozen], None]
 
@@ -38,16 +38,16 @@ assert tuple(RECIPES) == SOURCES
 
 
 class Difference(NamedTuple):
-    """How far one making of a seed's representation is from another.
+    """How far one build of a seed's representation is from another.
 
     Attributes
     ----------
     features, weights : float
         Largest absolute difference of an entry.
     labels : int
-        How many items have another label: 0 unless other items were sampled.
+        Number of items with another label: 0 unless other items were sampled.
     heldout_accuracy : float
-        How much more accurate the second is.
+        Accuracy of the second less that of the first.
     """
 
     features: float
@@ -65,9 +65,9 @@ def build(
     again: bool = False,
     done: Done = lambda seed, frozen: None,
 ) -> Path:
-    """Make the representations of some seeds and add them to the archive in a folder.
+    """Compute the representations of some seeds and add them to the archive in a folder.
 
-    The archive and its manifest are written after every seed: what is finished stays.
+    The archive and its manifest are written after every seed, so that an interruption loses one.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def build(
     seeds : iterable of int
     folder : Path
     again : bool
-        Start a new archive; by default seeds that are in it already are not made again.
+        Start a new archive; by default seeds that it already has are kept.
     done : callable
-        Called with each seed and its representation as soon as there is one.
+        Called with each seed and its representation when that is finished.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def build(
     Raises
     ------
     InvalidInputError
-        The archive there was made from other raw data or with other versions.
+        The archive in the folder was made from other raw data or with other versions.
     """
     recipe = RECIPES[checks.one_of("source", source, SOURCES)]
     archive = folder / f"{source}.npz"
@@ -116,7 +116,7 @@ def compare(
     *,
     done: Done = lambda seed, frozen: None,
 ) -> dict[int, Difference]:
-    """Make representations anew and say how far they are from those that ship (or at a path)."""
+    """Compute representations and return how far they are from those that ship (or at a path)."""
     recipe = RECIPES[checks.one_of("source", source, SOURCES)]
     known = {seed: load_frozen(source, seed, None if path is None else str(path)) for seed in seeds}
     differences = {}

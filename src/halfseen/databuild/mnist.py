@@ -1,4 +1,4 @@
-"""Handwritten digits in 4 dimensions: a small convolutional network, trained anew per seed."""
+"""Handwritten digits in 4 dimensions: a small convolutional network, trained for each seed."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ _CHUNK = 2_000
 
 def load() -> Raw:
     """Return the images, pixels from 0 to 1; scikit-learn downloads what it does not have."""
-    with from_extra("images"):  # say so before anything is downloaded
+    with from_extra("images"):  # raises before anything is downloaded
         import torch  # noqa: F401
     from sklearn.datasets import fetch_openml
 

@@ -4,9 +4,9 @@ In a module of their own, loaded at first use: compiling them is a third of all 
 """
 
 import numpy as np
-from numba import njit
 from numba.types import UniTuple, float64, int64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import any_2, in_1, in_2, out_1, out_2
 
 # Two ellipsoids at once. In coordinates v that diagonalise both, the first is the unit ball and the
@@ -15,12 +15,12 @@ from halfseen.kernels.types import any_2, in_1, in_2, out_1, out_2
 # such bound is the truth. Searches run over log(s / (1 − s)), which has room at both ends.
 
 # A quotient by zero is infinite: what is not finite in the end meets nothing.
-_NUMPY = {"error_model": "numpy", "cache": True}
+_NUMPY = {"error_model": "numpy"}
 # Width at which a search ends: bounds are smooth in the logarithm, or have a kink if both touch.
 _SHARE_TOLERANCE = 1e-12
 
 
-@njit(void(in_2, in_1, out_2, out_1), **_NUMPY)
+@compiled(void(in_2, in_1, out_2, out_1), **_NUMPY)
 def _triangularize(rows, targets, factor, white):
     """Write triangular R with R'R = rows'rows and w with R'w = rows'targets, by rotations."""
     n_rows, rank = rows.shape
@@ -46,7 +46,7 @@ def _triangularize(rows, targets, factor, white):
                 target = cosine * target - sine * old
 
 
-@njit(void(in_2, in_1, in_2, out_2, out_1), **_NUMPY)
+@compiled(void(in_2, in_1, in_2, out_2, out_1), **_NUMPY)
 def project_model(factor, white, basis, precision, precision_white):
     """Write the regression on projected samples: P'P = U'VU and P'p = U'Σzr."""
     dim, rank = basis.shape
@@ -60,7 +60,7 @@ def project_model(factor, white, basis, precision, precision_white):
     _triangularize(rows, white, precision, precision_white)
 
 
-@njit(void(in_2, in_2, float64, out_2), **_NUMPY)
+@compiled(void(in_2, in_2, float64, out_2), **_NUMPY)
 def cast_shadow(factor, basis, limit, shadow):
     """Write R'⁻¹U, whose square is U'V⁻¹U; an entry beyond the limit is rounding."""
     dim, rank = basis.shape
@@ -77,7 +77,7 @@ def cast_shadow(factor, basis, limit, shadow):
                     shadow[k, a] -= entry * shadow[i, a]
 
 
-@njit(void(out_2, in_2), **_NUMPY)
+@compiled(void(out_2, in_2), **_NUMPY)
 def turn(shadow, turns):
     """Follow one more sample, by the rotations that turned R."""
     dim, rank = shadow.shape
@@ -90,13 +90,13 @@ def turn(shadow, turns):
             below[a] = c * below[a] - s * old
 
 
-@njit(void(in_2, in_1, out_2, out_1), **_NUMPY)
+@compiled(void(in_2, in_1, out_2, out_1), **_NUMPY)
 def square_shadow(shadow, white, spread, spread_white):
     """Write the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""
     _triangularize(shadow, white, spread, spread_white)
 
 
-@njit(void(in_2, in_2, out_2), **_NUMPY)
+@compiled(void(in_2, in_2, out_2), **_NUMPY)
 def project(table, basis, points):
     """Write U'x of every arm of a table, NaN counting as zero; equal arms give equal bits."""
     n_arms, dim = table.shape
@@ -110,13 +110,13 @@ def project(table, basis, points):
                     points[arm, a] += x * basis[j, a]
 
 
-@njit(UniTuple(float64, 2)(float64), **_NUMPY)
+@compiled(UniTuple(float64, 2)(float64), **_NUMPY)
 def _shares(logit):
     """Return 1 − s and s, each exact near zero."""
     return 1.0 / (1.0 + np.exp(logit)), 1.0 / (1.0 + np.exp(-logit))
 
 
-@njit(float64(in_1, in_1, float64, out_1), **_NUMPY)
+@compiled(float64(in_1, in_1, float64, out_1), **_NUMPY)
 def deepest(offset, weights, reach, point):
     """Write the point with the least larger of |v|² and Σ w(v − b)²; return that number.
 
@@ -145,7 +145,7 @@ def deepest(offset, weights, reach, point):
     return depth
 
 
-@njit(float64(in_1, in_1, in_1, float64), **_NUMPY)
+@compiled(float64(in_1, in_1, in_1, float64), **_NUMPY)
 def _support(slope, offset, weights, reach):
     """Return the largest slope · v inside of both ellipsoids, which meet."""
     rank = offset.shape[0]
@@ -198,7 +198,7 @@ def _support(slope, offset, weights, reach):
     return best
 
 
-@njit(void(in_2, in_1, in_2, in_1, in_1, float64, in_1, out_2), **_NUMPY)
+@compiled(void(in_2, in_1, in_2, in_1, in_1, float64, in_1, out_2), **_NUMPY)
 def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
     """Write score, estimate and width of every point over two ellipsoids that meet.
 
@@ -228,7 +228,7 @@ def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
         parts[2, n] = width
 
 
-@njit(void(in_2, in_2, out_2), **_NUMPY)
+@compiled(void(in_2, in_2, out_2), **_NUMPY)
 def candidate_parts(points, candidates, parts):
     """Write per point the best value over all candidates, their mean value, and the difference."""
     n_points, rank = points.shape
@@ -247,7 +247,7 @@ def candidate_parts(points, candidates, parts):
         parts[0, n] = total + parts[2, n]
 
 
-@njit(void(in_2, in_1, any_2, float64, in_2, in_1, out_2), **_NUMPY)
+@compiled(void(in_2, in_1, any_2, float64, in_2, in_1, out_2), **_NUMPY)
 def candidates_in(points, centre, root, radius, directions, reaches, candidates):
     """Write an ellipsoid's centre, its best place for each point, and places at random.
 
@@ -274,7 +274,7 @@ def candidates_in(points, centre, root, radius, directions, reaches, candidates)
             candidates[c, a] = centre[a] + scale * step
 
 
-@njit(int64(out_2, int64, in_1, any_2, float64), **_NUMPY)
+@compiled(int64(out_2, int64, in_1, any_2, float64), **_NUMPY)
 def keep_inside(candidates, n_candidates, centre, whitener, limit):
     """Move the candidates within an ellipsoid to the front and return how many they are."""
     rank = candidates.shape[1]

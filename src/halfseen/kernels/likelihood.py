@@ -6,9 +6,9 @@ runs over arms in the innermost place, in the lanes of vector registers, whateve
 """
 
 import numpy as np
-from numba import njit
 from numba.types import Array, Tuple, boolean, float64, int64, uint64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import in_1, in_2, out_1, out_2
 
 # Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
@@ -25,7 +25,7 @@ _LARGE_PRODUCT = 1e100
 _numbers = Array(int64, 1, "C", readonly=True)
 
 
-@njit(float64(in_2), cache=True)
+@compiled(float64(in_2))
 def root_mean_square(table):
     """Return the root of the mean square of seen entries; −1 if there are none."""
     # Feature by feature and without branches, so that entries go through in vector registers.
@@ -58,7 +58,7 @@ def root_mean_square(table):
     return unit * np.sqrt(total / n_entries)
 
 
-@njit(int64(in_2, float64, out_2, out_2, out_1, out_1, out_1), cache=True)
+@compiled(int64(in_2, float64, out_2, out_2, out_1, out_1, out_1))
 def take_in(table, unit, filled, seen, squares, counts, feature_squares):
     """Write arms that show something, in a unit, as `climb` wants them; return how many."""
     n = 0
@@ -81,7 +81,7 @@ def take_in(table, unit, filled, seen, squares, counts, feature_squares):
     return n
 
 
-@njit(void(out_2, in_1, int64), cache=True)
+@compiled(void(out_2, in_1, int64))
 def _factor(packed, floor, n):
     """Replace n packed matrices by their Cholesky factors; pivots are at least `floor`."""
     rank = 0
@@ -103,7 +103,7 @@ def _factor(packed, floor, n):
             packed[row + a, i] = np.sqrt(max(packed[row + a, i], floor[i]))
 
 
-@njit(void(in_2, int64, float64, out_1, int64), cache=True)
+@compiled(void(in_2, int64, float64, out_1, int64))
 def _log_pivots(packed, rank, noise, logs, n):
     """Write log(det(LL') / noise^rank) of n packed factors."""
     product = np.ones(n)
@@ -121,7 +121,7 @@ def _log_pivots(packed, rank, noise, logs, n):
                 product[i] = 1.0
 
 
-@njit(void(out_2, int64), cache=True)
+@compiled(void(out_2, int64))
 def _invert(packed, n):
     """Replace n packed lower triangular factors by their inverses."""
     rank = 0
@@ -144,7 +144,7 @@ def _invert(packed, n):
                 packed[row + b, i] = rest[i] * packed[row + a, i]
 
 
-@njit(void(in_2, in_2, out_2, float64, out_1, out_2, int64), cache=True)
+@compiled(void(in_2, in_2, out_2, float64, out_1, out_2, int64))
 def _posterior(inverse, targets, means, noise, explained, second, n):
     """Write posterior means M⁻¹b, b'M⁻¹b, and second moments σ²M⁻¹ + mean·mean' (packed)."""
     rank = targets.shape[0]
@@ -177,7 +177,7 @@ def _posterior(inverse, targets, means, noise, explained, second, n):
                 second[entry, i] = noise * second[entry, i] + means[a, i] * means[b, i]
 
 
-@njit(void(in_2, out_2), cache=True)
+@compiled(void(in_2, out_2))
 def _outer_products(loadings, products):
     """Write the packed outer products of every feature's loadings, shape (rank·…, dim)."""
     entry = 0
@@ -188,7 +188,7 @@ def _outer_products(loadings, products):
             entry += 1
 
 
-@njit(float64(in_2, in_2, in_1, in_1, in_2, float64, out_2, out_2, out_1), cache=True)
+@compiled(float64(in_2, in_2, in_1, in_1, in_2, float64, out_2, out_2, out_1))
 def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spread):
     """Take the expectation step over all arms and return their log-likelihood.
 
@@ -237,7 +237,7 @@ def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spre
     return likelihood
 
 
-@njit(float64(out_2, in_2, in_1, out_2), cache=True)
+@compiled(float64(out_2, in_2, in_1, out_2))
 def _maximise(moments, cross, squares, loadings):
     """Write each feature's new loadings and return what they leave of all squares.
 
@@ -279,7 +279,7 @@ def _maximise(moments, cross, squares, loadings):
     return rest
 
 
-@njit(void(out_1, out_2), cache=True)
+@compiled(void(out_1, out_2))
 def _absorb_spread(spread, loadings):
     """Multiply the loadings by the root of the latents' packed covariance."""
     rank, dim = loadings.shape
@@ -297,11 +297,10 @@ def _absorb_spread(spread, loadings):
                 loadings[b, j] += entry * loadings[a, j]
 
 
-@njit(
+@compiled(
     Tuple((float64, float64, int64))(
         in_2, in_2, in_1, in_1, in_1, out_2, float64, float64, int64, float64
     ),
-    cache=True,
 )
 def climb(
     filled, seen, squares, counts, feature_squares, loadings, noise, floor, max_steps, least_gain
@@ -338,7 +337,7 @@ def climb(
         n_steps += 1
 
 
-@njit(uint64(uint64), cache=True)
+@compiled(uint64(uint64))
 def _mixed(word):
     """Return a number that looks random but depends on the word alone (SplitMix64)."""
     word = (word ^ (word >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -346,7 +345,7 @@ def _mixed(word):
     return word ^ (word >> uint64(31))
 
 
-@njit(int64(_numbers, in_2, float64, boolean[:, ::1], out_2), cache=True)
+@compiled(int64(_numbers, in_2, float64, boolean[:, ::1], out_2))
 def hold_out(numbers, table, share, held, rest):
     """Mark about a share of the seen entries of every arm, always the same ones of the same arm.
 
@@ -376,9 +375,8 @@ def hold_out(numbers, table, share, held, rest):
     return n_marked
 
 
-@njit(
+@compiled(
     void(in_2, Array(boolean, 2, "C", readonly=True), in_2, in_2, float64, out_1),
-    cache=True,
 )
 def held_out_errors(table, held, points, loadings, unit, errors):
     """Write the squared error on the marked entries of every arm that has some, in their order.

@@ -6,9 +6,9 @@ columns, zero where there are no more. In the last row there are ρ and scales.
 """
 
 import numpy as np
-from numba import njit
 from numba.types import float64, int64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import flags_1, in_1, in_2, out_1, out_2
 
 # Arms that are solved side by side: loops over these lanes are vectorized, also their roots and
@@ -17,13 +17,13 @@ _LANES = 256
 # Larger coordinates count as this large, so that their squares are finite: as `values.LARGEST`.
 _LARGEST = 1e100
 # The compiler may reorder long sums, but not assume that nothing is NaN.
-_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}, "cache": True}
+_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}}
 # A product and the sum it enters may be rounded once instead of twice. A quotient by zero is
 # infinite: looking for it would keep a loop from being vectorized.
-_FUSED = {"fastmath": {"contract"}, "error_model": "numpy", "cache": True}
+_FUSED = {"fastmath": {"contract"}, "error_model": "numpy"}
 
 
-@njit(void(in_2, int64, int64, in_2, int64, int64, out_2), **_REORDERED)
+@compiled(void(in_2, int64, int64, in_2, int64, int64, out_2), **_REORDERED)
 def _nine_sums(table, first, n_lanes, plan, group, n_products, sums):
     """Write one group's sums of some arms: six over seen entries, three of columns · entries."""
     at = 9 * group
@@ -52,13 +52,13 @@ def _nine_sums(table, first, n_lanes, plan, group, n_products, sums):
         sums[three, lane], sums[three + 1, lane], sums[three + 2, lane] = t0, t1, t2
 
 
-@njit(void(in_1, in_1, out_1, int64), **_FUSED)
+@compiled(void(in_1, in_1, out_1, int64), **_FUSED)
 def _subtract_products(left, right, target, n_lanes):
     for lane in range(n_lanes):
         target[lane] -= left[lane] * right[lane]
 
 
-@njit(void(in_2, int64, int64, out_1), cache=True)
+@compiled(void(in_2, int64, int64, out_1))
 def _largest_pivots(sums, rank, n_lanes, largest):
     for lane in range(n_lanes):
         largest[lane] = 0.0
@@ -68,7 +68,7 @@ def _largest_pivots(sums, rank, n_lanes, largest):
             at += rank - a
 
 
-@njit(void(out_2, int64, int64, int64, float64, float64, flags_1), **_FUSED)
+@compiled(void(out_2, int64, int64, int64, float64, float64, flags_1), **_FUSED)
 def _solve_lanes(sums, rank, n_products, n_lanes, ridge, tolerance, identified):
     """Solve one system per lane by Cholesky.
 
@@ -113,7 +113,7 @@ def _solve_lanes(sums, rank, n_products, n_lanes, ridge, tolerance, identified):
             solution[lane] *= pivots[lane]
 
 
-@njit(void(in_2, in_2, float64, out_2), cache=True)
+@compiled(void(in_2, in_2, float64, out_2))
 def lift(table, plan, tolerance, points):
     """Write the coordinates of all arms, shape (n_arms, rank); NaN where one is not identified.
 

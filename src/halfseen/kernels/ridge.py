@@ -8,18 +8,18 @@ u·w and its squared width ‖u‖²: one forward substitution gives both.
 """
 
 import numpy as np
-from numba import njit
 from numba.types import UniTuple, float64, int64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import any_1, any_2, in_1, in_2, out_1, out_2
 
 # A product and the sum it enters may be rounded once instead of twice, everywhere alike, so that a
 # point has the same bits wherever it is scored. A quotient by zero is infinite: looking for it
 # would keep a loop from being vectorized.
-_FUSED = {"fastmath": {"contract"}, "error_model": "numpy", "cache": True}
+_FUSED = {"fastmath": {"contract"}, "error_model": "numpy"}
 
 
-@njit(void(in_1, out_2, out_1), cache=True)
+@compiled(void(in_1, out_2, out_1))
 def unpack(root, factor, white):
     """Write R, of which nothing below the diagonal is written, and w."""
     dim = white.shape[0]
@@ -32,7 +32,7 @@ def unpack(root, factor, white):
         at += 1
 
 
-@njit(void(any_2, any_1, out_1), cache=True)
+@compiled(void(any_2, any_1, out_1))
 def pack(factor, white, root):
     """Write the root of R and w."""
     dim = white.shape[0]
@@ -45,7 +45,7 @@ def pack(factor, white, root):
         at += 1
 
 
-@njit(UniTuple(float64, 3)(float64, float64), **_FUSED)
+@compiled(UniTuple(float64, 3)(float64, float64), **_FUSED)
 def _angle(diagonal, z):
     """Return norm, cosine and sine of the rotation that turns (diagonal, z) to (norm, 0)."""
     if z == 0.0:
@@ -55,7 +55,7 @@ def _angle(diagonal, z):
     return norm, diagonal * reciprocal, z * reciprocal
 
 
-@njit(void(out_1, out_1, out_1, float64, float64, float64, float64), **_FUSED)
+@compiled(void(out_1, out_1, out_1, float64, float64, float64, float64), **_FUSED)
 def _turn_both(row, next_row, rest, c, s, next_c, next_s):
     for k in range(rest.shape[0]):
         x, y, z = row[k], next_row[k], rest[k]
@@ -65,7 +65,7 @@ def _turn_both(row, next_row, rest, c, s, next_c, next_s):
         rest[k] = next_c * z - next_s * y
 
 
-@njit(float64(out_1, int64, out_1, int64, out_1), **_FUSED)
+@compiled(float64(out_1, int64, out_1, int64, out_1), **_FUSED)
 def _turn_rows(root, at, rest, i, turns):
     """Rotate row i of the root, which begins `at`, and the next one against the rest of a sample.
 
@@ -94,13 +94,13 @@ def _turn_rows(root, at, rest, i, turns):
     return growth
 
 
-@njit(void(out_1, float64, int64), cache=True)
+@compiled(void(out_1, float64, int64))
 def _count(root, growth, n_samples):
     root[-2] += growth
     root[-1] += n_samples
 
 
-@njit(float64(out_1, in_1, float64, out_1), **_FUSED)
+@compiled(float64(out_1, in_1, float64, out_1), **_FUSED)
 def _turn(root, point, reward, turns):
     """Turn the rows of the root for one sample; return the growth of log det V.
 
@@ -121,13 +121,13 @@ def _turn(root, point, reward, turns):
     return 2.0 * np.log(growth)
 
 
-@njit(void(out_1, in_1, float64, out_1), cache=True)
+@compiled(void(out_1, in_1, float64, out_1))
 def update(root, point, reward, turns):
     """Add one sample in place; `turns` as in `_turn`."""
     _count(root, _turn(root, point, reward, turns), 1)
 
 
-@njit(void(out_1, in_2, in_1), cache=True)
+@compiled(void(out_1, in_2, in_1))
 def insert(root, points, rewards):
     """Add many samples in place, in their order."""
     growth = 0.0
@@ -136,7 +136,7 @@ def insert(root, points, rewards):
     _count(root, growth, points.shape[0])
 
 
-@njit(void(in_1, in_1, out_2, int64, in_1), **_FUSED)
+@compiled(void(in_1, in_1, out_2, int64, in_1), **_FUSED)
 def _eliminate(row, next_row, rests, first, u):
     """Subtract multiples of two rows from the rests of four points, from feature `first` on.
 
@@ -152,7 +152,7 @@ def _eliminate(row, next_row, rests, first, u):
         r3[k] = (r3[k] - a3 * x) - b3 * y
 
 
-@njit(void(out_1, in_1, float64, out_2, int64), **_FUSED)
+@compiled(void(out_1, in_1, float64, out_2, int64), **_FUSED)
 def _measure_bounded(root, point, limit, parts, at):
     """Write estimate and squared width of one point, no entry of whose u is beyond the limit."""
     dim = point.shape[0]
@@ -171,7 +171,7 @@ def _measure_bounded(root, point, limit, parts, at):
     parts[2, at] = square
 
 
-@njit(void(out_1, in_1, float64, in_2, float64, out_2), **_FUSED)
+@compiled(void(out_1, in_1, float64, in_2, float64, out_2), **_FUSED)
 def measure(root, point, reward, points, limit, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
 
@@ -221,7 +221,7 @@ def measure(root, point, reward, points, limit, parts):
         _count(root, 2.0 * np.log(growth), 1)
 
 
-@njit(int64(out_2, float64), cache=True)
+@compiled(int64(out_2, float64))
 def best(parts, radius):
     """Turn squared widths into widths and scores; return the best point, the first of equals."""
     found = 0

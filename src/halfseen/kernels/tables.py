@@ -1,12 +1,12 @@
 """Compiled copies of tables with NaN where hidden."""
 
-from numba import njit
 from numba.types import boolean, float64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import in_2, out_2
 
 
-@njit(boolean(in_2, out_2, float64, float64), cache=True)
+@compiled(boolean(in_2, out_2, float64, float64))
 def copy_checked(table, copy, smallest, largest):
     """Copy a table, with 0 for entries below `smallest`; return whether none is above `largest`."""
     source, target = table.reshape(-1), copy.reshape(-1)
@@ -18,7 +18,7 @@ def copy_checked(table, copy, smallest, largest):
     return n_too_large == 0
 
 
-@njit(void(in_2, out_2), cache=True)
+@compiled(void(in_2, out_2))
 def copy_filled(table, filled):
     """Copy a table, with 0 where an entry is hidden."""
     source, target = table.reshape(-1), filled.reshape(-1)

@@ -4,18 +4,18 @@ A `plan` has the columns of the basis as its first rows; in the last row there a
 """
 
 import numpy as np
-from numba import njit
 from numba.types import boolean, float64, int64, void
 
+from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import in_1, in_2, out_1, out_2
 
 # Larger coordinates count as this large, so that their squares are finite: as `values.LARGEST`.
 _LARGEST = 1e100
 # The compiler may reorder long sums, but not assume that nothing is NaN.
-_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}, "cache": True}
+_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
-@njit(void(in_1, in_1, in_1, in_1, in_1, in_1, out_2, int64, int64), **_REORDERED)
+@compiled(void(in_1, in_1, in_1, in_1, in_1, in_1, out_2, int64, int64), **_REORDERED)
 def _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b):
     """Write the inner products of three columns with three columns."""
     s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
@@ -34,7 +34,7 @@ def _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b):
     gram[a + 2, b], gram[a + 2, b + 1], gram[a + 2, b + 2] = s20, s21, s22
 
 
-@njit(int64(in_1, in_2, int64, out_2, int64[::1]), cache=True)
+@compiled(int64(in_1, in_2, int64, out_2, int64[::1]))
 def _gather(arm, rows, rank, columns, seen):
     """Write the seen entries of all columns and, in the rest, of the arm; return how many.
 
@@ -56,7 +56,7 @@ def _gather(arm, rows, rank, columns, seen):
     return length
 
 
-@njit(boolean(out_2, int64, float64, float64), cache=True)
+@compiled(boolean(out_2, int64, float64, float64))
 def _solve_one(gram, rank, ridge, tolerance):
     """Solve with the upper triangle by Cholesky; column `rank` is the right side and ends solved.
 
@@ -89,7 +89,7 @@ def _solve_one(gram, rank, ridge, tolerance):
     return True
 
 
-@njit(boolean(in_2, in_1, int64, float64, float64, out_2, out_2, int64[::1]), cache=True)
+@compiled(boolean(in_2, in_1, int64, float64, float64, out_2, out_2, int64[::1]))
 def _solve_gathered(rows, arm, rank, ridge, tolerance, columns, gram, seen):
     """Solve (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω, the columns of W being the first `rank` rows of `rows`.
 
@@ -108,7 +108,7 @@ def _solve_gathered(rows, arm, rank, ridge, tolerance, columns, gram, seen):
     return _solve_one(gram, rank, ridge, tolerance)
 
 
-@njit(void(in_2, in_2, float64, out_2), cache=True)
+@compiled(void(in_2, in_2, float64, out_2))
 def lift(table, plan, tolerance, points):
     """Write the coordinates of all arms, shape (n_arms, rank); NaN where one is not identified.
 
@@ -136,7 +136,7 @@ def lift(table, plan, tolerance, points):
             points[arm, a] = coordinate if identified else np.nan
 
 
-@njit(void(in_2, in_2, float64, in_1, out_1), cache=True)
+@compiled(void(in_2, in_2, float64, in_1, out_1))
 def hidden_squares(rows, table, ridge, direction, squares):
     """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive.
 

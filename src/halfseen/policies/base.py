@@ -1,6 +1,5 @@
 """What every policy is: choose, learn, absorb, save."""
 
-import logging
 import os
 import secrets
 import threading
@@ -18,10 +17,9 @@ from halfseen.errors import (
     InvalidRewardError,
     UnknownDecisionError,
 )
+from halfseen.log import logger
 from halfseen.params import Declared, integer
-from halfseen.values import LARGEST, Decision, FloatArray, Slate
-
-_log = logging.getLogger("halfseen")
+from halfseen.values import LARGEST, LARGEST_POINT, Decision, FloatArray, Slate
 
 
 class Note(NamedTuple):
@@ -97,7 +95,7 @@ class Policy(Declared, ABC):
     needs: ClassVar[tuple[str, ...]] = ("dim",)
     """Parameters that a simulation gives the constructor, by the names of `Facts`."""
 
-    dim: int = integer(low=1, doc="Number of features of every arm.")
+    dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
     max_open: int = integer(
         default=10_000,
         low=1,
@@ -271,15 +269,14 @@ class Policy(Declared, ABC):
         Its new decisions have other ids than those of the original, or of another copy of it.
         """
         policy = cls(**tree["settings"])
-        policy._round = checks.integer("round", tree["round"], 0)
-        policy._n_forgotten = checks.integer("n_forgotten", tree["n_forgotten"], 0)
+        policy._round = checks.integer("round", tree["round"], 0, checks.LARGEST_HORIZON)
+        policy._n_forgotten = checks.integer("n_forgotten", tree["n_forgotten"], 0, policy._round)
         for id, plain in tree["open"]:
-            note = policy._open[str(id)] = _restored_note(plain)
-            if note.arm.size not in (0, policy.dim):
-                raise ArchiveError(
-                    f"an open decision must have {policy.dim} features, got {note.arm.size}"
-                )
+            policy._open[checks.text("id", id)] = _restored_note(plain)
+        checks.integer("the number of open decisions", len(policy._open), 0, policy.max_open)
         policy.restore(tree["state"])
+        for note in policy._open.values():
+            policy.check_note(note)
         return policy
 
     # For policies that are made of others.
@@ -294,6 +291,17 @@ class Policy(Declared, ABC):
         # A copy: an open decision does not keep its whole slate alive.
         chosen = slate._table[choice.arm].copy()
         return choice, Note(self._round, choice.epoch, chosen, choice.point, choice.inner)
+
+    def check_note(self, note: Note) -> None:
+        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        checks.integer("round", note.round, 1, self._round)
+        checks.integer("epoch", note.epoch, -1, self._round)
+        if note.arm.size not in (0, self.dim):
+            raise ArchiveError(
+                f"an open decision must have {self.dim} features, got {note.arm.size}"
+            )
+        if note.inner is not None and note.arm.size and not note.inner.arm.size:
+            raise ArchiveError(f"the inner policy has no arm of the open round {note.round}")
 
     def fork(self) -> Self:
         """Return a copy that can play on; afterwards this policy must not.
@@ -323,7 +331,7 @@ class Policy(Declared, ABC):
             id, _ = self._open.popitem(last=False)
             self._n_forgotten += 1
             if self._n_forgotten & (self._n_forgotten - 1) == 0:
-                _log.warning(
+                logger.warning(
                     "decision %s was forgotten, %d so far: more than max_open = %d wait for their "
                     "reward",
                     id,
@@ -373,10 +381,16 @@ def _restored_note(plain: dict[str, Any]) -> Note:
     return Note(
         checks.integer("round", plain["round"], 1),
         checks.integer("epoch", plain["epoch"], -1),
-        archive.array(plain, "arm", (None,)),
-        None if plain["point"] is None else archive.array(plain, "point", (None,)),
+        archive.array(plain, "arm", (None,), low=-LARGEST, high=LARGEST, hidden=True),
+        None if plain["point"] is None else _restored_point(plain),
         None if plain["inner"] is None else _restored_note(plain["inner"]),
     )
+
+
+def _restored_point(plain: dict[str, Any]) -> FloatArray:
+    # NaN, where a regression counts as zero what is hidden.
+    limit = LARGEST_POINT
+    return archive.array(plain, "point", (None,), low=-limit, high=limit, hidden=True)
 
 
 def _checked_reward(reward: Any) -> float:

@@ -69,7 +69,7 @@ class Contest(NamedTuple):
         excess, n_judged = state
         return cls(
             checks.real("excess", excess),
-            checks.integer("n_judged", n_judged, 0),
+            checks.integer("n_judged", n_judged, 0, checks.LARGEST_HORIZON),
         )
 
 

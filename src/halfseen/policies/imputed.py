@@ -1,5 +1,6 @@
 """Fill in what is hidden by an imputer of scikit-learn, then play in all features."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from halfseen.policies.base import Choice
 from halfseen.policies.imputers import Filler, ImputerRecipe
 from halfseen.policies.registry import register_policy
 from halfseen.policies.viewed import Exploring, ViewedPolicy
-from halfseen.values import FloatArray, Slate
+from halfseen.values import LARGEST, FloatArray, Slate
 
 
 @register_policy
@@ -111,6 +112,8 @@ class Imputed(Exploring, ViewedPolicy):
         """Continue, with the imputer fitted to the same rows again."""
         super().restore(state)
         self._reservoir.restore(state["reservoir"])
-        rows = archive.array(state, "fitted_rows", (None, self.dim))
+        rows = archive.array(
+            state, "fitted_rows", (None, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
         self._filler = Filler(self._recipe, rows)
-        self._next_fit = checks.integer("next_fit", state["next_fit"], 1)
+        self._next_fit = checks.integer("next_fit", state["next_fit"], 1, sys.maxsize)

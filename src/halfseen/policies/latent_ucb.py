@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from halfseen.checks import LARGEST_SIZE
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.rank import RankRule
 from halfseen.params import integer
@@ -51,7 +52,10 @@ class LatentUcb(TofuPov):
     needs: ClassVar[tuple[str, ...]] = ("seed",)
 
     dim: int | None = integer(  # type: ignore[assignment]
-        default=None, low=1, doc="Number of features; by default that of the first slate."
+        default=None,
+        low=1,
+        high=LARGEST_SIZE,
+        doc="Number of features; by default that of the first slate.",
     )
     rank: RankRule = _tofu(
         "rank",

@@ -14,7 +14,7 @@ from halfseen.policies.pslb_params import PslbParams
 from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.values import FloatArray, Slate
+from halfseen.values import LARGEST, FloatArray, Slate
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
@@ -182,7 +182,7 @@ class Pslb(PslbParams):
         if state["subspace"] is not None:
             self._subspace = Subspace(
                 Projection.restored(self._model, state["subspace"]["projection"]),
-                checks.real("arms_per_round", state["subspace"]["arms_per_round"], 0.0),
+                checks.real("arms_per_round", state["subspace"]["arms_per_round"], 0.0, LARGEST),
             )
         self._n_fallbacks = checks.integer("n_fallbacks", state["n_fallbacks"], 0)
         self._random.bit_generator.state = state["random"]

@@ -114,7 +114,7 @@ class Projection:
     @classmethod
     def restored(cls, model: Ridge, state: dict[str, Any]) -> "Projection":
         """Return the projection that `state` described."""
-        projection = cls(model, archive.array(state, "basis", (model.dim, None)))
+        projection = cls(model, archive.orthonormal(state, "basis", (model.dim, None)))
         projection.inside.restore(state["inside"])
         projection.shadow = archive.array(state, "shadow", projection.basis.shape)
         return projection

@@ -34,6 +34,14 @@ def policy_from_tree(tree: dict[str, Any]) -> Policy:
     return registered(tree["policy"]).from_tree(tree)
 
 
+def restored_inner(fresh: Policy, tree: dict[str, Any]) -> Policy:
+    """Return the saved policy that takes the place of a fresh one inside of another policy."""
+    restored = policy_from_tree(tree)
+    if type(fresh) is not type(restored) or fresh.settings() != restored.settings():
+        raise ArchiveError("an inner policy does not fit the settings of the outer one")
+    return restored
+
+
 def load(path: str | os.PathLike[str]) -> Policy:
     """Return a saved policy, which continues as the original would, with the same bits.
 

@@ -1,15 +1,17 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
+import sys
 from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
 
+from halfseen import archive, checks
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.policies.base import Choice, Note
-from halfseen.policies.registry import policy_from_tree, register_policy
+from halfseen.policies.registry import register_policy, restored_inner
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_params import TofuParams
@@ -267,5 +269,14 @@ class TofuPov(TofuParams):
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = Epoch.restored(self, state["epoch"])
-        self._next_event = int(state["next_event"])
-        self._burner = policy_from_tree(state["burn_in_policy"])
+        self._next_event = checks.integer("next_event", state["next_event"], 0, sys.maxsize)
+        self._burner = restored_inner(self._burner, state["burn_in_policy"])
+
+    def check_note(self, note: Note) -> None:
+        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        super().check_note(note)
+        epoch = self._epoch
+        if note.inner is not None:
+            self._burner.check_note(note.inner)
+        if note.point is not None and epoch is not None and note.epoch == epoch.index:
+            archive.array(note._asdict(), "point", (epoch.model.dim,), hidden=True)

@@ -18,7 +18,7 @@ from halfseen.policies.tofu_params import TofuParams
 from halfseen.policies.tofu_rewards import Rewards
 from halfseen.policies.tofu_subspace import Subspace, find_subspace
 from halfseen.seeding import stream
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray, Slate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +253,7 @@ class Epoch:
         model = Ridge(settings.dim if record.fallback else max(1, record.rank), ridge=record.ridge)
         model.restore(state["model"])
         contest = Contest.restored(state["contest"])
-        unit = checks.real("unit", state["unit"], 0.0, low_open=True)
+        unit = checks.real("unit", state["unit"], 0.0, LARGEST, low_open=True)
         plays_latent = record.rank > 0 and not record.fallback
         lift = subspace.lift(settings) if plays_latent else None
         return cls(settings, record, subspace, lift, model, contest, unit)
@@ -261,4 +261,15 @@ class Epoch:
 
 def record_from(plain: dict[str, Any]) -> EpochRecord:
     """Return the record that was saved as plain values."""
-    return EpochRecord(**(plain | {"eigenvalues": tuple(plain["eigenvalues"])}))
+    eigenvalues = tuple(checks.real("eigenvalues", value) for value in plain["eigenvalues"])
+    record = EpochRecord(**(plain | {"eigenvalues": eigenvalues}))
+    for name in ("epoch", "n_arms", "rank", "n_never_paired", "n_replayed", "n_skipped"):
+        checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
+    checks.integer("round", record.round, 1, checks.LARGEST_HORIZON)
+    for name in ("misspecification", "theta_bound", "noise_scale"):
+        checks.real(name, getattr(record, name), 0.0, LARGEST_POINT)
+    checks.failure_prob("failure_prob", record.failure_prob)
+    if record.threshold is not None:
+        checks.real("threshold", record.threshold)
+    checks.boolean("fallback", record.fallback)
+    return record

@@ -32,7 +32,7 @@ from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
 from halfseen.core.rank import Covariance, FixedRank, Known, Selection, SpectralRule
 from halfseen.core.reservoir import Reservoir
 from halfseen.policies.tofu_params import COUNTED, TofuParams
-from halfseen.values import FloatArray
+from halfseen.values import LARGEST_VARIANCE, FloatArray
 
 MAX_FIT_ARMS = 5000
 ARMS_PER_FEATURE = 64
@@ -94,13 +94,15 @@ class Subspace(NamedTuple):
     @classmethod
     def restored(cls, state: dict[str, Any], dim: int) -> "Subspace":
         """Return the subspace that `state` described."""
-        basis = archive.array(state, "basis", (dim, None))
-        variances = archive.array(state, "variances", (basis.shape[1],))
+        basis = archive.orthonormal(state, "basis", (dim, None))
+        variances = archive.array(
+            state, "variances", (basis.shape[1],), low=0.0, high=LARGEST_VARIANCE
+        )
         ranking = state["ranking"]
         return cls(
             basis,
             variances,
-            checks.real("noise", state["noise"], 0.0),
+            checks.real("noise", state["noise"], 0.0, LARGEST_VARIANCE),
             None if ranking is None else Ranking.restored(ranking, dim),
         )
 

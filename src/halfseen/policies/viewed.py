@@ -11,7 +11,7 @@ from halfseen.params import choice, integer
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Choice, Note, Policy
 from halfseen.policies.greedy import Greedy
-from halfseen.policies.registry import policy_from_tree
+from halfseen.policies.registry import restored_inner
 from halfseen.policies.ridge_policy import Optimism, scale_param
 from halfseen.policies.thompson import LinearThompson
 from halfseen.values import LARGEST, FloatArray, Slate
@@ -115,11 +115,12 @@ class ViewedPolicy(Policy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue with the inner policies."""
-        inners = tuple(policy_from_tree(tree) for tree in state["inners"])
-        for fresh, restored in zip(self._inners, inners, strict=True):
-            if type(fresh) is not type(restored) or fresh.settings() != restored.settings():
-                raise ArchiveError("an inner policy does not fit the settings of the outer one")
-        for id, note in self._open.items():
-            if note.inner is None:
-                raise ArchiveError(f"no inner policy knows the open decision {id}")
-        self._inners = inners
+        pairs = zip(self._inners, state["inners"], strict=True)
+        self._inners = tuple(restored_inner(fresh, tree) for fresh, tree in pairs)
+
+    def check_note(self, note: Note) -> None:
+        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        super().check_note(note)
+        if note.inner is None:
+            raise ArchiveError(f"no inner policy knows the open decision of round {note.round}")
+        self._inners[self._turn(note.round)].check_note(note.inner)

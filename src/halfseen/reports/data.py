@@ -129,7 +129,7 @@ def _frame(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
         return pd.DataFrame({name: _column(texts, name) for name in columns})
     except FileNotFoundError:
         raise StoreError(f"{path} is not there: {_REMEDY}") from None
-    except (ValueError, OSError, EOFError, zlib.error) as error:
+    except (ValueError, OverflowError, OSError, EOFError, zlib.error) as error:
         raise StoreError(f"{path} is damaged ({error}): {_REMEDY}") from None
 
 
@@ -152,10 +152,10 @@ def _manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StoreError(f"{path} is not there: {_REMEDY}") from None
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise StoreError(f"{path} is damaged ({error}): {_REMEDY}") from None
-    if not isinstance(manifest, dict):
-        raise StoreError(f"{path} is damaged (it is not a table): {_REMEDY}")
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("versions", {}), dict):
+        raise StoreError(f"{path} is damaged (it is not a table of tables): {_REMEDY}")
     return manifest
 
 

@@ -5,37 +5,26 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from halfseen import worlds
+from halfseen import checks
 from halfseen.errors import HalfseenError
+from halfseen.measures import MEASURE, measured
 from halfseen.simulation.fingerprints import fingerprint
-from halfseen.simulation.measures import MEASURE, measured
 from halfseen.simulation.methods import Method
 from halfseen.simulation.runner import Player, Trace, in_chunks
 from halfseen.worlds.base import Realization, World
-from halfseen.worlds.registry import world_from
-
-assert worlds.__all__  # importing the package registers every world
 
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 class CellKey(NamedTuple):
-    """How a cell is called in every table.
-
-    Attributes
-    ----------
-    study, setting : str
-    p : float or None
-        Observation probability; None where the world has none.
-    method : str
-    seed : int
-    """
+    """The name of a cell in every table; `p` is None where the world has no such probability."""
 
     study: str
     setting: str
@@ -51,42 +40,26 @@ class Cell:
     Attributes
     ----------
     key : CellKey
-    world : mapping or World
-        A world, or the plain form of one.
+    world : World
     method : Method
-    horizon : int
-        Rounds of the world, for estimates of the time left.
     points : int
-        In how many rounds regret is kept.
-    built : World, optional
-        The world that the plain form describes, where it was built before.
+        Number of rounds at which regret is kept.
     """
 
     key: CellKey
-    world: Mapping[str, Any] | World
+    world: World
     method: Method
-    horizon: int
     points: int = 100
-    built: World | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def horizon(self) -> int:
+        """Rounds of the world, to estimate the time left; 1 where they are not known."""
+        return getattr(self.world, "horizon", None) or 1
 
     @cached_property
     def fingerprint(self) -> str | None:
         """Digest of all that decides the result; None where it cannot be known."""
-        if not isinstance(self.world, Mapping):
-            return None
-        return fingerprint(
-            self.world, self.method, seed=self.key.seed, points=self.points, built=self.built
-        )
-
-    def build_world(self) -> World:
-        """Return the world, which is built only if nobody did so before."""
-        if self.built is not None:
-            return self.built
-        return world_from(self.world) if isinstance(self.world, Mapping) else self.world
-
-    def realize(self) -> Realization:
-        """Return the realization that the method plays."""
-        return self.build_world().realize(self.key.seed)
+        return fingerprint(self.world, self.method, seed=self.key.seed, points=self.points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +70,14 @@ class Result:
     ----------
     status : "ok", "failed" or "skipped"
     seconds : float
-        Time of its own, and an equal share of the time for making rounds that several cells play.
+        The cell's own time, and an equal share of the time for drawing rounds that several play.
     final_regret, final_rank : float or None
     rounds : tuple of int
         The rounds at which `regret` and `ranks` are kept, counted from 1.
     regret, ranks : tuple of float or None
     diagnostics : mapping
-        What the policy tells about its run, plain JSON types; and as "irreducible" the regret that
-        nobody can avoid, where the world knows it.
+        What the policy reports about its run, plain JSON types; and as "irreducible" the regret
+        that no policy can avoid, where the world knows it.
     error : str
         Traceback of a failed cell.
     note : str
@@ -127,26 +100,39 @@ class Result:
         """Whether there is nothing left to run."""
         return self.status != "failed"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return asdict(self)
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Result":
+        """Return the result that `asdict` made plain; ValueError or TypeError if it is none."""
+        lists = {name: tuple(plain[name]) for name in ("rounds", "regret", "ranks")}
+        result = cls(**{**plain, **lists})
+        checks.one_of("status", result.status, ("ok", "failed", "skipped"))
+        for rounds in result.rounds:
+            checks.integer("rounds", rounds, 1)
+        for number in (result.seconds, *result.regret):
+            checks.real("a number", number)
+        for maybe in (result.final_regret, result.final_rank, *result.ranks):
+            if maybe is not None:
+                checks.real("a number or nothing", maybe)
+        texts = isinstance(result.error, str) and isinstance(result.note, str)
+        if not texts or not isinstance(result.diagnostics, Mapping | None):
+            raise TypeError
+        if not len(result.rounds) == len(result.regret) == len(result.ranks):
+            raise ValueError
+        return result
 
 
-@lru_cache(maxsize=64)
-def kept_rounds(horizon: int, points: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Return at most `points` rounds spread evenly from 1 to the horizon, both included; read-only.
+def kept_rounds(horizon: int, points: int) -> NDArray[np.int64]:
+    """Return at most `points` rounds spread evenly from 1 to the horizon, both included.
 
     >>> kept_rounds(10, 4).tolist()
     [1, 4, 7, 10]
     """
     spread = np.linspace(1, horizon, min(points, horizon))
-    kept = np.unique(np.round(spread).astype(np.int64))
-    kept.setflags(write=False)
-    return kept
+    return np.unique(np.round(spread).astype(np.int64))
 
 
 def skipped(cell: Cell) -> Result:
-    """Return the result of a cell that is not run, with the reason."""
+    """Return the result of a cell that its method skips."""
     return Result(status="skipped", seconds=0.0, note=cell.method.skip)
 
 
@@ -159,12 +145,12 @@ def run_cell(cell: Cell) -> Result:
 def run_together(cells: Sequence[Cell]) -> list[Result]:
     """Run cells of the same world and seed on one realization, and return their results in order.
 
-    An exception in one of them becomes its failed result, with the traceback, and the others go on.
-    An exception of the world fails all.
+    A cell that raises has a failed result with the traceback; the others go on. If the world
+    raises, all fail.
     """
     started, runs = time.perf_counter(), [_Run(cell) for cell in cells]
     try:
-        realization = cells[0].realize()
+        realization = cells[0].world.realize(cells[0].key.seed)
         for run in runs:
             run.attempt(run.begin, realization)
         _play(runs, realization)
@@ -179,7 +165,7 @@ def run_together(cells: Sequence[Cell]) -> list[Result]:
 
 
 class _Run:
-    """A cell under way, with the time that it has taken itself."""
+    """A running cell, with the time that it has taken itself."""
 
     def __init__(self, cell: Cell) -> None:
         self.cell, self.seconds, self.error = cell, 0.0, ""
@@ -188,7 +174,7 @@ class _Run:
         self._outcome: Result | None = None
 
     def attempt(self, step: Callable[[Any], None], argument: Any) -> None:
-        """Take a step, unless one has failed; an exception makes this cell fail, and no other."""
+        """Take a step unless an earlier one failed; an exception fails this cell alone."""
         if self.error:
             return
         started = time.perf_counter()
@@ -207,7 +193,7 @@ class _Run:
             self.player = Player(method.build(facts), facts.horizon)
 
     def end(self, known: Mapping[str, Any]) -> None:
-        """Collect what the policy has paid and what it tells, or what was measured."""
+        """Collect regret and diagnostics of the policy, or what was measured."""
         if self.player is None:
             diagnostics = _plain({**self._measured, **known})
             self._outcome = Result(status="ok", seconds=0.0, diagnostics=diagnostics)
@@ -216,7 +202,7 @@ class _Run:
             self._outcome = _played(self.player.trace(), self.cell.points, diagnostics)
 
     def result(self, shared_seconds: float) -> Result:
-        """Return the result, with a share of the time that was taken for several cells."""
+        """Return the result; its time includes a share of what several cells needed."""
         seconds = self.seconds + shared_seconds
         if self._outcome is None:
             return Result(status="failed", seconds=seconds, error=self.error)
@@ -251,7 +237,7 @@ def _played(trace: Trace, points: int, diagnostics: dict[str, Any]) -> Result:
 
 
 def _known(realization: Realization) -> dict[str, float]:
-    """Return what a realization itself tells, whoever plays it."""
+    """Return the diagnostics of a realization, which do not depend on the policy."""
     irreducible = getattr(realization, "irreducible_regret", None)
     return {} if irreducible is None else {"irreducible": float(irreducible())}
 

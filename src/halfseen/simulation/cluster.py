@@ -1,7 +1,7 @@
 """Calls on many machines: a Dask scheduler hands them to its workers.
 
 The scheduler gives the calls of a worker that died to another one. joblib's own Dask backend is not
-used: it waits for ever when a call has ended several workers.
+used, because it hangs when a call has killed several workers.
 """
 
 import logging
@@ -32,15 +32,15 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
     Parameters
     ----------
     calls : callable
-        Gives the calls for a number of workers.
+        Returns the calls for a number of workers.
     address : str
         Of a Dask scheduler, such as "tcp://10.0.0.1:8786".
 
     Raises
     ------
     ClusterError
-        The scheduler does not answer, was lost or has no workers; or these have other versions of
-        what computes, or die of the calls. What was yielded before stands.
+        The scheduler does not answer, was lost or has no workers; or workers have other versions of
+        the libraries that compute, or die. Results that were yielded before remain valid.
     """
     with from_extra("cluster"):
         import cloudpickle
@@ -48,7 +48,7 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
     with _silenced("distributed.client"), _connected(address) as client:
         n_workers = sum(client.nthreads().values())
         own = _versions()
-        # Packed here: the scheduler looks into what it is given, and must not run a user's code.
+        # Pickled here: the scheduler unpickles what it is given, and must not import a user's code.
         packed = (cloudpickle.dumps(call) for call in calls(n_workers))
         futures = [client.submit(_call, each, own, pure=False) for each in packed]
         try:
@@ -66,13 +66,13 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
 
 @contextmanager
 def _connected(address: str) -> "Iterator[Client]":
-    """Yield a client that has workers; what it asked for ends with it."""
+    """Yield a client that has workers; closing it cancels its calls."""
     from distributed import Client
     from distributed.comm import get_address_host_port
 
     try:
-        # A client that finds nobody may take long to say so, and starts a cluster of its own
-        # where the address is empty.
+        # A client takes long to report that nobody answers, and starts a cluster of its own if the
+        # address is empty.
         there = get_address_host_port(address, strict=True)
         socket.create_connection(there, timeout=_PATIENCE).close()
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
@@ -94,7 +94,7 @@ def _connected(address: str) -> "Iterator[Client]":
 
 @contextmanager
 def _silenced(logger: str) -> Iterator[None]:
-    """Log no tracebacks of errors that one sentence reports."""
+    """Suppress tracebacks of errors that are reported in one sentence."""
     log = logging.getLogger(logger)
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -105,7 +105,7 @@ def _silenced(logger: str) -> Iterator[None]:
 
 
 def _call(packed: bytes, wanted: dict[str, str]) -> Any:
-    """Call in a worker, unless its results might not be those of the caller."""
+    """Run a call in a worker if its versions are those of the caller."""
     own = _versions()
     differing = [name for name in own if own[name] != wanted[name]]
     if differing:

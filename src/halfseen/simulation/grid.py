@@ -1,16 +1,14 @@
 """Many cells at once: in this process, in several, or on a cluster."""
 
-import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidSettingError
@@ -27,8 +25,8 @@ except ModuleNotFoundError:  # it comes with the extra `paper`
     threadpool_limits = None
 
 # A task is a realization with the methods that play it, so that it is drawn once for all of them.
-# But the rounds of a task, over all its methods, are limited, so that a kill loses only seconds;
-# and tasks are cut until there are several for every worker, so that none is idle.
+# The rounds of a task, over all its methods, are limited, so that a kill loses only seconds; and
+# tasks are split until there are several for every worker, so that none is idle.
 _MOST_ROUNDS = 8000
 _TASKS_PER_WORKER = 4
 
@@ -36,8 +34,8 @@ _TASKS_PER_WORKER = 4
 class _Task(NamedTuple):
     """Cells of one realization, by their places in the caller's list, with the policies they name.
 
-    A worker does not run the caller's script, so it does not know the classes defined there.
-    Plugins come first: a worker imports them before it reads what names their classes.
+    A worker does not run the caller's script, so it must be given the classes defined there.
+    Plugins come first: a worker imports them before it unpickles their classes.
     """
 
     plugins: Plugins
@@ -77,7 +75,7 @@ def run_cells(
     ClusterError
         The cluster cannot be reached or used.
     HalfseenError
-        A worker was killed from outside. What was yielded before stands.
+        A worker was killed from outside. Results that were yielded before remain valid.
     """
     if jobs is not None and cluster is not None:
         raise InvalidSettingError(
@@ -96,7 +94,7 @@ def run_cells(
         found = (call() for call in calls(1))
     else:
         found = _in_parallel(calls, jobs)
-    # Held here as well, for workers that are threads of this process.
+    # Here as well, for workers that are threads of this process.
     with _one_blas_thread():
         for results in found:
             for place, result in results:
@@ -111,9 +109,9 @@ def _in_parallel(
         import joblib
         from joblib.externals.loky.process_executor import TerminatedWorkerError
     if jobs is None:
-        backend, told = joblib.parallel.get_active_backend()
-        own = type(backend).__name__ == "LokyBackend" and told is None
-        jobs = joblib.cpu_count() if own else None  # another backend knows better
+        backend, n_jobs = joblib.parallel.get_active_backend()
+        is_default = type(backend).__name__ == "LokyBackend" and n_jobs is None
+        jobs = joblib.cpu_count() if is_default else None  # else the backend decides
     parallel = joblib.Parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
@@ -133,15 +131,14 @@ def _in_parallel(
 
 
 def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
-    """Return the places of cells that make up a task, long tasks first: no core waits for one."""
-    alike: dict[tuple[Any, ...], list[int]] = {}
+    """Return tasks as places of cells, long ones first, so that no core waits for the last."""
+    alike: dict[tuple[int, int], list[int]] = {}
     for place, cell in enumerate(cells):
-        plain = isinstance(cell.world, Mapping)
-        world = json.dumps(cell.world, sort_keys=True) if plain else id(cell.world)
-        alike.setdefault((world, cell.key.seed, cell.horizon), []).append(place)
+        alike.setdefault((id(cell.world), cell.key.seed), []).append(place)
     most_cells = max(1, len(cells) // (_TASKS_PER_WORKER * n_workers))
     groups = []
-    for (_, _, horizon), places in alike.items():
+    for places in alike.values():
+        horizon = cells[places[0]].horizon
         fitting = _MOST_ROUNDS // horizon if horizon > 1 else 1  # 1 where it is not known
         size = max(1, min(most_cells, fitting))
         groups += [places[at : at + size] for at in range(0, len(places), size)]
@@ -150,12 +147,8 @@ def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
 
 def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     chosen, policies = [cells[place] for place in places], {}
-    with suppress(HalfseenError):  # running the cells will tell
-        if isinstance(chosen[0].world, Mapping):
-            world = chosen[0].build_world()
-            chosen = [replace(cell, world=world) for cell in chosen]
     for name in (name for cell in chosen for name in cell.method.policies()):
-        with suppress(HalfseenError):
+        with suppress(HalfseenError):  # an unknown name fails its own cell
             policies[name] = registered(name)
     return _Task(loaded_plugins(), places, chosen, list(policies.values()))
 
@@ -170,14 +163,14 @@ def _run_task(
         return list(zip(task.places, run(task.cells), strict=True))
 
 
-_n_modules = 0  # when BLAS was last held to one thread; 0 when it is not
+_n_modules = 0  # imported when BLAS was last limited to one thread; 0 while it is not
 
 
 @contextmanager
 def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
-    """Hold BLAS to one thread; in a worker `forever`, as another cell may still be running there.
+    """Limit BLAS to one thread; in a worker `forever`, as another cell may still be running there.
 
-    Looking for libraries takes as long as many rounds, and only imports bring new ones.
+    Finding the libraries takes as long as many rounds, so it is repeated only after imports.
     """
     global _n_modules
     if threadpool_limits is None or len(sys.modules) == _n_modules:
@@ -194,7 +187,7 @@ def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
 
 
 def _end_with(caller: int) -> None:
-    """Let this worker end with its caller, who alone answers Ctrl-C, and not wait for more."""
+    """End this worker when its caller ends; only the caller handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

@@ -1,21 +1,18 @@
-"""Which policy a method is, on which view and with which settings: methods as data."""
+"""Methods as data: a policy by name, its view and its settings."""
 
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from typing import Any
 
-from halfseen import checks, policies
+from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidSettingError
+from halfseen.measures import MEASURE, check_measure
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.uniform import Uniform
-from halfseen.simulation.measures import MEASURE, check_measure
 from halfseen.simulation.runner import VIEWS
 from halfseen.worlds.base import Facts
-
-assert policies.__all__  # importing the package registers every policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +30,7 @@ class Method:
     facts : tuple of str
         What else of the world the constructor is given, by the names of `Facts`.
     skip : str
-        Why the method is not run, although it stands in the tables; empty where it is run.
+        Why the method is not run, although tables list it; empty where it is run.
 
     Examples
     --------
@@ -58,7 +55,7 @@ class Method:
             )
 
     def policies(self) -> tuple[str, ...]:
-        """Return the names of all policies that take part: its own, and those in its settings.
+        """Return the names of its policy and of all policies in its settings.
 
         >>> inner = {"policy": "Uniform", "settings": {}}
         >>> Method(policy="TofuPov", settings={"burn_in_policy": inner}).policies()
@@ -77,7 +74,7 @@ class Method:
         """
         if self.policy == MEASURE:
             check_measure(**self.settings)
-            return Uniform(dim=facts.dim)  # nobody plays
+            return Uniform(dim=facts.dim)  # it is not played
         make = registered(self.policy)
         known = self._known(make, facts)
         for error in self._unknown(make):
@@ -128,7 +125,7 @@ class Method:
         ]
 
     def _known(self, make: type[Policy], facts: Facts) -> dict[str, Any]:
-        """Return what the constructor is given of the world, as far as the world knows it."""
+        """Return the facts that the constructor is given, as far as the world knows them."""
         known = {}
         for name in dict.fromkeys((*make.needs, *self.facts)):
             value = None if name in self.settings else getattr(facts, name)
@@ -170,20 +167,19 @@ def _policies_in(value: Any) -> Iterator[str]:
         yield from _policies_in(inner)
 
 
-@lru_cache(maxsize=64)  # finding it out takes as long as several rounds
-def _parameters(make: type[Policy]) -> tuple[inspect.Parameter, ...]:
-    return tuple(inspect.signature(make).parameters.values())
+def _parameters(make: type[Policy]) -> list[inspect.Parameter]:
+    return list(inspect.signature(make).parameters.values())
 
 
 def _checked_facts(facts: Any) -> tuple[str, ...]:
-    """Return different names of facts."""
+    """Return names of facts, all different."""
     known = tuple(field.name for field in fields(Facts))
     if not isinstance(facts, list | tuple) or len(set(map(str, facts))) < len(facts):
         raise InvalidSettingError(f"must be a list of different names, got {facts!r}", name="facts")
     return tuple(checks.one_of("facts", name, known) for name in facts)
 
 
-# What the published studies set wherever they do not sweep it.
+# The settings of the published studies, where these do not sweep them.
 _TOFU = {"burn_in": 30, "replay": "burn-in-once"}
 _TOFU_FH = {"burn_in": 30, "replay": "full"}
 _ADAPTIVE = {"rule": "PracticalThreshold", "constant": 0.22, "scale": 1.5, "cap": 8}

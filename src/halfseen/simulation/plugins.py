@@ -1,4 +1,4 @@
-"""Policies and worlds of one's own: files and modules that register them when they are imported."""
+"""Plugins: a user's files and modules, which register policies and worlds when imported."""
 
 import importlib
 import importlib.util
@@ -14,16 +14,16 @@ from halfseen.errors import StudyError
 GROUP = "halfseen.plugins"
 """The group of entry points by which an installed package names its modules."""
 
-_loaded: list[str] = []  # absolute paths and names of modules, in the order of their import
+_loaded: list[str] = []  # absolute paths and names of modules, in the order of imports
 
 
 class Plugins(NamedTuple):
-    """Names of plugins, which are imported by the process that unpickles them."""
+    """Names of plugins; a process that unpickles them imports the plugins."""
 
     names: tuple[str, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to another process."""
+        """Import the plugins on unpickling."""
         return load_plugins, (self.names,)
 
 
@@ -33,19 +33,19 @@ def loaded_plugins() -> Plugins:
 
 
 def load_plugin(name: str, home: Path | None = None) -> str:
-    """Import a plugin once, and return its name for another process.
+    """Import a plugin once, and return the name by which another process can import it.
 
     Parameters
     ----------
     name : str
-        A Python file, or a module that can be imported or lies in `home`.
+        A Python file, or a module that can be imported or is in `home`.
     home : Path, optional
         Folder to which a file is relative; the current one by default.
 
     Raises
     ------
     StudyError
-        It is not there, or its import fails.
+        It does not exist, or its import fails.
     """
     path = (home or Path()) / (name if name.endswith(".py") else f"{name}.py")
     try:
@@ -65,7 +65,7 @@ def load_plugin(name: str, home: Path | None = None) -> str:
 
 
 def load_plugins(names: Iterable[str]) -> Plugins:
-    """Import what another process has loaded."""
+    """Import the plugins that another process has loaded."""
     return Plugins(tuple(load_plugin(name) for name in names))
 
 
@@ -77,7 +77,7 @@ def load_installed_plugins() -> None:
 
 
 def _import_file(path: Path) -> None:
-    """Import a file as a module of its name; modules beside it can be imported from it."""
+    """Import a file as a module of its name; it can import modules in the same folder."""
     if not path.is_file():
         raise FileNotFoundError("there is no such file")
     if path.stem in sys.modules:

@@ -1,4 +1,4 @@
-"""How far a run is, for people who watch it."""
+"""The progress bar of a run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,8 +22,8 @@ def progress_over(
 ) -> Iterator[Callable[[Cell], None]]:
     """Show a bar over `cells`, of which only `missing` are still to be run.
 
-    Yields a function to call with each cell that is finished. The bar counts rounds, not cells, so
-    that the time left is right also where horizons differ.
+    Yields a function to call with each finished cell. The bar counts rounds, not cells, so that the
+    time left is right even if horizons differ.
     """
     if not shown or not cells:
         yield lambda cell: None

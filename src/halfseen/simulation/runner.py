@@ -15,8 +15,8 @@ from halfseen.worlds.base import Realization, Round
 VIEWS = ("masked", "full")
 """What a policy sees of each round: the slate, or all arms with nothing hidden."""
 
-# So many rounds are made at a time. They stay in the processor's cache while several policies play
-# them, and large slates do not fill the memory.
+# Limits of the rounds that are drawn at a time: they stay in the processor's cache while several
+# policies play them, and large slates do not fill the memory.
 _MOST_ROUNDS = 32
 _MOST_ENTRIES = 2**17
 
@@ -27,8 +27,8 @@ class Trace(NamedTuple):
     Attributes
     ----------
     regret : ndarray, shape (horizon,)
-        Cumulative pseudo-regret: best mean among the offered arms less the chosen one's, noise
-        aside.
+        Cumulative pseudo-regret: best mean among the offered arms less the chosen one's, without
+        noise.
     ranks : ndarray, shape (horizon,)
         Number of dimensions in which the policy chose; NaN for one without dimensions.
     """
@@ -43,7 +43,7 @@ class Trace(NamedTuple):
 
 
 class Player:
-    """A policy on its way through a realization.
+    """A policy that plays a realization, some rounds at a time.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
 
 
 def in_chunks(rounds: Iterable[Round], views: Collection[str]) -> Iterator[dict[str, list[Round]]]:
-    """Yield some rounds at a time, as each view shows them."""
+    """Yield some rounds at a time, by view."""
     left = iter(rounds)
     while first := next(left, None):
         size = max(1, min(_MOST_ROUNDS, _MOST_ENTRIES // first.arms.size))

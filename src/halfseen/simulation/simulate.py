@@ -1,4 +1,4 @@
-"""Policies in a world over many seeds, in parallel, with results that survive an interruption."""
+"""Policies in a world over many seeds, in parallel, with results that survive interruptions."""
 
 import os
 import time
@@ -51,7 +51,7 @@ def simulate(
     Parameters
     ----------
     policies : list of str, or mapping from a key to settings, Method, or function
-        Standard methods by key, perhaps with other settings; or, for a policy of one's own, a
+        Standard methods by key, perhaps with other settings; or, for a policy of your own, a
         function from `Facts` (dim, horizon, seed, …) to a fresh policy.
     world : World
     seeds : iterable of int
@@ -87,47 +87,23 @@ def simulate(
     methods, each = _methods(policies), seeds_from(seeds)
     checks.integer("points", points, 2)
     world = rooted(world)
-    plain: Any = world
-    manifest: dict[str, Any] = {}
-    if out is not None:
-        own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
-        if own:
-            raise InvalidSettingError(
-                f"results of {own} cannot be stored, because a function has no name that would "
-                "tell one from another: register the policy and name it, or leave out `out`"
-            )
-        plain = world_to_dict(world)
-        plain_methods = {key: method.to_dict() for key, method in methods.items()}
-        setting = {"world": plain, "observe_prob": [], "methods": plain_methods}
-        # The form of a study file.
-        manifest["study"] = {
-            "name": name,
-            "title": name,
-            "seeds": each,
-            "points": points,
-            "settings": {"default": setting},
-        }
     cells = [
         Cell(
             key=CellKey(name, "default", prob_of(world), key, seed),
-            world=plain,
+            world=world,
             method=method,
-            horizon=getattr(world, "horizon", None) or 1,
             points=points,
         )
         for key, method in methods.items()
         for seed in each
     ]
-    store = None if out is None else Store(out)
-    return run(
-        cells,
-        store,
-        jobs=jobs,
-        cluster=cluster,
-        again=again,
-        progress=progress,
-        manifest=manifest,
-    )
+    run_options: Any = {"jobs": jobs, "cluster": cluster, "again": again, "progress": progress}
+    if out is None:
+        return run(cells, **run_options)
+    setting = {"world": world_to_dict(world), "observe_prob": [], "methods": _plain(methods)}
+    study = {"name": name, "title": name, "seeds": each, "points": points}
+    study["settings"] = {"default": setting}  # the form of a study file
+    return run(cells, Store(out), manifest={"study": study}, **run_options)
 
 
 def run(
@@ -153,11 +129,11 @@ def run(
     jobs, cluster, again, progress
         As in `simulate`.
     timing : bool
-        Whether tables tell seconds.
+        Whether tables have seconds.
     write : bool
         Whether tables are written into the store's folder.
     manifest : mapping, optional
-        What to write down about the run beside versions and duration.
+        What `manifest.json` records besides versions and duration.
     """
     started = time.perf_counter()
     playing = [cell for cell in cells if not cell.method.skip]
@@ -173,30 +149,29 @@ def run(
                 store.add(cell, result)
             finished[cell.key] = result
             done(cell)
-    if store is not None:  # which may have a cell under another name
+    if store is not None:  # it may have run a cell under another name
         found = ((cell.key, store.get(cell)) for cell in playing)
         finished |= {key: result for key, result in found if result is not None}
     tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
-    if store is not None and write:
-        facts = {
-            "versions": versions(),
-            "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
-            "cells": len(cells),
-            "cells_run_now": len(missing),
-            "cells_failed": len(tables.failures),
-            "cells_skipped": len(tables.skipped),
-            "seconds": round(time.perf_counter() - started, 1),
-        }
-        tables.write(store.folder, {**(manifest or {}), **facts})
-        tables = tables._replace(folder=store.folder)
-    return tables
+    if store is None or not write:
+        return tables
+    facts = {
+        "versions": versions(),
+        "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
+        "cells": len(cells),
+        "cells_run_now": len(missing),
+        "cells_failed": len(tables.failures),
+        "cells_skipped": len(tables.skipped),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    tables.write(store.folder, {**(manifest or {}), **facts})
+    return tables._replace(folder=store.folder)
 
 
 def prob_of(world: World) -> float | None:
-    """Return the observation probability under which a world stands in tables.
+    """Return the observation probability of a world in tables; None for a world without one.
 
-    None for a world without one. A recorded table that hides nothing more has none either: how
-    much of it is seen depends on its own holes.
+    A recorded table from which nothing more is hidden has none: its own holes decide what is seen.
     """
     prob = getattr(world, "observe_prob", None)
     if isinstance(world, TableWorld) and prob == 1:
@@ -205,11 +180,11 @@ def prob_of(world: World) -> float | None:
 
 
 def rooted(world: World) -> World:
-    """Return a world whose paths mean the same in a worker, which may live in another folder."""
-    told = [name for name in data_paths(world) if getattr(world, name) is not None]
-    if not told or not is_dataclass(world):
+    """Return a world with absolute paths, which workers in another folder find."""
+    paths = [name for name in data_paths(world) if getattr(world, name) is not None]
+    if not paths or not is_dataclass(world):
         return world
-    return replace(world, **{name: os.path.abspath(getattr(world, name)) for name in told})
+    return replace(world, **{name: os.path.abspath(getattr(world, name)) for name in paths})
 
 
 def seeds_from(seeds: Iterable[int]) -> list[int]:
@@ -243,3 +218,14 @@ def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
     if not methods:
         raise InvalidSettingError("policies must name at least one, such as 'tofu', got none")
     return methods
+
+
+def _plain(methods: Mapping[str, Method]) -> dict[str, dict[str, Any]]:
+    """Return methods as plain JSON types, if their results can be stored."""
+    own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
+    if own:
+        raise InvalidSettingError(
+            f"results of {own} cannot be stored, because a function cannot be recognized in a "
+            "later run: register the policy and name it, or leave out `out`"
+        )
+    return {key: method.to_dict() for key, method in methods.items()}

@@ -1,20 +1,27 @@
-"""Which code a class or function stands on: its module, and all modules that this one uses.
+"""The code behind a class or function, as one digest.
 
-Sources are compared as syntax trees without docstrings, so that comments and layout do not count.
-Modules of halfseen and files of the user's own are followed; installed packages are not, except the
-one in which the class itself lives.
+That is its module and all modules that this one uses; of a script or notebook, whose other parts
+change more often, only the definitions and values that the class uses. Sources are compared as
+syntax trees without docstrings: comments and layout do not count. Modules of halfseen and files of
+the user's own are followed; installed packages are not, except the one that has the class.
 """
 
 import ast
 import hashlib
 import json
+import linecache
+import symtable
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec, resolve_name
+from inspect import unwrap
 from pathlib import Path
-from types import FunctionType
+from pickle import PicklingError
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
+
+from halfseen.lazy import from_extra
 
 Code = type | FunctionType
 
@@ -33,14 +40,55 @@ class Source(NamedTuple):
     """A module's source: its digest, what it uses, and the names of its classes and functions."""
 
     digest: str
-    uses: frozenset[Use]
-    names: frozenset[str]
+    uses: frozenset[Use] = frozenset()
+    names: frozenset[str] = frozenset()
+
+
+@cache
+def code_digest(thing: Any) -> str | None:
+    """Return a digest of the code behind a class or function; None if a source cannot be read.
+
+    It is computed once per class: importing an edited module again makes a new class.
+
+    Raises
+    ------
+    MissingExtraError
+        The class is defined in a script, and joblib, which makes digests of values, is missing.
+
+    Examples
+    --------
+    >>> from halfseen import TofuPov, Uniform
+    >>> code_digest(TofuPov) == code_digest(Uniform)
+    False
+    """
+    if not isinstance(thing, Code) or "<locals>" in thing.__qualname__:
+        return None  # it may use variables of the function that defines it
+    home = thing.__module__
+    try:
+        if home == "__main__":
+            parts, uses = _parts_of_script(thing)
+            sources = sources_of(uses)
+        else:
+            parts, sources = {}, sources_of([Use(home)], home.partition(".")[0])
+            if home not in sources or thing.__name__ not in sources[home].names:
+                return None
+    except (OSError, SyntaxError, ImportError, PicklingError, TypeError, ValueError):
+        return None
+    return digest_of(parts | {name: source.digest for name, source in sources.items()})
+
+
+def digest_of(plain: Any) -> str:
+    """Return a digest of plain JSON types."""
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# Modules
 
 
 def sources_of(uses: Iterable[Use], *packages: str) -> dict[str, Source]:
     """Return the sources of all modules that are used, directly or by others, by name.
 
-    `packages` are followed although they may be installed.
+    `packages` are followed even if they are installed.
     """
 
     def followed(module: str) -> bool:
@@ -57,7 +105,8 @@ def sources_of(uses: Iterable[Use], *packages: str) -> dict[str, Source]:
         spec = _spec(name)
         if spec is not None and spec.has_location:
             package = name if spec.submodule_search_locations else name.rpartition(".")[0]
-            sources[name] = source = _read(Path(spec.origin), package)
+            compiled = not spec.origin.endswith(".py")
+            sources[name] = source = _source(Path(spec.origin).read_bytes(), package, compiled)
             waiting += source.uses - seen
             seen |= source.uses
     return sources
@@ -95,30 +144,89 @@ def _spec(name: str) -> Any:
         return None
 
 
-def _read(path: Path, package: str) -> Source:
-    stat = path.stat()
-    return _read_version(path, package, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=1024)
-def _read_version(path: Path, package: str, changed: int, size: int) -> Source:
-    content = path.read_bytes()
-    if path.suffix != ".py":  # compiled
-        return Source(hashlib.sha256(content).hexdigest(), frozenset(), frozenset())
-    tree = stripped(ast.parse(content))
+@lru_cache(maxsize=1024)  # by content: classes share most of their modules
+def _source(content: bytes, package: str, compiled: bool) -> Source:
+    if compiled:
+        return Source(hashlib.sha256(content).hexdigest())
+    tree = _stripped(ast.parse(content))
     nodes = list(ast.walk(tree))
     names = (node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef))
-    return Source(
-        digest_of(ast.dump(tree)), frozenset(uses_among(nodes, package)), frozenset(names)
-    )
+    uses = _uses_among(nodes, package, {})
+    return Source(digest_of(ast.dump(tree)), frozenset(uses), frozenset(names))
 
 
-def stripped(node: ast.AST) -> ast.AST:
+# Scripts and notebooks
+
+
+def _parts_of_script(thing: Code) -> tuple[dict[str, str], set[Use]]:
+    """Return digests of what a class uses of its script, by name, and what it uses of modules."""
+    with from_extra("paper", "define the class in a module"):
+        import joblib
+
+    script = vars(sys.modules["__main__"])
+    modules = {name: each.__name__ for name, each in script.items() if isinstance(each, ModuleType)}
+    parts: dict[str, str] = {}
+    uses: set[Use] = set()
+    waiting = [thing]
+    while waiting:
+        current = waiting.pop()
+        if current.__module__ != "__main__":
+            uses.add(Use(current.__module__))
+        elif current.__qualname__ not in parts:
+            tree = _definition(current)
+            parts[current.__qualname__] = digest_of(ast.dump(tree))
+            uses.update(_uses_among(ast.walk(tree), "", modules))
+            for name in _global_names(tree) & script.keys():
+                value = unwrap(script[name])
+                if isinstance(value, Code):
+                    waiting.append(value)
+                elif not isinstance(value, ModuleType):
+                    parts[f"{name} ="] = joblib.hash(value)
+                    waiting.append(type(value))
+    return parts, uses
+
+
+def _definition(thing: Code) -> ast.AST:
+    """Return all definitions that have the name of a class or function, as one tree."""
+    for file in _files(thing):
+        linecache.checkcache(file)  # the script may have been edited and run again
+        tree = ast.parse("".join(linecache.getlines(file)))
+        kinds = ast.ClassDef | ast.FunctionDef
+        each = (node for node in ast.walk(tree) if isinstance(node, kinds))
+        found: list[ast.stmt] = [node for node in each if node.name == thing.__name__]
+        if found:
+            return _stripped(ast.Module(found, []))
+    raise OSError(f"the source of {thing.__qualname__} cannot be found")
+
+
+def _files(thing: Code) -> Iterator[str]:
+    """Yield the files that may have a definition; every cell of a notebook is a file of its own."""
+    for each in vars(thing).values() if isinstance(thing, type) else [thing]:
+        function = unwrap(each)
+        if isinstance(function, FunctionType):
+            yield function.__code__.co_filename
+    yield getattr(sys.modules["__main__"], "__file__", None) or ""
+
+
+def _global_names(tree: ast.AST) -> set[str]:
+    """Return the names that a definition takes from its script."""
+    names: set[str] = set()
+    tables = [symtable.symtable(ast.unparse(tree), "", "exec")]
+    for table in tables:
+        tables += table.get_children()
+        names |= {each.get_name() for each in table.get_symbols() if each.is_global()}
+    return names
+
+
+# Syntax trees
+
+
+def _stripped(node: ast.AST) -> ast.AST:
     """Return a tree without what never runs: docstrings, and imports for type checkers."""
     for name in ("body", "orelse", "finalbody", "handlers"):
         statements = getattr(node, name, None)
         if isinstance(statements, list):
-            statements[:] = [stripped(each) for each in statements if not _is_idle(each)]
+            statements[:] = [_stripped(each) for each in statements if not _is_idle(each)]
     return node
 
 
@@ -135,20 +243,14 @@ def _last_name(node: ast.AST) -> str:
     return str(getattr(node, "id", None) or getattr(node, "attr", None))
 
 
-def uses_among(
-    nodes: Iterable[ast.AST], package: str, modules: Mapping[str, str] | None = None
+def _uses_among(
+    nodes: Iterable[ast.AST], package: str, modules: Mapping[str, str]
 ) -> Iterator[Use]:
     """Yield what the nodes of a tree use of modules.
 
-    Parameters
-    ----------
-    nodes : iterable of AST
-    package : str
-        To which relative imports refer.
-    modules : mapping, optional
-        Modules that are known without an import, by their local names.
+    Relative imports refer to `package`; `modules` are those imported elsewhere, by local name.
     """
-    known, attributes = dict(modules or {}), []
+    known, attributes = dict(modules), []
     for node in nodes:
         if isinstance(node, ast.Attribute):
             attributes.append(node)
@@ -168,8 +270,3 @@ def uses_among(
     for node in attributes:
         if isinstance(node.value, ast.Name) and node.value.id in known:
             yield Use(known[node.value.id], node.attr)
-
-
-def digest_of(plain: Any) -> str:
-    """Return a digest of plain JSON types."""
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,9 +1,10 @@
-"""Finished cells on disk: a run that was cut off goes on where it stopped."""
+"""Finished cells on disk: an interrupted run continues where it stopped."""
 
 import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from halfseen.errors import StoreError
@@ -16,33 +17,32 @@ _FINGERPRINT = re.compile(rb'"fingerprint": "(\w+)"')
 class Store:
     """A folder with one line of JSON per finished cell, from which tables are made.
 
-    Its fingerprint tells which cell it is. A name says only under which one it was run, so that a
-    cell that a study has twice, or that another study has as well, is run once. A cell without a
-    fingerprint is not kept.
+    A cell is found by its fingerprint, not by its key: a cell that a study has twice, or that
+    another study has as well, is run once. A cell without a fingerprint is not stored.
 
-    Lines are appended, each in one write, so that a process that is killed leaves at most one
-    broken line at the end. It is ignored, and cut off before the next line is written.
+    Lines are appended, each in one write, so that a killed process leaves at most one broken line
+    at the end. It is ignored, and cut off before the next line is written.
 
     Parameters
     ----------
     folder : path
         Made when the first result arrives.
-    lenders : sequence of path
-        Folders of other stores, from which results are copied when they are asked for.
+    neighbours : sequence of path
+        Folders of other stores, from which `borrow` copies results.
     """
 
     def __init__(
         self,
         folder: str | os.PathLike[str],
-        lenders: Sequence[str | os.PathLike[str]] = (),
+        neighbours: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.folder = Path(folder)
-        self._lenders = [Path(lender) / _FILE for lender in lenders]
+        self._neighbours = [Path(neighbour) / _FILE for neighbour in neighbours]
         self._results = dict(self._read())
 
     @classmethod
     def among(cls, folder: str | os.PathLike[str]) -> "Store":
-        """Return the store of a folder whose neighbours, in order of their names, lend to it."""
+        """Return the store of a folder; the other stores in its parent are its neighbours."""
         own = Path(folder)
         neighbours = sorted(file.parent for file in own.parent.glob(f"*/{_FILE}"))
         return cls(own, [neighbour for neighbour in neighbours if neighbour != own])
@@ -53,11 +53,11 @@ class Store:
         return self.folder / _FILE
 
     def get(self, cell: Cell) -> Result | None:
-        """Return what came out of a cell, or None if it has not been run (or has changed)."""
+        """Return the result of a cell, or None if it has not been run (or has changed)."""
         return None if cell.fingerprint is None else self._results.get(cell.fingerprint)
 
     def has(self, cell: Cell) -> bool:
-        """Tell whether there is nothing left to run of a cell."""
+        """Tell whether a cell is finished."""
         found = self.get(cell)
         return found is not None and found.finished
 
@@ -70,23 +70,23 @@ class Store:
         return list(missing.values())
 
     def borrow(self, cells: Sequence[Cell]) -> None:
-        """Copy what the lenders have finished of the cells that are missing here."""
+        """Copy from the neighbours what they have finished of the cells that are missing here."""
         wanted = {cell.fingerprint: cell for cell in self.missing(cells)}
-        for path in self._lenders if wanted else ():
+        for path in self._neighbours if wanted else ():
             for line in path.read_bytes().splitlines() if path.exists() else ():
-                told = _FINGERPRINT.search(line)
-                cell = wanted.get(told[1].decode()) if told else None
+                match = _FINGERPRINT.search(line)
+                cell = wanted.get(match[1].decode()) if match else None
                 found = None if cell is None else _read(line)
                 if cell is not None and found is not None and found[1].finished:
                     self.add(cell, found[1])
                     del wanted[found[0]]
 
     def add(self, cell: Cell, result: Result) -> None:
-        """Keep the result of a cell, in the file before this returns."""
+        """Store the result of a cell; it is in the file when this returns."""
         if cell.fingerprint is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": result.to_dict()}
+        line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": asdict(result)}
         text = json.dumps(line, allow_nan=False) + "\n"
         self._mend()
         with self.path.open("ab") as file:
@@ -94,7 +94,7 @@ class Store:
         self._results[cell.fingerprint] = result
 
     def forget(self, cells: Sequence[Cell]) -> None:
-        """Remove what is known of some cells, so that they are run again."""
+        """Remove the results of some cells, so that they are run again."""
         gone = {cell.fingerprint for cell in cells} & set(self._results)
         if not gone:
             return
@@ -142,11 +142,9 @@ def _read(line: bytes) -> tuple[str, Result] | None:
     """Return the fingerprint and the result of a line, or None if it holds none."""
     try:
         plain = json.loads(line)
-        fingerprint, told = plain["fingerprint"], plain["result"]
+        fingerprint = plain["fingerprint"]
         if not plain.keys() >= set(CellKey._fields) or not isinstance(fingerprint, str):
             return None
-        for name in ("rounds", "regret", "ranks"):
-            told[name] = tuple(told[name])
-        return fingerprint, Result(**told)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return fingerprint, Result.from_dict(plain["result"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

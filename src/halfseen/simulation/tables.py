@@ -1,7 +1,7 @@
-"""Results as tables: per seed, summaries, regret over time, and what policies tell.
+"""Results as tables: per seed, summaries, regret over time, and diagnostics.
 
-The same cells give the same bytes, whoever ran them in whatever order; only `seconds` is measured,
-and may be left out.
+The same cells give the same bytes on any machine and in any order; only `seconds` differ, and may
+be left out.
 """
 
 import csv
@@ -19,38 +19,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import halfseen
 from halfseen import checks
 from halfseen.lazy import from_extra
-from halfseen.simulation.cells import Cell, Result
+from halfseen.simulation.cells import Cell, CellKey, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-PER_SEED = (
-    "study",
-    "setting",
-    "p",
-    "method",
-    "seed",
-    "final_regret",
-    "final_rank",
-    "status",
-    "seconds",
-)
-SUMMARY = ("study", "setting", "p", "method", "n", "mean_regret", "se_regret", "mean_rank")
-TRAJECTORIES = (
-    "study",
-    "setting",
-    "p",
-    "method",
-    "round",
-    "n",
-    "mean_regret",
-    "se_regret",
-    "mean_rank",
-    "se_rank",
-)
-SKIPPED = ("study", "setting", "p", "method", "seed", "note")
-DIAGNOSTICS = ("study", "setting", "p", "method", "seed", "name", "position", "value")
+_CELL = CellKey._fields
+_METHOD = _CELL[:-1]  # over all seeds
+_REGRET = ("n", "mean_regret", "se_regret", "mean_rank")
+
+PER_SEED = (*_CELL, "final_regret", "final_rank", "status", "seconds")
+SUMMARY = (*_METHOD, *_REGRET)
+TRAJECTORIES = (*_METHOD, "round", *_REGRET, "se_rank")
+SKIPPED = (*_CELL, "note")
+DIAGNOSTICS = (*_CELL, "name", "position", "value")
 TEXTS = ("study", "setting", "method", "status", "name", "note")
 INTEGERS = ("seed", "n", "round", "position")
 """Columns of texts and of whole numbers in any table; the others are numbers or empty."""
@@ -113,7 +96,7 @@ class Tables(NamedTuple):
 
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Tables":
-        """Make the tables of finished cells; without `timing` they tell no seconds."""
+        """Return the tables of finished cells; without `timing` their seconds are empty."""
         per_seed: list[Row] = []
         diagnostics: list[Row] = []
         failures: list[tuple[Cell, str]] = []
@@ -131,7 +114,7 @@ class Tables(NamedTuple):
                 }
             )
             diagnostics += _diagnostics(cell, result)
-            group = groups.setdefault(cell.key[:4], [])
+            group = groups.setdefault(cell.key[:-1], [])
             if result.status == "ok":
                 group.append(result)
             elif not ran:
@@ -199,34 +182,31 @@ class Tables(NamedTuple):
     def write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         """Write all tables and the manifest into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "per_seed.csv").write_bytes(csv_bytes(PER_SEED, self.per_seed))
-        (folder / "summary.csv").write_bytes(csv_bytes(SUMMARY, self.summary))
-        (folder / "diagnostics.csv").write_bytes(csv_bytes(DIAGNOSTICS, self.diagnostics))
-        # No clock and no name in the bytes.
-        packed = gzip.compress(csv_bytes(TRAJECTORIES, self.trajectories), mtime=0)
-        (folder / "trajectories.csv.gz").write_bytes(packed)
-        skipped = folder / "skipped.csv"
-        if self.skipped:
-            skipped.write_bytes(csv_bytes(SKIPPED, self.skipped))
-        else:
-            skipped.unlink(missing_ok=True)
-        failures = folder / "failures.txt"
-        if self.failures:
-            told = [f"{tuple(cell.key)}\n{error}" for cell, error in self.failures]
-            failures.write_text("\n".join(told), encoding="utf-8")
-        else:
-            failures.unlink(missing_ok=True)
-        text = json.dumps(manifest, indent=1, allow_nan=False)
-        (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
+        trajectories = csv_bytes(TRAJECTORIES, self.trajectories)
+        failures = [f"{tuple(cell.key)}\n{error}" for cell, error in self.failures]
+        contents = {
+            "per_seed.csv": csv_bytes(PER_SEED, self.per_seed),
+            "summary.csv": csv_bytes(SUMMARY, self.summary),
+            "diagnostics.csv": csv_bytes(DIAGNOSTICS, self.diagnostics),
+            "trajectories.csv.gz": gzip.compress(trajectories, mtime=0),  # no time in the bytes
+            "skipped.csv": csv_bytes(SKIPPED, self.skipped) if self.skipped else b"",
+            "failures.txt": "\n".join(failures).encode(),
+            "manifest.json": json.dumps(manifest, indent=1, allow_nan=False).encode() + b"\n",
+        }
+        for name, content in contents.items():
+            if content:
+                (folder / name).write_bytes(content)
+            else:  # of an earlier run
+                (folder / name).unlink(missing_ok=True)
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of everything that has a say in the numbers."""
-    told = {"halfseen": halfseen.__version__, "python": platform.python_version()}
+    """Return the versions of everything that may change the numbers."""
+    found = {"halfseen": halfseen.__version__, "python": platform.python_version()}
     for name in ("numpy", "scipy", "numba", "scikit-learn", "joblib"):
         with suppress(metadata.PackageNotFoundError):  # the last two come with an extra
-            told[name] = metadata.version(name)
-    return told
+            found[name] = metadata.version(name)
+    return found
 
 
 def _summary(key: tuple[Any, ...], results: list[Result]) -> Row:
@@ -257,15 +237,15 @@ def _over_time(key: tuple[Any, ...], results: list[Result]) -> Iterable[Row]:
 
 
 def _diagnostics(cell: Cell, result: Result) -> Iterable[Row]:
-    for name, told in (result.diagnostics or {}).items():
-        values = told if isinstance(told, list) else [told]
+    for name, found in (result.diagnostics or {}).items():
+        values = found if isinstance(found, list) else [found]
         for position, value in enumerate(values):
             if isinstance(value, int | float):
                 yield cell.key._asdict() | {"name": name, "position": position, "value": value}
 
 
 def _named(key: tuple[Any, ...]) -> Row:
-    return dict(zip(("study", "setting", "p", "method"), key, strict=True))
+    return dict(zip(_METHOD, key, strict=True))
 
 
 def csv_bytes(columns: tuple[str, ...], rows: Iterable[Row]) -> bytes:

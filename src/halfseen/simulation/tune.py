@@ -1,11 +1,11 @@
-"""Settings chosen on validation seeds: every candidate of a grid plays, the lowest mean wins."""
+"""Settings chosen on validation seeds: the candidate of a grid with the lowest mean regret."""
 
 import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,21 +20,21 @@ from halfseen.worlds.base import World
 from halfseen.worlds.registry import world_to_dict
 
 TIES = ("first", "nearest-one")
-"""Which of equally good candidates wins: the earliest in the grid; the one whose numbers are
-nearest to 1 on a logarithmic scale, all together, and then the earliest."""
+"""Which of equally good candidates wins: the first in the grid, or the first of those whose numbers
+are nearest to 1 (by the sum of their absolute logarithms)."""
 
 CALIBRATION = (*CellKey._fields[:4], "candidate", "seed", "final_regret", "selected")
 
 Candidate = dict[str, Any]
 """Settings by name; a name with dots reaches into a table, such as "rank.multiplier"."""
 
-# Means that differ by less are equal: candidates that make the same choices on every machine.
+# Relative difference below which means are equal, so that rounding does not decide.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """Which settings are tried, and which of equally good ones wins.
+    """The settings to try, and which of equally good ones wins.
 
     Attributes
     ----------
@@ -85,21 +85,14 @@ class Search:
         if self.ties == "first":
             return good[0]
         candidates = self.candidates()
-        # Rounded: a half and 2 are equally near.
+        # Rounded, because 1/2 and 2 are equally near.
         return min(good, key=lambda at: (round(_from_one(candidates[at]), 9), at))
 
 
 class Tuned(NamedTuple):
-    """The outcome of a search.
+    """The outcome of a search: the method with the chosen settings, and these alone.
 
-    Attributes
-    ----------
-    method : Method
-        With the chosen settings.
-    chosen : dict
-        These alone.
-    rows : list of dict
-        Every candidate on every seed: the rows of `calibration.csv`.
+    `rows` are those of `calibration.csv`: every candidate on every seed.
     """
 
     method: Method
@@ -114,24 +107,19 @@ class Task:
     Attributes
     ----------
     place : CellKey
-        Of the method; its seed does not count.
+        The key of the method's cells; its seed is ignored.
     method : Method
     search : Search
-    world : mapping or World
-    horizon : int
+    world : World
     seeds : tuple of int
         Validation seeds.
-    built : World, optional
-        As in a cell.
     """
 
     place: CellKey
     method: Method
     search: Search
-    world: Mapping[str, Any] | World
-    horizon: int
+    world: World
     seeds: tuple[int, ...]
-    built: World | None = field(default=None, compare=False, repr=False)
 
     def cells(self) -> list[Cell]:
         """Return the cells of all candidates, under names such as `zf-oful?ridge=0.1`."""
@@ -140,9 +128,7 @@ class Task:
                 key=self.place._replace(method=self._name(candidate), seed=seed),
                 world=self.world,
                 method=applied(self.method, candidate),
-                horizon=self.horizon,
                 points=2,
-                built=self.built,
             )
             for candidate in self.search.candidates()
             for seed in self.seeds
@@ -190,7 +176,7 @@ def tune(
     Parameters
     ----------
     method : str or Method
-        A standard method by key, or one of one's own.
+        A standard method by key, or a method of your own.
     grid : mapping
         Values to try by setting, such as {"ridge": [0.1, 1.0], "rank.multiplier": [0.5, 1.0]}.
     world : World
@@ -216,12 +202,13 @@ def tune(
     check_apart(validation, seeds_from(reporting), "seeds")
     key = method if isinstance(method, str) else method.policy
     world = rooted(world)
+    if out is not None:
+        world_to_dict(world)  # raises if its results cannot be stored
     task = Task(
         place=CellKey(name, "default", prob_of(world), key, 0),
         method=method_from(method, {}) if isinstance(method, str) else method,
         search=Search(grid=grid, ties=ties),
-        world=world if out is None else world_to_dict(world),
-        horizon=getattr(world, "horizon", None) or 1,
+        world=world,
         seeds=validation,
     )
     store = None if out is None else Store(out)
@@ -245,7 +232,7 @@ def run_tasks(
     Raises
     ------
     HalfseenError
-        A candidate failed: a choice among the others would not be the one that was asked for.
+        A candidate failed, so that the best of the grid is not known.
     """
     cells = [cell for task in tasks for cell in task.cells()]
     tables = run(
@@ -292,8 +279,8 @@ def check_apart(validation: Iterable[int], reporting: Iterable[int], where: str)
     both = sorted(set(validation) & set(reporting))
     if both:
         raise InvalidSettingError(
-            f"must have none of the seeds that are reported on, got {both} in both: what was tuned "
-            "on a seed looks better there than it is",
+            f"must have none of the seeds that are reported on, got {both} in both: a method looks "
+            "too good on the seeds that it was tuned on",
             name=where,
         )
 

@@ -25,6 +25,7 @@ NAMED = "*"
 """A place in a table whose key is the first word of the message."""
 
 _MISTAKE = "mistake"
+_MOST_SEEDS = 1_000_000
 
 
 def refuse(mistakes: Mapping[Place, str]) -> None:
@@ -134,18 +135,21 @@ def _prob(value: Any) -> float:
 def _seeds(value: Any) -> tuple[int, ...]:
     if isinstance(value, str) and ":" in value:
         first, _, end = value.partition(":")
-        seeds = tuple(range(int(first or 0), int(end)))
+        listed = range(int(first or 0), int(end))
+        if listed[_MOST_SEEDS:]:  # a range may be longer than memory
+            raise ValueError
+        seeds = tuple(listed)
     elif isinstance(value, str):
         seeds = tuple(int(part) for part in value.split(","))
     else:
-        listed = value if isinstance(value, list | tuple | range) else [value]
-        seeds = tuple(checks.integer("seed", seed, 0) for seed in listed)
+        given = value if isinstance(value, list | tuple | range) else [value]
+        seeds = tuple(checks.integer("seed", seed, 0) for seed in given)
     if not seeds or min(seeds) < 0:
         raise ValueError
     return tuple(_distinct(seeds))
 
 
-_SEEDS = 'different integers from 0 on, such as "0:20" or [3, 5]'
+_SEEDS = 'different integers from 0 on, at most a million, such as "0:20" or [3, 5]'
 
 
 def parse_seeds(value: Any) -> tuple[int, ...]:

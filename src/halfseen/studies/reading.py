@@ -33,11 +33,19 @@ def read_study(path: Path, scale: str = "paper", *, check: bool = True) -> Study
     except (OSError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} cannot be read: {error}") from None
     try:
-        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        data = _parsed(path, text)
+        return study_from(data, scale, home=path.parent, source=str(path), check=check)
+    except RecursionError:
+        raise StudyError(f"{path} is nested too deeply to be a study") from None
+
+
+def _parsed(path: Path, text: str) -> Any:
+    """Return what a text says, which is JSON if its file is called so and TOML otherwise."""
+    try:
+        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise StudyError(f"{path} is not valid {kind}: {error}") from None
-    return study_from(data, scale, home=path.parent, source=str(path), check=check)
 
 
 def study_from(

@@ -115,12 +115,6 @@ class Setting:
         if not self.built:
             object.__setattr__(self, "built", build_worlds(self.world, self.observe_probs))
 
-    @property
-    def horizon(self) -> int:
-        """Rounds of the world, known without reading its data; 1 where they are not."""
-        horizon: int | None = getattr(next(iter(self.built.values())), "horizon", None)
-        return horizon or 1
-
     def worlds(self) -> dict[float | None, dict[str, Any]]:
         """Return the plain worlds of the sweep by observation probability."""
         if self.observe_probs:

@@ -93,14 +93,12 @@ class Study:
         return [
             Cell(
                 key=CellKey(self.name, name, p, key, seed),
-                world=world,
+                world=setting.built[p],
                 method=applied(method, found.get((name, p, self._source(setting, key)), {})),
-                horizon=setting.horizon,
                 points=self.points,
-                built=setting.built[p],
             )
             for name, setting in self.settings.items()
-            for p, world in setting.worlds().items()
+            for p in setting.worlds()
             for key, method in setting.methods.items()
             for seed in self.seeds_of(setting)
         ]
@@ -112,14 +110,12 @@ class Study:
                 place=CellKey(self.name, name, p, key, 0),
                 method=method,
                 search=tuning.searches[key],
-                world=world,
-                horizon=setting.horizon,
+                world=setting.built[p],
                 seeds=tuning.seeds,
-                built=setting.built[p],
             )
             for name, setting in self.settings.items()
             if (tuning := self.tuning_of(setting)) is not None
-            for p, world in setting.worlds().items()
+            for p in setting.worlds()
             for key, method in {**setting.methods, **setting.unreported}.items()
             if key in tuning.searches
         ]

@@ -1,4 +1,4 @@
-"""What a check is, and how it tells that something failed."""
+"""A check: one claim, and the error that it raises if the claim does not hold."""
 
 from collections.abc import Callable, Collection, Iterable
 from types import ModuleType

@@ -19,16 +19,16 @@ from halfseen.testing.rounds import (
 )
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
-# Policies may collect arms in blocks, of 1024 say: once such a block fills up, once it overflows.
+# Policies may collect arms in blocks, of 1024 say: one slate fills such a block, one overflows it.
 _WIDE = (*FEW, 988, *FEW, 1100, *FEW, *FEW)
 
 
-# Made, saved and loaded: the later checks build on these
+# Construction, saving and loading: the later checks rely on these
 
 
 @Check
 def same_seed_same_trace(factory: Factory) -> None:
-    """Two fresh policies that are offered the same decide the same, bit by bit."""
+    """Two fresh policies that see the same rounds make the same decisions, bit by bit."""
     policy, other = factory(), factory()
     rounds = offers(50, policy)
     for decision, expected in zip(walk(other, rounds), walk(policy, rounds), strict=True):
@@ -37,7 +37,7 @@ def same_seed_same_trace(factory: Factory) -> None:
 
 @Check
 def settings_build_an_equal_policy(factory: Factory) -> None:
-    """`settings()` are plain JSON types, and the constructor makes an equal policy of them."""
+    """`settings()` are plain JSON types, and the constructor builds an equal policy from them."""
     policy = factory()
     settings = policy.settings()
     plain = json.loads(json.dumps(settings, allow_nan=False))
@@ -46,7 +46,7 @@ def settings_build_an_equal_policy(factory: Factory) -> None:
     expect(again.settings() == settings, f"the other policy has the settings {again.settings()}")
     rounds = offers(20, policy)
     for decision, expected in zip(walk(again, rounds), walk(policy, rounds), strict=True):
-        expect_same(decision, expected, "in the policy made of the settings")
+        expect_same(decision, expected, "in the policy built from its settings")
 
 
 @Check
@@ -93,7 +93,7 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
 
 @Check
 def hidden_values_are_irrelevant(factory: Factory) -> None:
-    """What stands at a hidden entry never changes a decision."""
+    """The value of a hidden entry never changes a decision."""
     policy = factory()
     others = {poison: copy_of(policy) for poison in (np.nan, np.inf, 1e300, -1e300)}
     for table, rewards in offers(14, policy):
@@ -108,7 +108,7 @@ def hidden_values_are_irrelevant(factory: Factory) -> None:
 
 @Check
 def inputs_are_neither_changed_nor_kept(factory: Factory) -> None:
-    """Offered arrays stay as they are, and what happens to them afterwards does not matter."""
+    """A policy does not change the arrays that it is offered, and later changes do not matter."""
     policy = factory()
     for table, rewards in offers(14, policy):
         offered = table.copy()

@@ -21,7 +21,7 @@ from halfseen.testing.rounds import (
 )
 from halfseen.values import Decision, Slate
 
-# Nothing happened yet; early; later, with whatever a policy does in between.
+# Before the first round, early, and later.
 _MOMENTS = (0, 3, 5, 8)
 
 
@@ -30,7 +30,7 @@ _MOMENTS = (0, 3, 5, 8)
 
 @Check
 def late_rewards_are_accepted(factory: Factory) -> None:
-    """Rewards come late and in any order."""
+    """Rewards may come late and in any order."""
     policy = factory()
     rounds = offers(40, policy)
     decisions = [policy.choose(table) for table, _ in rounds]
@@ -119,7 +119,7 @@ def bad_rewards_change_nothing(factory: Factory) -> None:
 
 @Check
 def unknown_decisions_change_nothing(factory: Factory) -> None:
-    """A decision of another policy, or what is no decision, is refused and changes nothing."""
+    """A decision of another policy, or something else, is refused and changes nothing."""
     for policy, _, before in _moments(factory):
         twin = factory()
         theirs = [twin.choose(table) for table, _ in offers(policy.round + 1, twin, sizes=(4,))]
@@ -168,7 +168,7 @@ def memory_is_bounded(factory: Factory) -> None:
         return max(sizes[-8:])
 
     early, late = largest(32), largest(64)
-    # Less than one number per round; a record per epoch is no growth worth the name.
+    # Less than one number per round; a record per epoch is allowed.
     room = max(8 * 64, early // 20)
     expect(late < early + room, f"{early} bytes after 32 rounds, {late} after 96")
 

@@ -1,4 +1,4 @@
-"""Rounds to play, and ways to look at a policy from outside."""
+"""Rounds to play, and what can be compared of policies and decisions."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
@@ -59,7 +59,7 @@ def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
 
 
 def state_bytes(policy: Policy) -> bytes:
-    """Return everything a policy is but the ids of its decisions, as the bytes of a file."""
+    """Return the whole state of a policy but the ids of its decisions, as the bytes of a file."""
     tree = policy.to_tree()
     return archive.to_bytes(tree | {"open": [note for _, note in tree["open"]]})
 
@@ -76,12 +76,12 @@ def state_size(node: Any) -> int:
 
 
 def copy_of(policy: P) -> P:
-    """Return the policy that a saved copy gives; its next decisions have other ids."""
+    """Return a saved and loaded copy of a policy; its next decisions have other ids."""
     return type(policy).from_tree(archive.from_bytes(archive.to_bytes(policy.to_tree()))[0])
 
 
 def looks(decision: Decision) -> tuple[Any, ...]:
-    """Return all of a decision but its id, comparable bit by bit."""
+    """Return everything of a decision except for its id, comparable bit by bit."""
     return (
         decision.arm,
         decision.round,
@@ -95,7 +95,7 @@ def looks(decision: Decision) -> tuple[Any, ...]:
 
 
 def expect_same(decision: Decision, expected: Decision, where: str) -> None:
-    """Raise an AssertionError unless two decisions are the same bit by bit, but for their ids."""
+    """Raise an AssertionError unless two decisions differ in nothing but their ids."""
     arms = f"arm {decision.arm} instead of {expected.arm}"
     how = arms if decision.arm != expected.arm else "the same arm, but other scores"
     expect(looks(decision) == looks(expected), f"round {expected.round}, {where}: {how}")

@@ -67,7 +67,7 @@ def another_seed_is_another_realization(factory: Factory) -> None:
 
 @Check
 def rounds_can_be_walked_twice(factory: Factory) -> None:
-    """Every walk through a realization sees the same rounds, also two at a time."""
+    """Every iteration over a realization yields the same rounds, even two at a time."""
     realization = factory().realize(0)
     expected = list(factory().realize(0).rounds())
     ahead = realization.rounds()
@@ -78,7 +78,7 @@ def rounds_can_be_walked_twice(factory: Factory) -> None:
 
 @Check
 def rounds_belong_to_whoever_walks_them(factory: Factory) -> None:
-    """Writing into the arrays of a round changes no other walk."""
+    """Writing into the arrays of a round does not change another iteration."""
     realization = factory().realize(0)
     for round in realization.rounds():
         round.arms[:], round.means[:] = 1e9, 1e9
@@ -95,12 +95,12 @@ def slates_show_the_truth(factory: Factory) -> None:
 
 @Check
 def facts_are_true(factory: Factory) -> None:
-    """Seed, dimension, number of arms and of rounds, and shapes are as the facts tell."""
+    """Seed, dimension, number of arms and of rounds, and shapes are as in the facts."""
     realization = factory().realize(5)
     facts, rounds = realization.facts, list(realization.rounds())
     expect(isinstance(facts, Facts), f"facts must be Facts, got {type(facts).__name__}")
-    expect(facts.seed == 5, f"the seed is 5, facts tell {facts.seed}")
-    expect(len(rounds) == facts.horizon, f"{len(rounds)} rounds, facts tell {facts.horizon}")
+    expect(facts.seed == 5, f"the seed is 5, the facts say {facts.seed}")
+    expect(len(rounds) == facts.horizon, f"{len(rounds)} rounds, the facts say {facts.horizon}")
     for number, round in enumerate(rounds, start=1):
         _expect_shapes(round, facts, f"round {number}")
     if facts.observe_prob is not None:
@@ -173,7 +173,7 @@ def _expect_shapes(round: Round, facts: Facts, where: str) -> None:
     expect(isinstance(slate, Slate), f"{where}: the slate is a {type(slate).__name__}")
     n_arms = slate.n_arms if facts.n_arms is None else facts.n_arms
     shape = (n_arms, facts.dim)
-    expect((slate.n_arms, slate.dim) == shape, f"{where}: facts tell a slate of {shape}: {slate}")
+    expect((slate.n_arms, slate.dim) == shape, f"{where}: the facts say {shape}: {slate}")
     expect(arms.shape == shape, f"{where}: arms have shape {arms.shape} instead of {shape}")
     expect(means.shape == (n_arms,), f"{where}: means have shape {means.shape}")
     expect(np.isfinite(means).all(), f"{where}: a mean is not finite")

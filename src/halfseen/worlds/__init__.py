@@ -1,4 +1,4 @@
-"""What is offered and what it pays: one world per file.
+"""What is offered and what it pays: one world per module.
 
 Importing this package registers every world and every mask law that ships with it.
 """

@@ -1,4 +1,4 @@
-"""What a world is: a distribution, and realizations of it that all policies walk alike."""
+"""What a world is: a distribution over realizations, which are the same for all policies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from halfseen.values import FloatArray, Slate
 
 
 class Round(NamedTuple):
-    """One round of a realization; all but the slate is for the runner only.
+    """One round of a realization; a policy sees the slate only.
 
     Attributes
     ----------
@@ -18,10 +18,9 @@ class Round(NamedTuple):
     means : ndarray, shape (n_arms,)
         Expected reward of each arm.
     noise : float
-        Added to the mean of whatever arm is chosen.
+        Added to the mean of the chosen arm.
     arms : ndarray, shape (n_arms, dim)
-        The arms with nothing hidden (NaN where the world itself does not know): what a policy on
-        the full view sees.
+        The arms with nothing hidden (NaN where nothing was recorded): what the full view shows.
     """
 
     slate: Slate
@@ -40,14 +39,14 @@ class Facts:
     dim, n_arms, horizon : int
         `n_arms` is None where it changes from round to round.
     observe_prob : float, or ndarray of shape (dim,)
-        Probability that an entry is seen, one per feature where they differ; where it depends on
-        more than the feature, the average.
+        Probability that an entry is seen, one per feature where they differ; the average where it
+        depends on more than the feature.
     noise_scale : float
         Standard deviation of the reward noise.
     rank : int
         Dimension of the subspace in which the arms lie, or nearly lie.
     basis : ndarray, shape (dim, rank)
-        That subspace, as orthonormal columns. Only policies that need it by name get it.
+        That subspace, as orthonormal columns. Only policies whose `needs` name it get it.
     latent_variances : ndarray, shape (rank,)
         Variance of the arms along each column of the basis: the subspace's spectrum.
     basis_changes : tuple of (round, ndarray)
@@ -67,7 +66,7 @@ class Facts:
 
 
 class Realization(Protocol):
-    """One draw from a world: the same rounds every time one walks it."""
+    """One draw from a world: `rounds` yields the same rounds every time."""
 
     @property
     def facts(self) -> Facts:
@@ -81,8 +80,8 @@ class World(Protocol):
     """A distribution over realizations: a frozen dataclass whose fields are plain JSON types.
 
     A world that reads data from disk also has a method `data_paths`, which returns files or folders
-    by the name of the setting that says where they lie. Stored results are used again only as long
-    as the contents of these stay the same, wherever they lie.
+    by the name of the setting that has their path. Stored results are used again only while the
+    contents of these stay the same.
     """
 
     def realize(self, seed: int) -> Realization:

@@ -11,14 +11,14 @@ from halfseen.core.subspace import top_eigenpairs
 from halfseen.lazy import from_extra
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
+from halfseen.worlds.masking import Bernoulli, MaskLaw, check_masked
 from halfseen.worlds.registry import register_world
 
 MAX_RANK = 61
-"""Pixels of the 64 that are not the same in all images: more directions there are not."""
+"""Number of the 64 pixels that are not the same in all images."""
 
 _LOADINGS = (1.25, 0.75)
-_CONSTANT = 1e-12  # a column with a smaller deviation is constant but for rounding
+_CONSTANT = 1e-12  # a column with a smaller deviation is constant up to rounding
 _ROUNDS_AT_ONCE = 512
 
 
@@ -28,7 +28,7 @@ class DigitsWorld:
     """Optical digits as latents of low-rank arms; defaults are the published study's.
 
     Every arm is a random one of scikit-learn's 1797 images of 8 × 8 pixels: its first principal
-    coordinates, standardised, brought to one length, and stretched by loadings from 1.25 to 0.75.
+    coordinates, standardised, scaled to one length, and multiplied by loadings from 1.25 to 0.75.
     Arms are UΛz with a random subspace U, all divided by the length of the longest one. Random
     numbers are drawn in the published order, so that the realization of a seed is the published
     instance.
@@ -60,14 +60,8 @@ class DigitsWorld:
     masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
-        checks.integer("dim", self.dim, 1)
-        checks.integer("rank", self.rank, 1, min(self.dim, MAX_RANK))
-        checks.integer("n_arms", self.n_arms, 1)
-        checks.integer("horizon", self.horizon, 1)
-        checks.probability("observe_prob", self.observe_prob)
-        checks.real("noise_scale", self.noise_scale, 0.0)
-        object.__setattr__(self, "masks", mask_law_from(self.masks))
-        self.masks.stated_prob(self.observe_prob, self.dim)  # refuses what does not fit together
+        checks.integer("rank", self.rank, 1, min(checks.size("dim", self.dim), MAX_RANK))
+        check_masked(self)
 
     def realize(self, seed: int) -> "DigitsRealization":
         """Return the realization of a seed."""
@@ -129,7 +123,7 @@ class DigitsRealization:
         )
 
     def rounds(self) -> Iterator[Round]:
-        """Yield all rounds; images are drawn again, in step with the first time."""
+        """Yield all rounds; images are drawn again, the same ones as before."""
         world, masks = self.world, np.random.default_rng()
         masks.bit_generator.state = self._after_setup
         # The published instances draw noise from the same integer, so from the same bits.
@@ -145,18 +139,18 @@ class DigitsRealization:
 
 @cache
 def latent_pool(rank: int) -> FloatArray:
-    """Return what an image becomes in so many coordinates, shape (1797, rank), read-only.
+    """Return the latents of all images, shape (1797, rank), read-only.
 
-    Pixels are standardised and images brought to length 1; then their principal coordinates are
-    standardised and brought to length 1/√rank.
+    Pixels are standardised and images scaled to length 1; then their principal coordinates are
+    standardised and scaled to length 1/√rank.
     """
     with from_extra("paper"):
         from sklearn.datasets import load_digits
 
     images = _standardized(np.asarray(load_digits().data, dtype=np.float64))
     images /= np.linalg.norm(images, axis=1, keepdims=True)
-    # The sign of a direction decides the instance: it is fixed, and for up to five directions it
-    # is the published one.
+    # Signs of directions are fixed, because instances depend on them; those of the first five are
+    # the published ones.
     _, directions = top_eigenpairs(images.T @ images, rank)
     pool = _standardized(images @ directions)
     pool /= np.linalg.norm(pool, axis=1, keepdims=True) * np.sqrt(rank)

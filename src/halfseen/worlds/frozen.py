@@ -1,5 +1,6 @@
-"""Learned representations of real data, frozen per seed: small archives that ship."""
+"""Learned representations of real data, frozen per seed, in small archives."""
 
+import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +26,23 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # two are equal if they are one: arrays cannot hash
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity, because arrays have no hash
 class Frozen:
-    """What a classifier that was trained for one seed makes of items it was not trained on.
+    """Held-out items as a classifier that was trained for one seed represents them.
 
     Attributes
     ----------
     features : ndarray, shape (n_items, rank)
         h(x) of each item.
     weights : ndarray, shape (n_classes, rank)
-        w_k: the classifier says argmax_k w_k'h(x).
+        w_k: the classifier predicts argmax_k w_k'h(x).
     labels : ndarray of int, shape (n_items,)
         The true class of each item.
     train_accuracy, heldout_accuracy : float
-        On all items of either side of the split, of which those here may be a sample.
+        On all items of each side of the split; `features` may be those of a sample.
     lift : ndarray, shape (dim, rank), optional
-        The orthonormal basis that lifts arms in the published instance of this seed. It was drawn
-        with the generator that made the split, so only who has the raw data can draw it again.
+        The orthonormal basis that lifts arms in the published instance of this seed. Drawing it
+        again needs the raw data, because it comes from the generator that made the split.
     """
 
     features: FloatArray
@@ -57,12 +59,12 @@ class Frozen:
 
 
 def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
-    """Return the representation of a seed: that of the package, or one in an archive at a path.
+    """Return the representation of a seed, from the package's archive or from one at a path.
 
     Raises
     ------
     InvalidSettingError
-        Nobody has trained a classifier for this seed yet.
+        The archive does not have this seed.
     InvalidInputError
         The archive cannot be read.
 
@@ -71,7 +73,7 @@ def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
     >>> load_frozen("newsgroups", seed=0).features.shape
     (749, 20)
     """
-    representations = read_archive(path) if path is not None else _shipped(source)
+    representations = read_archive(shipped_archive(source) if path is None else path)
     if seed not in representations:
         remedy = "take one of these"
         if path is None:
@@ -87,11 +89,6 @@ def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
     return representations[seed]
 
 
-@lru_cache(maxsize=len(SOURCES))
-def _shipped(source: str) -> Mapping[int, Frozen]:
-    return _read(shipped_archive(source))
-
-
 def shipped_archive(source: str) -> Path:
     """Return the archive of a source that ships with the package."""
     return Path(str(files("halfseen"))) / "data" / f"{source}.npz"
@@ -99,29 +96,22 @@ def shipped_archive(source: str) -> Path:
 
 def read_archive(path: str | os.PathLike[str]) -> Mapping[int, Frozen]:
     """Return all representations of an archive by seed."""
-    place = Path(path)
     try:
-        status = place.stat()
+        return _representations(Path(path).read_bytes())
     except OSError as error:
         raise InvalidInputError(
-            f"{place} cannot be read: {error.strerror}: make it with `halfseen build-data`"
+            f"{path} cannot be read: {error.strerror}: make it with `halfseen build-data`"
         ) from None
-    return _read_version(place, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=4)
-def _read_version(path: Path, changed: int, size: int) -> Mapping[int, Frozen]:
-    return _read(path)
-
-
-def _read(path: Path) -> Mapping[int, Frozen]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            seeds = archive["seeds"].tolist()
-            features, weights, labels, train, heldout = (archive[name] for name in _KINDS)
-            lifts = archive["lift"] if "lift" in archive.files else [None] * len(seeds)
-    except (OSError, KeyError, ValueError, EOFError) as error:
+    except (KeyError, ValueError, EOFError, BadZipFile) as error:
         raise InvalidInputError(f"{path} is not an archive of frozen features: {error}") from None
+
+
+@lru_cache(maxsize=4)  # by content; many realizations share one
+def _representations(content: bytes) -> Mapping[int, Frozen]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        seeds = archive["seeds"].tolist()
+        features, weights, labels, train, heldout = (archive[name] for name in _KINDS)
+        lifts = archive["lift"] if "lift" in archive.files else [None] * len(seeds)
     return {
         seed: Frozen(
             features[index].astype(np.float64),
@@ -136,9 +126,9 @@ def _read(path: Path) -> Mapping[int, Frozen]:
 
 
 def write_archive(path: str | os.PathLike[str], representations: Mapping[int, Frozen]) -> None:
-    """Write representations, all of one shape: equal ones to equal bytes.
+    """Write representations, all of one shape; features and weights in single precision.
 
-    Features and weights are kept in single precision.
+    Equal representations give equal bytes.
     """
     seeds = sorted(representations)
     arrays: dict[str, Any] = {
@@ -153,7 +143,7 @@ def write_archive(path: str | os.PathLike[str], representations: Mapping[int, Fr
     draft = place.with_name(place.name + ".part")
     with draft.open("wb") as file:
         np.savez_compressed(file, seeds=np.array(seeds, dtype=np.int64), **arrays)
-    draft.replace(place)  # at no moment is there half a file
+    draft.replace(place)  # there is never half a file
 
 
 def _listed(seeds: Mapping[int, Frozen]) -> str:

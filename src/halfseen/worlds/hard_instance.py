@@ -11,7 +11,7 @@ from halfseen.core.theory import Gaps, Problem, hard_instance_gaps
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.masking import bernoulli_mask
+from halfseen.worlds.masking import Bernoulli
 from halfseen.worlds.registry import register_world
 
 MASKINGS = ("oracle-augmented", "fully-masked")
@@ -25,7 +25,7 @@ class HardInstanceWorld:
 
     With probability 1/8 for each a, b = ±1 an arm is the decision arm (B_X/2)(a e_s + b e_0), of
     mean aνγ + bσΔ; otherwise it is the side arm ±(B_X/2)(e_1 + σ e_2)/√2, of mean 0, which
-    betrays σ when both of its entries are seen. The gaps γ and Δ are those of the proof.
+    reveals σ when both of its entries are seen. The gaps γ and Δ are those of the proof.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class HardInstanceWorld:
     reward_sign, hidden_sign : 1 or −1, optional
         ν and σ; by default drawn from the seed.
     masking : "oracle-augmented" or "fully-masked"
-        As in the proof, where decision arms are never masked (and so every arm's kind is known),
-        or with every arm masked.
+        As in the proof, where decision arms are never masked (so that the kind of every arm is
+        known), or with every arm masked.
 
     Examples
     --------
@@ -62,8 +62,8 @@ class HardInstanceWorld:
     masking: str = "oracle-augmented"
 
     def __post_init__(self) -> None:
-        checks.integer("n_arms", self.n_arms, _N_DECISIONS)
-        checks.integer("horizon", self.horizon, 1)
+        checks.size("n_arms", self.n_arms, _N_DECISIONS)
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
         checks.real("observe_prob", self.observe_prob, 0.0, 0.5, low_open=True)
         for name in ("noise_scale", "arm_bound", "theta_bound"):
             checks.real(name, getattr(self, name), 0.0, low_open=True)
@@ -135,7 +135,7 @@ class HardInstanceRealization:
         for _ in range(world.horizon):
             drawn = random.integers(len(self.catalogue), size=world.n_arms)
             arms = self.catalogue[drawn]
-            mask = bernoulli_mask(random, arms.shape, world.observe_prob)
+            mask = Bernoulli().mask(random, arms, world.observe_prob)
             if augmented:
                 mask |= (drawn < _N_DECISIONS)[:, None]
             noise = world.noise_scale * random.standard_normal()

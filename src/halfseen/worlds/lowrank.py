@@ -12,7 +12,7 @@ from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
+from halfseen.worlds.masking import Bernoulli, MaskLaw, check_masked
 from halfseen.worlds.registry import register_world
 
 LATENT_LAWS = ("gaussian", "uniform", "student")
@@ -25,10 +25,9 @@ _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
 class LowRankWorld:
     """X = UΛZ with random U and loadings Λ, masked entry by entry; defaults are the main study's.
 
-    Random numbers are drawn in the published order, so that the realization of a seed is the very
-    instance that the published figures come from. What the published studies do not have draws
-    from streams of its own: arms, masks and noise stay those of the published instance wherever
-    the setting does not change them.
+    Random numbers are drawn in the published order, so that the realization of a seed is the
+    instance of the published figures. Settings that the published studies do not have use streams
+    of their own, and leave the other random numbers as they are.
 
     Parameters
     ----------
@@ -40,12 +39,12 @@ class LowRankWorld:
     loadings : (float, float)
         Λ's diagonal is uniform between these.
     decay : float
-        Variance along the j-th column of U is multiplied by j^−decay: at 0 the spectrum is flat
-        but for the loadings, at 1 it falls like 1/j. Full-rank arms (`rank = dim`) that decay look
-        low-rank.
+        Multiplies the variance along the j-th column of U by j^−decay: at 0 the spectrum is flat
+        except for the loadings, at 1 it falls like 1/j. Full-rank arms (`rank = dim`) with a decay
+        look low-rank.
     theta : "random" or "tail"
         Where the parameter lies: anywhere in the span of U, or in that of the last half of its
-        columns (one more than half of an odd number), where arms that decay vary least.
+        columns (rounded up), where arms vary least if there is a decay.
     feature_scale : float
         Multiplies all arms and divides the parameter: mean rewards stay the same.
     latent : "gaussian", "uniform" or "student"
@@ -54,8 +53,7 @@ class LowRankWorld:
         of freedom) has heavy tails.
     perturbation : float
         Standard deviation of Gaussian noise on every feature (at `feature_scale` 1), so that arms
-        are only nearly low-rank. It belongs to the arm: seen entries and mean rewards are those of
-        the perturbed arm.
+        are only nearly low-rank. Seen entries and mean rewards are those of the perturbed arm.
     change_round : int, optional
         From this round on (counted from 1) arms lie in another subspace, orthogonal to the first
         and with the same loadings; needs 2·rank ≤ dim. The parameter has norm 1 in either.
@@ -89,12 +87,8 @@ class LowRankWorld:
     masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
 
     def __post_init__(self) -> None:
-        checks.integer("dim", self.dim, 1)
-        checks.integer("rank", self.rank, 1, self.dim)
-        checks.integer("n_arms", self.n_arms, 1)
-        checks.integer("horizon", self.horizon, 1)
-        checks.probability("observe_prob", self.observe_prob)
-        checks.real("noise_scale", self.noise_scale, 0.0)
+        checks.integer("rank", self.rank, 1, checks.size("dim", self.dim))
+        check_masked(self)
         if not isinstance(self.loadings, tuple | list) or len(self.loadings) != 2:
             raise InvalidSettingError(
                 f"must be two numbers, got {self.loadings!r}", name="loadings"
@@ -116,8 +110,6 @@ class LowRankWorld:
                     f"got {self.rank}: lower it or leave out change_round",
                     name="rank",
                 )
-        object.__setattr__(self, "masks", mask_law_from(self.masks))
-        self.masks.stated_prob(self.observe_prob, self.dim)  # refuses what does not fit together
 
     def realize(self, seed: int) -> "LowRankRealization":
         """Return the realization of a seed."""
@@ -191,7 +183,7 @@ class LowRankRealization:
         )
 
     def rounds(self) -> Iterator[Round]:
-        """Yield all rounds; per round latents, feature perturbation, masks, noise are drawn."""
+        """Yield all rounds; drawn per round, in this order: latents, perturbation, masks, noise."""
         world, random = self.world, np.random.default_rng()
         random.bit_generator.state = self._after_setup
         tails = seeding.stream(self.seed, "world", "tails")
@@ -217,7 +209,7 @@ class LowRankRealization:
         latents = random.standard_normal(shape)
         if law == "student":
             # Student's law with 3 degrees of freedom is √3 Z / √(2G), with G of shape 3/2, and has
-            # variance 3. The published normals are Z: masks and noise stay in step.
+            # variance 3. Z are the published normals, so that masks and noise stay the same.
             latents /= np.sqrt(2 * tails.standard_gamma(1.5, shape))
         return latents
 
@@ -232,8 +224,8 @@ class LowRankRealization:
         Raises
         ------
         InvalidSettingError
-            The world is none of the theory's: arms are perturbed, their subspace changes, or
-            masks are not Bernoulli.
+            The theory does not apply: arms are perturbed, their subspace changes, or masks are not
+            Bernoulli.
         """
         world = self.world
         for name, plain in (("perturbation", 0), ("change_round", None), ("masks", Bernoulli())):

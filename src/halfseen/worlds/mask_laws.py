@@ -27,10 +27,10 @@ class PerFeature(MaskLaw):
     Parameters
     ----------
     low, high : float, optional
-        Between which the probabilities lie, and the average with them. By default
-        `observe_prob` ∓ half its distance from 0 or 1, whichever is nearer.
+        Range of the probabilities. By default `observe_prob` ∓ half its distance from 0 or 1,
+        whichever is nearer.
     seed : int
-        Names the order of the features.
+        Decides the order of the features.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray
     if low < observe_prob < high:
         grid = (np.arange(dim) + 0.5) / dim
         target = (observe_prob - low) / (high - low)
-        # In the logarithm of k the average falls from 1 to 0.
+        # As the logarithm of k grows, the average falls from 1 to 0.
         power = _root(lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0)
         probs = low + (high - low) * grid ** math.exp(power)
     order = seeding.stream(law.seed, "masks", "per-feature").permutation(dim)
@@ -85,7 +85,7 @@ def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray
 @register_mask_law("per-arm")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerArm(MaskLaw):
-    """Every arm has its own probability, drawn anew each round: some arms show much, some little.
+    """Every arm has its own probability, drawn in every round: some arms show more than others.
 
     It is uniform on `observe_prob` ± spread · min(`observe_prob`, 1 − `observe_prob`).
 
@@ -102,7 +102,7 @@ class PerArm(MaskLaw):
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
-        # The first uniform of an arm serves twice: its leading bits place the arm's probability.
+        # The first uniform of an arm is used twice: its leading bits give the arm's probability.
         scaled = uniforms[:, 0] * _PARTS
         place = np.floor(scaled)
         uniforms[:, 0] = scaled - place
@@ -139,8 +139,8 @@ class ValueDependent(MaskLaw):
     """Whether a value is seen depends on the value itself: missing not at random.
 
     P(seen | x) = 1 / (1 + exp(−c − strength · |x|/scale)), with c such that the average is
-    `observe_prob` when x/scale is standard normal; for other laws of x it is near that (in the
-    low-rank world .29 at strength 1, .27 at 3 and .34 at −3, in place of .3).
+    `observe_prob` if x/scale is standard normal. For other laws of x it is close to that: in the
+    low-rank world .29 at strength 1, .27 at 3 and .34 at −3, instead of .3.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class ValueDependent(MaskLaw):
         In [−20, 20]. Positive: large values are seen more often; negative: less often; 0: the
         Bernoulli law.
     scale : float, optional
-        Typical size of the values; by default the root mean square of the slate at hand.
+        Typical size of the values; by default the root mean square of the slate.
     """
 
     strength: float = 1.0
@@ -189,7 +189,7 @@ def _logistic(values: FloatArray) -> FloatArray:
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Return the zero of an increasing function by bisection, to the last bit or nearly."""
+    """Return the zero of an increasing function by bisection, to about the last bit."""
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)

@@ -1,12 +1,12 @@
 """Which entries of the offered arms are seen: mask laws by name.
 
-Every law turns one table of uniform numbers, of the shape of the arms, into a mask. So whichever
-law a world has, its random numbers stay in step: the same arms, means and noise.
+Every law turns one table of uniform numbers, of the shape of the arms, into a mask. So a world
+draws the same arms, means and noise whichever law it has.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -14,18 +14,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.values import BoolArray, FloatArray
-
-
-def bernoulli_mask(
-    random: np.random.Generator, shape: tuple[int, ...], observe_prob: float
-) -> BoolArray:
-    """Return a mask that shows every entry with the same probability, independently.
-
-    Notes
-    -----
-    Paper: eq:missing_model_bernoulli
-    """
-    return random.random(shape) < observe_prob
+from halfseen.worlds.registry import changed_fields, check_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +43,7 @@ class MaskLaw(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law's name and those settings that are not at their default."""
-        plain: dict[str, Any] = {"law": self.law}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value != field.default:
-                plain[field.name] = value
-        return plain
+        return {"law": self.law, **changed_fields(self)}
 
 
 L = TypeVar("L", bound=type[MaskLaw])
@@ -100,12 +84,7 @@ def mask_law_from(plain: Any) -> MaskLaw:
         )
     settings = {"law": plain} if isinstance(plain, str) else dict(plain)
     name = checks.one_of("masks.law", settings.pop("law", None), mask_laws())
-    known = [field.name for field in fields(_LAWS[name])]
-    for key in settings:
-        if key not in known:
-            raise InvalidSettingError(
-                f"is not a setting of the {name} law, which has {known}", name=f"masks.{key}"
-            )
+    check_names(settings, _LAWS[name], f"the {name} law", "masks.")
     try:
         return _LAWS[name](**settings)
     except InvalidSettingError as error:
@@ -115,8 +94,25 @@ def mask_law_from(plain: Any) -> MaskLaw:
 @register_mask_law("bernoulli")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bernoulli(MaskLaw):
-    """Every entry is seen with the same probability, independently: the law of the paper."""
+    """Every entry is seen with the same probability, independently: the law of the paper.
+
+    Notes
+    -----
+    Paper: eq:missing_model_bernoulli
+    """
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
         return uniforms < observe_prob
+
+
+def check_masked(world: Any) -> None:
+    """Check the settings that synthetic worlds share, and turn `masks` into a law."""
+    for name in ("dim", "n_arms"):
+        if hasattr(world, name):
+            checks.size(name, getattr(world, name))
+    checks.integer("horizon", world.horizon, 1, checks.LARGEST_HORIZON)
+    checks.probability("observe_prob", world.observe_prob)
+    checks.real("noise_scale", world.noise_scale, 0.0)
+    object.__setattr__(world, "masks", mask_law_from(world.masks))
+    world.masks.stated_prob(world.observe_prob, world.dim)  # raises if they do not fit together

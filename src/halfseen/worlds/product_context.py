@@ -1,4 +1,4 @@
-"""Classification as a bandit: a real item comes, every class is an arm, the true one pays."""
+"""Classification as a bandit: every class is an arm, and the true class of an item pays."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from halfseen.errors import InvalidSettingError
 from halfseen.values import Slate
 from halfseen.worlds.base import Facts, Round
 from halfseen.worlds.frozen import SOURCES, load_frozen, shipped_archive
-from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
+from halfseen.worlds.masking import Bernoulli, MaskLaw, check_masked
 from halfseen.worlds.product_scene import draw_scene
 from halfseen.worlds.registry import register_world
 
@@ -40,13 +40,13 @@ class ProductContextWorld:
 
     A classifier that was trained per seed and then frozen gives features h(x) and class weights
     w_k, so that the sum of the entries of h(x) ⊙ w_k is its score of class k. The lift is a random
-    orthonormal basis; all arms are divided by the largest norm of one. The arm of the true class
-    pays 1, the others 0, without noise: regret is the number of wrong labels. Most of it cannot be
-    avoided: the classifier itself gets some wrong with nothing hidden (`irreducible_regret`).
+    orthonormal basis; all arms are divided by the largest norm. The arm of the true class pays 1,
+    the others 0, without noise: regret is the number of wrong labels. Most of it is irreducible:
+    the classifier errs even with nothing hidden (`irreducible_regret`).
 
     With images, at the paper's dim, a seed is the published instance up to the rounding of the
-    network's training: same images, lift and masks. With documents, all but the split draws from
-    named streams: the published nuisance needs a basis of 980 dimensions per seed, this one none.
+    network's training: same images, lift and masks. With documents, everything except for the split
+    is drawn from named streams: the published nuisance needs a basis of 980 dimensions per seed.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class ProductContextWorld:
         By default the paper's: 100 and 5000 for images, 1000 and 8000 for documents.
     observe_prob : float
     noise_scale : float
-        Told to policies: a reward in [0, 1] has R = 0.5. Nothing is added to rewards.
+        A fact for policies only (a reward in [0, 1] has R = 0.5): rewards have no noise.
     tail : float, optional
         Strength of a nuisance outside of the lift's span, Gaussian and fresh for every round and
         arm: its largest variance in any direction as a share of the signal's smallest (both
-        centred and as they turned out). By default the paper's: 0 for images, 0.25 for documents.
+        empirical and centred). By default the paper's: 0 for images, 0.25 for documents.
     masks : MaskLaw, str or mapping
         Which entries are seen.
 
@@ -90,13 +90,8 @@ class ProductContextWorld:
                 object.__setattr__(self, name, getattr(usual, name))
         if self.path is not None and not isinstance(self.path, str):
             raise InvalidSettingError(f"must be a text, got {self.path!r}", name="path")
-        dim = checks.integer("dim", self.dim, 1)
-        checks.integer("horizon", self.horizon, 1)
-        checks.probability("observe_prob", self.observe_prob)
-        checks.real("noise_scale", self.noise_scale, 0.0)
+        check_masked(self)
         checks.real("tail", self.tail, 0.0)
-        object.__setattr__(self, "masks", mask_law_from(self.masks))
-        self.masks.stated_prob(self.observe_prob, dim)  # refuses what does not fit together
 
     def data_paths(self) -> dict[str, Path]:
         """Return the archive with the frozen features."""
@@ -115,7 +110,7 @@ class ProductContextRealization:
     frozen : Frozen
         Features of the items, class weights, labels.
     items : ndarray of int, shape (horizon,)
-        Which item comes in each round.
+        The item of each round.
     basis : ndarray, shape (dim, rank)
         The principal axes of the signal, which no policy sees; largest first.
     latent_variances : ndarray, shape (rank,)
@@ -152,7 +147,7 @@ class ProductContextRealization:
         )
 
     def irreducible_regret(self) -> float:
-        """Return the regret of the classifier itself with nothing hidden, on these very rounds."""
+        """Return the regret of the classifier itself with nothing hidden, in the same rounds."""
         return float(self.frozen.wrong()[self.items].sum())
 
     def rounds(self) -> Iterator[Round]:

@@ -1,4 +1,4 @@
-"""The arms of a product-context world, made chunk by chunk: items, lift and nuisance."""
+"""The arms of a product-context world, in chunks: items, lift and nuisance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from halfseen import seeding
 from halfseen.values import FloatArray
 from halfseen.worlds.frozen import Frozen
 
-_CHUNK = 2**18  # numbers that are held at once, 2 MB: all features of the arms of some rounds
+_CHUNK = 2**18  # features of arms that are held at once: 2 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """All that a seed decides but the masks: the same for every observation probability.
+    """Everything that a seed decides except for the masks: the same for all probabilities.
 
     Attributes
     ----------
     frozen : Frozen
     seed : int
     items : ndarray of int, shape (horizon,)
-        Which item comes in each round.
+        The item of each round.
     lift : ndarray, shape (dim, rank)
         U, with orthonormal columns.
     scale : float
@@ -51,9 +51,9 @@ class Scene:
             items = self.items[start:stop]
             signal = _contexts(self.frozen, items).reshape(-1, rank) * self.scale
             if self.tail_scale:
-                # s(g − UU'g) + Uc with one product less. A standard normal g of all dimensions,
-                # less its part in the span of U, is one of the orthogonal complement: no basis of
-                # it (980 vectors for the documents) is ever needed.
+                # s(g − UU'g) + Uc with one product less. A standard normal g minus its part in the
+                # span of U is standard normal in the orthogonal complement, so no basis of that
+                # (980 vectors for the documents) is needed.
                 arms = np.multiply(_normals(random, len(signal), dim), self.tail_scale, dtype=float)
                 arms += (signal - arms @ self.lift) @ self.lift.T
             else:
@@ -65,16 +65,10 @@ class Scene:
 def draw_scene(
     frozen: Frozen, seed: int, dim: int, horizon: int, tail: float, repeats: bool
 ) -> Scene:
-    """Return the scene of a seed; with a nuisance this walks all of it once.
+    """Return the scene of a seed; a nuisance is drawn once to find its extent.
 
-    Parameters
-    ----------
-    frozen : Frozen
-    seed, dim, horizon : int
-    tail : float
-        The largest eigenvalue of the nuisance's covariance as a share of the signal's smallest.
-    repeats : bool
-        Whether items are drawn with replacement; otherwise they come in their own order.
+    `tail` is the largest eigenvalue of the nuisance's covariance as a share of the signal's
+    smallest. With `repeats` items are drawn with replacement; otherwise they come in order.
     """
     n_items, rank = frozen.features.shape
     lift = frozen.lift
@@ -108,7 +102,7 @@ def _contexts(frozen: Frozen, items: NDArray[np.int64]) -> FloatArray:
 
 
 def _moments(contexts: FloatArray, counts: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Return second moment and mean of contexts (n_items, n_arms, rank) that come so often."""
+    """Return second moment and mean of contexts (n_items, n_arms, rank) with these counts."""
     n_rows = counts.sum() * contexts.shape[1]
     weighted = contexts * counts[:, None, None]
     moment: FloatArray = np.tensordot(weighted, contexts, axes=((0, 1), (0, 1))) / n_rows
@@ -119,10 +113,10 @@ def _moments(contexts: FloatArray, counts: NDArray[np.int64]) -> tuple[FloatArra
 def _nuisance_extent(
     seed: int, horizon: int, n_arms: int, lift: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return how far the unscaled nuisance reaches: top eigenvalue, and each arm's squared norm.
+    """Return the top eigenvalue and each arm's squared norm of the unscaled nuisance.
 
-    The eigenvalue is that of the centred covariance as it turned out. It is PCP, with P = I − UU'
-    and C that of the normals before projection, so only the norms need a projection here. The
+    The eigenvalue is that of the empirical centred covariance PCP, with P = I − UU' and C the
+    covariance of the normals before projection, so that only the norms need a projection. The
     product that gives C is nearly all of the cost (32,000 × 1000² for the documents): it is done
     in single precision and summed in double, which gives the eigenvalue to about 1e-6.
     """
@@ -154,7 +148,7 @@ def _normals(random: np.random.Generator, n_rows: int, dim: int) -> NDArray[np.f
 
 
 def _spans(horizon: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield where chunks of rounds begin and end, for rounds of so many numbers each."""
+    """Yield where chunks of rounds begin and end; `size` is the number of features of a round."""
     step = max(1, _CHUNK // size)
     for start in range(0, horizon, step):
         yield start, min(start + step, horizon)

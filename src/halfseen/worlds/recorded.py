@@ -1,4 +1,4 @@
-"""Recorded arms as arrays: checked once, kept in files, found again by path."""
+"""Recorded arms as arrays: how they are checked, loaded and saved."""
 
 import zipfile
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _CONTENT = ("arms", "means", "rewards", "rounds", "features")
 
 
 class Columns(NamedTuple):
-    """What the columns of a table are called; `features` None means all that are left over."""
+    """Names of the columns of a table; `features` None means all others."""
 
     round: str
     arm: str
@@ -27,7 +27,7 @@ class Columns(NamedTuple):
     features: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Recorded:
     """All offered arms of all rounds, one row per arm.
 
@@ -42,7 +42,7 @@ class Recorded:
     names : tuple of str
         Of the features.
     shares, sizes : ndarray, shape (dim,)
-        Of each feature the share of entries that are there, and their root mean square.
+        Share of recorded entries of each feature, and their root mean square.
     """
 
     values: FloatArray
@@ -65,7 +65,7 @@ class Recorded:
         return int(counts[0]) if counts.min() == counts.max() else None
 
     def to_dict(self) -> NoReturn:
-        """Refuse: arrays are no plain JSON types."""
+        """Raise InvalidSettingError: arrays are no plain JSON types."""
         raise InvalidSettingError(
             "a table given as arrays has no JSON form: save it first, "
             'world = world.save("table.npz"), and use the world that this returns'
@@ -82,39 +82,10 @@ class Recorded:
         }
 
 
-def record(
-    values: NDArray[Any],
-    payoffs: NDArray[Any],
-    starts: NDArray[np.int64],
-    *,
-    noisy: bool,
-    names: tuple[str, ...],
-    place: Callable[[int], str],
-) -> Recorded:
-    """Check a table and return it; `place` says where a row comes from."""
-    seen, squares = _profile(values, names, place)
-    payoffs = np.asarray(payoffs, dtype=np.float64)
-    bad = np.flatnonzero(~(np.abs(payoffs) <= LARGEST))
-    if len(bad):
-        raise InvalidInputError(
-            f"every arm must have a finite {'reward' if noisy else 'mean'}, got "
-            f"{payoffs[bad[0]]} in {place(int(bad[0]))}: fill it in, or leave out its round"
-        )
-    return Recorded(
-        values=values,
-        payoffs=payoffs,
-        starts=starts,
-        noisy=noisy,
-        names=names,
-        shares=seen / len(values),
-        sizes=np.sqrt(squares / seen),
-    )
-
-
 def _profile(
     values: NDArray[Any], names: tuple[str, ...], place: Callable[[int], str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how many entries of each feature are there, and the sum of their squares."""
+    """Return the number of recorded entries of each feature, and the sum of their squares."""
     seen, squares = np.zeros(len(names)), np.zeros(len(names))
     for first in range(0, len(values), _CHUNK):
         block = np.asarray(values[first : first + _CHUNK], dtype=np.float64)
@@ -124,30 +95,27 @@ def _profile(
             raise InvalidInputError(
                 f"features must be finite and at most {LARGEST:g} in size, got "
                 f"{block[row, feature]} in {place(first + row)}, feature {names[feature]!r}: "
-                f"mend it, or leave it empty (NaN) if it is not known"
+                f"correct it, or leave it empty (NaN) if it is not known"
             )
         seen += (block == block).sum(axis=0)
         squares += np.nansum(block**2, axis=0)
     if not seen.all():
         name = names[int(np.argmin(seen))]
-        raise InvalidInputError(f"feature {name!r} is never there: leave it out")
+        raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
     return seen, squares
 
 
-def round_starts(rounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each run of equal numbers begins, and the end.
-
-    >>> round_starts(np.array([1, 1, 4, 4, 4])).tolist()
-    [0, 2, 5]
-    """
-    return np.flatnonzero(np.concatenate([[True], rounds[1:] != rounds[:-1], [True]]))
-
-
-def record_arrays(found: Mapping[str, Any], columns: Columns, source: str) -> Recorded:
-    """Return the table of arrays by name: "arms", "means" or "rewards", "rounds", "features".
+def record_arrays(
+    found: Mapping[str, Any],
+    features: tuple[str, ...] | None,
+    source: str,
+    lines: NDArray[np.int64] | None = None,
+) -> Recorded:
+    """Check arrays by name, "arms", "means" or "rewards", "rounds", "features"; return the table.
 
     Arms have shape (rounds, n_arms, dim), or are a list of (n_arms, dim) arrays; or they have
-    shape (n_rows, dim), with the round of each row in "rounds".
+    shape (n_rows, dim), with the round of each row in "rounds". `features` are those to use, by
+    default all. Messages name `lines` if there are any, those of a text file.
     """
     given = [name for name in ("means", "rewards") if found.get(name) is not None]
     if found.get("arms") is None or len(given) != 1:
@@ -156,53 +124,66 @@ def record_arrays(found: Mapping[str, Any], columns: Columns, source: str) -> Re
         )
     values, starts = _rows("arms", found["arms"], 2, source)
     payoffs, payoff_starts = _rows(given[0], found[given[0]], 1, source)
+    order: Any = slice(None)
     if found.get("rounds") is not None:
         order, starts = _grouped(found["rounds"], len(values), source)
         payoff_starts = starts
-        if order is not None:
-            values, payoffs = values[order], payoffs[order]
     if len(payoffs) != len(values) or not np.array_equal(starts, payoff_starts):
         raise InvalidInputError(
             f"{given[0]} of {source} must have one number per arm, {len(values)} in the same "
             f"rounds as the arms, got {len(payoffs)}"
         )
-    values, names = _named(values, found.get("features"), columns, source)
+    values, names = _named(values[order], found.get("features"), features, source)
+    payoffs = np.asarray(payoffs[order], dtype=np.float64)
 
     def place(row: int) -> str:
+        if lines is not None:
+            return f"line {lines[order][row]} of {source}"
         index = int(np.searchsorted(starts, row, side="right")) - 1
         return f"round {index}, arm {row - int(starts[index])} of {source}"
 
-    return record(values, payoffs, starts, noisy=given == ["rewards"], names=names, place=place)
+    seen, squares = _profile(values, names, place)
+    _check_payoffs(payoffs, given[0], place)
+    shares, sizes = seen / len(values), np.sqrt(squares / seen)
+    return Recorded(values, payoffs, starts, given == ["rewards"], names, shares, sizes)
 
 
-def _grouped(
-    given: Any, n_rows: int, source: str
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
-    """Return the order that brings rows of one round together (None: they are), and the starts."""
+def _check_payoffs(payoffs: FloatArray, name: str, place: Callable[[int], str]) -> None:
+    bad = np.flatnonzero(~(np.abs(payoffs) <= LARGEST))
+    if len(bad):
+        raise InvalidInputError(
+            f"every arm must have a finite {name[:-1]}, got {payoffs[bad[0]]} in "
+            f"{place(int(bad[0]))}: fill it in, or leave out its round"
+        )
+
+
+def _grouped(given: Any, n_rows: int, source: str) -> tuple[Any, NDArray[np.int64]]:
+    """Return the index that groups rows by round, and where rounds start."""
     rounds = np.asarray(given)
     if rounds.shape != (n_rows,) or rounds.dtype.kind not in "iu":
         raise InvalidInputError(
             f"rounds of {source} must be {n_rows} whole numbers, got {rounds.dtype} of shape "
             f"{rounds.shape}"
         )
-    if (rounds[1:] >= rounds[:-1]).all():
-        return None, round_starts(rounds)
-    order = np.argsort(rounds, kind="stable")
-    return order, round_starts(rounds[order])
+    in_order = (rounds[1:] >= rounds[:-1]).all()
+    order = slice(None) if in_order else np.argsort(rounds, kind="stable")  # a slice copies nothing
+    rounds = rounds[order]
+    first = np.concatenate([[True], rounds[1:] != rounds[:-1], [True]])
+    return order, np.flatnonzero(first)
 
 
 def _named(
-    values: NDArray[Any], given: Any, columns: Columns, source: str
+    values: NDArray[Any], given: Any, features: tuple[str, ...] | None, source: str
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Return the features asked for and their names, which by default are their numbers."""
+    """Return the features to use and their names, which by default are their numbers."""
     dim = values.shape[1]
     names = tuple(str(name) for name in (range(dim) if given is None else given))
     if len(names) != dim:
         raise InvalidInputError(f"{source} must name {dim} features, got {len(names)} names")
-    if columns.features is None:
+    if features is None:
         return values, names
-    places = [names.index(present(name, names, source)) for name in columns.features]
-    return values[:, places], columns.features
+    places = [names.index(present(name, names, source)) for name in features]
+    return values[:, places], features
 
 
 def present(name: str, names: tuple[str, ...], source: str) -> str:
@@ -215,13 +196,13 @@ def present(name: str, names: tuple[str, ...], source: str) -> str:
 def _rows(
     name: str, given: Any, n_axes: int, source: str
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return an array with `n_axes` axes, rounds one below the other, and where they start."""
+    """Return an array with `n_axes` axes, rounds below each other, and where rounds start."""
     try:
         ragged = isinstance(given, list | tuple) and len({np.shape(item) for item in given}) > 1
         parts = [np.asarray(item) for item in given] if ragged else [np.asarray(given)]
         array = np.concatenate(parts) if ragged else parts[0]
     except ValueError as error:
-        raise InvalidInputError(f"{name} of {source} is no table of numbers: {error}") from None
+        raise InvalidInputError(f"{name} of {source} is not a table of numbers: {error}") from None
     counts = [len(part) for part in parts]
     if not ragged and array.ndim == n_axes + 1:
         counts = [array.shape[1]] * len(array)
@@ -237,7 +218,7 @@ def _rows(
 def load(path: str, columns: Columns) -> Recorded:
     """Return the table of a .csv or .npz file, or of a folder of .npy files (memory-mapped).
 
-    A file is read once and kept as long as it does not change.
+    A file is read once and cached as long as it does not change.
     """
     place = Path(path)
     if not place.exists():
@@ -253,7 +234,8 @@ def _load(resolved: str, path: str, stamp: tuple[Any, ...], columns: Columns) ->
     if place.suffix == ".csv":
         from halfseen.worlds.recorded_csv import read_csv
 
-        return read_csv(place, columns, path)
+        arrays, lines = read_csv(place, columns, path)
+        return record_arrays(arrays, None, path, lines)
     try:
         if place.is_dir():
             files = [(name, place / f"{name}.npy") for name in _CONTENT]
@@ -269,7 +251,7 @@ def _load(resolved: str, path: str, stamp: tuple[Any, ...], columns: Columns) ->
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError(f"{path} cannot be read as arrays: {error}") from None
-    return record_arrays(found, columns, path)
+    return record_arrays(found, columns.features, path)
 
 
 def save(table: Recorded, path: str) -> None:

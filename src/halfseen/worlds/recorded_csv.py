@@ -1,7 +1,7 @@
 """Recorded arms from a .csv file: one line per offered arm, empty cells are holes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
 from halfseen.values import FloatArray
-from halfseen.worlds.recorded import Columns, Recorded, present, record, round_starts
+from halfseen.worlds.recorded import Columns, present
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def read_csv(file: Path, columns: Columns, source: str) -> Recorded:
-    """Return the table of a file; `source` is what messages call it.
+def read_csv(
+    file: Path, columns: Columns, source: str
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Return the arrays of a file as `record_arrays` takes them, and the line of each row.
 
-    Lines of one round belong together wherever they stand, in the order of the file. A column of
-    nothing but texts is no feature; a text among numbers is an error.
+    Messages call the file `source`. A column of texts alone is no feature; a text among numbers is
+    an error.
 
     Raises
     ------
@@ -36,19 +38,14 @@ def read_csv(file: Path, columns: Columns, source: str) -> Recorded:
             f"{paid or list(names)}: rename or remove columns, or set mean_column, reward_column"
         )
     features = _features(frame, columns, source)
-    values = np.column_stack([_numbers(frame, name, source) for name in features])
-    payoffs = _numbers(frame, paid[0], source)
-    lines = frame.index.to_numpy() + 2  # the header is line 1
-    _refuse_twins(frame, columns, source)
-    order = np.argsort(rounds, kind="stable")
-    return record(
-        np.ascontiguousarray(values[order]),
-        payoffs[order],
-        round_starts(rounds[order]),
-        noisy=paid[0] == columns.reward,
-        names=features,
-        place=lambda row: f"line {lines[order[row]]} of {source}",
-    )
+    _check_twins(frame, columns, source)
+    arrays = {
+        "arms": np.column_stack([_numbers(frame, name, source) for name in features]),
+        "means" if paid == [columns.mean] else "rewards": _numbers(frame, paid[0], source),
+        "rounds": rounds,
+        "features": np.array(features),
+    }
+    return arrays, frame.index.to_numpy() + 2  # the header is line 1
 
 
 def _frame(file: Path, source: str) -> "DataFrame":
@@ -56,7 +53,7 @@ def _frame(file: Path, source: str) -> "DataFrame":
         import pandas as pd
 
     try:
-        # Blank lines are kept until here, so that the index still tells the line.
+        # Blank lines are read as rows, so that the index gives the number of the line.
         frame = pd.read_csv(file, low_memory=False, skip_blank_lines=False, skipinitialspace=True)
     except pd.errors.EmptyDataError:
         raise InvalidInputError(f"{source} is empty: its first line must name columns") from None
@@ -101,7 +98,7 @@ def _numbers(frame: "DataFrame", name: str, source: str) -> FloatArray:
         row = int(texts[0])
         raise InvalidInputError(
             f"column {name!r} must be numbers, got {column.iloc[row]!r} in line "
-            f"{frame.index[row] + 2} of {source}: mend it, leave it empty, or list the other "
+            f"{frame.index[row] + 2} of {source}: correct it, leave it empty, or list the other "
             f"columns in `features`"
         )
     return numbers
@@ -119,7 +116,7 @@ def _rounds(frame: "DataFrame", name: str, source: str) -> NDArray[np.int64]:
     return numbers.astype(np.int64)
 
 
-def _refuse_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
+def _check_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
     if columns.arm not in frame.columns:
         return
     twins = np.flatnonzero(frame.duplicated([columns.round, columns.arm]).to_numpy())

@@ -1,6 +1,6 @@
 """All worlds by name, so that a study can name one in a data file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -43,12 +43,7 @@ def world_to_dict(world: World) -> dict[str, Any]:
 
     The inverse of `world_from`.
     """
-    plain: dict[str, Any] = {"kind": kind_of(world)}
-    for field in fields(world):  # type: ignore[arg-type]
-        value = getattr(world, field.name)
-        if value != field.default:
-            plain[field.name] = _plain(value)
-    return plain
+    return {"kind": kind_of(world), **changed_fields(world)}
 
 
 def world_from(plain: Mapping[str, Any]) -> World:
@@ -65,14 +60,7 @@ def world_from(plain: Mapping[str, Any]) -> World:
             f"{checks.did_you_mean(kind, _KINDS)}",
             name="kind",
         )
-    known = [field.name for field in fields(_KINDS[kind])]
-    for name in settings:
-        if name not in known:
-            raise InvalidSettingError(
-                f"is not a setting of the {kind} world, which has {known}"
-                f"{checks.did_you_mean(name, known)}",
-                name=name,
-            )
+    check_names(settings, _KINDS[kind], f"the {kind} world")
     try:
         world: World = _KINDS[kind](**settings)
     except TypeError as error:  # a required setting is missing
@@ -80,9 +68,26 @@ def world_from(plain: Mapping[str, Any]) -> World:
     return world
 
 
+def check_names(settings: Iterable[str], kind: type, owner: str, prefix: str = "") -> None:
+    """Raise InvalidSettingError unless all settings are fields of a dataclass."""
+    known = [field.name for field in fields(kind)]
+    for name in settings:
+        if name not in known:
+            raise InvalidSettingError(
+                f"is not a setting of {owner}, which has {known}{checks.did_you_mean(name, known)}",
+                name=f"{prefix}{name}",
+            )
+
+
+def changed_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that are not at their default, as plain JSON types."""
+    found = {field.name: (getattr(value, field.name), field.default) for field in fields(value)}
+    return {name: _plain(own) for name, (own, default) in found.items() if own != default}
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return value.to_dict()  # type: ignore[union-attr]
+        return value.to_dict() if hasattr(value, "to_dict") else changed_fields(value)
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value

@@ -22,9 +22,9 @@ STANDARDIZATIONS = ("none", "scale")
 @register_world("table")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableWorld:
-    """Recorded rounds, replayed: every arm with its features, holes included, and what it pays.
+    """Recorded rounds: every arm with its features, holes included, and its mean or reward.
 
-    A file is read when it is first realized, and held in memory once per process.
+    A file is read at the first `realize`, and once per process.
 
     - `.csv`: one line per offered arm, with a column for the round, one of mean and reward, maybe
       one for the arm's name; all other columns of numbers are features. Empty cells, NaN and NA
@@ -40,26 +40,26 @@ class TableWorld:
     features : sequence of str, optional
         The columns to use.
     round_column, arm_column, mean_column, reward_column : str
-        What the other columns of a `.csv` are called.
+        Names of the other columns of a `.csv`.
     observe_prob : float
-        Entries that are there are shown with this probability; 1 shows what was recorded.
+        Probability that a recorded entry is shown; 1 shows all of them.
     masks : MaskLaw, str or mapping
-        The law by which they are.
+        Which recorded entries are shown.
     noise_scale : float, optional
-        Standard deviation of Gaussian noise that is added to means (by default none). To recorded
-        rewards nothing is added: policies that need it get it as a fact.
+        Standard deviation of Gaussian noise that is added to means (by default none). Recorded
+        rewards get no noise: there it is a fact for policies that need it.
     horizon : int, optional
-        Only so many rounds, the first after a shuffle.
+        Use only that many rounds, the first after a shuffle.
     shuffle : bool
         Rounds come in an order drawn from the seed. Without it, without masks and without noise
         all seeds are the same.
     standardize : "none" or "scale"
         "scale" divides each feature by the root mean square of its recorded entries. Means are not
-        taken off: what is low-rank is the second moment about zero, and rewards are linear in it.
+        subtracted: the second moment about zero is low-rank, and rewards are linear in the arms.
     rank : int, optional
-        Told to methods that need one.
+        A fact for methods that need one.
     recorded : Recorded, optional
-        In place of a path: see `from_arrays`.
+        Instead of a path: see `from_arrays`.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class TableWorld:
             checks.real("noise_scale", self.noise_scale, 0.0)
         for name in ("horizon", "rank"):
             if getattr(self, name) is not None:
-                checks.integer(name, getattr(self, name), 1)
+                checks.integer(name, getattr(self, name), 1, checks.LARGEST_HORIZON)
         checks.boolean("shuffle", self.shuffle)
         checks.one_of("standardize", self.standardize, STANDARDIZATIONS)
 
@@ -130,27 +130,20 @@ class TableWorld:
         means, rewards : array_like, shape (rounds, n_arms), or list of (n_arms,)
             One of the two.
         **settings
-            All others of the class but those of files.
+            All others of the class except for those of files.
         """
         found = {"arms": arms, "means": means, "rewards": rewards}
         given = {name: value for name, value in found.items() if value is not None}
-        columns = Columns("round", "arm", "mean", "reward", settings.pop("features", None))
-        table = record_arrays(given, columns, "the arrays given")
+        table = record_arrays(given, settings.pop("features", None), "the arrays given")
         table = replace(table, values=np.array(table.values), payoffs=np.array(table.payoffs))
         return cls(recorded=table, **settings)
 
     def table(self) -> Recorded:
-        """Return the recorded table, which is read if that has not happened yet."""
+        """Return the recorded table; a file is read if it has not been read yet."""
         if self.recorded is not None:
             return self.recorded
-        columns = Columns(
-            self.round_column,
-            self.arm_column,
-            self.mean_column,
-            self.reward_column,
-            self.features,
-        )
-        return load(str(self.path), columns)
+        names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
+        return load(str(self.path), Columns(*names, self.features))
 
     def save(self, path: str | os.PathLike[str]) -> "TableWorld":
         """Write the table to a .npz file (without a suffix: a folder); return its world."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from halfseen.core.latent import fill
 from halfseen.core.moments import Moments
+from halfseen.measures.runs import steps_of_run
+from halfseen.measures.tools import bounded_low_rank
 from halfseen.policies.tofu import TofuPov
-from halfseen.simulation.measures import register_measure
-from halfseen.simulation.measures.tools import bounded_low_rank, leading_basis
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization
 from halfseen.worlds.lowrank import LowRankRealization
@@ -17,7 +17,7 @@ _EVERY_ROUND = 1 + 1e-9  # growth of the schedule: the next epoch starts in the 
 
 
 class Samples(NamedTuple):
-    """Samples that one regression is made of, in the order in which they came.
+    """The samples of one regression, in order.
 
     Attributes
     ----------
@@ -34,7 +34,6 @@ class Samples(NamedTuple):
     bases: FloatArray
 
 
-@register_measure("freezing")
 def freezing(
     realization: Realization,
     *,
@@ -44,33 +43,17 @@ def freezing(
 ) -> dict[str, list[float]]:
     """Return the terms that break the usual proofs, re-estimating every round and frozen.
 
-    One run estimates the subspace anew in every round and projects all of its past with it, the
-    other freezes it in doubling epochs, each with samples of its own.
+    One run estimates the subspace in every round and projects all of its past with it; the other
+    freezes it in doubling epochs, each with samples of its own. λ is `ridge` in both, ρ of
+    the imputation `impute_ridge`. The realization must have bounded arms.
 
-    Parameters
-    ----------
-    realization : LowRankRealization
-        With bounded arms.
-    burn_in : int
-        Rounds before the first epoch; what is measured starts after it.
-    ridge : float
-        λ of both runs.
-    impute_ridge : float
-        ρ of the imputation.
-
-    Returns
-    -------
-    dict of lists
-        One position per step from a round to the next of the same regression, `round` being the
-        second of the two. See `steps_of`; names begin with `reestimated_` or `frozen_`.
+    There is one position per step from a round to the next of the same regression, from the first
+    epoch on; `round` is the second of the two. Names begin with `reestimated_` or `frozen_` and
+    are explained in `steps_of`.
     """
     truth = bounded_low_rank(realization)
-    shared = {"burn_in": burn_in, "ridge": ridge, "impute_ridge": impute_ridge}
     found: dict[str, list[float]] = {}
-    for kind, growth, replay in (
-        ("reestimated", _EVERY_ROUND, "full"),
-        ("frozen", 2.0, "none"),
-    ):
+    for kind, growth, replay in (("reestimated", _EVERY_ROUND, "full"), ("frozen", 2.0, "none")):
         policy = TofuPov(
             dim=truth.world.dim,
             rank=truth.world.rank,
@@ -79,14 +62,14 @@ def freezing(
             noise_scale=truth.world.noise_scale,
             growth=growth,
             replay=replay,
-            **shared,  # type: ignore[arg-type]
+            burn_in=burn_in,
+            ridge=ridge,
+            impute_ridge=impute_ridge,
         )
-        one_history = replay == "full"
-        for first, samples in _histories(policy, truth, impute_ridge, one_history):
-            steps = steps_of(samples, ridge)
+        for first, samples in _histories(policy, truth, impute_ridge, replay == "full"):
             last = first + len(samples.noise)
             found.setdefault(f"{kind}_round", []).extend(map(float, range(first + 1, last)))
-            for name, values in steps.items():
+            for name, values in steps_of(samples, ridge).items():
                 found.setdefault(f"{kind}_{name}", []).extend(values.tolist())
     return found
 
@@ -94,21 +77,16 @@ def freezing(
 def _histories(
     policy: TofuPov, truth: LowRankRealization, impute_ridge: float, one_history: bool
 ) -> list[tuple[int, Samples]]:
-    """Play and return the samples of every regression with the round of its first one."""
-    starts = policy.schedule.starts(truth.world.horizon)
-    moments, basis = Moments(truth.world.dim), truth.basis
+    """Play and return the samples of every regression, each with the round of its first one."""
     noted: list[tuple[int, list[tuple[FloatArray, float, FloatArray]]]] = []
-    for round, (slate, means, noise, *_) in enumerate(truth.rounds(), start=1):
-        if round in starts:
-            basis = leading_basis(moments, truth)
-            if not (noted and one_history):
-                noted.append((round, []))
-        decision = policy.choose(slate)
-        policy.learn(decision, float(means[decision.arm]) + noise)
-        moments.absorb(slate)
-        if noted:
-            chosen = Slate(decision.values[None], decision.mask[None])
-            noted[-1][1].append((fill(basis, chosen, impute_ridge)[0], noise, basis))
+    for step in steps_of_run(policy, truth, Moments(truth.world.dim)):
+        if step.basis is None:
+            continue
+        if step.opens_epoch and not (noted and one_history):
+            noted.append((step.number, []))
+        chosen = Slate(step.decision.values[None], step.decision.mask[None])
+        arm = fill(step.basis, chosen, impute_ridge)[0]
+        noted[-1][1].append((arm, step.round.noise, step.basis))
     return [
         (first, Samples(*(np.array(column) for column in zip(*rows, strict=True))))
         for first, rows in noted
@@ -122,14 +100,11 @@ def steps_of(samples: Samples, ridge: float) -> dict[str, FloatArray]:
     P_{t+1} x_{t+1} η_{t+1} and the retrospective part (P_{t+1} - P_t) Σ_{s≤t} x_s η_s. The design
     A_t = P_t (λI + Σ_{s<t} x_s x_s') P_t should grow by one positive semidefinite term of rank 1.
 
-    Returns
-    -------
-    dict of ndarray, shape (n - 1,)
-        `martingale` and `retrospective`, lengths of the two parts; `drift`, length of all
-        retrospective parts together, relative to S; `smallest_increment` and `largest_increment`,
-        extreme eigenvalues of A_{t+1} - A_t; `increment_rank`, how many of its eigenvalues are not
-        zero; `squared_widths`, the sum of min(1, ‖x_s‖²) in the inverse designs up to round t, and
-        `potential_sum`, 2 log(det A_{t+1} / λ^m), which bounds it when the design only grows.
+    Returned arrays have shape (n - 1,): `martingale` and `retrospective` are the lengths of the two
+    parts; `drift` that of the sum of all retrospective parts, relative to S; `smallest_increment`
+    and `largest_increment` the extreme eigenvalues of A_{t+1} - A_t, `increment_rank` the number of
+    those that are not zero; `squared_widths` the sum of min(1, ‖x_s‖²) in the inverse designs up to
+    round t, and `potential_sum`, 2 log(det A_{t+1} / λ^m), bounds it if the design only grows.
     """
     pushes = samples.arms * samples.noise[:, None]
     summed = np.cumsum(pushes, axis=0)

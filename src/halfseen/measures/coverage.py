@@ -8,8 +8,7 @@ import numpy as np
 from halfseen import checks, seeding
 from halfseen.core.latent import coordinates
 from halfseen.core.moments import Moments
-from halfseen.simulation.measures import register_measure
-from halfseen.simulation.measures.tools import bounded_low_rank, leading_basis, log_spaced
+from halfseen.measures.tools import bounded_low_rank, leading_basis, log_spaced
 from halfseen.values import FloatArray
 from halfseen.worlds.base import Realization
 from halfseen.worlds.lowrank import LowRankRealization
@@ -37,7 +36,7 @@ class Surrogate(NamedTuple):
 
 
 class Radii(NamedTuple):
-    """What the radius β is made of: λ, S, R, δ_e and b."""
+    """The parameters of the radius β: λ, S, R, δ_e and b."""
 
     ridge: float
     theta_bound: float
@@ -53,7 +52,6 @@ class Radii(NamedTuple):
         return np.asarray(steady + self.noise_scale * np.sqrt(deviation) + growing)
 
 
-@register_measure("coverage")
 def coverage(
     realization: Realization,
     *,
@@ -66,24 +64,12 @@ def coverage(
 ) -> dict[str, list[float]]:
     """Return the share of epochs whose ellipsoid has missed ϑ* in any round so far.
 
-    One epoch is played again and again, optimistically, with the same slates and fresh noise: in
-    the true subspace, and in the one estimated from `burn_in` slates, there with and without the
-    misspecification part of the radius (b is the largest bias of any offered arm).
-
-    Parameters
-    ----------
-    realization : LowRankRealization
-        With bounded arms.
-    burn_in : int
-        Slates from which the subspace is estimated; the epoch is what follows.
-    replicates : int
-        How many epochs.
-    ridge, failure_prob : float
-        λ and δ_e. A small λ leaves the noise part of the radius alone.
-    impute_ridge : float
-        ρ of the imputation.
-    points : int
-        Positions, evenly spaced in their logarithm.
+    One epoch is played `replicates` times, optimistically, with the same slates and fresh noise: in
+    the true subspace, and in the one estimated from the `burn_in` slates before it, there with and
+    without the misspecification part of the radius (b is the largest bias of any offered arm).
+    λ is `ridge` (if small, the noise part of the radius dominates), δ_e `failure_prob`, ρ of the
+    imputation `impute_ridge`. Positions are `points` rounds, evenly spaced in their logarithm.
+    The realization must have bounded arms.
     """
     truth = bounded_low_rank(realization)
     checks.integer("burn_in", burn_in, 1, truth.world.horizon - 1)
@@ -96,15 +82,14 @@ def coverage(
     random = seeding.stream(truth.seed, "measure", "coverage")
     noise_scale = truth.world.noise_scale
     noise = noise_scale * random.standard_normal((replicates, len(exact.means)))
-    plain = Radii(ridge, 1.0, noise_scale, failure_prob, 0.0)
-    aware = plain._replace(misspecification=estimated.largest_bias)
     rounds = np.array(log_spaced(len(exact.means), points))
     missed = {
-        "missed_true_subspace": missed_by(
-            exact, noise, plain._replace(misspecification=exact.largest_bias)
-        ),
-        "missed_with_bias_part": missed_by(estimated, noise, aware),
-        "missed_without_bias_part": missed_by(estimated, noise, plain),
+        name: missed_by(epoch, noise, Radii(ridge, 1.0, noise_scale, failure_prob, b))
+        for name, epoch, b in (
+            ("missed_true_subspace", exact, exact.largest_bias),
+            ("missed_with_bias_part", estimated, estimated.largest_bias),
+            ("missed_without_bias_part", estimated, 0.0),
+        )
     }
     return {
         "round": [float(round) for round in rounds],
@@ -126,12 +111,7 @@ def _surrogate(
 def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
     """Return the share of replicates that missed in any round so far, shape (n_rounds,).
 
-    Parameters
-    ----------
-    epoch : Surrogate
-    noise : ndarray, shape (n_replicates, n_rounds)
-    radii : Radii
-        Both plays and covers with them.
+    `noise` has shape (n_replicates, n_rounds); `radii` decide both choices and misses.
     """
     n, rank = len(noise), epoch.latent.shape[2]
     grams = np.tile(radii.ridge * np.eye(rank), (n, 1, 1))

@@ -1,7 +1,7 @@
-"""A run of TOFU taken apart: in each epoch the frozen basis, all features, choices and noise."""
+"""A run of TOFU, epoch by epoch: the frozen basis, the features of all arms, and the choices."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,18 +12,19 @@ from halfseen.core import theory
 from halfseen.core.latent import coordinates
 from halfseen.core.moments import Moments
 from halfseen.core.theory import Problem
+from halfseen.measures.tools import leading_basis
 from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_epoch import EpochRecord
-from halfseen.simulation.measures.tools import leading_basis
-from halfseen.values import FloatArray, Slate
+from halfseen.values import Decision, FloatArray, Slate
+from halfseen.worlds.base import Round
 from halfseen.worlds.lowrank import LowRankRealization
 
 _BLOCK = 20_000  # arms of a catalogue that are drawn at once
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FrozenEpoch:
-    """What the lemmas speak of in one epoch, from the truth and the choices.
+    """What the lemmas bound in one epoch, from the truth and the choices.
 
     Attributes
     ----------
@@ -103,30 +104,20 @@ class EpochRun(NamedTuple):
     losses: FloatArray
 
 
-@dataclass(slots=True)
-class _Pages:
-    """What is noted down while an epoch is played."""
+class Step(NamedTuple):
+    """One round of a run, with the choice and the basis in force (None in the burn-in)."""
 
-    basis: FloatArray
-    latent: list[FloatArray] = field(default_factory=list)
-    means: list[FloatArray] = field(default_factory=list)
-    chosen: list[int] = field(default_factory=list)
-
-    def bound(self, record: EpochRecord, theta: FloatArray, ridge: float) -> FrozenEpoch:
-        return FrozenEpoch(
-            record=record,
-            latent=np.array(self.latent),
-            means=np.array(self.means),
-            chosen=np.array(self.chosen, dtype=np.int64),
-            target=self.basis.T @ theta,
-            ridge=ridge,
-        )
+    number: int
+    round: Round
+    decision: Decision
+    basis: FloatArray | None
+    opens_epoch: bool
 
 
 def algorithm_1(
     truth: LowRankRealization, *, burn_in: int, failure_prob: float, impute_ridge: float
 ) -> TofuPov:
-    """Return Algorithm 1 with all constants of the theorem, but a burn-in set by hand."""
+    """Return Algorithm 1 with all constants of the theorem except for its burn-in."""
     problem = truth.problem()
     return TofuPov.algorithm_1(
         dim=problem.dim,
@@ -145,7 +136,7 @@ def algorithm_1(
 
 
 def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:
-    """Yield slates with `n_arms` arms in all, of the law of the offered ones but drawn apart."""
+    """Yield slates of `n_arms` arms in all, from the law of the offered ones but drawn apart."""
     random = seeding.stream(truth.seed, "measure", "catalogue")
     lift = truth.loadings[:, None] * truth.basis.T
     widest = np.sqrt(3.0)  # uniform latents of variance 1
@@ -156,6 +147,21 @@ def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:
         yield Slate(np.where(seen, arms, np.nan))
 
 
+def steps_of_run(policy: TofuPov, truth: LowRankRealization, moments: Moments) -> Iterator[Step]:
+    """Let a policy play, and yield every round with the basis that its epoch froze.
+
+    The basis is computed from `moments`, which absorb every slate as the policy does.
+    """
+    starts, basis = policy.schedule.starts(truth.world.horizon), None
+    for number, round in enumerate(truth.rounds(), start=1):
+        if number in starts:
+            basis = leading_basis(moments, truth)
+        decision = policy.choose(round.slate)
+        policy.learn(decision, float(round.means[decision.arm]) + round.noise)
+        moments.absorb(round.slate)
+        yield Step(number, round, decision, basis, number in starts)
+
+
 def play_epochs(
     policy: TofuPov,
     truth: LowRankRealization,
@@ -164,31 +170,29 @@ def play_epochs(
     impute_ridge: float,
     catalogue: int = 0,
 ) -> EpochRun:
-    """Let a policy that replays nothing play, and note down what happens inside its epochs.
+    """Let a policy that replays nothing play, and return what happened inside its epochs.
 
-    Before, it absorbs a catalogue of that many arms. The basis of an epoch is worked out anew from
-    the slates before it. Features are kept as they come, since all slates of a long run would not
-    fit into memory.
+    It first absorbs a catalogue of that many arms. Only the features of slates are kept: all slates
+    of a long run would not fit into memory.
     """
-    starts = policy.schedule.starts(truth.world.horizon)
-    moments, pages = Moments(truth.world.dim), list[_Pages]()
+    moments = Moments(truth.world.dim)
     for slate in catalogue_of(truth, catalogue):
         policy.absorb(slate)
         moments.absorb(slate)
     losses = np.zeros(truth.world.horizon)
-    for index, (slate, means, noise, *_) in enumerate(truth.rounds()):
-        if index + 1 in starts:
-            pages.append(_Pages(leading_basis(moments, truth)))
-        decision = policy.choose(slate)
-        policy.learn(decision, float(means[decision.arm]) + noise)
-        moments.absorb(slate)
-        losses[index] = means.max() - means[decision.arm]
-        if pages:
-            pages[-1].latent.append(coordinates(pages[-1].basis, slate, impute_ridge))
-            pages[-1].means.append(means)
-            pages[-1].chosen.append(decision.arm)
-    records = policy.epoch_log
-    epochs = [
-        page.bound(record, truth.theta, ridge) for page, record in zip(pages, records, strict=True)
-    ]
+    rows: list[list[tuple[FloatArray, FloatArray, int]]] = []
+    targets: list[FloatArray] = []
+    for number, (slate, means, *_), decision, basis, opens_epoch in steps_of_run(
+        policy, truth, moments
+    ):
+        losses[number - 1] = means.max() - means[decision.arm]
+        if basis is not None:
+            if opens_epoch:
+                rows.append([])
+                targets.append(basis.T @ truth.theta)
+            rows[-1].append((coordinates(basis, slate, impute_ridge), means, decision.arm))
+    epochs = []
+    for record, target, noted in zip(policy.epoch_log, targets, rows, strict=True):
+        latent, means, chosen = (np.array(column) for column in zip(*noted, strict=True))
+        epochs.append(FrozenEpoch(record, latent, means, chosen, target, ridge))
     return EpochRun(epochs, losses)

@@ -1,4 +1,4 @@
-"""Potential, misspecification and regret of a run of Algorithm 1 beside their bounds."""
+"""Potential, misspecification and regret of a run of Algorithm 1, and their bounds."""
 
 from dataclasses import replace
 
@@ -6,9 +6,8 @@ import numpy as np
 
 from halfseen.core import theory
 from halfseen.core.theory import Problem
-from halfseen.simulation.measures import register_measure
-from halfseen.simulation.measures.runs import EpochRun, FrozenEpoch, algorithm_1, play_epochs
-from halfseen.simulation.measures.tools import bounded_low_rank, log_spaced
+from halfseen.measures.runs import EpochRun, FrozenEpoch, algorithm_1, play_epochs
+from halfseen.measures.tools import bounded_low_rank, log_spaced
 from halfseen.values import FloatArray
 from halfseen.worlds.base import Realization
 
@@ -16,7 +15,6 @@ _FARTHEST = 10**12
 _SIGN_STEPS = 20
 
 
-@register_measure("algorithm-1")
 def algorithm_1_run(
     realization: Realization,
     *,
@@ -28,27 +26,24 @@ def algorithm_1_run(
 ) -> dict[str, list[float]]:
     """Return what the lemmas of one epoch and the theorem bound, on a run of Algorithm 1.
 
+    Lists over the samples of the longest epoch (`n_samples`): potential, widths and
+    misspecification, see `potential_of` and `bias_of`. Over the rounds of the run (`round`): regret
+    and its bounds. Over horizons far beyond (`far_horizon`): the theorem and its parts.
+
     Parameters
     ----------
     realization : LowRankRealization
         With bounded arms.
     burn_in : int
-        t_b, set by hand: the theory's is longer than any run.
+        t_b; the theory's is longer than any run.
     catalogue : int
-        Arms absorbed before the first round, without which ε says nothing in a run of this length.
+        Arms absorbed before the first round. Without them ε is vacuous in a run of this length.
     failure_prob : float
         δ of the theorem.
     impute_ridge : float
         ρ of the imputation.
     points : int
         Positions of each list, evenly spaced in their logarithm.
-
-    Returns
-    -------
-    dict of lists
-        Over the samples of the longest epoch (`n_samples`): potential, widths and misspecification
-        (see `potential_of` and `bias_of`). Over the rounds of the run (`round`): regret and its
-        bounds. Over horizons far beyond (`far_horizon`): the theorem and its parts.
     """
     truth = bounded_low_rank(realization)
     problem = truth.problem()
@@ -73,7 +68,7 @@ def potential_of(
 ) -> dict[str, list[float]]:
     """Return Γ, Σq² and Σq after n samples of an epoch, and what bounds each of them."""
     known = {"arm_bound": problem.arm_bound, "observe_prob": problem.observe_prob}
-    # b_e is proportional to ε, so that the policy's own b_e tells which ε it was.
+    # b_e is proportional to ε, so the policy's b_e gives its ε.
     per_error = theory.misspecification(
         theta_bound=problem.theta_bound, subspace_error=1.0, **known
     )
@@ -106,8 +101,8 @@ def bias_of(epoch: FrozenEpoch, samples: list[int]) -> dict[str, list[float]]:
     """Return ‖Σzξ‖ in V⁻¹ after n samples, and the naive and the contracted bound on it.
 
     b is the largest bias of any offered arm of the epoch: the smallest for which the lemma's
-    premise holds. `bias_term` has the run's own ξ, `worst_bias_term` the worst found ξ = ±b for the
-    same features, `triangle_sum` stands in the middle of the naive argument: bΣ‖z_s‖ in V_s⁻¹.
+    premise holds. `bias_term` has the run's own ξ, `worst_bias_term` the worst ξ = ±b found for the
+    same features; `triangle_sum` is the middle step of the naive argument, bΣ‖z_s‖ in V_s⁻¹.
     """
     b = float(np.abs(epoch.biases).max())
     own = epoch.biases[np.arange(epoch.n_rounds), epoch.chosen]
@@ -140,7 +135,7 @@ def _pushed(features: FloatArray, inverse: FloatArray, errors: FloatArray) -> fl
 
 
 def _worst_push(features: FloatArray, inverse: FloatArray) -> float:
-    """Return the largest ‖Σ±z‖ in V⁻¹ that raising the signs step by step finds."""
+    """Return the largest ‖Σ±z‖ in V⁻¹ that repeated updates of the signs find."""
     signs = np.ones(len(features))
     for _ in range(_SIGN_STEPS):
         signs = np.where(features @ (inverse @ (features.T @ signs)) >= 0, 1.0, -1.0)
@@ -150,10 +145,10 @@ def _worst_push(features: FloatArray, inverse: FloatArray) -> float:
 def _regret_of(
     run: EpochRun, problem: Problem, failure_prob: float, points: int
 ) -> dict[str, list[float]]:
-    """Return the regret so far, and what lemmas, theorem and nothing at all say about it.
+    """Return the regret so far, and its bounds by the lemmas, the theorem and the trivial argument.
 
-    `lemma_bound` adds 2βq + 2b of every round, or 2·S·B_X where that is less; `theorem_bound` is
-    that of the theorem for a horizon of as many rounds.
+    `lemma_bound` sums 2βq + 2b of every round, or 2·S·B_X where that is less; `theorem_bound` is
+    the theorem's for a horizon of that many rounds.
     """
     most = 2 * problem.theta_bound * problem.arm_bound
     instant = np.full(len(run.losses), most)

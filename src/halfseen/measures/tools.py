@@ -1,4 +1,4 @@
-"""What several measures share: which realization they need, where they look, sizes of matrices."""
+"""What several measures share: which realization they need, and at which rounds they look."""
 
 import math
 
@@ -8,19 +8,13 @@ from halfseen import checks
 from halfseen.core.moments import Moments
 from halfseen.core.subspace import top_eigenpairs
 from halfseen.errors import InvalidSettingError
-from halfseen.values import BoolArray, FloatArray
+from halfseen.values import FloatArray
 from halfseen.worlds.base import Realization
 from halfseen.worlds.lowrank import LowRankRealization
 
 
 def low_rank(realization: Realization) -> LowRankRealization:
-    """Return the realization if its subspace is known.
-
-    Raises
-    ------
-    InvalidSettingError
-        It is no low-rank world.
-    """
+    """Return the realization if it is that of a low-rank world, whose subspace is known."""
     if not isinstance(realization, LowRankRealization):
         raise InvalidSettingError(
             f"the theory is measured in a low-rank world, got {type(realization).__name__}"
@@ -29,13 +23,7 @@ def low_rank(realization: Realization) -> LowRankRealization:
 
 
 def bounded_low_rank(realization: Realization) -> LowRankRealization:
-    """Return the realization if the theory's constants are known and finite for it.
-
-    Raises
-    ------
-    InvalidSettingError
-        It is no low-rank world, or its arms are unbounded.
-    """
+    """Return the realization if it is that of a low-rank world with bounded arms."""
     truth = low_rank(realization)
     if not math.isfinite(truth.problem().arm_bound):
         raise InvalidSettingError(
@@ -60,15 +48,3 @@ def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArr
     """Return the estimated basis of known rank, as an epoch would freeze it now."""
     world = realization.world
     return top_eigenpairs(moments.covariance(world.observe_prob), world.rank)[1]
-
-
-def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
-    """Return the smallest eigenvalue of U_Ω'U_Ω of every arm, shape (n_arms,).
-
-    >>> seen_gram_eigenvalues(np.full((4, 1), 0.5), np.array([[True, False, True, True]])).tolist()
-    [0.75]
-    """
-    dim, rank = basis.shape
-    squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
-    grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
-    return np.asarray(np.linalg.eigvalsh(grams)[:, 0], dtype=np.float64)

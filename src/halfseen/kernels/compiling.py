@@ -1,0 +1,162 @@
+"""How a loop is compiled, and where its machine code is kept.
+
+numba keeps it in the package's folder or, where that is read-only, in the user's. Where neither can
+be written to, a private temporary folder serves, and without one code stays in memory.
+"""
+
+import os
+import pkgutil
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from numba import config, njit
+
+from halfseen.log import logger
+
+_PRECOMPILED = Path(__file__).parent / "__pycache__"
+_changing_config = RLock()
+_mentioned: set[str] = set()
+
+
+def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function for a signature, as `numba.njit` does; options are those of `njit`."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        if config.DISABLE_JIT:
+            return function
+        with _changing_config:
+            dispatcher = _dispatcher(function, signature, options)
+        if dispatcher.stats.cache_misses and function.__module__ not in _mentioned:
+            _mentioned.add(function.__module__)
+            where = dispatcher.stats.cache_path
+            kept = f", which happens once: the machine code is kept in {where}" if where else ""
+            logger.info("compiling the loops of %s%s", function.__module__, kept)
+        return dispatcher
+
+    return decorate
+
+
+def warm_up(*, progress: bool = True) -> None:
+    """Compile all loops now, not when they are first needed; does nothing the next time.
+
+    The machine code is kept, so that it happens once per machine and version: when an image is
+    built, say, and not when its containers start.
+
+    Parameters
+    ----------
+    progress : bool
+        Whether to print a line to the standard error stream.
+    """
+
+    def show(text: str) -> None:
+        if progress:
+            print(text, end="", file=sys.stderr, flush=True)
+
+    started = time.perf_counter()
+    show("halfseen: compiling, which happens once ")
+    for module in pkgutil.iter_modules([os.path.dirname(__file__)]):
+        import_module(f"halfseen.kernels.{module.name}")
+        show(".")
+    show(f" {time.perf_counter() - started:.1f} s\n")
+
+
+def _dispatcher(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:
+    can_keep, folder = _place()
+    if can_keep:
+        try:
+            with _cache_in(folder):
+                return njit(signature, cache=True, **options)(function)
+        except Exception as error:  # whatever a full disk or a damaged cache makes numba raise
+            logger.warning("compiled code cannot be kept (%s): compiling in memory", error)
+    return njit(signature, **options)(function)
+
+
+@contextmanager
+def _cache_in(folder: str) -> Iterator[None]:
+    """Make numba keep code in a folder for a while; if it is empty, where numba wants to."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = folder or before
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def _probe() -> None:
+    """Belongs to the same folder as all loops, so that it shows where their code is kept."""
+
+
+@cache
+def _place() -> tuple[bool, str]:
+    """Return whether code can be kept, and in which folder if numba needs to be told."""
+    for make_folder in (str, _private_folder):
+        folder = make_folder()
+        try:
+            with _cache_in(folder):
+                path = Path(njit(cache=True)(_probe).stats.cache_path)
+        except RuntimeError:  # numba finds no folder that it can write to
+            continue
+        is_users_choice = config.CACHE_DIR and not folder
+        if path != _PRECOMPILED and not is_users_choice:
+            _copy_precompiled(path)
+        return True, folder
+    logger.warning(
+        "there is no folder for compiled loops that can be written to, so that every process "
+        "compiles them again: set NUMBA_CACHE_DIR to one"
+    )
+    return False, ""
+
+
+def _private_folder() -> str:
+    """Return a temporary folder of this user alone, as others must not plant machine code in it.
+
+    Empty where there is none.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""  # elsewhere than on Unix users can write to their own folder
+    try:
+        home = tempfile.gettempdir()
+        folder = os.path.join(home, f"halfseen-{os.geteuid()}")
+        os.makedirs(folder, 0o700, exist_ok=True)
+        around, own = os.stat(home).st_mode, os.lstat(folder)
+    except OSError:
+        return ""
+    others = stat.S_IRWXG | stat.S_IRWXO
+    replaceable = around & (stat.S_IWGRP | stat.S_IWOTH) and not around & stat.S_ISVTX
+    is_private = (
+        stat.S_ISDIR(own.st_mode) and own.st_uid == os.geteuid() and not own.st_mode & others
+    )
+    if replaceable or not is_private:
+        logger.warning("%s may be changed by others and is not used for compiled loops", folder)
+        return ""
+    return folder
+
+
+def _copy_precompiled(target: Path) -> None:
+    """Copy what was compiled into the package's folder, perhaps when an image was built.
+
+    Unlike numba, which asks for a folder that it can write to, this also reads from others.
+    """
+    # Code before its index, each file at once: another process may be reading.
+    for source in sorted(_PRECOMPILED.glob("*.nb?")):
+        copy = target / source.name
+        if copy.exists() and copy.stat().st_mtime >= source.stat().st_mtime:
+            continue
+        draft = copy.with_name(f"{copy.name}.{os.getpid()}")
+        try:
+            shutil.copy2(source, draft)
+            draft.replace(copy)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            logger.warning("precompiled loops cannot be copied (%s)", error)
+            return
