@@ -26,7 +26,7 @@ LARGEST = 1e100
 LARGEST_POINT = 1e130
 """More than any coordinate or root of sums that a regression meets; squares stay finite."""
 
-LARGEST_VARIANCE = 1e210
+LARGEST_VARIANCE = 1e220
 """More than the squares of any 10 billion such entries together."""
 
 SMALLEST = 1e-100

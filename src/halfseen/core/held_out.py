@@ -12,10 +12,12 @@ from halfseen.core.latent import Lift
 from halfseen.core.likelihood import MAX_STEPS, Arms, Ppca, Spectrum, fit_arms, step_work
 from halfseen.core.rank import RankRule, register_rule, store
 from halfseen.lazy import LazyModule
-from halfseen.values import LARGEST, LARGEST_VARIANCE, FloatArray
+from halfseen.values import LARGEST_VARIANCE, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.likelihood")
 
+# Their squares are variances.
+LARGEST_LOADING = LARGEST_VARIANCE**0.5
 # What is left of the held-out squares below this share is as good as nothing: no rank does better.
 _NEGLIGIBLE = 1e-4
 # With fewer arms every decision starts over: a wrong fit of few arms must not lead astray.
@@ -74,7 +76,11 @@ class Ranking(NamedTuple):
         for rank, loadings, noise in state["fits"]:
             rank = checks.integer("rank", rank, 1, dim)
             loadings = archive.array(
-                {"loadings": loadings}, "loadings", (dim, rank), low=-LARGEST, high=LARGEST
+                {"loadings": loadings},
+                "loadings",
+                (dim, rank),
+                low=-LARGEST_LOADING,
+                high=LARGEST_LOADING,
             )
             fits[rank] = Ppca(loadings, checks.real("noise", noise, 0.0, LARGEST_VARIANCE))
         rank = checks.integer("rank", state["rank"], 0, dim)

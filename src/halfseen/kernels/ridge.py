@@ -152,14 +152,33 @@ def _eliminate(row, next_row, rests, first, u):
         r3[k] = (r3[k] - a3 * x) - b3 * y
 
 
+@compiled(void(out_1, in_1, float64, out_2, int64), **_FUSED)
+def _measure_bounded(root, point, limit, parts, at):
+    """Write estimate and squared width of one point, no entry of whose u is beyond the limit."""
+    dim = point.shape[0]
+    rest = np.zeros(dim + 1)
+    for i in range(dim):
+        rest[i] = point[i] if point[i] == point[i] else 0.0
+    square = 0.0
+    row = 0
+    for i in range(dim):
+        u = min(max(rest[i] / root[row], -limit), limit)
+        square += u * u
+        for k in range(1, dim + 1 - i):
+            rest[i + k] -= u * root[row + k]
+        row += dim + 1 - i
+    parts[1, at] = 0.0 - rest[dim]
+    parts[2, at] = square
+
+
 @compiled(void(out_1, in_1, float64, in_2, float64, out_2), **_FUSED)
 def measure(root, point, reward, points, limit, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
 
     If there is a sample, a `point` that is not empty and its reward, it is added in the same pass.
     Each point's arithmetic is what it would be alone, and after an `update`. No entry of a point's
-    u is larger than `limit`: where samples are so unlike in size that rounding would make it so,
-    this keeps all numbers finite.
+    u counts as larger than `limit`: where samples are so unlike in size that rounding would make it
+    so, this keeps all numbers finite.
     """
     n_points, dim = points.shape
     sample = np.empty(dim + 1 if point.shape[0] > 0 and n_points > 0 else 0)
@@ -184,11 +203,11 @@ def measure(root, point, reward, points, limit, parts):
             following = at + dim - i + 1
             end = following + dim - i
             for a in range(4):
-                u[a] = min(max(rests[a, i] / root[at], -limit), limit)
+                u[a] = rests[a, i] / root[at]
                 rests[a, i + 1] -= u[a] * root[at + 1]
                 squares[a] += u[a] * u[a]
                 if i + 1 < dim:
-                    u[4 + a] = min(max(rests[a, i + 1] / root[following], -limit), limit)
+                    u[4 + a] = rests[a, i + 1] / root[following]
                     squares[a] += u[4 + a] * u[4 + a]
             if i + 1 < dim:
                 _eliminate(root[at + 2 : following], root[following + 1 : end], rests, i + 2, u)
@@ -196,6 +215,8 @@ def measure(root, point, reward, points, limit, parts):
         for a in range(count):
             parts[1, first + a] = 0.0 - rests[a, dim]
             parts[2, first + a] = squares[a]
+            if not squares[a] <= limit * limit:  # also where it is NaN
+                _measure_bounded(root, points[first + a], limit, parts, first + a)
     if sample.shape[0] > 0:
         _count(root, 2.0 * np.log(growth), 1)
 

@@ -268,7 +268,9 @@ def record_from(plain: dict[str, Any]) -> EpochRecord:
     checks.integer("round", record.round, 1, checks.LARGEST_HORIZON)
     for name in ("misspecification", "theta_bound", "noise_scale"):
         checks.real(name, getattr(record, name), 0.0, LARGEST_POINT)
-    checks.failure_prob("failure_prob", record.failure_prob)
+    checks.real(
+        "failure_prob", record.failure_prob, 0.0, 1.0, low_open=True, high_open=True
+    )  # a share
     if record.threshold is not None:
         checks.real("threshold", record.threshold)
     checks.boolean("fallback", record.fallback)
