@@ -11,8 +11,8 @@ from halfseen.errors import InvalidSettingError
 LARGEST_SIZE = 10**9
 """Of features or arms: numpy still knows how much memory two such numbers together need."""
 
-LARGEST_HORIZON = 10**18
-"""Rounds can still be counted in 64 bits."""
+LARGEST_HORIZON = 10**15
+"""Rounds can be counted exactly, also as floating-point numbers."""
 
 
 def interval(low: float, high: float, low_open: bool = False, high_open: bool = False) -> str:

@@ -13,6 +13,7 @@ from halfseen import (
     Greedy,
     HeldOutRank,
     Imputed,
+    InvalidSlateError,
     LatentUcb,
     LinearThompson,
     Oracle,
@@ -252,6 +253,6 @@ def test_an_error_from_inside_the_offered_object_changes_nothing(name, n_rounds)
     walk(policy, few_arms(n_rounds))
     before = state_bytes(policy)
     for call in (policy.choose, policy.absorb):
-        with pytest.raises(RuntimeError, match="broken inside"):
+        with pytest.raises(InvalidSlateError, match="broken inside"):
             call(Broken())
     assert state_bytes(policy) == before

@@ -9,8 +9,6 @@ from halfseen import checks
 from halfseen.core.theory import n_epochs_bound
 
 LARGEST_GROWTH = 1e6
-MOST_ROUNDS = 10**15
-"""Longest horizon and burn-in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

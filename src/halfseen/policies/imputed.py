@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from halfseen import archive, checks
-from halfseen.core.epochs import MOST_ROUNDS, EpochSchedule
+from halfseen.core.epochs import EpochSchedule
 from halfseen.core.reservoir import Reservoir
 from halfseen.params import custom, integer, real
 from halfseen.policies.base import Choice
@@ -57,7 +57,7 @@ class Imputed(Exploring, ViewedPolicy):
         doc="Arguments of the imputer's class.",
     )
     first_fit: int = integer(
-        default=10, low=1, high=MOST_ROUNDS, doc="Rounds before the first fit."
+        default=10, low=1, high=checks.LARGEST_HORIZON, doc="Rounds before the first fit."
     )
     growth: float = real(default=1.5, doc="Factor between the rounds of two fits, above 1.")
     max_rows: int = integer(default=2000, low=1, doc="Size of the sample that is kept.")

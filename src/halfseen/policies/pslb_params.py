@@ -7,7 +7,6 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
-from halfseen.core.epochs import MOST_ROUNDS
 from halfseen.core.rank import Known, SpectralRule, as_rule
 from halfseen.errors import InvalidSettingError
 from halfseen.params import choice, custom, integer, real
@@ -33,7 +32,10 @@ class PslbParams(Optimism, Policy):
     In rounds with rank 0 OFUL plays in all features.""",
     )
     burn_in: int = integer(
-        default=30, low=0, high=MOST_ROUNDS, doc="Rounds before the subspace is estimated."
+        default=30,
+        low=0,
+        high=checks.LARGEST_HORIZON,
+        doc="Rounds before the subspace is estimated.",
     )
     refresh: str = choice(
         default="once",
@@ -61,7 +63,7 @@ class PslbParams(Optimism, Policy):
         doc="Used by threshold rules alone, which take the mean over features, and 1 for None.",
     )
     horizon: int | None = integer(
-        default=None, low=1, high=MOST_ROUNDS, doc="Used by threshold rules alone."
+        default=None, low=1, high=checks.LARGEST_HORIZON, doc="Used by threshold rules alone."
     )
     seed: int = integer(default=0, low=0, doc="Of the sampled search; nothing else is random.")
 

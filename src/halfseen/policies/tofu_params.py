@@ -8,7 +8,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.core import theory
 from halfseen.core.collector import Collector
-from halfseen.core.epochs import LARGEST_GROWTH, MOST_ROUNDS, EpochSchedule
+from halfseen.core.epochs import LARGEST_GROWTH, EpochSchedule
 from halfseen.core.held_out import HeldOutRank
 from halfseen.core.latent import checked_impute_ridge
 from halfseen.core.moments import Moments, ObserveProb
@@ -58,7 +58,7 @@ class TofuParams(Policy):
     horizon: int | None = integer(
         default=None,
         low=1,
-        high=MOST_ROUNDS,
+        high=checks.LARGEST_HORIZON,
         doc="Number of rounds. Without it no formula uses one and the rounds are unlimited.",
     )
     burn_in: int | str = custom(
@@ -291,7 +291,7 @@ class TofuParams(Policy):
 def _checked_burn_in(name: str, burn_in: Any) -> int | str:
     if isinstance(burn_in, str):
         return checks.one_of(f"{name} (a number of rounds or a word)", burn_in, ("theory",))
-    return checks.integer(name, burn_in, 1, MOST_ROUNDS)
+    return checks.integer(name, burn_in, 1, checks.LARGEST_HORIZON)
 
 
 def _checked_prob(name: str, value: Any) -> float:

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from halfseen import checks
-from halfseen.core.epochs import LARGEST_GROWTH, MOST_ROUNDS
+from halfseen.core.epochs import LARGEST_GROWTH
 from halfseen.core.replay import Replay
 from halfseen.core.theory import balanced_split
 from halfseen.errors import InvalidSettingError
@@ -86,4 +86,4 @@ class TwoPhase(TofuPov):
 def _checked_split(name: str, split: Any) -> int | str:
     if isinstance(split, str):
         return checks.one_of(f"{name} (a number of rounds or a word)", split, ("balanced",))
-    return checks.integer(name, split, 1, MOST_ROUNDS)
+    return checks.integer(name, split, 1, checks.LARGEST_HORIZON)
