@@ -8,7 +8,7 @@ from halfseen.lazy import from_extra
 
 
 def main() -> None:
-    """Run the command; without what it needs, say how to install it and exit with 2."""
+    """Run the command; if a dependency is missing, print how to install it and exit with 2."""
     try:
         with from_extra("paper"):
             from halfseen.cli import app
@@ -16,7 +16,7 @@ def main() -> None:
         sys.exit(_refused(error))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may know ASCII alone
+            stream.reconfigure(errors="replace")  # a terminal may only support ASCII
     app(prog_name="halfseen")
 
 

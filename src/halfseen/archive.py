@@ -1,8 +1,8 @@
 """Saved state: one zip file of plain arrays and one JSON text, never pickle.
 
-A state is a tree of dicts and lists with numbers, strings, None and arrays as leaves. Arrays go to
-entries of their own and are named in the JSON text by position. The same state gives the same
-bytes. A digest of all entries is the last one, so that whatever was changed is noticed.
+A state is a tree of dicts and lists with numbers, strings, None and arrays as leaves. Each array is
+an entry of its own; the JSON text refers to it by position. The same state gives the same bytes.
+The last entry is a digest of all others, so that any change to the file is detected.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ _FIRST_WITH_DIGEST = 4
 _ARRAY = "$array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes
 
-# A file may expand to so many bytes, and to so many times its size. What is written compresses by
-# 230 at most, zeros; a file made to fill the memory of its reader by 1000 or more.
+# A file may expand to `_SMALL` bytes, or to `_LARGEST_RATIO` times its size. Files that we write
+# compress by a factor of at most 230 (all zeros); a zip bomb by 1000 or more.
 _SMALL = 2**24
 _LARGEST_RATIO = 300
 
@@ -37,16 +37,16 @@ _Arrays = list[np.ndarray[Any, Any]]
 
 
 def write(path: str | os.PathLike[str], tree: dict[str, Any]) -> None:
-    """Write a state so that the file is either the new one or, after a failure, the old one.
+    """Write a state atomically: after a failure the old file is unchanged.
 
-    A symbolic link stays one, and what it points to is written.
+    A symbolic link is followed: its target is written and the link stays.
     """
     target = Path(os.path.realpath(path))
     content = to_bytes(tree)
     mode = target.stat().st_mode & 0o777 if target.exists() else None
     draft = target.with_name(f".saving-{secrets.token_hex(8)}")
     try:
-        # Nobody reads the draft who may not read the file. A new file is as open as others.
+        # The draft of an existing file is private; a new file gets the usual permissions.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with open(os.open(draft, flags, 0o666 if mode is None else 0o600), "wb") as file:
             file.write(content)
@@ -56,18 +56,18 @@ def write(path: str | os.PathLike[str], tree: dict[str, Any]) -> None:
             os.chmod(draft, mode)
         os.replace(draft, target)
     except BaseException:
-        with suppress(FileNotFoundError):  # it may have its new name by now
+        with suppress(FileNotFoundError):  # it may already be renamed
             os.unlink(draft)
         raise
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
-    """Return the state in a file, and the format in which it is.
+    """Return the state in a file, and the file's format.
 
     Raises
     ------
     ArchiveError
-        The file is damaged, truncated, something else, or from a newer version.
+        The file is damaged, truncated, not an archive, or from a newer version.
     """
     return from_bytes(Path(path).read_bytes(), str(path))
 
@@ -106,7 +106,7 @@ def from_bytes(content: bytes, name: str = "the archive") -> tuple[dict[str, Any
         tree = _unpack(head["state"], entries)
     except ArchiveError:
         raise
-    except Exception as error:  # whatever a damaged file makes the libraries raise
+    except Exception as error:  # a damaged file makes the libraries raise anything
         raise ArchiveError(
             f"{name} is not a complete halfseen archive ({type(error).__name__}: {error}): "
             "restore it from a copy or save again"
@@ -126,10 +126,10 @@ def array(
     high: float = math.inf,
     hidden: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Return a copy of an array of a state, whose shape (None: any), type and range must fit.
+    """Return a copy of an array of a state after checking its shape (None: any), type and range.
 
-    Compiled loops do not check bounds, so that what does not fit must not come in. Entries are
-    finite; where some may be `hidden`, these are NaN.
+    Compiled loops do not check bounds, so arrays must be checked here. Entries must be finite;
+    with `hidden`, NaN is allowed as well.
     """
     value = state[name]
     fits = (
@@ -152,7 +152,7 @@ def array(
 def orthonormal(
     state: dict[str, Any], name: str, shape: tuple[int | None, int | None]
 ) -> np.ndarray[Any, Any]:
-    """Return a copy of an array of a state, whose columns must be orthonormal."""
+    """Return a copy of an array of a state after checking that its columns are orthonormal."""
     columns = array(state, name, shape, low=-2.0, high=2.0)
     probe = np.random.default_rng(0).standard_normal((columns.shape[1], 1))
     if not np.allclose(columns.T @ (columns @ probe), probe, atol=1e-6):
@@ -198,7 +198,7 @@ def _entries(content: bytes) -> dict[str, bytes]:
 
 
 def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """Return an entry, of which no more is unpacked than it is listed with."""
+    """Return an entry; never unpack more bytes than its listed size."""
     with archive.open(entry) as file:
         content = file.read(entry.file_size)
     if len(content) != entry.file_size:
@@ -222,7 +222,7 @@ def _pack(node: Any, arrays: _Arrays) -> Any:
 
 
 def _unpack(state: Any, entries: dict[str, bytes]) -> Any:
-    """Return a state with its arrays, which are the entries, each in one place."""
+    """Return a state with its arrays put in; each entry is used exactly once."""
 
     def unpacked(node: Any) -> Any:
         if isinstance(node, dict):
@@ -240,7 +240,7 @@ def _unpack(state: Any, entries: dict[str, bytes]) -> Any:
 
 
 def _array_from(entry: bytes) -> np.ndarray[Any, Any]:
-    """Return an array of numbers from the bytes of an npy file, which are exactly as many."""
+    """Return the array of numbers in an npy file, which must have exactly the size it states."""
     stream = io.BytesIO(entry)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("an array is in another format")

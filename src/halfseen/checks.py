@@ -9,10 +9,10 @@ from typing import Any
 from halfseen.errors import InvalidSettingError
 
 LARGEST_SIZE = 10**9
-"""Of features or arms: numpy still knows how much memory two such numbers together need."""
+"""Largest number of features or arms: numpy can still compute the memory for both together."""
 
 LARGEST_HORIZON = 10**15
-"""Rounds can be counted exactly, also as floating-point numbers."""
+"""Up to here floating-point numbers count rounds exactly."""
 
 
 def interval(low: float, high: float, low_open: bool = False, high_open: bool = False) -> str:
@@ -27,7 +27,7 @@ def interval(low: float, high: float, low_open: bool = False, high_open: bool = 
 
 
 def as_float(value: Any) -> float:
-    """Return `value` as a float, infinite where it is too large for one.
+    """Return `value` as a float; a number too large for a float becomes infinite.
 
     >>> as_float(10**400)
     inf
@@ -76,7 +76,7 @@ def probability(name: str, value: Any) -> float:
 
 
 def failure_prob(name: str, value: Any) -> float:
-    """Return `value` as a float if it lies in (0, 1), and not so low that shares of it vanish."""
+    """Return `value` as a float if it lies in (0, 1) and is large enough to be divided further."""
     prob = real(name, value, 0.0, 1.0, low_open=True, high_open=True)
     return real(name, prob, 1e-100, 1.0, high_open=True)
 
@@ -96,7 +96,7 @@ def integer(name: str, value: Any, low: int | None = None, high: int | None = No
 
 
 def size(name: str, value: Any, low: int = 1) -> int:
-    """Return `value` as an int if something can have that many features or arms.
+    """Return `value` as an int if it is a possible number of features or arms.
 
     >>> size("dim", 2 * 10**9)
     Traceback (most recent call last):
@@ -131,7 +131,7 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str:
-    """Return `value` if it is a text that is not empty.
+    """Return `value` if it is a non-empty text.
 
     >>> text("token", 7)
     Traceback (most recent call last):
@@ -143,7 +143,7 @@ def text(name: str, value: Any) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return a question that names the nearest of the known words, empty where none is near.
+    """Return a question that suggests the nearest known word, or an empty text if none is near.
 
     >>> did_you_mean("syntetic", ["synthetic", "mnist"])
     ": did you mean 'synthetic'?"

@@ -3,29 +3,29 @@
 ::
 
     HalfseenError
-    ├── InvalidInputError (also ValueError)    something handed in is wrong
+    ├── InvalidInputError (also ValueError)    an argument is wrong
     │   ├── InvalidSettingError                a constructor's argument
     │   ├── InvalidSlateError                  offered options
     │   ├── InvalidRewardError                 a reward
     │   └── StudyError                         a study's description
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
     ├── Unidentifiable                         seen entries do not determine an arm
-    ├── HorizonReachedError                    more rounds than the horizon promised
+    ├── HorizonReachedError                    all rounds of the horizon are played
     ├── ArchiveError                           a saved policy that cannot be read
     ├── StoreError                             stored results that cannot be read
     ├── ClusterError                           a cluster that cannot be reached or used
-    └── MissingExtraError                      a library that an extra of the package brings
+    └── MissingExtraError                      an optional library is not installed
 
 An error raised by a policy leaves that policy exactly as it was.
 """
 
 
 class HalfseenError(Exception):
-    """Root of the tree: catch it to catch everything that halfseen raises on purpose."""
+    """Root of the tree: catches everything that halfseen raises on purpose."""
 
 
 class InvalidInputError(HalfseenError, ValueError):
-    """Something handed in is outside of what is allowed."""
+    """An argument is not allowed."""
 
 
 class InvalidSettingError(InvalidInputError):
@@ -34,9 +34,9 @@ class InvalidSettingError(InvalidInputError):
     Attributes
     ----------
     name : str
-        The setting, such as "rank" or "masks.law"; empty where several do not fit together.
+        The setting, such as "rank" or "masks.law"; empty if several settings contradict each other.
     text : str
-        What is wrong with it. The message is both.
+        What is wrong with it. The message is the name followed by the text.
     """
 
     def __init__(self, text: str, *, name: str = "") -> None:
@@ -45,11 +45,11 @@ class InvalidSettingError(InvalidInputError):
 
 
 class InvalidSlateError(InvalidInputError):
-    """Offered options that are not a slate."""
+    """The offered options are not a slate."""
 
 
 class InvalidRewardError(InvalidInputError):
-    """A reward that is not a finite number."""
+    """The reward is not a finite number."""
 
 
 class StudyError(InvalidInputError):
@@ -57,7 +57,7 @@ class StudyError(InvalidInputError):
 
 
 class UnknownDecisionError(HalfseenError, LookupError):
-    """A decision that this policy did not make, has already learned, or no longer keeps open."""
+    """The decision is unknown to this policy, was already learned, or was forgotten."""
 
 
 class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of the program)
@@ -70,7 +70,7 @@ class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of t
     n_seen : int
         How many of its entries are seen.
     rank : int
-        How many coordinates they would have to determine.
+        Number of latent coordinates.
     """
 
     def __init__(self, *, arm: int, n_seen: int, rank: int) -> None:
@@ -82,7 +82,7 @@ class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of t
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel between processes."""
+        """Support pickling, so that the error can cross processes."""
         return _unidentifiable, (self.arm, self.n_seen, self.rank)
 
 
@@ -91,20 +91,20 @@ def _unidentifiable(arm: int, n_seen: int, rank: int) -> Unidentifiable:
 
 
 class HorizonReachedError(HalfseenError):
-    """The policy was built for a number of rounds and they have all been played."""
+    """All rounds of the policy's horizon have been played."""
 
 
 class ArchiveError(HalfseenError):
-    """A saved policy that is damaged, truncated, of another kind, or from a newer version."""
+    """A saved policy is damaged, truncated, not a policy, or from a newer version."""
 
 
 class StoreError(HalfseenError):
-    """A folder of results that is damaged or lacks what is asked for."""
+    """A folder of results is damaged or incomplete."""
 
 
 class ClusterError(HalfseenError):
-    """A Dask cluster that cannot be reached, or whose workers cannot run the cells."""
+    """A Dask cluster cannot be reached, or its workers cannot run the cells."""
 
 
 class MissingExtraError(HalfseenError):
-    """A library that is not installed; the message names the extra that brings it."""
+    """A library is not installed; the message names the extra that installs it."""

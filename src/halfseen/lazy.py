@@ -1,4 +1,4 @@
-"""Modules that are loaded when something of them is needed, and may not be installed."""
+"""Modules that are loaded at first use, and optional libraries."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from halfseen.errors import MissingExtraError
 
 
 class LazyModule:
-    """Stands for a module until an attribute is asked for: compiled loops cost seconds to load.
+    """Import a module when one of its attributes is first used: compiled loops load slowly.
 
     Parameters
     ----------
@@ -26,19 +26,19 @@ class LazyModule:
 
     def __getattr__(self, attribute: str) -> Any:
         found = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, found)  # the next time it is a plain attribute
+        setattr(self, attribute, found)  # next time a plain attribute lookup
         return found
 
 
 @contextmanager
 def from_extra(extra: str, otherwise: str = "") -> Iterator[None]:
-    """Say which extra to install where an import inside of the block finds no such library.
+    """Turn a failed import inside the block into an error that names the extra to install.
 
     Parameters
     ----------
     extra : str
     otherwise : str
-        What else the user may do.
+        An alternative that the message offers.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the library tells while it runs: the logger `halfseen`, silent unless the user listens."""
+"""The logger `halfseen`, silent unless the user adds a handler."""
 
 import logging
 

@@ -6,8 +6,8 @@ A class lists its parameters as class attributes:
         ridge: float = real(default=1.0, low=1e-50, high=1e100, doc="λ > 0.")
 
 From these come the keyword-only constructor, its checks and error messages, `settings()`, `repr`
-and the section "Parameters" of the docstring. A subclass inherits the parameters of its bases; one
-that it overrides by anything else, such as a constant or a property, is no parameter any more.
+and the section "Parameters" of the docstring. A subclass inherits the parameters of its bases. If
+it overrides one by something else, such as a constant or a property, that is no longer a parameter.
 """
 
 import difflib
@@ -26,7 +26,7 @@ _SECTION = re.compile(r"\n\s*(Attributes|Raises|Notes|Examples)\n\s*-{3,}\n")
 class Param:
     """One parameter: how it is checked, shown and explained.
 
-    Its value lies in the dictionary of the object, which is quick to read; it cannot be set there.
+    The value is stored in the object's `__dict__`, which is fast to read, and cannot be reassigned.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class Param:
         )
 
     def changed(self, default: Any, doc: str = "") -> "Param":
-        """Return the parameter with another default, and perhaps in other words."""
+        """Return the parameter with another default and, if given, another description."""
         return Param(default, self._check, self.kind, doc or self.doc, self._plain)
 
     def checked(self, value: Any) -> Any:
-        """Return a value as it is kept; None is allowed where it is the default."""
+        """Return a value after its check; None is allowed if it is the default."""
         if value is None and self.default is None:
             return None
         return self._check(self.name, value)
 
     def plain(self, value: Any) -> Any:
-        """Return a kept value as plain JSON types."""
+        """Return a checked value as plain JSON types."""
         return None if value is None else self._plain(value)
 
     def described(self) -> str:
-        """Return the entry of a docstring."""
+        """Return the parameter's entry in the docstring."""
         kind = self.kind
         if self.default is None:
             kind += ", optional"
@@ -100,7 +100,7 @@ def real(
 
 
 def choice(*, default: Any, words: tuple[str, ...], doc: str = "") -> Any:
-    """Declare one of some words."""
+    """Declare a choice among words."""
     listed = ", ".join(f'"{word}"' for word in words[:-1]) + f' or "{words[-1]}"'
     return Param(default, lambda name, value: checks.one_of(name, value, words), listed, doc)
 
@@ -118,7 +118,7 @@ def custom(
     plain: Callable[[Any], Any] = lambda value: value,
     doc: str = "",
 ) -> Any:
-    """Declare a parameter with a check of its own, which is given its name and value."""
+    """Declare a parameter with a check of its own, called with its name and value."""
     return Param(default, check, kind, doc, plain)
 
 
@@ -158,7 +158,7 @@ class Declared:
         return {name: param.plain(values[name]) for name, param in self.params.items()}
 
     def __repr__(self) -> str:
-        """Return the call that makes such an object, without what is at its default."""
+        """Return the constructor call, without parameters that have their default value."""
         shown = (
             f"{name}={value!r}"
             for name, param in self.params.items()
@@ -185,7 +185,7 @@ def _is_default(value: Any, param: Param) -> bool:
 
 
 def _with_parameters(text: str, declared: list[Param]) -> str:
-    """Return a docstring with its parameters, before the first other section."""
+    """Return a docstring with a section "Parameters" before its first other section."""
     entries = "\n".join(each.described() for each in declared)
     section = inspect.cleandoc(f"Parameters\n----------\n{entries}").replace("\n", "\n    ")
     place = _SECTION.search(text)

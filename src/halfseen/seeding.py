@@ -1,7 +1,7 @@
 """Named independent random streams from one integer.
 
-Randomness enters by argument: code asks for a stream by name, and two names never
-share bits, whatever the seed.
+Randomness enters by argument: code asks for a stream by name, and different names give
+independent streams for every seed.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     >>> bool((a == b).any())
     False
     """
-    # The names' digest, each name with its length before it, so that no two lists of names agree.
+    # Each name is prefixed by its length, so that different lists of names have different digests.
     text = b"".join(b"%d:%b" % (len(name.encode()), name.encode()) for name in names)
     digest = np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint32)
     key = tuple(int(word) for word in digest)

@@ -1,4 +1,4 @@
-"""Slate and Decision: the only things that cross borders."""
+"""Slate and Decision: what callers give to a policy and get from it."""
 
 import json
 import math
@@ -21,29 +21,29 @@ BoolArray = NDArray[np.bool_]
 _FLOAT = np.dtype(np.float64)
 
 LARGEST = 1e100
-"""Largest size of a seen entry or a reward: products and sums of such stay finite."""
+"""Largest absolute value of a seen entry or a reward: their products and sums stay finite."""
 
 LARGEST_POINT = 1e130
-"""More than any coordinate or root of sums that a regression meets; squares stay finite."""
+"""Above every coordinate and every root of a sum in a regression; its square is finite."""
 
 LARGEST_VARIANCE = 1e220
-"""More than the squares of any 10 billion such entries together."""
+"""Above the sum of squares of 10 billion entries."""
 
 SMALLEST = 1e-100
-"""Smaller entries count as zero: squares of larger ones do not vanish."""
+"""Entries with a smaller absolute value count as zero: squares of larger ones do not underflow."""
 
 
 class Slate:
-    """One round's offered arms: what is seen of them.
+    """The seen entries of the arms offered in one round.
 
     Parameters
     ----------
     values : array_like, shape (n_arms, dim)
-        Feature values. What stands at a hidden entry never matters: it is zeroed. So are entries
-        smaller than `SMALLEST` in size. None and the NA of pandas count as NaN.
+        Feature values. The value of a hidden entry is ignored and set to zero. Entries below
+        `SMALLEST` in absolute value become zero, too. None and the NA of pandas count as NaN.
     mask : array of bool, shape (n_arms, dim), optional
-        True where an entry is seen. Without it NaN means hidden (and so does the mask of a
-        `numpy.ma` array).
+        True where an entry is seen. Without a mask, NaN means hidden, and so does a masked entry of
+        a `numpy.ma` array.
 
     Attributes
     ----------
@@ -55,8 +55,9 @@ class Slate:
     Raises
     ------
     InvalidSlateError
-        Not a table of numbers, no arms, a mask of another shape or type, or a seen entry that is
-        not finite or beyond `LARGEST` (the message names arm, feature and value).
+        The values are not a table of numbers, there are no arms, the mask has another shape or
+        type, or a seen entry is not finite or beyond `LARGEST` (the message names arm, feature and
+        value).
 
     Examples
     --------
@@ -69,7 +70,7 @@ class Slate:
     Paper: eq:missing_model_bernoulli
     """
 
-    # One array with NaN where hidden, which is never changed; `values` and `mask` are derived.
+    # One array with NaN where hidden, never changed; `values` and `mask` are derived from it.
     __slots__ = ("_table",)
 
     def __init__(self, values: Any, mask: Any = None) -> None:
@@ -90,7 +91,7 @@ class Slate:
 
     @classmethod
     def of(cls, options: Any, dim: int | None = None) -> "Slate":
-        """Return `options` as a slate, checked to have `dim` features if that is given."""
+        """Return `options` as a slate; raise an error unless it has `dim` features, if given."""
         slate = options if type(options) is cls else cls(options)
         if dim is not None and slate._table.shape[1] != dim:
             raise InvalidSlateError(
@@ -152,7 +153,7 @@ def _read_only(array: FloatArray) -> FloatArray:
 
 
 def is_plain_table(values: Any) -> bool:
-    """Return whether values are an array (n_arms, dim) of doubles in C order, not empty."""
+    """Return whether values are a non-empty array (n_arms, dim) of doubles in C order."""
     return (
         type(values) is ndarray
         and values.dtype is _FLOAT
@@ -219,20 +220,20 @@ def _out_of_range_error(given: FloatArray, seen: BoolArray) -> InvalidSlateError
     arm, feature = (int(index) for index in np.argwhere(wrong)[0])
     return InvalidSlateError(
         f"seen entries must be finite and at most {LARGEST:g} in size, got {given[arm, feature]} "
-        f"at arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or mend "
-        f"it"
+        f"at arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or "
+        f"correct it"
     )
 
 
 class Decision:
-    """What a policy chose, why, and all that it needs to learn from the reward later.
+    """What a policy chose and why.
 
-    Immutable: policies make decisions, and `from_json` brings one back.
+    Immutable. Policies create decisions; `from_json` reads one back.
 
     Attributes
     ----------
     id : str
-        Names this decision among all decisions of all policies.
+        Unique among all decisions of all policies.
     arm : int
         Index of the chosen arm in its slate.
     round : int
@@ -242,7 +243,7 @@ class Decision:
     values, mask : ndarray, shape (dim,)
         The chosen arm as seen: zero where hidden, True where seen.
     scores, estimates, widths : ndarray, shape (n_arms,)
-        Per arm the optimistic score and its two parts: score = estimate + width.
+        The optimistic score of each arm and its two parts: score = estimate + width.
     """
 
     __slots__ = ("_arm", "_chosen", "_epoch", "_id", "_parts", "_round")
@@ -264,7 +265,7 @@ class Decision:
 
     @property
     def id(self) -> str:
-        """Name of this decision among all decisions of all policies."""
+        """Unique name of this decision among all decisions of all policies."""
         return self._id
 
     @property
@@ -279,7 +280,7 @@ class Decision:
 
     @property
     def epoch(self) -> int:
-        """Epoch of the decision, counted from 0; −1 where there is none."""
+        """Epoch of the decision, counted from 0; −1 if there is none."""
         return self._epoch
 
     @property

@@ -1,4 +1,4 @@
-"""What keeps of the offered arms what an estimate of their subspace needs."""
+"""The interface of what collects offered arms for an estimate of their subspace."""
 
 from typing import Any, Protocol, Self
 
@@ -11,7 +11,7 @@ class Collector(Protocol):
     n_arms: int
 
     def fork(self) -> Self:
-        """Return a copy to which arms can be added; afterwards this one must get no more."""
+        """Return a copy that continues in place of this one, which must not be changed any more."""
 
     def add(self, table: FloatArray) -> None:
         """Add arms, NaN where hidden, shape (n, dim), which must not be changed afterwards."""

@@ -1,4 +1,4 @@
-"""The radius of the confidence ellipsoid, with its three parts apart."""
+"""The radius of the confidence ellipsoid, as a sum of three parts."""
 
 import math
 from math import sqrt
@@ -11,16 +11,16 @@ LARGEST_SCALE = 1e30
 
 
 class Radius(NamedTuple):
-    """β of the paper as a sum of three.
+    """The paper's β as a sum of three parts.
 
     Attributes
     ----------
     regularization : float
-        √λ·S: what the ridge penalty may hide.
+        √λ·S, the effect of the ridge penalty.
     noise : float
-        R·sqrt(2 log(det(V)^½ / (det(λI)^½ δ))): what reward noise may have done.
+        R·sqrt(2 log(det(V)^½ / (det(λI)^½ δ))), the effect of reward noise.
     misspecification : float
-        b·sqrt(n): what n samples with a bias of at most b each may have done.
+        b·sqrt(n), the effect of n samples with a bias of at most b each.
     """
 
     regularization: float
@@ -43,7 +43,7 @@ class Confidence:
     misspecification : float
         b: the largest bias of one sample.
     radius_scale : float
-        Multiplies all three parts; 1 is the paper's.
+        Multiplies all three parts; 1 as in the paper.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class Confidence:
         self._regularization = radius_scale * math.sqrt(ridge) * theta_bound
         self._noise = radius_scale * noise_scale
         self._bias = radius_scale * misspecification
-        # An epoch's share may be smaller than what a policy may be given: no `checks.failure_prob`.
+        # No `checks.failure_prob`: an epoch's share of δ may be smaller than any policy's δ.
         share = checks.real("failure_prob", failure_prob, 0.0, 1.0, low_open=True, high_open=True)
         self._log_failure = math.log(share)
 
     def total(self, log_det: float, n_samples: float) -> float:
-        """Return β, the sum of what `radius` returns."""
+        """Return β, the sum of the parts that `radius` returns."""
         regularization, noise, misspecification = self._parts(log_det, n_samples)
         return regularization + noise + misspecification
 
@@ -91,7 +91,7 @@ class Confidence:
         log_det : float
             log(det V / λ^dim).
         n_samples : float
-            Samples in V: the paper's t − τ_e where nothing is replayed.
+            Samples in V; without replay, the paper's t − τ_e.
         """
         return Radius(*self._parts(log_det, n_samples))
 

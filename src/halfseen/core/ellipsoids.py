@@ -1,9 +1,9 @@
-"""The largest value of linear functions over what two ellipsoids have in common.
+"""The maximum of a linear function over the intersection of two ellipsoids.
 
-Mixing the two inequalities with shares 1 − s and s gives an ellipsoid that holds the intersection,
-whose support ⟨x, c(s)⟩ + sqrt(1 − k(s))·‖x‖_{M(s)⁻¹} is a bound for every s. By strong duality the
-least bound is the maximum itself, and as a function of s it has no other valley, so that one search
-over one number is exact, whatever the dimension.
+Mixing the two inequalities with shares 1 − s and s gives an ellipsoid that contains the
+intersection. Its support ⟨x, c(s)⟩ + sqrt(1 − k(s))·‖x‖_{M(s)⁻¹} is an upper bound for every s. By
+strong duality the smallest bound equals the maximum. As a function of s the bound has no other
+local minimum, so a search over one number is exact in every dimension.
 """
 
 import math
@@ -19,11 +19,11 @@ from halfseen.values import BoolArray, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
-# Two ellipsoids that touch in one point do so up to rounding.
+# Tolerance for two ellipsoids that touch in one point.
 _TOUCHING = 1e-10
 # An axis of the second ellipsoid this long, in radii of the first, never binds.
 _SMALLEST_WEIGHT = 1e-300
-# How far, in logarithms, a share may be from where it balances the two: e^-50 is rounding.
+# Width of the search for log(s / (1 − s)) around its balance: e^-50 is rounding.
 _MARGIN = 50.0
 
 
@@ -36,9 +36,9 @@ class Ellipsoid:
     centre : ndarray, shape (rank,)
         c.
     whitener, root : ndarray, shape (rank, rank)
-        W and its inverse. Both, so that neither is lost to rounding.
+        W and its inverse; both are kept because computing one from the other loses digits.
     radius : float
-        0 is the centre alone.
+        With 0 the set is the centre alone.
     """
 
     centre: FloatArray
@@ -53,7 +53,7 @@ class Ellipsoid:
         Raises
         ------
         InvalidInputError
-            A is not positive definite or does not fit the centre.
+            A is not positive definite, or its shape does not match the centre.
         """
         centre, shape = np.array(centre, dtype=np.float64), np.array(shape, dtype=np.float64)
         if centre.ndim != 1 or shape.shape != (len(centre), len(centre)):
@@ -80,20 +80,20 @@ class Ellipsoid:
         return self.radius + tolerance * (1.0 + self.radius)
 
     def maximisers(self, points: FloatArray) -> FloatArray:
-        """Return where in the ellipsoid each linear function ⟨x, ·⟩ is largest, shape (n, rank)."""
+        """Return the maximiser of each linear function ⟨x, ·⟩ in the ellipsoid, shape (n, rank)."""
         slopes = points @ self.root
         sizes = np.linalg.norm(slopes, axis=1, keepdims=True)
         units = np.divide(slopes, sizes, out=np.zeros_like(slopes), where=sizes > 0.0)
         return self.at(units)
 
     def at(self, units: FloatArray) -> FloatArray:
-        """Return the ellipsoid's points at those of the unit ball, shape (n, rank)."""
+        """Return the images of points of the unit ball in the ellipsoid, shape (n, rank)."""
         places: FloatArray = self.centre + self.radius * (units @ self.root.T)
         return places
 
 
 def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) -> FloatArray | None:
-    """Return per point the largest value over both ellipsoids and its parts.
+    """Return each point's largest value over the intersection of two ellipsoids, and its parts.
 
     Parameters
     ----------
@@ -102,9 +102,10 @@ def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) ->
     Returns
     -------
     parts : ndarray, shape (3, n), or None
-        Score, estimate and width, score = estimate + width. The estimate is the value at the point
-        deepest inside: the one with the least larger distance from both centres, each in its own
-        radius. None if the two do not meet, or lie beyond the range of numbers.
+        Score, estimate and width, with score = estimate + width. The estimate is the value at the
+        deepest point of the intersection, which minimises the larger of the two distances from the
+        centres, each relative to its radius. None if the ellipsoids do not intersect or their
+        numbers overflow.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) ->
         if one.radius == 0.0:
             meets = other.contains(one.centre[None, :], _TOUCHING)[0]
             return _values_at(points, one.centre) if meets else None
-    with np.errstate(all="ignore"):  # what is beyond all numbers is looked at below
+    with np.errstate(all="ignore"):  # overflow is checked below
         mixed = (first.radius / second.radius) * (second.whitener @ first.root)
         apart = first.whitener @ (second.centre - first.centre) / first.radius
         if not (np.isfinite(mixed).all() and np.isfinite(apart).all()):
@@ -135,7 +136,7 @@ def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) ->
         offset, deep = turn @ apart, np.empty(len(weights))
         reach = _MARGIN + max(abs(math.log(weights[0])), abs(math.log(weights[-1])))
         depth = _kernels.deepest(offset, weights, reach, deep)
-        if not depth <= 1.0 + _TOUCHING:  # NaN, too
+        if not depth <= 1.0 + _TOUCHING:  # also true for NaN
             return None
         centre = first.centre + axes @ deep
         parts = np.empty((3, len(points)))
@@ -153,7 +154,7 @@ def optimistic_values(points: FloatArray, first: Ellipsoid, second: Ellipsoid) -
 
     Examples
     --------
-    Two unit discs whose centres are 1 apart meet in a lens of half height √¾:
+    The intersection of two unit discs whose centres are 1 apart is a lens of half height √¾:
 
     >>> left = Ellipsoid.from_shape(np.zeros(2), np.eye(2), 1.0)
     >>> right = Ellipsoid.from_shape(np.array([1.0, 0.0]), np.eye(2), 1.0)

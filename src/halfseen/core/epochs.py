@@ -15,8 +15,7 @@ LARGEST_GROWTH = 1e6
 class EpochSchedule:
     """Rounds 1 … burn_in, then epochs that start at τ₀ = burn_in + 1 and grow by a factor.
 
-    τ_{e+1} = max(τ_e + 1, ⌈g·τ_e⌉); g = 2 in the paper. Everything here is a function of the round
-    alone.
+    τ_{e+1} = max(τ_e + 1, ⌈g·τ_e⌉); g = 2 in the paper. The schedule depends on the round alone.
 
     Parameters
     ----------
@@ -56,7 +55,7 @@ class EpochSchedule:
         return [start for start, _ in self._until(horizon)]
 
     def epoch_at(self, round: int) -> int:
-        """Return the index of the epoch that `round` lies in, −1 during burn-in."""
+        """Return the index of the epoch that contains `round`, −1 during burn-in."""
         return len(self.starts(round)) - 1
 
     def rounds(self, epoch: int, horizon: int) -> range:
@@ -67,11 +66,11 @@ class EpochSchedule:
         return range(0)
 
     def failure_prob(self, total: float, epoch: int, horizon: int | None) -> float:
-        """Return δ_e, the share of the failure probability that an epoch may use up.
+        """Return δ_e, an epoch's share of the failure probability.
 
-        With a horizon δ_e = δ / (2·number of epochs), where for g = 2 that number is the paper's
-        bound ⌈log₂ T⌉ + 2, whatever the burn-in. Without one δ_e = δ / (2(e + 1)(e + 2)), which
-        sums to δ/2 over any number of epochs.
+        With a horizon δ_e = δ / (2·number of epochs); for g = 2 that number is the paper's bound
+        ⌈log₂ T⌉ + 2 for every burn-in. Without a horizon δ_e = δ / (2(e + 1)(e + 2)), which sums to
+        at most δ/2.
 
         Examples
         --------
@@ -91,7 +90,7 @@ class EpochSchedule:
             start = stop
 
 
-@functools.lru_cache(maxsize=64)  # a growth close to 1 has many epochs, each of which asks
+@functools.lru_cache(maxsize=64)  # a growth close to 1 has many epochs, and each one calls this
 def _n_epochs(schedule: EpochSchedule, horizon: int) -> int:
     if schedule.growth == 2.0:
         return n_epochs_bound(horizon)

@@ -1,4 +1,4 @@
-"""The rank by held-out entries: hide some of what is seen, and see which rank predicts it."""
+"""Chooses the rank by held-out entries: hide some seen entries and predict them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,42 +16,42 @@ from halfseen.values import LARGEST_VARIANCE, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.likelihood")
 
-# Their squares are variances.
+# Loadings are square roots of variances.
 LARGEST_LOADING = LARGEST_VARIANCE**0.5
-# What is left of the held-out squares below this share is as good as nothing: no rank does better.
+# Errors below this share of the squares count as zero, and then no larger rank is tried.
 _NEGLIGIBLE = 1e-4
-# With fewer arms every decision starts over: a wrong fit of few arms must not lead astray.
+# With fewer arms every decision starts afresh, because a fit to few arms may be wrong.
 _SMALL_SAMPLE = 400
-# With as many arms a subspace that explains all of new ones is no accident.
+# From this many arms on, a subspace that explains new arms completely is not there by chance.
 _SETTLED_SAMPLE = 200
-# Enough to tell whether a fit from a good start holds.
+# Enough steps to see whether a fit from a good start still holds.
 _FEW_STEPS = 5
-# Enough to tell that one direction less does not do.
+# Enough steps to see that one direction fewer is not enough.
 _FEWER_STEPS = 2
-# Ranks in a row that must not improve before the search ends, at its beginning and later: two equal
-# directions may be of no use one by one.
+# The search ends after this many ranks in a row without improvement, at its beginning and later:
+# two directions of equal variance may help only together.
 _FIRST_PATIENCE = 3
 _PATIENCE = 2
-# Work after which a search ends with the best so far, as `step_work` counts it: some 5 seconds on
-# one core.
+# After this much work, as counted by `step_work`, a search returns the best rank so far: about 5
+# seconds on one core.
 _MOST_WORK = 6e10
 # Fits kept for the next decision: those of ranks this close to the chosen one.
 _NEIGHBOURS = 2
 
 
 class Ranking(NamedTuple):
-    """A decision, and what the next one starts from.
+    """A chosen rank, and the fits from which the next choice starts.
 
     Attributes
     ----------
     rank : int
-        0 where no rank predicts better than nothing.
+        0 if no rank predicts better than zeros.
     n_arms : int
         Arms offered before the decision.
     fits : mapping
-        Models by rank, of entries that were not held out.
+        Models by rank, fitted to entries that were not held out.
     is_settled : bool
-        Whether the fit of the decision before, hardly changed, left nothing of enough arms.
+        Whether the previous decision's fit, almost unchanged, explains enough arms completely.
     """
 
     rank: int
@@ -93,19 +93,19 @@ class Ranking(NamedTuple):
 class HeldOutRank(RankRule):
     """Keep the smallest rank that predicts hidden entries within one standard error of the best.
 
-    A share of the seen entries is hidden, models of growing rank are fitted to the rest by maximum
-    likelihood, and the squared errors on the hidden entries are compared arm by arm. The search
-    starts at the last decision, so that it follows a subspace that grows, and it ends when some
-    ranks in a row bring nothing. Always the same entries of an arm are hidden: fits of earlier
-    decisions, from which later ones start, have never seen them.
+    A share of the seen entries is held out, models of growing rank are fitted to the rest by
+    maximum likelihood, and the squared errors on the held-out entries are compared arm by arm. The
+    search starts at the last chosen rank, so that it follows a growing subspace, and ends when
+    several ranks in a row bring no improvement. The same entries of an arm are always held out, so
+    that fits of earlier decisions, from which later ones start, have never used them.
 
     Parameters
     ----------
     share : float
-        Of the seen entries that is hidden.
+        Share of the seen entries that is held out.
     growth : float
-        With few arms every epoch decides anew; beyond 400, when there are so many times the arms
-        of the last decision.
+        Up to 400 arms every epoch decides again; beyond that, an epoch decides again once the
+        number of arms has grown by this factor.
     max_rank : int, optional
         By default dim − 1.
     max_arms : int
@@ -133,10 +133,10 @@ class HeldOutRank(RankRule):
         store(self, max_arms=checks.integer("max_arms", self.max_arms, 1))
 
     def check(self, dim: int) -> None:
-        """Do nothing: a rank that is too large is never reached."""
+        """Do nothing: the search never reaches a rank that is too large."""
 
     def is_due(self, n_arms: int, last: Ranking | None) -> bool:
-        """Return whether there is clearly more data than at the last decision."""
+        """Return whether there are enough new arms for another decision."""
         if last is None or n_arms <= _SMALL_SAMPLE:
             return True
         return n_arms >= self.growth * last.n_arms
@@ -158,9 +158,9 @@ class HeldOutRank(RankRule):
         n_arms : int
             Arms offered so far.
         numbers : ndarray of int, shape (n,), optional
-            Which of them the sample is, counted from 0; by default the first.
+            Positions of the sample among all arms, counted from 0; by default the first n.
         last : Ranking, optional
-            The decision before.
+            The previous decision.
         """
         if numbers is None:
             numbers = np.arange(len(table))
@@ -175,14 +175,14 @@ class HeldOutRank(RankRule):
         return Ranking(rank, n_arms, fits, search.is_settled and rank == search.last.rank)
 
     def _highest(self, search: "_Search") -> int:
-        """Return the largest rank that has fewer loadings than there are entries."""
+        """Return the largest rank whose model has fewer loadings than there are entries."""
         arms = search.arms
         most: int = min(arms.dim - 1, len(arms) - 1, arms.n_entries // (arms.dim + 1))
         return most if self.max_rank is None else min(most, self.max_rank)
 
 
 class _Search:
-    """Errors on held-out entries by rank, fitted as they are asked for."""
+    """Errors on held-out entries by rank; models are fitted when needed."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class _Search:
         self._work = 0.0
 
     def errors(self, rank: int) -> FloatArray:
-        """Return the squared error on the held-out entries of every arm that has some."""
+        """Return the squared error on held-out entries of every arm that has any."""
         if rank not in self._errors:
             if rank > 0 and rank not in self.fits:
                 self._fit(rank)
@@ -222,7 +222,7 @@ class _Search:
         return self._errors[rank]
 
     def run(self, highest: int) -> int:
-        """Return the smallest rank that is as good as the best."""
+        """Return the smallest rank whose errors are within a standard error of the best."""
         if self._n_marked < 2 or highest < 1 or not self.errors(0).any():
             return 0
         rank = min(self.last.rank, highest)
@@ -235,7 +235,7 @@ class _Search:
         return self._smallest_as_good(best)
 
     def _fit(self, rank: int) -> None:
-        """Fit from a fresh start and from the last decision's fit, where there is one."""
+        """Fit from a fresh start and, if there is one, from the last decision's fit."""
         starts = [self._spectrum.start(rank)]
         if rank in self.last.fits:
             starts.append(self.last.fits[rank])
@@ -252,7 +252,7 @@ class _Search:
         return self._work > _MOST_WORK
 
     def _still_explains_all(self, rank: int) -> bool:
-        """Return whether the last fit, hardly changed, leaves nothing of the new arms, either."""
+        """Return whether the last fit, almost unchanged, explains the new arms completely, too."""
         model = self._fitted([self.last.fits[rank]], _FEW_STEPS)
         if self._leaves_nothing(model):
             self.fits[rank] = model
@@ -275,7 +275,7 @@ class _Search:
         return best
 
     def _smallest_as_good(self, best: int) -> int:
-        """Go down from the best rank while the errors stay within a standard error of its."""
+        """Go down from the best rank while errors stay within a standard error of the best."""
         rank = best
         while rank > 0 and (self._is_as_good(rank - 1, best) or self._refit_is(rank - 1, best)):
             rank -= 1
@@ -297,7 +297,7 @@ class _Search:
         return bool(excess.mean() <= error + _NEGLIGIBLE * self.errors(0).mean())
 
     def _refit_is(self, rank: int, best: int) -> bool:
-        """Return whether a rank that few steps made no good fit of is as good after all."""
+        """Return whether a rank is as good after a full fit, if a short fit was not enough."""
         if rank not in self._is_rough or self._leaves_nothing(self.fits[best]):
             return False
         self.fits[rank] = self._fitted([self.fits[rank]])

@@ -1,4 +1,4 @@
-"""Top eigenpairs of a symmetric operator that is known by its products with columns."""
+"""Top eigenpairs of a symmetric operator that is given by its products with columns."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ from scipy.linalg import qr
 
 from halfseen.values import FloatArray
 
-# Columns beyond those asked for: the block then holds the directions that are hard to tell apart.
+# Extra columns: the block then contains directions whose eigenvalues lie close together.
 _EXTRA = 8
-# Columns, and at least blocks, before the search starts again from its best columns: this bounds
-# the memory.
+# Columns, and at least this many blocks, before the search restarts from its best columns, which
+# bounds the memory.
 _MAX_COLUMNS = 256
 _MIN_BLOCKS = 8
 _MAX_RESTARTS = 40
-# Residual of an eigenpair against the largest eigenvalue.
+# Largest residual of an eigenpair, relative to the largest eigenvalue.
 TOLERANCE = 1e-11
 # A new direction this short is rounding.
 _NEGLIGIBLE = 1e-13
@@ -29,8 +29,8 @@ def block_krylov(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the algebraically largest eigenvalues, ascending, and their eigenvectors.
 
-    Subspace iteration that keeps its blocks: all of AQ, A²Q, … is searched, so that few products
-    with many columns at once do what a power iteration needs hundreds for.
+    Subspace iteration that keeps its blocks: it searches the span of AQ, A²Q, …, so a few products
+    with many columns replace the hundreds that a power iteration needs.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def block_krylov(
         Maps columns, shape (dim, k), to the operator's products with them.
     dim, count : int
     tolerance : float
-        Largest residual of an eigenpair, against the largest eigenvalue.
+        Largest residual of an eigenpair, relative to the largest eigenvalue.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def block_krylov(
         if residual <= tolerance:
             return values[-count:], vectors[:, -count:]
         columns = vectors
-    # The best there is: what is left of the residual are directions that are hard to tell apart.
+    # Return the best so far: the rest of the residual comes from nearly equal eigenvalues.
     return values[-count:], vectors[:, -count:]
 
 
@@ -75,7 +75,7 @@ def _search(
         if residual <= tolerance or basis.shape[1] == len(basis):
             return values, vectors, residual if basis.shape[1] < len(basis) else 0.0
         block = _new_directions(image[:, -block.shape[1] :], basis, scale)
-        if block.shape[1] == 0:  # nothing is outside: what was found is exact
+        if block.shape[1] == 0:  # the space is invariant, so the result is exact
             return values, vectors, 0.0
         basis = np.hstack([basis, block])
         image = np.hstack([image, product(block)])
@@ -91,7 +91,7 @@ def _orthonormal(columns: FloatArray) -> FloatArray:
 
 
 def _new_directions(columns: FloatArray, basis: FloatArray, scale: float) -> FloatArray:
-    """Return an orthonormal basis of what the columns have outside of an orthonormal basis."""
+    """Return an orthonormal basis of the columns' part outside an orthonormal basis."""
     for _ in range(2):  # once is not enough for orthogonality to rounding
         columns = columns - basis @ (basis.T @ columns)
     new, factor, _ = qr(columns, mode="economic", pivoting=True)

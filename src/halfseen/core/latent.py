@@ -14,15 +14,15 @@ from halfseen.values import LARGEST, FloatArray, Slate
 _narrow = LazyModule("halfseen.kernels.narrow_lift")
 _wide = LazyModule("halfseen.kernels.wide_lift")
 
-# Up to this rank, sums over all entries in which hidden ones weigh nothing are faster than
-# gathering the seen ones first (measured for 30 to 100 features).
+# Up to this rank, sums over all entries with weight zero for hidden ones are faster than gathering
+# the seen ones first (measured for 30 to 100 features).
 _NARROW_RANK = 9
-# Without a ridge, a pivot this small against the largest diagonal entry is rounding: the arm is not
-# identified.
+# Without a ridge, a pivot below this share of the largest diagonal entry is rounding: the arm is
+# not identified.
 _PIVOT_TOLERANCE = 1e-12
 
 SMALLEST_IMPUTE_RIDGE = 1e-10
-"""Below, rounding would decide where seen entries do not."""
+"""A smaller ridge would be lost to rounding."""
 
 
 def checked_impute_ridge(value: Any) -> float:
@@ -41,9 +41,9 @@ def checked_impute_ridge(value: Any) -> float:
 
 
 class Lift:
-    """How the seen entries of an arm become its latent coordinates.
+    """Maps the seen entries of an arm to its latent coordinates.
 
-    They are scales·a with (W_Ω'W_Ω + ρI)a = W_Ω'x_Ω.
+    These are scales·a with (W_Ω'W_Ω + ρI)a = W_Ω'x_Ω.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Lift:
     rank : int
         Number of coordinates.
     plan : ndarray
-        All of it but the noise, as compiled loops read it.
+        Basis, ridge and scales in the layout of the compiled loops.
     """
 
     __slots__ = ("_kernel", "basis", "noise", "plan", "rank", "ridge", "scales")
@@ -78,7 +78,7 @@ class Lift:
 
     @classmethod
     def least_squares(cls, basis: FloatArray, ridge: float, unit: float = 1.0) -> "Lift":
-        """Return what gives U'x̂ of the paper's imputation, which is (1 + ρ)a exactly.
+        """Return the lift to U'x̂ of the paper's imputation, which equals (1 + ρ)a.
 
         Coordinates are given in this unit.
         """
@@ -88,20 +88,20 @@ class Lift:
     def posterior_mean(
         cls, basis: FloatArray, variances: FloatArray, noise: float, unit: float = 1.0
     ) -> "Lift":
-        """Return what gives the posterior mean (G + σ²Λ⁻¹)⁻¹b in the coordinates of a basis.
+        """Return the lift to the posterior mean (G + σ²Λ⁻¹)⁻¹b in the coordinates of a basis.
 
         Parameters
         ----------
         basis : ndarray, shape (dim, rank)
             Orthonormal columns; G = U_Ω'U_Ω and b = U_Ω'x_Ω.
         variances : ndarray, shape (rank,)
-            Λ: prior variances along the columns, the prior mean being 0.
+            Λ: prior variances along the columns; the prior mean is 0.
         noise : float
-            σ² > 0 of every entry; at least 1e-10 of the mean of Λ counts.
+            σ² > 0 of every entry; raised to 1e-10 of the mean of Λ if smaller.
         unit : float
             Coordinates are given in this unit.
         """
-        # Only the ratio of noise to prior matters: no overflow, whatever the arms' scale.
+        # Only the ratio of noise to prior matters, so no scale of the arms overflows.
         mean = float(variances.mean()) or 1.0
         scales = np.sqrt(variances / mean)
         ridge = min(max(noise / mean, SMALLEST_IMPUTE_RIDGE), LARGEST)
@@ -110,14 +110,14 @@ class Lift:
     def coordinates(self, table: FloatArray) -> FloatArray:
         """Return the coordinates of half-seen arms (n, dim), shape (n, rank).
 
-        NaN for an arm that its seen entries do not identify, which with a ridge there is none.
+        NaN for an arm whose seen entries do not identify it; with a ridge all are identified.
         """
         points = np.empty((len(table), self.rank))
         self._kernel(table, self.plan, _PIVOT_TOLERANCE, points)
         return points
 
     def covariances(self, table: FloatArray) -> FloatArray:
-        """Return what hidden entries leave open: posterior covariances, shape (n, rank, rank)."""
+        """Return posterior covariances given the seen entries, shape (n, rank, rank)."""
         seen = (table == table).astype(np.float64)
         rank = self.rank
         outer = self.basis[:, :, None] * self.basis[:, None, :]
@@ -127,7 +127,7 @@ class Lift:
         return scaled
 
     def hidden_variances(self, table: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return the variance of θ'z that hidden entries leave open, shape (n,)."""
+        """Return the posterior variance of θ'z given the seen entries, shape (n,)."""
         squares = np.zeros(len(table))
         if self.noise > 0.0:
             direction = self.scales * theta
@@ -139,14 +139,14 @@ class Lift:
 
 @lru_cache
 def _narrow_layout(rank: int) -> tuple[NDArray[np.int64], ...]:
-    """Return which columns make a product, and the plan's rows for products and for columns."""
+    """Return the pairs of columns to multiply, and the plan's rows for products and columns."""
     first, second = np.triu_indices(rank)
     products, columns = np.arange(len(first)), np.arange(rank)
     return first, second, products // 6 * 9 + products % 6, columns // 3 * 9 + 6 + columns % 3
 
 
 def _plan(basis: FloatArray, ridge: float, scales: FloatArray) -> FloatArray:
-    """Return the layout that the compiled loops for this rank describe."""
+    """Return the plan in the layout that the compiled loops for this rank document."""
     dim, rank = basis.shape
     if rank <= _NARROW_RANK:
         first, second, product_rows, column_rows = _narrow_layout(rank)
@@ -163,10 +163,10 @@ def _plan(basis: FloatArray, ridge: float, scales: FloatArray) -> FloatArray:
 
 
 def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:
-    """Return U'x̂ of every arm, where x̂ keeps what is seen and fills in the rest.
+    """Return U'x̂ of every arm, where x̂ keeps seen entries and fills in the rest.
 
     With G = U_Ω'U_Ω, b = U_Ω'x_Ω and (G + ρI)a = b, seen entries contribute b and filled ones
-    (I − G)a, so that U'x̂ = b + (I − G)a = (1 + ρ)a: the filled vector is never built.
+    (I − G)a, so U'x̂ = b + (I − G)a = (1 + ρ)a. The filled vector is never built.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
 
 
 def check_identified(slate: Slate, latent: FloatArray) -> None:
-    """Raise `Unidentifiable` for the first arm of a slate that has no coordinates."""
+    """Raise `Unidentifiable` if an arm of a slate has no coordinates; report the first one."""
     missed = np.isnan(latent).any(axis=1)
     if missed.any():
         arm = int(missed.argmax())

@@ -1,9 +1,9 @@
 """The subspace of half-seen arms by maximum likelihood: probabilistic PCA with missing entries.
 
 An arm is x = Wz + noise with z standard normal in `rank` dimensions and independent noise of
-variance σ² on every feature. Hidden entries are simply not part of the likelihood, so no
-observation probability is needed, and nearly exact low rank is used to the full: the corrected
-covariance converges like 1/√n, this as soon as there are enough entries to pin the subspace down.
+variance σ² on every feature. Hidden entries do not enter the likelihood, so no observation
+probability is needed. The corrected covariance converges like 1/√n; for arms of nearly exact low
+rank this estimate is accurate as soon as there are enough entries to determine the subspace.
 """
 
 import math
@@ -24,7 +24,7 @@ from halfseen.values import FloatArray
 _kernels = LazyModule("halfseen.kernels.likelihood")
 
 NOISE_FLOOR = 1e-6
-"""Smallest σ², as a share of the mean square of what is seen: without a floor the likelihood of
+"""Smallest σ², as a share of the mean square of seen entries: without a floor the likelihood of
 exactly low-rank arms has no maximum."""
 
 MAX_STEPS = 60
@@ -32,17 +32,17 @@ TOLERANCE = 1e-3
 """EM stops when a step gains less than this per seen entry, in units of log-likelihood."""
 
 MOST_WORK = 2e10
-"""Work of one fit, at most, as `step_work` counts it: some 1.5 seconds on one core."""
+"""Largest work of one fit, as counted by `step_work`: about 1.5 seconds on one core."""
 
-# Loadings of a start that was fitted to far larger arms are cut off here, in units of these arms:
-# beyond, rounding would decide. Arms of root mean square 1 do not come close.
+# If a start was fitted to far larger arms, its loadings are clipped here, in units of the present
+# arms: larger ones are rounding. Arms of root mean square 1 stay far below.
 _LARGEST_LOADING = 1e5
-# What is not a matrix product takes so much longer (measured).
+# Work outside matrix products takes this many times longer (measured).
 _CUBE = 4.0
-# A spectral start is blurred, so that its errors are not taken for certain.
+# A spectral start is blurred, so that EM can correct its errors.
 _START_NOISE = 0.3
 _START_VARIANCE = 0.1
-# Beyond the arms' rank eigenvalues lie close together, and a start need not tell them apart.
+# Beyond the arms' rank eigenvalues lie close together, and a start need not separate them.
 _START_TOLERANCE = 1e-2
 _FEW_ARMS = 8  # times these many are fewer than the features
 _FIRST_COUNT = 4  # eigenpairs computed at first
@@ -84,7 +84,7 @@ class Ppca(NamedTuple):
         return np.ascontiguousarray(basis * signs), scales**2
 
     def truncated(self, rank: int) -> "Ppca":
-        """Return the model with the weakest directions put into the noise."""
+        """Return the model with its weakest directions moved into the noise."""
         basis, variances = self.subspace()
         lost = float(variances[rank:].sum()) / len(basis)
         return Ppca(basis[:, :rank] * np.sqrt(variances[:rank]), self.noise + lost)
@@ -95,13 +95,13 @@ class Ppca(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A fitted model and how it came about.
+    """A fitted model and details of the fit.
 
     Attributes
     ----------
     model : Ppca
     log_likelihood : float
-        Of all that is seen, under `model`.
+        Of all seen entries under `model`.
     n_steps : int
         Expectation steps over all starts.
     """
@@ -112,9 +112,9 @@ class Fit(NamedTuple):
 
 
 class Arms:
-    """Half-seen arms as the compiled loops want them, in units of their root mean square.
+    """Half-seen arms in the layout of the compiled loops, in units of their root mean square.
 
-    Arms that show nothing are left out: they have likelihood 1 and say nothing.
+    Arms without a seen entry are left out: they carry no information.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Arms:
 
 
 class Spectrum:
-    """The top of the corrected covariance of some arms, as far as it is asked for.
+    """The top eigenpairs of the corrected covariance of some arms, computed when needed.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class Spectrum:
 
     def _corrected(self) -> FloatArray | CovarianceOperator:
         arms = self._arms
-        # With few arms their products are cheaper than the matrix, which may not even fit.
+        # With few arms, products are cheaper than the matrix, which may not fit in memory.
         if arms.dim > LARGEST_DENSE_DIM or _FEW_ARMS * len(arms) < arms.dim:
             return CovarianceOperator(arms.filled, self._observe_prob)
         products = arms.filled.T @ arms.filled
@@ -205,7 +205,7 @@ class Spectrum:
 def spectral_start(
     table: FloatArray, rank: int, observe_prob: float | FloatArray | None = None
 ) -> Ppca:
-    """Return a model to start from: the top of the corrected covariance, blurred.
+    """Return a model to start from: the blurred top eigenpairs of the corrected covariance.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def fit_likelihood(
     max_steps: int = MAX_STEPS,
     tolerance: float = TOLERANCE,
 ) -> Fit:
-    """Return the most likely of the models that EM reaches from some starts of equal rank.
+    """Return the most likely model that EM reaches from several starts of equal rank.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def fit_likelihood(
     max_steps : int
         Per start.
     tolerance : float
-        Least gain of log-likelihood per seen entry for which one more step is taken.
+        EM stops when a step gains less log-likelihood per seen entry than this.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def fit_likelihood(
 def fit_arms(
     arms: Arms, starts: Sequence[Ppca], *, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
 ) -> Fit:
-    """As `fit_likelihood`, of prepared arms."""
+    """Like `fit_likelihood`, for prepared arms."""
     if arms.n_entries == 0:
         raise InvalidInputError("a likelihood needs at least one seen entry, got none")
     checks.integer("max_steps", max_steps, 1)
@@ -262,7 +262,7 @@ def fit_arms(
 
 
 def step_work(n_arms: int, dim: int, rank: int) -> float:
-    """Return the work of one step over so many arms, in multiplications of a matrix product.
+    """Return the work of one EM step, in multiplications of a matrix product.
 
     Each arm and each feature has a system of its own to solve.
     """
@@ -270,7 +270,7 @@ def step_work(n_arms: int, dim: int, rank: int) -> float:
 
 
 def _climb(arms: Arms, start: Ppca, max_steps: int, tolerance: float) -> Fit:
-    """Take steps until one gains too little, or the work is done."""
+    """Take EM steps until one gains too little or the budget is used up."""
     affordable = int(MOST_WORK / step_work(max(1, len(arms)), arms.dim, max(1, start.rank)))
     max_steps = min(max_steps, max(1, affordable))
     model = start.scaled(1.0 / arms.unit)
@@ -288,15 +288,15 @@ def _climb(arms: Arms, start: Ppca, max_steps: int, tolerance: float) -> Fit:
         max_steps,
         tolerance * arms.n_entries,
     )
-    # The density of x is that of x / unit over unit per entry.
+    # The density of x is that of x / unit, divided by unit for each entry.
     likelihood -= arms.n_entries * math.log(arms.unit)
     return Fit(Ppca(loadings.T.copy(), noise).scaled(arms.unit), likelihood, n_steps)
 
 
 def log_likelihood(table: FloatArray, model: Ppca) -> float:
-    """Return the log-density of all that is seen, shape (n, dim) with NaN where hidden.
+    """Return the log-density of the seen entries of a table (n, dim), NaN where hidden.
 
-    The noise counts as at least the floor.
+    Noise below the floor is raised to it.
     """
     arms = Arms(table)
     return _climb(arms, model, 0, 0.0).log_likelihood if len(arms) else 0.0

@@ -1,9 +1,9 @@
-"""Masked second moments of all offered arms, and the covariance corrected for what was hidden.
+"""Masked second moments of all offered arms, and the covariance corrected for hidden entries.
 
 The corrected covariance needs only the running sum of masked outer products, the number of arms
-and, where the observation probability is unknown, how often two features were seen together. So
-memory is O(dim²) whatever the number of arms: slates wait in a list and enter the sum a block at a
-time, by one matrix product.
+and, if the observation probability is unknown, how often two features were seen together. So memory
+is O(dim²) for any number of arms. Slates wait in a list and enter the sum in blocks, by one matrix
+product each.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
 ObserveProb = float | FloatArray | None
 Sums = tuple[FloatArray, FloatArray | None]
 
-# Arms that wait for one matrix product: enough for an efficient one, little memory.
+# Arms per matrix product: enough to be efficient, few enough to need little memory.
 _BLOCK = 1024
 
 
@@ -31,13 +31,13 @@ class Moments:
     dim : int
         Number of features.
     count_pairs : bool
-        Also count how often each two features were seen together (needed where the observation
-        probability is unknown).
+        Also count how often each pair of features was seen together, which is needed if the
+        observation probability is unknown.
 
     Attributes
     ----------
     n_arms : int
-        Arms absorbed so far: tK in the paper, where every slate has K arms.
+        Arms absorbed so far; tK in the paper, in which every slate has K arms.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Moments:
         self.n_arms += len(table)
 
     def merge(self, other: "Moments") -> "Moments":
-        """Return the moments of the arms of both."""
+        """Return the moments over the arms of both."""
         if other.dim != self.dim or other.count_pairs != self.count_pairs:
             raise InvalidSettingError(
                 f"moments must agree to be merged, got dim {self.dim} and {other.dim}, "
@@ -105,14 +105,14 @@ class Moments:
         return self.sums()[0]
 
     def pair_counts(self) -> FloatArray:
-        """Return how many arms showed both features, shape (dim, dim)."""
+        """Return how many arms showed both features of each pair, shape (dim, dim)."""
         pairs = self.sums()[1]
         if pairs is None:
-            raise InvalidSettingError("pairs are not counted: create Moments(count_pairs=True)")
+            raise InvalidSettingError("pairs are not counted: use Moments(count_pairs=True)")
         return pairs
 
     def covariance(self, observe_prob: ObserveProb) -> FloatArray:
-        """Return the corrected covariance, shape (dim, dim); symmetric, not always positive."""
+        """Return the corrected covariance, shape (dim, dim); symmetric, perhaps indefinite."""
         return covariance_of(self.sums(), self.n_arms, observe_prob)[0]
 
     def state(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Moments:
         self._waiting, self._n_waiting = [waiting], len(waiting)
 
     def sums(self) -> Sums:
-        """Return the sum of ẋẋ' and, where counted, of pairs seen together, in new arrays."""
+        """Return the sum of ẋẋ' and, if counted, of pairs seen together, in new arrays."""
         waiting = sums_of(self._waiting_arms(), count_pairs=self.count_pairs)
         return _added((self._products, self._pairs), waiting)
 
@@ -178,7 +178,7 @@ def corrected_covariance(
     n_arms : int
         Number of arms in the sum.
     observe_prob : float or ndarray of shape (dim,)
-        Probability that an entry is seen, one for all features or one for each.
+        Probability that an entry is seen, one number for all features or one per feature.
 
     Examples
     --------
@@ -205,16 +205,17 @@ def corrected_covariance(
 def pairwise_covariance(
     second_moment: FloatArray, pair_counts: FloatArray
 ) -> tuple[FloatArray, int]:
-    """Return the covariance over the arms that showed both features, where p is unknown.
+    """Return the covariance if p is unknown, over the arms that showed both features.
 
-    Each entry of the summed second moment is divided by how many arms showed both features.
+    Each entry of the summed second moment is divided by the number of arms that showed both
+    features.
 
     Returns
     -------
     covariance : ndarray, shape (dim, dim)
         Zero where two features were never seen together.
     n_never : int
-        Number of entries (j ≤ k) that were never seen together.
+        Number of pairs (j ≤ k) that were never seen together.
 
     Examples
     --------
@@ -238,7 +239,7 @@ def sums_of(table: FloatArray, *, count_pairs: bool = True) -> Sums:
 
 
 def shares_of(sums: Sums, n_arms: int) -> FloatArray:
-    """Return the share of arms that showed each feature, at least one arm, shape (dim,).
+    """Return the share of arms that showed each feature, counting at least one, shape (dim,).
 
     Examples
     --------
@@ -252,10 +253,10 @@ def shares_of(sums: Sums, n_arms: int) -> FloatArray:
 
 
 def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> tuple[FloatArray, int]:
-    """Return the corrected covariance of the sums of some arms, whatever is known of p.
+    """Return the corrected covariance from sums over arms, for known or unknown p.
 
-    The second value counts the entries (j ≤ k) that are 0 because they were never seen together,
-    where p is unknown.
+    If p is unknown, the second value is the number of pairs (j ≤ k) that were never seen together,
+    whose entries are 0.
     """
     products, pairs = sums
     if observe_prob is not None:
@@ -266,11 +267,11 @@ def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> tuple[F
 
 
 def smallest_prob(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> float:
-    """Return the one p of a formula that knows only one: the smallest of all features.
+    """Return the p for formulas with a single p: the smallest over all features.
 
-    Where it is unknown, it is the smallest share of arms that showed a feature, features never
-    seen aside; 1 before anything was seen. Formulas that go on to p² for a pair are then right for
-    features that are hidden independently, and too optimistic where they are hidden in blocks.
+    If p is unknown, it is the smallest share of arms that showed a feature, without features that
+    were never seen; 1 before anything was seen. Formulas that use p² for a pair are then right for
+    features that are hidden independently, and too optimistic for features hidden in blocks.
     """
     if isinstance(observe_prob, float):
         return observe_prob

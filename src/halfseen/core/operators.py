@@ -1,8 +1,8 @@
 """The corrected covariance without its matrix, for arms with very many features.
 
-At 50 000 features a covariance has 20 GB. Its products with a few vectors need only the arms: they
-are read block by block, filled with zeros and multiplied, and what the observation probabilities
-correct are two diagonals.
+At 50 000 features a covariance takes 20 GB. Its products with a few vectors need only the arms,
+which are read block by block, zero-filled and multiplied. The correction by observation
+probabilities needs two diagonals.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from halfseen.kernels import tables
 from halfseen.values import BoolArray, FloatArray
 
 LARGEST_DENSE_DIM = 8192
-"""Beyond, a matrix of dim² (512 MB) is not built; arms are kept instead."""
+"""Largest dim for which a dim × dim matrix (512 MB) is built; beyond it arms are kept instead."""
 
 
 def check_dense(dim: int) -> None:
-    """Raise InvalidSettingError if a matrix of dim² would be too large.
+    """Raise InvalidSettingError if a dim × dim matrix would be too large.
 
     >>> check_dense(50_000)
     Traceback (most recent call last):
@@ -32,12 +32,12 @@ got 50000: use TofuPov or LatentUcb, which work in the few dimensions of a subsp
         )
 
 
-# Rows that are filled with zeros at a time: enough for BLAS, little memory.
+# Rows that are zero-filled at a time: enough for BLAS, few enough to need little memory.
 _ROWS = 128
 
 
 class CovarianceOperator:
-    """The corrected covariance of half-seen arms, by its products.
+    """The corrected covariance of half-seen arms as a linear operator.
 
     With X the zero-filled arms, s the sums of squares per feature and D = diag(p), it is
     D⁻¹X'XD⁻¹/n + diag(s/n · (1/p − 1/p²)).
@@ -45,7 +45,7 @@ class CovarianceOperator:
     Parameters
     ----------
     table : ndarray, shape (n, dim)
-        NaN where hidden; read in every product.
+        NaN where hidden; every product reads it.
     observe_prob : float or ndarray of shape (dim,), optional
         By default each feature's share of the arms that show it.
 
@@ -53,7 +53,7 @@ class CovarianceOperator:
     ----------
     shape : tuple of int
     smallest_prob : float
-        Of all features.
+        Smallest observation probability of all features.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class CovarianceOperator:
         return result
 
     def _blocks(self) -> Iterator[tuple[FloatArray, BoolArray]]:
-        """Yield the arms zero-filled, in blocks that share their memory, and what is seen."""
+        """Yield blocks of zero-filled arms, which share their memory, and their masks."""
         n, dim = self._table.shape
         room = np.empty((min(_ROWS, max(1, n)), dim))
         for first in range(0, n, _ROWS):

@@ -1,6 +1,6 @@
-"""How many directions of the estimated covariance an epoch keeps.
+"""Rules for how many directions of the estimated covariance an epoch keeps.
 
-A rule looks at the corrected covariance and at what is known when an epoch opens, and returns the
+From the corrected covariance and the quantities known when an epoch opens, a rule computes the
 basis to freeze. Rank 0 is legal: then the burn-in policy plays that epoch.
 """
 
@@ -21,17 +21,17 @@ Covariance = FloatArray | CovarianceOperator
 
 
 class Known(NamedTuple):
-    """What is known when an epoch opens.
+    """Quantities known when an epoch opens.
 
     Attributes
     ----------
     n_arms : int
         Arms absorbed before the epoch: tK in the paper's formulas.
     round : int
-        Rounds before the epoch: t, used only where there is no horizon.
+        Rounds before the epoch: t, used only without a horizon.
     horizon : int or None
     observe_prob : float
-        The smallest where features differ.
+        The smallest if features differ.
     failure_prob, epoch_failure_prob : float
         δ and δ_e.
     arm_bound, top_eigenvalue : float
@@ -48,14 +48,14 @@ class Known(NamedTuple):
     top_eigenvalue: float
 
     def log_term(self, dim: int, failure_prob: float) -> float:
-        """Return log(2dT/δ), or its form without a horizon."""
+        """Return log(2dT/δ), or its equivalent without a horizon."""
         return theory.log_term(
             dim=dim, failure_prob=failure_prob, horizon=self.horizon, round=self.round
         )
 
 
 class Selection(NamedTuple):
-    """A rule's answer.
+    """The subspace that a rule selects.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Selection(NamedTuple):
     eigenvalues : ndarray
         Descending; at least those of the basis.
     threshold : float or None
-        What an eigenvalue had to reach; None for a fixed rank.
+        Smallest eigenvalue that is kept; None for a fixed rank.
     """
 
     basis: FloatArray
@@ -72,11 +72,11 @@ class Selection(NamedTuple):
 
 
 class RankRule(ABC):
-    """Says how many directions an epoch keeps."""
+    """Decides how many directions an epoch keeps."""
 
     @abstractmethod
     def check(self, dim: int) -> None:
-        """Raise InvalidSettingError if the rule does not fit arms with `dim` features."""
+        """Raise InvalidSettingError if the rule is impossible for `dim` features."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain JSON types."""
@@ -105,7 +105,7 @@ def register_rule(rule: Rule) -> Rule:
 
 
 def store(rule: RankRule, **plain: float) -> None:
-    """Keep checked values as plain numbers, so that every rule can be written as JSON."""
+    """Store checked values as plain numbers, so that every rule can be written as JSON."""
     for name, value in plain.items():
         object.__setattr__(rule, name, value)
 
@@ -154,7 +154,7 @@ class ThresholdRule(SpectralRule):
 
     @abstractmethod
     def threshold(self, dim: int, known: Known) -> float:
-        """Return what an eigenvalue must reach to be kept."""
+        """Return the smallest eigenvalue that is kept."""
 
     def check(self, dim: int) -> None:
         """Raise InvalidSettingError if the floor exceeds `dim`."""
@@ -175,7 +175,7 @@ class ThresholdRule(SpectralRule):
 @register_rule
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperThreshold(ThresholdRule):
-    """The paper's rule: keep what clears 2ρ, twice the bound on the covariance error.
+    """The paper's rule: keep eigenvalues of at least 2ρ, twice the bound on the covariance error.
 
     Parameters
     ----------
@@ -217,15 +217,15 @@ class PracticalThreshold(ThresholdRule):
     Parameters
     ----------
     constant : float
-        .22 in the main synthetic study, .12 for digits, .08 for MNIST and newsgroups.
+        0.22 in the main synthetic study, 0.12 for digits, 0.08 for MNIST and newsgroups.
     scale : float
-        λ₁·M in the published code: 1.5 in the main synthetic study, else 1.
+        λ₁·M in the published code: 1.5 in the main synthetic study, otherwise 1.
     multiplier : float
         Calibrated for digits, MNIST and newsgroups.
     failure_prob : float, optional
         δ of the logarithm; by default the epoch's δ_e.
     floor, cap : int
-        The published studies have a floor of 1 and always a cap.
+        The published studies have a floor of 1 and a cap.
     """
 
     constant: float = 0.22
@@ -254,7 +254,7 @@ class PracticalThreshold(ThresholdRule):
 @register_rule
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantThreshold(ThresholdRule):
-    """A threshold set by hand that does not shrink (published rank study)."""
+    """A constant threshold, set by hand (published rank study)."""
 
     value: float
     floor: int = 1
@@ -270,7 +270,7 @@ class ConstantThreshold(ThresholdRule):
 
 
 def as_rule(rank: Any) -> RankRule:
-    """Return a rule: itself, a number as a fixed rank, or what `to_dict` returned.
+    """Return a rule from a rule, a number (a fixed rank), or the result of `to_dict`.
 
     >>> as_rule(3)
     FixedRank(rank=3)

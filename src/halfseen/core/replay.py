@@ -1,4 +1,4 @@
-"""Which played arms re-enter the regression when an epoch opens, and where they are kept."""
+"""Which played arms enter the regression of a new epoch, and where they are kept."""
 
 from enum import StrEnum
 from typing import Any
@@ -13,10 +13,9 @@ _FIRST_ROOM = 64
 
 
 class Replay(StrEnum):
-    """Which rewards an epoch starts from, re-expressed in its basis.
+    """Which earlier rewards enter the regression of a new epoch, in the new basis.
 
-    A burn-in reward is one that the burn-in policy earned: in the burn-in rounds, or in an epoch
-    of rank 0.
+    A burn-in reward is one that the burn-in policy earned, during burn-in or in an epoch of rank 0.
     """
 
     NONE = "none"
@@ -30,9 +29,9 @@ class Replay(StrEnum):
 
 
 class Played:
-    """Played arms with their rewards, in the order of their rounds however late they came.
+    """Played arms with their rewards, sorted by round, even if rewards came late.
 
-    Memory grows with the number of played arms that replay needs, and with nothing else.
+    Memory grows only with the number of played arms that replay needs.
     """
 
     __slots__ = ("_arms", "_n_played", "_rewards", "_rounds", "dim")
@@ -48,7 +47,7 @@ class Played:
         return self._n_played
 
     def fork(self) -> "Played":
-        """Return a copy to which arms can be appended; afterwards this one must get no more."""
+        """Return a copy that continues in place of this one, which must not be changed any more."""
         fork = object.__new__(Played)
         fork.dim, fork._n_played = self.dim, self._n_played
         fork._rounds, fork._arms, fork._rewards = self._rounds, self._arms, self._rewards
@@ -63,7 +62,7 @@ class Played:
         self._n_played = n + 1
 
     def samples(self) -> tuple[FloatArray, FloatArray]:
-        """Return arms, NaN where hidden, shape (n_played, dim), and rewards, by rounds."""
+        """Return arms, NaN where hidden, shape (n_played, dim), and rewards, sorted by round."""
         n = self._n_played
         rounds = self._rounds[:n]
         if (rounds[1:] > rounds[:-1]).all():

@@ -1,4 +1,4 @@
-"""A uniform sample of bounded size from rows that keep coming."""
+"""A uniform sample of bounded size from a stream of rows."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from halfseen import archive, checks
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, FloatArray
 
-# Rows whose places are drawn at once: a generator per slate would cost more than the slate.
+# Rows whose places are drawn at once: a generator per slate would be slower than the slate.
 _DRAWS = 4096
 
 
 class Reservoir:
-    """At most `max_rows` of all rows so far, each subset of that size equally likely.
+    """At most `max_rows` of all rows so far; each subset of that size is equally likely.
 
-    The n-th row replaces a kept one with probability max_rows / n. Where it goes is a function of
-    the seed and of n. While all fit, all are kept, in order.
+    The n-th row replaces a kept one with probability max_rows / n. Its place depends only on the
+    seed and on n. As long as all rows fit, all are kept, in order.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class Reservoir:
         self.max_rows = checks.integer("max_rows", max_rows, 1)
         self.seed = checks.integer("seed", seed, 0)
         self.n_arms = 0
-        # Memory that nothing was written to is not taken yet.
+        # The system allocates this memory only when it is written to.
         self._block = np.empty((self.max_rows, self.dim))
-        # Which row, counted from 0, each kept one is; None while they are all.
+        # The numbers of the kept rows, counted from 0; None while all rows are kept.
         self._numbers: NDArray[np.int64] | None = None
         self._draws: tuple[int, NDArray[np.int64]] | None = None
-        # Rows that replace kept ones, and their first number. Forks share the block, in which
-        # nothing is replaced by what another fork may never have seen.
+        # The latest rows, which may replace kept ones, and the number of the first. Forks share the
+        # block, so these wait until the fork is known to be the one that continues.
         self._latest: tuple[int, FloatArray] | None = None
 
     def fork(self) -> "Reservoir":
-        """Return a copy to which rows can be added; afterwards this one must get no more."""
+        """Return a copy that continues in place of this one, which must not be changed any more."""
         fork = object.__new__(Reservoir)
         for name in self.__slots__:
             setattr(fork, name, getattr(self, name))
@@ -68,7 +68,7 @@ class Reservoir:
         return self._block[: self.n_arms]
 
     def _places(self, first: int, n_rows: int) -> NDArray[np.int64]:
-        """Return where rows go, shape (n_rows,); from `max_rows` on: nowhere."""
+        """Return the places of rows, shape (n_rows,); `max_rows` and above means not kept."""
         stop, parts = first + n_rows, []
         while first < stop:
             number, offset = divmod(first, _DRAWS)
@@ -84,7 +84,7 @@ class Reservoir:
         return np.where(order < self.max_rows, order, random.integers(0, order + 1))
 
     def add(self, rows: FloatArray) -> None:
-        """Offer rows, shape (n, dim), in their order; they must not be changed afterwards."""
+        """Add rows, shape (n, dim), in order; the array must not be changed afterwards."""
         self._place_latest()
         end = self.n_arms + len(rows)
         if end <= self.max_rows:
@@ -94,7 +94,7 @@ class Reservoir:
         self.n_arms = end
 
     def _place_latest(self) -> None:
-        """Let the latest rows replace kept ones; doing so twice does no harm."""
+        """Let the latest rows replace kept ones; harmless if repeated."""
         if self._latest is None:
             return
         first, rows = self._latest
@@ -102,23 +102,23 @@ class Reservoir:
         kept = np.flatnonzero(places < self.max_rows)
         if len(kept):
             numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
-            self._block[places[kept]] = rows[kept]  # of equal places the last row stays
+            self._block[places[kept]] = rows[kept]  # for equal places the last row wins
             numbers[places[kept]] = first + kept
             self._numbers = numbers
         self._latest = None
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """Which of all rows, counted from 0, the kept ones are, shape (n,)."""
+        """Positions of the kept rows among all rows, counted from 0, shape (n,)."""
         self._place_latest()
         return np.arange(len(self.rows)) if self._numbers is None else self._numbers
 
     def sample(self, max_rows: int) -> FloatArray:
-        """Return at most so many of the kept rows, a uniform sample that depends on `n_arms`."""
+        """Return a uniform sample of at most `max_rows` kept rows; it depends on `n_arms`."""
         return self.rows[self._sampled(max_rows)]
 
     def numbered_sample(self, max_rows: int) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return what `sample` does, and which of all rows these are."""
+        """Return the result of `sample`, and the positions of its rows among all rows."""
         sampled = self._sampled(max_rows)
         return self.rows[sampled], self.numbers[sampled]
 
@@ -131,7 +131,7 @@ class Reservoir:
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this reservoir."""
-        rows = self.rows  # and with them the numbers
+        rows = self.rows  # this also updates the numbers
         return {"n_arms": self.n_arms, "rows": rows, "numbers": self._numbers}
 
     def restore(self, state: dict[str, Any]) -> None:

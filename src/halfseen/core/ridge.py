@@ -1,4 +1,4 @@
-"""Online ridge regression: a triangular root kept by rotations, widths for many points."""
+"""Online ridge regression: a triangular root updated by rotations, widths for many points."""
 
 import math
 from collections.abc import Callable
@@ -21,27 +21,27 @@ _FLOAT = np.dtype(np.float64)
 _NOTHING = np.empty(0)
 
 SMALLEST_RIDGE = 1e-50
-"""Widths of points up to `LARGEST` stay finite."""
+"""Smallest λ: widths of points up to `LARGEST` stay finite."""
 
 _LARGEST_LOG_DET = 1e9
 
-# A penalty below this share of the samples' squares is lost to rounding in their sum.
+# A penalty below this share of the samples' sum of squares is lost to rounding.
 _ROUNDING = 1e-11
 
 
 class Ridge:
     """Regression of rewards on points with penalty λ.
 
-    Kept are the triangular factor R with R'R = V = λI + Σzz' and the whitened response R'⁻¹Σzr,
-    which follow each sample by Givens rotations. Unlike an inverse kept by rank-one updates, which
-    for λ = 1e-8 has entries of 1e8 whose rounding drowns widths of 1e-3, rotations do not cancel:
+    The state is the triangular factor R with R'R = V = λI + Σzz' and the whitened response R'⁻¹Σzr.
+    Givens rotations update both with each sample. An inverse kept by rank-one updates has entries
+    of 1e8 for λ = 1e-8, and their rounding errors exceed widths of 1e-3. Rotations do not cancel:
     after a million updates widths agree with a fresh factorisation to 2e-12.
 
-    An entry of a point that is NaN counts as zero: zero-filling is done where points are read.
+    A NaN entry of a point counts as zero: points are zero-filled when they are read.
 
-    The latest sample waits for the next scores, and enters in the same pass over the root. Forks
-    share the root: a sample that waits has a number, which tells whether it has entered by way of
-    another fork.
+    The latest sample waits until the next scores are computed and enters in the same pass over the
+    root. Forks share the root. The number of the waiting sample shows whether another fork has
+    already added it.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Ridge:
         self.dim = checks.integer("dim", dim, 1)
         check_dense(self.dim)
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
-        # ‖R'⁻¹z‖ is at most ‖z‖/√λ: more than twice as much can only be rounding.
+        # ‖R'⁻¹z‖ is at most ‖z‖/√λ: more than twice that is rounding.
         self._limit = 2.0 * LARGEST * math.sqrt(dim / self.ridge)
         self._root = np.zeros(dim * (dim + 3) // 2 + 2)
         self._root[_row_starts(dim)] = math.sqrt(self.ridge)
@@ -80,11 +80,11 @@ class Ridge:
 
     @classmethod
     def fitted(cls, points: FloatArray, rewards: FloatArray, *, ridge: float) -> "Ridge":
-        """Return the regression of many samples, by matrix products: for many dimensions."""
+        """Return the regression on many samples, by matrix products: for many dimensions."""
         model = cls(points.shape[1], ridge=ridge)
         gram = points.T @ points
         if model.ridge < _ROUNDING * float(gram.trace()):
-            # Squares lose half of the digits: here the samples themselves are triangularized.
+            # Squares lose half of the digits, so the samples themselves are triangularized.
             penalty = math.sqrt(model.ridge) * np.eye(model.dim)
             targets = np.append(rewards, np.zeros(model.dim))
             factor, white = triangular(np.vstack([points, penalty]), targets, model.ridge)
@@ -98,14 +98,14 @@ class Ridge:
 
     @property
     def root(self) -> FloatArray:
-        """Factor, whitened response and counts, with all samples in it."""
+        """Factor, whitened response and counts, including all samples."""
         point, reward = self._missing_sample()
         if len(point):
             _kernels.update(self._root, point, reward, _NOTHING)
         return self._root
 
     def _missing_sample(self) -> tuple[FloatArray, float]:
-        """Return the sample that is not in the root yet; an empty point if there is none."""
+        """Return the sample that is not yet in the root, or an empty point if there is none."""
         if self._waiting is None or self._waiting[2] <= self._root.item(-1):
             return _NOTHING, 0.0
         return self._waiting[:2]
@@ -154,7 +154,7 @@ class Ridge:
         solution: FloatArray = solve_triangular(factor, white, check_finite=False)
         if np.abs(solution).max() <= self._limit * math.sqrt(1 + self.n_samples):
             return solution
-        # Rounding has made it too large, or NaN: no singular value of R is below √λ.
+        # Rounding made the result too large or NaN: no singular value of R is below √λ.
         left, values, right = np.linalg.svd(factor)
         values = np.maximum(values, math.sqrt(self.ridge))
         bounded: FloatArray = right.T @ ((left.T @ white) / values)
@@ -178,7 +178,7 @@ class Ridge:
         self._root[-2:], self._waiting = (log_det, n_samples), None
 
     def update(self, point: FloatArray, reward: float) -> None:
-        """Add one sample; `point` has shape (dim,), and must not be changed afterwards."""
+        """Add one sample; `point`, shape (dim,), must not be changed afterwards."""
         point = fitting(point, (self.dim,))
         self._waiting = point, reward, self.root.item(-1) + 1.0
 
@@ -189,7 +189,7 @@ class Ridge:
         return turns
 
     def fork(self) -> "Ridge":
-        """Return a copy to which samples can be added; afterwards this one must get no more."""
+        """Return a copy that continues in place of this one, which must not be changed any more."""
         fork = object.__new__(Ridge)
         fork.dim, fork.ridge, fork._limit = self.dim, self.ridge, self._limit
         fork._root, fork._waiting = self._root, self._waiting
@@ -202,7 +202,7 @@ class Ridge:
         return copy
 
     def extended(self) -> "Ridge":
-        """Return the same regression with one more dimension, in which nothing was seen yet."""
+        """Return the same regression with one more dimension that no sample has used."""
         wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
         factor, white = wider._factor_and_white()
         factor[:n, :n], white[:n] = self._factor_and_white()
@@ -212,7 +212,8 @@ class Ridge:
     def insert(self, points: FloatArray, rewards: FloatArray) -> None:
         """Add many samples at once; `points` has shape (n, dim), `rewards` (n,).
 
-        The same arithmetic as one `update` per sample, so the result is the same bit by bit.
+        The arithmetic is the same as one `update` per sample, so the result is the same bit for
+        bit.
         """
         points = fitting(points, (len(points), self.dim))
         rewards = fitting(rewards, (len(points),))
@@ -226,8 +227,7 @@ class Ridge:
     def score(self, points: FloatArray, radius: Radius) -> tuple[int, FloatArray]:
         """Return the optimistic point and all scores with their parts, shape (3, n).
 
-        By how many widths a score is above its estimate, `radius` says, given `log_det` and
-        `n_samples`.
+        `radius` returns the factor of the widths for a given `log_det` and `n_samples`.
         """
         points = fitting(points, (len(points), self.dim))
         parts, root = np.empty((3, len(points))), self._root
@@ -246,7 +246,7 @@ class Ridge:
         shape = (len(self._root) - 2,)
         root = archive.array(state, "root", shape, low=-LARGEST_POINT, high=LARGEST_POINT)
         self._root, self._waiting = np.append(root, [log_det, n_samples]), None
-        # An honest root gives finite scores to whatever a slate may hold.
+        # A valid root gives finite scores for every slate.
         signs = np.random.default_rng(0).choice([-LARGEST, LARGEST], (4, self.dim))
         is_positive = (root[_row_starts(self.dim)] > 0.0).all()
         if not is_positive or not np.isfinite(self.predict(signs)).all():
@@ -258,7 +258,7 @@ def triangular(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the R with R'R = A'A for rows A, shape (n, dim), and w with R'w = A'targets.
 
-    The rows contain a penalty λI, so that no pivot of R is below √λ: less is rounding.
+    The rows contain a penalty λI, so no pivot of R is below √λ: smaller ones are rounding.
     """
     dim = rows.shape[1]
     turned = np.asarray(np.linalg.qr(np.column_stack([rows, targets]), mode="r"))[:dim]
@@ -271,13 +271,13 @@ def triangular(
 
 @lru_cache(maxsize=16)
 def _row_starts(dim: int) -> NDArray[np.int64]:
-    """Return where the rows of a root begin."""
+    """Return the positions at which the rows of a root begin."""
     widths = np.arange(dim + 1, 1, -1)
     return np.cumsum(widths) - widths
 
 
 def fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """Return values as compiled loops need them, which do not look at shapes."""
+    """Return values as a contiguous array after checking the shape, as compiled loops do not."""
     array = values
     if (
         type(values) is not np.ndarray

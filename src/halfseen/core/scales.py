@@ -1,4 +1,4 @@
-"""Noise, size of the parameter and penalty of a reward regression, from the rewards themselves."""
+"""Estimates noise, size of the parameter and penalty of a reward regression from the rewards."""
 
 import math
 from typing import NamedTuple
@@ -7,29 +7,29 @@ import numpy as np
 
 from halfseen.values import FloatArray
 
-# Penalties that are tried, for coordinates of mean square about 1.
+# Penalties to try, for coordinates of mean square about 1.
 _PENALTIES = 10.0 ** np.arange(-4.0, 2.25, 0.5)
-# Smaller shares of the largest eigenvalue are rounding.
+# Eigenvalues below this share of the largest are rounding.
 _ROUNDING = 1e-12
-# Before there are many rewards the noise counts as if these many had been seen with residuals of
-# this share of the mean squared reward: one reward alone does not prove that there is no noise.
+# The noise estimate includes this many pseudo-rewards whose squared residual is this share of the
+# mean squared reward: a single reward does not prove that there is no noise.
 _PRIOR_REWARDS = 2.0
 _PRIOR_SHARE = 0.05
 
 
 class Scales(NamedTuple):
-    """What a confidence radius needs to know about rewards.
+    """Parameters of a confidence radius, estimated from rewards.
 
     Attributes
     ----------
     ridge : float
-        λ: noise variance over the parameter's prior variance, by maximal evidence.
+        λ: noise variance over the parameter's prior variance, by maximum evidence.
     noise_scale : float
-        Standard deviation of a reward around its estimate, what hidden entries leave open aside.
+        Standard deviation of a reward around its estimate, without the part due to hidden entries.
     theta_bound : float
         Norm of the estimate.
     residual_scale : float
-        Standard deviation of a reward around its estimate, all in all.
+        Standard deviation of a reward around its estimate, in total.
     """
 
     ridge: float
@@ -39,8 +39,7 @@ class Scales(NamedTuple):
 
 
 UNKNOWN = Scales(1.0, 1.0, 1.0, 1.0)
-"""Before any reward other than 0: every choice of these gives the same order of arms, that of their
-widths."""
+"""Used while all rewards are 0: any scales rank the arms the same way, by their widths."""
 
 
 class Evidence:
@@ -58,14 +57,14 @@ class Evidence:
         if points.shape[1] <= self.n:
             values, vectors = np.linalg.eigh(points.T @ points)
         else:
-            # With more dimensions than samples the same numbers come from the small matrix.
+            # With more dimensions than samples, the smaller matrix gives the same numbers.
             values, vectors = np.linalg.eigh(points @ points.T)
             real = values > _ROUNDING * values[-1]
             values, vectors = values[real], vectors[:, real]
             vectors = (points.T @ vectors) / np.sqrt(values)
         self._response = vectors.T @ (points.T @ rewards)
         self._vectors, self._values = vectors, np.maximum(values, 0.0)
-        # Where points are so large that a penalty is below rounding, rounding is the penalty.
+        # If points are so large that a penalty is below rounding, rounding acts as the penalty.
         self._least = _ROUNDING * float(self._values.max(initial=0.0))
 
     def estimate(self, ridge: float) -> FloatArray:
@@ -75,7 +74,7 @@ class Evidence:
         return solution
 
     def best_ridge(self) -> tuple[float, float]:
-        """Return the penalty of largest evidence, and the noise variance that goes with it.
+        """Return the penalty with the largest evidence, and its noise variance.
 
         With r = Zθ + noise of variance R² and θ ~ N(0, R²/λ·I), the rewards are normal with
         covariance R²(I + ZZ'/λ); for each λ the best R² has a closed form.
@@ -116,7 +115,7 @@ def estimate_scales(points: FloatArray, rewards: FloatArray) -> tuple[Scales, Fl
     """
     if not rewards.any():
         return UNKNOWN, np.zeros(points.shape[1])
-    largest = float(np.abs(rewards).max())  # squares of rewards of 1e-200 would vanish
+    largest = float(np.abs(rewards).max())  # squares of tiny rewards would underflow
     evidence = Evidence(points, rewards / largest)
     ridge, variance = evidence.best_ridge()
     theta = largest * evidence.estimate(ridge)
@@ -125,13 +124,13 @@ def estimate_scales(points: FloatArray, rewards: FloatArray) -> tuple[Scales, Fl
 
 
 def without_hidden(scales: Scales, hidden: FloatArray) -> Scales:
-    """Return scales whose noise leaves out what hidden entries add to the residuals.
+    """Return scales whose noise excludes the part of the residuals due to hidden entries.
 
     Parameters
     ----------
     scales : Scales
     hidden : ndarray, shape (n,)
-        Variance of every sample's θ'z that its hidden entries leave open.
+        Posterior variance of every sample's θ'z given its seen entries.
     """
     variance = scales.residual_scale**2
     rest = max(variance - float(hidden.mean()), 1e-4 * variance)

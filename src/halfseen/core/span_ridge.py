@@ -1,4 +1,4 @@
-"""Ridge regression in many dimensions that works in few while it has seen few samples."""
+"""Ridge regression in many dimensions that works in few dimensions while samples are few."""
 
 import math
 from typing import Any
@@ -12,10 +12,10 @@ from halfseen.errors import ArchiveError
 from halfseen.kernels import tables
 from halfseen.values import FloatArray
 
-# Measured on one core: with few samples the span form wins by 2.5 at 256 and by 8 at 1000; at 128
-# it still loses some 20 µs per round while it lasts.
+# Measured on one core: with few samples the span form is 2.5 times as fast at 256 dimensions and 8
+# times at 1000; at 128 it is about 20 µs per round slower.
 _PLAIN_DIM = 128
-# Projecting on the span stops to pay at .3 of all dimensions for 256, at .4 for 1000 (measured).
+# Projecting on the span stops paying off at 0.3 of all dimensions for 256, at 0.4 for 1000.
 _DENSE_SHARE = 0.25
 # A sample this close to the span of earlier ones adds no direction to it.
 _TOLERANCE = 1e-12
@@ -24,9 +24,10 @@ _TOLERANCE = 1e-12
 class SpanRidge:
     """The same regression as `Ridge`, in the span of the samples while that is small.
 
-    With an orthonormal basis Q of the span of all samples, V is λ outside of it, and inside a small
-    regression in the coordinates Qz. So the first samples cost O(dim · n_samples) instead of
-    O(dim²). When the span has grown to a quarter of all dimensions, a plain `Ridge` takes over.
+    With an orthonormal basis Q of the span of all samples, V is λ outside the span and, inside it,
+    the Gram matrix of a small regression in the coordinates Qz. So the first samples cost
+    O(dim · n_samples) instead of O(dim²). When the span reaches a quarter of all dimensions, a
+    plain `Ridge` takes over.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class SpanRidge:
         check_dense(dim)
         self.dim = dim
         self._n_directions = 0
-        # None once the inner regression is the plain one, in all dimensions.
+        # None once the inner regression works in all dimensions.
         self._directions: FloatArray | None = None
         if dim >= _PLAIN_DIM:
             self._directions = np.zeros((int(_DENSE_SHARE * dim), dim))
@@ -59,7 +60,7 @@ class SpanRidge:
         self.ridge = self._inner.ridge
 
     def fork(self) -> "SpanRidge":
-        """Return a copy to which samples can be added; afterwards this one must get no more."""
+        """Return a copy that continues in place of this one, which must not be changed any more."""
         fork = object.__new__(SpanRidge)
         fork.dim, fork.ridge, fork._inner = self.dim, self.ridge, self._inner.fork()
         fork._directions, fork._n_directions = self._directions, self._n_directions
@@ -72,11 +73,11 @@ class SpanRidge:
 
     @property
     def log_det(self) -> float:
-        """log(det V / λ^dim): directions outside of the span contribute nothing."""
+        """log(det V / λ^dim); directions outside the span contribute nothing."""
         return self._inner.log_det
 
     def update(self, point: FloatArray, reward: float) -> None:
-        """Add one sample; `point` has shape (dim,), NaN counts as zero; as in `Ridge`."""
+        """Add one sample, as `Ridge.update`; `point` has shape (dim,), NaN counts as zero."""
         if self._directions is None:
             self._inner.update(point, reward)
             return
@@ -88,7 +89,7 @@ class SpanRidge:
         inside, rest = self._split(_zero_filled(fitting(point, (self.dim,))[None, :]))
         size = math.sqrt(float(rest[0] @ rest[0]))
         if size <= _TOLERANCE * (size + float(np.abs(inside).max(initial=0.0))):
-            # Before there is a direction, the inner regression has one that stays unused.
+            # Before the first direction, the inner regression has one unused dimension.
             self._inner.update(inside[0] if self._n_directions else np.zeros(1), reward)
             return
         n = self._n_directions
@@ -138,7 +139,7 @@ class SpanRidge:
         self._inner.restore(state["inner"])
 
     def _split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return coordinates in the span and what is left outside, orthogonal to it twice over."""
+        """Return coordinates in the span and the remainder, orthogonalised twice."""
         assert self._directions is not None
         basis = self._directions[: self._n_directions]
         inside = points @ basis.T

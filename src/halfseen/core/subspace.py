@@ -12,15 +12,15 @@ from halfseen.core.krylov import block_krylov
 from halfseen.core.operators import CovarianceOperator
 from halfseen.values import FloatArray
 
-# Measured on one core: Lanczos overtakes LAPACK between dim 100 and 150 for ten eigenpairs, and is
-# three times as fast at 250. Below, LAPACK takes at most 3 ms and cannot fail to converge.
+# Measured on one core: for ten eigenpairs Lanczos overtakes LAPACK between dim 100 and 150, and is
+# three times as fast at 250. Below that LAPACK takes at most 3 ms and always converges.
 _LANCZOS_DIM = 250
-# Lanczos pays off for few eigenpairs only: at this share of 250 the two take the same time.
+# Lanczos pays off for few eigenpairs only: at this share of 250 both take the same time.
 _LANCZOS_SHARE = 0.1
-# Relative to the eigenvalue; the subspace is then right to about as much.
+# Relative to the eigenvalue; the error of the subspace is then about the same.
 _LANCZOS_TOLERANCE = 1e-12
 _FIRST_GUESS = 8
-# Operators whose trace is larger, or smaller than its inverse, are divided by a unit first.
+# Operators with a larger trace, or one below the inverse, are divided by a unit first.
 _ORDINARY = 1e100
 
 
@@ -29,8 +29,8 @@ def top_eigenpairs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the algebraically largest eigenvalues, descending, and their eigenvectors.
 
-    The corrected covariance is indefinite, so largest means largest with its sign. The sign of
-    each eigenvector is fixed: its entry of largest magnitude is positive.
+    The corrected covariance may be indefinite, so the sign counts. The sign of each eigenvector is
+    fixed: its entry of largest magnitude is positive.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def top_eigenpairs(
 
 
 def _krylov(matrix: CovarianceOperator, count: int) -> tuple[FloatArray, FloatArray]:
-    # In a unit in which squares of its products are finite: a power of two, which rounds nothing.
+    # In a unit in which squares of products are finite; a power of two, so that nothing is rounded.
     trace, unit = matrix.trace(), 1.0
     if trace > _ORDINARY or 0.0 < trace < 1.0 / _ORDINARY:
         unit = math.ldexp(1.0, math.frexp(trace)[1])
@@ -79,9 +79,9 @@ def _krylov(matrix: CovarianceOperator, count: int) -> tuple[FloatArray, FloatAr
 
 def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     dim = matrix.shape[0]
-    # LAPACK itself, not scipy's eigh: the same routine for half the time at dim 30.
+    # LAPACK directly, not scipy's eigh: the same routine in half the time at dim 30.
     values, vectors, found, _, info = dsyevr(matrix, range="I", il=dim - count + 1, iu=dim)
-    if info != 0 or found != count:  # its search by bisection failed: take all, by another method
+    if info != 0 or found != count:  # bisection failed: compute all by another method
         values, vectors = np.linalg.eigh(matrix)
         return values[-count:], vectors[:, -count:]
     return values[:count], vectors[:, :count]
@@ -111,19 +111,19 @@ def eigenpairs_above(
     floor: int = 0,
     cap: int | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return top eigenpairs and how many of them reach a threshold, computing few others.
+    """Return the top eigenpairs that reach a threshold, computing few others.
 
     Parameters
     ----------
     matrix : ndarray, shape (dim, dim)
     threshold : float
     floor, cap : int
-        The number is raised to `floor` and lowered to `cap` (default dim).
+        The number is at least `floor` and at most `cap` (default dim).
 
     Returns
     -------
     eigenvalues : ndarray, shape (n_computed,)
-        Descending, at least `count`; one more where there is one, so that the gap is visible.
+        Descending, at least `count`; if possible one more, so that the gap is visible.
     eigenvectors : ndarray, shape (dim, count)
     count : int
     """
@@ -156,9 +156,9 @@ def distance(basis: FloatArray, other: FloatArray) -> float:
 
 
 def one_sided_distance(estimated: FloatArray, true: FloatArray) -> float:
-    """Return ‖(I − P̂)U‖₂: the largest part of a unit vector of span(U) outside of span(Û).
+    """Return ‖(I − P̂)U‖₂: the largest part of a unit vector of span(U) outside span(Û).
 
-    Zero when the true subspace lies in the estimated one, which may be larger.
+    Zero if the estimated subspace contains the true one.
     """
     if true.shape[1] == 0:
         return 0.0
@@ -181,7 +181,7 @@ def align(basis: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def incoherence(basis: FloatArray) -> float:
-    """Return μ = sqrt(dim/rank) · largest row norm: 1 when spread evenly, sqrt(dim/rank) at most.
+    """Return μ = sqrt(dim/rank) · largest row norm: 1 if spread evenly, at most sqrt(dim/rank).
 
     Examples
     --------

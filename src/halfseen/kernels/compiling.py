@@ -1,7 +1,7 @@
 """How a loop is compiled, and where its machine code is kept.
 
-numba keeps it in the package's folder or, where that is read-only, in the user's. Where neither can
-be written to, a private temporary folder serves, and without one code stays in memory.
+numba keeps it in the package's folder or, if that is read-only, in the user's cache folder. If
+neither is writable, a private temporary folder is used. Without one, the code stays in memory.
 """
 
 import os
@@ -47,10 +47,10 @@ def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], A
 
 
 def warm_up(*, progress: bool = True) -> None:
-    """Compile all loops now, not when they are first needed; does nothing the next time.
+    """Compile all loops now instead of at first use; later calls do nothing.
 
-    The machine code is kept, so that it happens once per machine and version: when an image is
-    built, say, and not when its containers start.
+    The machine code is kept, so this happens once per machine and version: for example when a
+    container image is built, not when its containers start.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def _dispatcher(function: Callable[..., Any], signature: Any, options: dict[str,
         try:
             with _cache_in(folder):
                 return njit(signature, cache=True, **options)(function)
-        except Exception as error:  # whatever a full disk or a damaged cache makes numba raise
+        except Exception as error:  # a full disk or a damaged cache can raise anything
             logger.warning("compiled code cannot be kept (%s): compiling in memory", error)
     return njit(signature, **options)(function)
 
 
 @contextmanager
 def _cache_in(folder: str) -> Iterator[None]:
-    """Make numba keep code in a folder for a while; if it is empty, where numba wants to."""
+    """Make numba keep code in a folder inside the block; if empty, in numba's own choice."""
     before = config.CACHE_DIR
     config.CACHE_DIR = folder or before
     try:
@@ -93,12 +93,12 @@ def _cache_in(folder: str) -> Iterator[None]:
 
 
 def _probe() -> None:
-    """Belongs to the same folder as all loops, so that it shows where their code is kept."""
+    """Serve as an example of a loop, to find the folder in which numba keeps their code."""
 
 
 @cache
 def _place() -> tuple[bool, str]:
-    """Return whether code can be kept, and in which folder if numba needs to be told."""
+    """Return whether code can be kept, and the folder if numba cannot find one itself."""
     for make_folder in (str, _private_folder):
         folder = make_folder()
         try:
@@ -111,19 +111,19 @@ def _place() -> tuple[bool, str]:
             _copy_precompiled(path)
         return True, folder
     logger.warning(
-        "there is no folder for compiled loops that can be written to, so that every process "
-        "compiles them again: set NUMBA_CACHE_DIR to one"
+        "no folder for compiled loops is writable, so every process compiles them again: set "
+        "NUMBA_CACHE_DIR to a writable folder"
     )
     return False, ""
 
 
 def _private_folder() -> str:
-    """Return a temporary folder of this user alone, as others must not plant machine code in it.
+    """Return a temporary folder that only this user can write to, or an empty text.
 
-    Empty where there is none.
+    Others must not be able to plant machine code in it.
     """
     if not hasattr(os, "geteuid"):
-        return ""  # elsewhere than on Unix users can write to their own folder
+        return ""  # outside Unix, users can write to their own cache folder
     try:
         home = tempfile.gettempdir()
         folder = os.path.join(home, f"halfseen-{os.geteuid()}")
@@ -143,11 +143,11 @@ def _private_folder() -> str:
 
 
 def _copy_precompiled(target: Path) -> None:
-    """Copy what was compiled into the package's folder, perhaps when an image was built.
+    """Copy machine code from the package's folder, for example compiled into an image.
 
-    Unlike numba, which asks for a folder that it can write to, this also reads from others.
+    numba only uses folders that are writable; this also reads from read-only ones.
     """
-    # Code before its index, each file at once: another process may be reading.
+    # Code before its index, and each file atomically: another process may be reading.
     for source in sorted(_PRECOMPILED.glob("*.nb?")):
         copy = target / source.name
         if copy.exists() and copy.stat().st_mtime >= source.stat().st_mtime:

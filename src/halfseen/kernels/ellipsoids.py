@@ -1,6 +1,6 @@
 """Compiled loops over two confidence sets at once, for PSLB.
 
-In a module of their own, loaded at first use: compiling them is a third of all compilation.
+A module of their own, loaded at first use: they take a third of all compilation time.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ from halfseen.kernels.types import any_2, in_1, in_2, out_1, out_2
 
 # Two ellipsoids at once. In coordinates v that diagonalise both, the first is the unit ball and the
 # second Σ w(v − b)² ≤ 1. Mixed with shares 1 − s and s they give an ellipsoid with axes
-# m = 1 − s + sw that holds all that both hold, so its support is a bound for every s, and the least
-# such bound is the truth. Searches run over log(s / (1 − s)), which has room at both ends.
+# m = 1 − s + sw that contains the intersection, so its support is a bound for every s, and the
+# smallest bound is exact. Searches run over log(s / (1 − s)), which resolves both ends.
 
-# A quotient by zero is infinite: what is not finite in the end meets nothing.
+# A quotient by zero is infinite: a result that is not finite counts as no intersection.
 _NUMPY = {"error_model": "numpy"}
-# Width at which a search ends: bounds are smooth in the logarithm, or have a kink if both touch.
+# Width at which a search ends: bounds are smooth in the logarithm, or have a kink if sets touch.
 _SHARE_TOLERANCE = 1e-12
 
 
@@ -62,7 +62,7 @@ def project_model(factor, white, basis, precision, precision_white):
 
 @compiled(void(in_2, in_2, float64, out_2), **_NUMPY)
 def cast_shadow(factor, basis, limit, shadow):
-    """Write R'⁻¹U, whose square is U'V⁻¹U; an entry beyond the limit is rounding."""
+    """Write R'⁻¹U, whose square is U'V⁻¹U; entries beyond the limit are rounding."""
     dim, rank = basis.shape
     for i in range(dim):
         for a in range(rank):
@@ -79,7 +79,7 @@ def cast_shadow(factor, basis, limit, shadow):
 
 @compiled(void(out_2, in_2), **_NUMPY)
 def turn(shadow, turns):
-    """Follow one more sample, by the rotations that turned R."""
+    """Update the shadow for one more sample, by the rotations that updated R."""
     dim, rank = shadow.shape
     below = np.zeros(rank)
     for i in range(dim):
@@ -98,7 +98,7 @@ def square_shadow(shadow, white, spread, spread_white):
 
 @compiled(void(in_2, in_2, out_2), **_NUMPY)
 def project(table, basis, points):
-    """Write U'x of every arm of a table, NaN counting as zero; equal arms give equal bits."""
+    """Write U'x of every arm of a table; NaN counts as zero, and equal arms give equal bits."""
     n_arms, dim = table.shape
     rank = basis.shape[1]
     points[:] = 0.0
@@ -118,10 +118,10 @@ def _shares(logit):
 
 @compiled(float64(in_1, in_1, float64, out_1), **_NUMPY)
 def deepest(offset, weights, reach, point):
-    """Write the point with the least larger of |v|² and Σ w(v − b)²; return that number.
+    """Write the point that minimises the larger of |v|² and Σ w(v − b)²; return the minimum.
 
-    It is the largest, over s, of what the mixed quadratic is at its own centre: above 1 the two
-    ellipsoids do not meet.
+    It equals the maximum over s of the mixed quadratic at its own centre. Above 1 the two
+    ellipsoids do not intersect.
     """
     rank = offset.shape[0]
     low, high = -reach, reach
@@ -147,7 +147,7 @@ def deepest(offset, weights, reach, point):
 
 @compiled(float64(in_1, in_1, in_1, float64), **_NUMPY)
 def _support(slope, offset, weights, reach):
-    """Return the largest slope · v inside of both ellipsoids, which meet."""
+    """Return the largest slope · v inside both ellipsoids, which must intersect."""
     rank = offset.shape[0]
     own = 0.0
     other = 0.0
@@ -157,7 +157,7 @@ def _support(slope, offset, weights, reach):
         other += slope[a] * slope[a] / weights[a]
         shift += slope[a] * offset[a]
     own, other = np.sqrt(own), np.sqrt(other)
-    # An ellipsoid whose own maximiser lies in the other one decides alone.
+    # If the maximiser of one ellipsoid lies in the other, it is the answer.
     excess_of_own = -1.0
     excess_of_other = -1.0
     for a in range(rank):
@@ -183,8 +183,7 @@ def _support(slope, offset, weights, reach):
             slack -= first * offset[a] * pull
         slack, square = np.sqrt(max(0.0, slack)), np.sqrt(square)
         best = min(best, shift + slack * square)
-        # The bound grows with s where its maximiser is farther outside of the first than of the
-        # second.
+        # The bound grows with s if its maximiser is farther outside the first than the second.
         excess = 0.0
         for a in range(rank):
             axis = first + second * weights[a]
@@ -200,10 +199,10 @@ def _support(slope, offset, weights, reach):
 
 @compiled(void(in_2, in_1, in_2, in_1, in_1, float64, in_1, out_2), **_NUMPY)
 def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
-    """Write score, estimate and width of every point over two ellipsoids that meet.
+    """Write score, estimate and width of every point over two ellipsoids that intersect.
 
-    The estimate is the value at `centre`, which is `deep` in diagonal coordinates; `turn` takes a
-    point to the slope it has in them.
+    The estimate is the value at `centre`, which is `deep` in diagonal coordinates; `turn` maps a
+    point to its slope in these coordinates.
     """
     n_points, rank = points.shape
     slope = np.empty(rank)
@@ -230,7 +229,7 @@ def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
 
 @compiled(void(in_2, in_2, out_2), **_NUMPY)
 def candidate_parts(points, candidates, parts):
-    """Write per point the best value over all candidates, their mean value, and the difference."""
+    """Write each point's best value over all candidates, their mean value, and the difference."""
     n_points, rank = points.shape
     n_candidates = candidates.shape[0]
     for n in range(n_points):
@@ -249,9 +248,9 @@ def candidate_parts(points, candidates, parts):
 
 @compiled(void(in_2, in_1, any_2, float64, in_2, in_1, out_2), **_NUMPY)
 def candidates_in(points, centre, root, radius, directions, reaches, candidates):
-    """Write an ellipsoid's centre, its best place for each point, and places at random.
+    """Write an ellipsoid's centre, its maximiser for each point, and random points of it.
 
-    A random place is a direction, of any length, and how far to go in it, as a share of the radius.
+    A random point is given by a direction of any length and a distance as a share of the radius.
     """
     n_points, rank = points.shape
     unit = np.empty(rank)
@@ -276,7 +275,7 @@ def candidates_in(points, centre, root, radius, directions, reaches, candidates)
 
 @compiled(int64(out_2, int64, in_1, any_2, float64), **_NUMPY)
 def keep_inside(candidates, n_candidates, centre, whitener, limit):
-    """Move the candidates within an ellipsoid to the front and return how many they are."""
+    """Move the candidates inside an ellipsoid to the front and return their number."""
     rank = candidates.shape[1]
     n_kept = 0
     for c in range(n_candidates):

@@ -1,8 +1,8 @@
 """Compiled loops of expectation maximisation: all arms at once, matrix products by BLAS.
 
-Every arm (and every feature) has a small symmetric matrix of its own. They lie side by side, entry
-by entry: row a(a+1)/2 + b of a packed array holds entry (a, b), a ≥ b, of all of them. So each loop
-runs over arms in the innermost place, in the lanes of vector registers, whatever the rank.
+Every arm (and every feature) has its own small symmetric matrix. These are stored entry by entry:
+row a(a+1)/2 + b of a packed array holds entry (a, b), a ≥ b, of all matrices. So the innermost loop
+runs over arms, in vector registers, for every rank.
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from halfseen.kernels.types import in_1, in_2, out_1, out_2
 _BLOCK = 256
 # Rounding level at which a feature's normal equations count as singular.
 _PIVOT_SHARE = 1e-13
-# The same for the covariance of the latents: far below rounding, so that nothing divides by zero.
+# The same for the covariance of the latents: far below rounding, only to avoid division by zero.
 _SPREAD_SHARE = 1e-26
-# Largest error of a held-out entry, in units of the arms: its fourth power is finite.
+# Largest error of a held-out entry, in units of the arms, so that its fourth power is finite.
 _LARGEST_ERROR = 1e50
-# A product of pivots is turned into its logarithm before it can overflow.
+# The logarithm of a product of pivots is taken before the product can overflow.
 _LARGE_PRODUCT = 1e100
 
 _numbers = Array(int64, 1, "C", readonly=True)
@@ -28,7 +28,7 @@ _numbers = Array(int64, 1, "C", readonly=True)
 @compiled(float64(in_2))
 def root_mean_square(table):
     """Return the root of the mean square of seen entries; −1 if there are none."""
-    # Feature by feature and without branches, so that entries go through in vector registers.
+    # Feature by feature and without branches, so that the loop is vectorized.
     n, dim = table.shape
     largest = np.zeros(dim)
     counts = np.zeros(dim)
@@ -60,7 +60,7 @@ def root_mean_square(table):
 
 @compiled(int64(in_2, float64, out_2, out_2, out_1, out_1, out_1))
 def take_in(table, unit, filled, seen, squares, counts, feature_squares):
-    """Write arms that show something, in a unit, as `climb` wants them; return how many."""
+    """Write the arms with a seen entry, in a unit, as `climb` needs them; return their number."""
     n = 0
     feature_squares[:] = 0.0
     for i in range(table.shape[0]):
@@ -133,7 +133,7 @@ def _invert(packed, n):
         for i in range(n):
             packed[row + a, i] = 1.0 / packed[row + a, i]
         for b in range(a):
-            # Entries b … a − 1 of this row are still those of the factor.
+            # Entries b … a − 1 of this row still belong to the factor.
             for i in range(n):
                 rest[i] = 0.0
             for q in range(b, a):
@@ -192,8 +192,9 @@ def _outer_products(loadings, products):
 def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spread):
     """Take the expectation step over all arms and return their log-likelihood.
 
-    Written are, per feature, the packed sum of E[zz'] over the arms that show it (`moments`) and of
-    x·E[z] (`cross`, (rank, dim)), and over all arms the packed sum of E[zz'] (`spread`).
+    For each feature, `moments` gets the packed sum of E[zz'] over the arms that show it, and
+    `cross`, shape (rank, dim), the sum of x·E[z]. `spread` gets the packed sum of E[zz'] over all
+    arms.
     """
     n, dim = filled.shape
     rank = loadings.shape[0]
@@ -239,9 +240,9 @@ def _expect(filled, seen, squares, counts, loadings, noise, moments, cross, spre
 
 @compiled(float64(out_2, in_2, in_1, out_2))
 def _maximise(moments, cross, squares, loadings):
-    """Write each feature's new loadings and return what they leave of all squares.
+    """Write each feature's new loadings and return the sum of squared residuals.
 
-    `moments` (overwritten) and `cross` are those of `expect`, `squares` (dim,) each feature's sum
+    `moments` (overwritten) and `cross` come from `_expect`; `squares` (dim,) is each feature's sum
     of squares. A feature that was never seen gets zeros.
     """
     rank, dim = cross.shape
@@ -307,13 +308,13 @@ def climb(
 ):
     """Improve loadings (in place) and noise by EM; return log-likelihood, noise and steps taken.
 
-    `filled` (n, dim) is zero where hidden, `seen` (n, dim) is 1 or 0; `squares` and `counts` (n,)
+    `filled` (n, dim) is zero where hidden, `seen` (n, dim) is 1 or 0. `squares` and `counts` (n,)
     are each arm's sum of squares and number of seen entries, `feature_squares` (dim,) each
-    feature's; `loadings` (rank, dim) is transposed. A step is taken while there are steps left and
-    the last one gained at least `least_gain`; the likelihood is that of the result.
+    feature's sum of squares. `loadings` (rank, dim) is transposed. Steps are taken until there are
+    none left or one gains less than `least_gain`; the likelihood is that of the result.
 
-    The covariance of the latents is fitted too and then put into the loadings (parameter
-    expansion), which leaves the likelihood monotone and saves most of the steps.
+    The covariance of the latents is fitted, too, and then absorbed into the loadings (parameter
+    expansion). This keeps the likelihood monotone and saves most of the steps.
     """
     n, dim = filled.shape
     rank = loadings.shape[0]
@@ -339,7 +340,7 @@ def climb(
 
 @compiled(uint64(uint64))
 def _mixed(word):
-    """Return a number that looks random but depends on the word alone (SplitMix64)."""
+    """Return a pseudo-random number that depends on the word alone (SplitMix64)."""
     word = (word ^ (word >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> uint64(27))) * uint64(0x94D049BB133111EB)
     return word ^ (word >> uint64(31))
@@ -347,11 +348,10 @@ def _mixed(word):
 
 @compiled(int64(_numbers, in_2, float64, boolean[:, ::1], out_2))
 def hold_out(numbers, table, share, held, rest):
-    """Mark about a share of the seen entries of every arm, always the same ones of the same arm.
+    """Mark about a share of the seen entries of every arm, always the same ones for an arm.
 
-    `numbers` (n,) tell the arms apart; `rest` becomes the table without the marked entries. Of an
-    arm with a single seen entry nothing is marked, and one entry is always left. Returns how many
-    arms have marked entries.
+    `numbers` (n,) identify the arms; `rest` becomes the table without the marked entries. At least
+    one seen entry of every arm stays unmarked. Returns the number of arms with marked entries.
     """
     n, dim = table.shape
     step = uint64(0x9E3779B97F4A7C15)
@@ -379,10 +379,10 @@ def hold_out(numbers, table, share, held, rest):
     void(in_2, Array(boolean, 2, "C", readonly=True), in_2, in_2, float64, out_1),
 )
 def held_out_errors(table, held, points, loadings, unit, errors):
-    """Write the squared error on the marked entries of every arm that has some, in their order.
+    """Write the squared error on the marked entries of every arm that has any, in order.
 
-    `points` has shape (n, rank), `loadings` (dim, rank). Errors are in units of `unit`, and cut off
-    where their squares would leave the range of numbers.
+    `points` has shape (n, rank), `loadings` (dim, rank). Errors are in units of `unit` and clipped
+    so that their squares do not overflow.
     """
     n, dim = table.shape
     n_marked = 0

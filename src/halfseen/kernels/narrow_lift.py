@@ -1,8 +1,8 @@
 """Compiled latent coordinates for small ranks: arms side by side in the lanes of vector registers.
 
-How seen entries become coordinates is carried as a `plan`, which `core.latent.Lift` makes: groups
-of nine rows, six products of two columns of the basis, row by row of the upper triangle, and three
-columns, zero where there are no more. In the last row there are ρ and scales.
+`core.latent.Lift` makes a `plan` of the map from seen entries to coordinates: groups of nine rows,
+six of which are products of two columns of the basis, in the order of the upper triangle, and three
+are columns, or zero if there are no more. The last row contains ρ and the scales.
 """
 
 import numpy as np
@@ -11,21 +11,21 @@ from numba.types import float64, int64, void
 from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import flags_1, in_1, in_2, out_1, out_2
 
-# Arms that are solved side by side: loops over these lanes are vectorized, also their roots and
-# quotients. What happens in one lane does not depend on the others.
+# Arms that are solved side by side: loops over these lanes are vectorized, including square roots
+# and quotients. The result in one lane does not depend on the others.
 _LANES = 256
-# Larger coordinates count as this large, so that their squares are finite: as `values.LARGEST`.
+# Coordinates are clipped here, so that their squares are finite: equal to `values.LARGEST`.
 _LARGEST = 1e100
-# The compiler may reorder long sums, but not assume that nothing is NaN.
+# The compiler may reorder long sums, but must not assume that nothing is NaN.
 _REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}}
 # A product and the sum it enters may be rounded once instead of twice. A quotient by zero is
-# infinite: looking for it would keep a loop from being vectorized.
+# infinite: checking for it would prevent vectorization.
 _FUSED = {"fastmath": {"contract"}, "error_model": "numpy"}
 
 
 @compiled(void(in_2, int64, int64, in_2, int64, int64, out_2), **_REORDERED)
 def _nine_sums(table, first, n_lanes, plan, group, n_products, sums):
-    """Write one group's sums of some arms: six over seen entries, three of columns · entries."""
+    """Write one group's sums for some arms: six of products over seen entries, three of targets."""
     at = 9 * group
     u0, u1, u2 = plan[at], plan[at + 1], plan[at + 2]
     u3, u4, u5 = plan[at + 3], plan[at + 4], plan[at + 5]
@@ -72,9 +72,9 @@ def _largest_pivots(sums, rank, n_lanes, largest):
 def _solve_lanes(sums, rank, n_products, n_lanes, ridge, tolerance, identified):
     """Solve one system per lane by Cholesky.
 
-    The first rows of `sums` are the upper triangle row by row; from `n_products` on there are the
-    right sides, which end as the solutions. Without a ridge, an arm with a pivot below `tolerance`
-    times its largest diagonal entry is not identified.
+    The first rows of `sums` are the upper triangle, row by row; from `n_products` on they are the
+    right-hand sides, which are replaced by the solutions. Without a ridge, an arm with a pivot
+    below `tolerance` times its largest diagonal entry is not identified.
     """
     largest = np.empty(n_lanes if ridge == 0.0 else 0)
     if ridge == 0.0:
@@ -88,7 +88,7 @@ def _solve_lanes(sums, rank, n_products, n_lanes, ridge, tolerance, identified):
                     identified[lane] = False
                     pivots[lane] = 1.0
         for lane in range(n_lanes):
-            # What is below zero is rounding.
+            # Values below zero are rounding.
             pivot = pivots[lane] if pivots[lane] > 0.0 else 0.0
             pivots[lane] = 1.0 / np.sqrt(pivot + ridge)
             solution[lane] *= pivots[lane]
@@ -117,7 +117,7 @@ def _solve_lanes(sums, rank, n_products, n_lanes, ridge, tolerance, identified):
 def lift(table, plan, tolerance, points):
     """Write the coordinates of all arms, shape (n_arms, rank); NaN where one is not identified.
 
-    They are scales·a with (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω.
+    These are scales·a with (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω.
     """
     n_arms, rank, n_groups = table.shape[0], points.shape[1], plan.shape[0] // 9
     n_products, settings = 6 * n_groups, plan[9 * n_groups]

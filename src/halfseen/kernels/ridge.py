@@ -1,10 +1,10 @@
 """Compiled ridge regression.
 
-A regression is carried as its `root`: the upper triangular R with R'R = V and the whitened response
-w = R'⁻¹Σzr, row after row of [R | w] with nothing for what is below the diagonal, so that a pass
-over all of it is one stream. The last two entries are the growth of log det V and the number of
-samples: a sample is in all of the root or in none of it. With u = R'⁻¹z, the estimate of a point is
-u·w and its squared width ‖u‖²: one forward substitution gives both.
+A regression is stored as its `root`: the upper triangular R with R'R = V and the whitened response
+w = R'⁻¹Σzr, as the rows of [R | w] without the entries below the diagonal, so that a pass over it
+reads memory in order. The last two entries are the growth of log det V and the number of samples,
+so that the root is always consistent. With u = R'⁻¹z, the estimate of a point is u·w and its
+squared width is ‖u‖²: one forward substitution gives both.
 """
 
 import numpy as np
@@ -13,15 +13,15 @@ from numba.types import UniTuple, float64, int64, void
 from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import any_1, any_2, in_1, in_2, out_1, out_2
 
-# A product and the sum it enters may be rounded once instead of twice, everywhere alike, so that a
-# point has the same bits wherever it is scored. A quotient by zero is infinite: looking for it
-# would keep a loop from being vectorized.
+# A product and the sum it enters may be rounded once instead of twice, in the same way everywhere,
+# so that a point always gets the same bits. A quotient by zero is infinite: checking for it would
+# prevent vectorization.
 _FUSED = {"fastmath": {"contract"}, "error_model": "numpy"}
 
 
 @compiled(void(in_1, out_2, out_1))
 def unpack(root, factor, white):
-    """Write R, of which nothing below the diagonal is written, and w."""
+    """Write w and R, without touching entries below the diagonal."""
     dim = white.shape[0]
     at = 0
     for i in range(dim):
@@ -69,8 +69,8 @@ def _turn_both(row, next_row, rest, c, s, next_c, next_s):
 def _turn_rows(root, at, rest, i, turns):
     """Rotate row i of the root, which begins `at`, and the next one against the rest of a sample.
 
-    Two rows in one go, so that the rest is read and written less. Cosines and sines are written to
-    `turns`, if there is room. Returns by which factor the product of the diagonal has grown.
+    Two rows at once, so that the rest is read and written less often. Cosines and sines are written
+    to `turns`, if there is room. Returns the growth factor of the product of the diagonal.
     """
     dim = rest.shape[0] - 1
     norm, c, s = _angle(root[at], rest[i])
@@ -140,7 +140,7 @@ def insert(root, points, rewards):
 def _eliminate(row, next_row, rests, first, u):
     """Subtract multiples of two rows from the rests of four points, from feature `first` on.
 
-    Two rows and four points together: nothing is read or written more often than it must be.
+    Two rows and four points at once keep reads and writes to a minimum.
     """
     a0, a1, a2, a3, b0, b1, b2, b3 = u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7]
     r0, r1, r2, r3 = rests[0, first:], rests[1, first:], rests[2, first:], rests[3, first:]
@@ -154,7 +154,7 @@ def _eliminate(row, next_row, rests, first, u):
 
 @compiled(void(out_1, in_1, float64, out_2, int64), **_FUSED)
 def _measure_bounded(root, point, limit, parts, at):
-    """Write estimate and squared width of one point, no entry of whose u is beyond the limit."""
+    """Write estimate and squared width of one point, with the entries of u clipped to the limit."""
     dim = point.shape[0]
     rest = np.zeros(dim + 1)
     for i in range(dim):
@@ -175,10 +175,10 @@ def _measure_bounded(root, point, limit, parts, at):
 def measure(root, point, reward, points, limit, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
 
-    If there is a sample, a `point` that is not empty and its reward, it is added in the same pass.
-    Each point's arithmetic is what it would be alone, and after an `update`. No entry of a point's
-    u counts as larger than `limit`: where samples are so unlike in size that rounding would make it
-    so, this keeps all numbers finite.
+    If there is a sample (a `point` that is not empty, with its reward), it is added in the same
+    pass. The arithmetic of each point is the same as for a single point after an `update`. Entries
+    of u are clipped to `limit`, which keeps numbers finite if samples of very different size cause
+    large rounding errors.
     """
     n_points, dim = points.shape
     sample = np.empty(dim + 1 if point.shape[0] > 0 and n_points > 0 else 0)
@@ -215,7 +215,7 @@ def measure(root, point, reward, points, limit, parts):
         for a in range(count):
             parts[1, first + a] = 0.0 - rests[a, dim]
             parts[2, first + a] = squares[a]
-            if not squares[a] <= limit * limit:  # also where it is NaN
+            if not squares[a] <= limit * limit:  # also true for NaN
                 _measure_bounded(root, points[first + a], limit, parts, first + a)
     if sample.shape[0] > 0:
         _count(root, 2.0 * np.log(growth), 1)
@@ -223,7 +223,7 @@ def measure(root, point, reward, points, limit, parts):
 
 @compiled(int64(out_2, float64))
 def best(parts, radius):
-    """Turn squared widths into widths and scores; return the best point, the first of equals."""
+    """Turn squared widths into widths and scores; return the best point, the first of ties."""
     found = 0
     for point in range(parts.shape[1]):
         parts[2, point] = radius * np.sqrt(parts[2, point])

@@ -1,6 +1,6 @@
-"""Compiled latent coordinates for large ranks: what is seen of an arm is gathered first.
+"""Compiled latent coordinates for large ranks: the seen entries of an arm are gathered first.
 
-A `plan` has the columns of the basis as its first rows; in the last row there are ρ and scales.
+A `plan` has the columns of the basis as its first rows; the last row contains ρ and the scales.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ from numba.types import boolean, float64, int64, void
 from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import in_1, in_2, out_1, out_2
 
-# Larger coordinates count as this large, so that their squares are finite: as `values.LARGEST`.
+# Coordinates are clipped here, so that their squares are finite: equal to `values.LARGEST`.
 _LARGEST = 1e100
-# The compiler may reorder long sums, but not assume that nothing is NaN.
+# The compiler may reorder long sums, but must not assume that nothing is NaN.
 _REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
@@ -36,11 +36,11 @@ def _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b):
 
 @compiled(int64(in_1, in_2, int64, out_2, int64[::1]))
 def _gather(arm, rows, rank, columns, seen):
-    """Write the seen entries of all columns and, in the rest, of the arm; return how many.
+    """Write the seen entries of all columns and, in the remaining rows, of the arm.
 
-    Four by four, with zeros at the end.
+    Returns the length, which zeros fill up to a multiple of four.
     """
-    # Indices without a branch, which would be mispredicted for every third entry.
+    # Without a branch, which would be mispredicted for every third entry.
     n_seen = 0
     for j in range(arm.shape[0]):
         seen[n_seen] = j
@@ -58,7 +58,7 @@ def _gather(arm, rows, rank, columns, seen):
 
 @compiled(boolean(out_2, int64, float64, float64))
 def _solve_one(gram, rank, ridge, tolerance):
-    """Solve with the upper triangle by Cholesky; column `rank` is the right side and ends solved.
+    """Solve by Cholesky in the upper triangle; the solution replaces the right side, column `rank`.
 
     False if the arm is not identified: without a ridge, a pivot is below `tolerance` times the
     largest diagonal entry.
@@ -67,8 +67,8 @@ def _solve_one(gram, rank, ridge, tolerance):
     for a in range(rank):
         gram[a, a] += ridge
         largest = max(largest, gram[a, a])
-    # Row by row (rows are contiguous), with reciprocal pivots on the diagonal; the right side is
-    # one more column.
+    # Row by row, because rows are contiguous, with reciprocal pivots on the diagonal. The right
+    # side is one more column.
     for a in range(rank):
         pivot = max(gram[a, a], ridge)
         if ridge == 0.0 and pivot <= tolerance * largest:
@@ -91,12 +91,12 @@ def _solve_one(gram, rank, ridge, tolerance):
 
 @compiled(boolean(in_2, in_1, int64, float64, float64, out_2, out_2, int64[::1]))
 def _solve_gathered(rows, arm, rank, ridge, tolerance, columns, gram, seen):
-    """Solve (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω, the columns of W being the first `rank` rows of `rows`.
+    """Solve (W_Ω'W_Ω + ρI) a = W_Ω'x_Ω, where the first `rank` rows of `rows` are W's columns.
 
-    `gram` ends as the Cholesky factor with reciprocal pivots, and a in its column `rank`; it has a
-    multiple of three rows and columns, more than the rank. `columns` has as many rows, and three
-    columns more than there are seen entries; `seen` is one longer than there are features. False
-    if the arm is not identified.
+    `gram` becomes the Cholesky factor with reciprocal pivots, with a in its column `rank`. Its
+    numbers of rows and columns are a multiple of three above the rank. `columns` has as many rows,
+    and three more columns than there are seen entries; `seen` has one more entry than there are
+    features. False if the arm is not identified.
     """
     n = _gather(arm, rows, rank, columns, seen)
     wide = gram.shape[0]
@@ -112,12 +112,12 @@ def _solve_gathered(rows, arm, rank, ridge, tolerance, columns, gram, seen):
 def lift(table, plan, tolerance, points):
     """Write the coordinates of all arms, shape (n_arms, rank); NaN where one is not identified.
 
-    They are scales·a of what `_solve_gathered` solves.
+    These are scales·a with the a of `_solve_gathered`.
     """
     n_arms, dim = table.shape
     rank = points.shape[1]
     settings = plan[rank]
-    # Room for what is seen, not for all: large arrays are handed out page by page.
+    # Room for the seen entries only: large arrays are allocated page by page, which is slow.
     most = 0
     for arm in range(n_arms):
         n_seen = 0

@@ -8,9 +8,9 @@ from halfseen.values import Slate
 
 @register_policy
 class AmbientOful(Optimism, RidgePolicy):
-    """Optimism in dimension `dim`; what is hidden counts as zero.
+    """OFUL in all features; hidden entries count as zero.
 
-    On a slate with nothing hidden this is OFUL itself.
+    If nothing is hidden, this is OFUL itself.
 
     Examples
     --------

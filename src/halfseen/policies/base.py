@@ -1,4 +1,4 @@
-"""What every policy is: choose, learn, absorb, save."""
+"""The base class of all policies: choose, learn, absorb, save."""
 
 import os
 import secrets
@@ -30,12 +30,12 @@ class Note(NamedTuple):
     round, epoch : int
         As in the decision.
     arm : ndarray, shape (dim,)
-        The chosen arm as it was seen, NaN where hidden. Empty where the policy was loaded from a
-        file of format 2, which left it to the decision.
+        The chosen arm as it was seen, NaN where hidden. Empty if the policy was loaded from a file
+        of format 2, which did not store it.
     point : ndarray, optional
-        The arm's coordinates in its epoch, where the policy has found them.
+        The arm's coordinates in its epoch, if the policy computed them.
     inner : Note, optional
-        What an inner policy, which made the choice, needs to learn its reward.
+        The note of the inner policy, if one made the choice.
     """
 
     round: int
@@ -53,7 +53,7 @@ class Choice(NamedTuple):
     arm : int
         Index of the chosen arm.
     parts : ndarray, shape (3, n_arms)
-        Per arm a score and its two parts, estimate and width.
+        Score, estimate and width of each arm.
     epoch, point, inner
         As in `Note`.
     """
@@ -66,7 +66,7 @@ class Choice(NamedTuple):
 
     @classmethod
     def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
-        """Return the choice of the largest estimate plus width, the first of equals.
+        """Return the choice of the arm with the largest estimate plus width; ties go to the first.
 
         >>> Choice.best([0.1, 0.3], [0.5, 0.2]).arm
         0
@@ -85,11 +85,11 @@ class Policy(Declared, ABC):
 
     A subclass declares its parameters (`halfseen.params`) and writes five hooks: `setup`, `decide`,
     `update`, `state` and `restore`. `observe` is a sixth, for policies that learn from arms that
-    were only offered. `halfseen.testing.check_policy` tells whether they keep their contracts.
+    were only offered. `halfseen.testing.check_policy` tests their contracts.
 
-    The state of a policy is what its attributes hold. When a call fails, they hold again what they
-    held before. So a hook replaces what an attribute holds, and does not change it in place:
-    `self._sum = self._sum + reward` and not `self._sums.append(reward)`.
+    The attributes of a policy are its state. When a call fails, every attribute is set back to the
+    object it held before. So a hook assigns a new object to an attribute and never changes the old
+    one in place: `self._sum = self._sum + reward`, not `self._sums.append(reward)`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("dim",)
@@ -99,14 +99,14 @@ class Policy(Declared, ABC):
     max_open: int = integer(
         default=10_000,
         low=1,
-        doc="How many decisions wait for their reward at most; the oldest is forgotten first.",
+        doc="Largest number of decisions that wait for a reward; the oldest is forgotten first.",
     )
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._round = 0
-        # Which decisions wait for a reward, oldest first. The token makes this
-        # policy's ids differ from those of any other, also one with equal settings.
+        # Decisions that wait for a reward, oldest first. The random token makes this policy's ids
+        # differ from those of every other policy, even with equal settings.
         self._token = secrets.token_hex(8)
         self._open: OrderedDict[str, Note] = OrderedDict()
         self._n_forgotten = 0
@@ -117,9 +117,9 @@ class Policy(Declared, ABC):
 
     @abstractmethod
     def setup(self) -> None:
-        """Make the state of a fresh policy from its parameters, which are attributes by now.
+        """Create the state of a fresh policy; its parameters are already set as attributes.
 
-        Raises `InvalidSettingError` where parameters do not fit together.
+        Raises `InvalidSettingError` if parameters contradict each other.
         """
 
     @abstractmethod
@@ -131,11 +131,11 @@ class Policy(Declared, ABC):
         """Learn a finite reward of an open decision."""
 
     def observe(self, slate: Slate) -> None:
-        """Take note of a valid slate from which nothing is chosen; by default ignore it."""
+        """Learn from a valid slate from which nothing is chosen; by default ignore it."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """Return the state: all that a fresh policy with the same parameters lacks.
+        """Return the state: everything that differs from a fresh policy with the same parameters.
 
         A tree of dictionaries and lists with numbers, texts, None and arrays as leaves.
         """
@@ -153,7 +153,7 @@ class Policy(Declared, ABC):
 
     @property
     def current_rank(self) -> int | None:
-        """Number of dimensions in which the next choice is made; None where there are none."""
+        """Number of dimensions in which the next choice is made; None if that has no meaning."""
         return None
 
     @property
@@ -194,7 +194,7 @@ class Policy(Declared, ABC):
             return made
 
     def learn(self, decision: Decision | str, reward: float) -> None:
-        """Learn from the reward of a decision, however late and in whatever order it comes.
+        """Learn from the reward of a decision; rewards may come late and in any order.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Policy(Declared, ABC):
         InvalidRewardError
             The reward is not a finite number.
         UnknownDecisionError
-            The decision is not one of this policy's, has been learned before, or was forgotten.
+            This policy did not make the decision, has already learned it, or has forgotten it.
         """
         if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
             reward = _checked_reward(reward)
@@ -227,7 +227,7 @@ class Policy(Declared, ABC):
                 raise
 
     def absorb(self, options: Any) -> None:
-        """Take note of offered arms without choosing: a catalogue, an old log.
+        """Learn from offered arms without choosing: a catalogue, an old log.
 
         Raises
         ------
@@ -243,7 +243,7 @@ class Policy(Declared, ABC):
                 raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file; what `halfseen.load` reads decides as this one would."""
+        """Write the policy to a file; `halfseen.load` returns a policy that decides the same."""
         archive.write(path, self.to_tree())
 
     def diagnostics(self) -> dict[str, Any]:
@@ -266,7 +266,7 @@ class Policy(Declared, ABC):
     def from_tree(cls, tree: dict[str, Any]) -> Self:
         """Return the policy that `to_tree` described.
 
-        Its new decisions have other ids than those of the original, or of another copy of it.
+        Its new decisions have ids that differ from those of the original and of other copies.
         """
         policy = cls(**tree["settings"])
         policy._round = checks.integer("round", tree["round"], 0, checks.LARGEST_HORIZON)
@@ -279,12 +279,12 @@ class Policy(Declared, ABC):
             policy.check_note(note)
         return policy
 
-    # For policies that are made of others.
+    # For policies that contain other policies.
 
     def play(self, slate: Slate) -> tuple[Choice, Note]:
         """Choose from a valid slate; also return what `update` needs to learn the reward.
 
-        What `choose` does but for ids and open decisions: the policy outside takes care of these.
+        Like `choose`, but without ids and open decisions, which the outer policy handles.
         """
         choice = self.decide(slate)
         self._round += 1
@@ -293,7 +293,7 @@ class Policy(Declared, ABC):
         return choice, Note(self._round, choice.epoch, chosen, choice.point, choice.inner)
 
     def check_note(self, note: Note) -> None:
-        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        """Raise an ArchiveError if this policy cannot have written a restored note."""
         checks.integer("round", note.round, 1, self._round)
         checks.integer("epoch", note.epoch, -1, self._round)
         if note.arm.size not in (0, self.dim):
@@ -304,15 +304,15 @@ class Policy(Declared, ABC):
             raise ArchiveError(f"the inner policy has no arm of the open round {note.round}")
 
     def fork(self) -> Self:
-        """Return a copy that can play on; afterwards this policy must not.
+        """Return a shallow copy that continues in place of this policy, which must not be used on.
 
-        What a policy does with one inside of it that it is about to change.
+        An outer policy forks its inner policy before it changes it.
         """
         fork = object.__new__(type(self))
         fork.__dict__.update(self.__dict__)
         return fork
 
-    # Python's own copies cannot take a lock along.
+    # A lock cannot be copied or pickled.
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -326,7 +326,7 @@ class Policy(Declared, ABC):
         return Slate.of(options, self.dim)
 
     def _forget_oldest(self) -> None:
-        """Forget what is beyond `max_open`; log the 1st, 2nd, 4th and so on."""
+        """Forget decisions beyond `max_open`; log the 1st, 2nd, 4th, 8th, …."""
         while len(self._open) > self.max_open:
             id, _ = self._open.popitem(last=False)
             self._n_forgotten += 1
@@ -343,8 +343,8 @@ class Policy(Declared, ABC):
         """Complete the note of a decision that was open in a file of format 2."""
         if not isinstance(decision, Decision):
             raise UnknownDecisionError(
-                f"decision {decision} was open in a file of an earlier version, which kept its arm "
-                "in the decision alone: pass the Decision instead of its id"
+                f"decision {decision} was open in a file of an earlier version, which did not "
+                "store its arm: pass the Decision instead of its id"
             )
         arm = decision._chosen
         if arm.shape != (self.dim,):
@@ -388,7 +388,7 @@ def _restored_note(plain: dict[str, Any]) -> Note:
 
 
 def _restored_point(plain: dict[str, Any]) -> FloatArray:
-    # NaN, where a regression counts as zero what is hidden.
+    # NaN is allowed: regressions on zero-filled arms keep it for hidden entries.
     limit = LARGEST_POINT
     return archive.array(plain, "point", (None,), low=-limit, high=limit, hidden=True)
 

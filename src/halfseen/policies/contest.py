@@ -1,4 +1,4 @@
-"""Whether low rank helps to predict rewards, or zero-filling does better."""
+"""Decides whether the subspace or zero-filling predicts rewards better."""
 
 from typing import Any, NamedTuple
 
@@ -8,24 +8,24 @@ from halfseen import checks
 from halfseen.core.scales import Evidence
 from halfseen.values import FloatArray
 
-# The contest is held with this many rewards, and again when they have grown by a factor.
+# The contest is first held after this many rewards, then each time they have grown by a factor.
 _FIRST = 8
 _GROWTH = 1.5
-# Older epochs count less, so that a change of the world shows.
+# Older epochs count less, so that a change of the world is noticed.
 _MEMORY = 0.8
 
 
 class Contest(NamedTuple):
-    """Squared errors of predicted rewards, low rank less zero-filled, over all rewards so far.
+    """Squared prediction errors of the low-rank regression minus those of the zero-filled one.
 
-    New rewards are predicted from those before them, by either regression.
+    Both regressions predict new rewards from those before them.
 
     Attributes
     ----------
     excess : float
         Sum of the differences, in units of the mean squared reward.
     n_judged : int
-        Rewards that were there when it was held last.
+        Number of rewards when the contest was last held.
     """
 
     excess: float = 0.0
@@ -37,11 +37,11 @@ class Contest(NamedTuple):
         return self.excess > 0.0
 
     def is_due(self, n_rewards: int) -> bool:
-        """Return whether there are enough new rewards for another round."""
+        """Return whether there are enough new rewards to hold it again."""
         return n_rewards >= max(_FIRST, _GROWTH * self.n_judged)
 
     def after(self, latent: FloatArray, filled: FloatArray, rewards: FloatArray) -> "Contest":
-        """Return the contest after the rewards that are new in it.
+        """Return the contest with all new rewards counted.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class Contest(NamedTuple):
         rewards : ndarray, shape (n,)
         """
         before = self.n_judged or len(rewards) // 2
-        # Relative to the rewards' size: nothing here depends on units, and squares stay finite.
+        # Relative to the largest reward: the result does not depend on units, squares stay finite.
         size = float(np.abs(rewards).max()) or 1.0
         rewards = rewards / size
         difference = _prediction_errors(latent, rewards, before)

@@ -8,10 +8,10 @@ from halfseen.values import Slate
 
 @register_policy
 class Greedy(RidgePolicy):
-    """Plays the arm of the largest ridge estimate in dimension `dim`; what is hidden is zero.
+    """Plays the arm with the largest ridge estimate in all features; hidden entries count as zero.
 
-    Whatever exploration there is comes from the arms themselves changing from round to round. While
-    all estimates are equal, as before the first reward, the first arm is played.
+    It explores only because the offered arms change from round to round. While all estimates are
+    equal, as before the first reward, it plays the first arm.
 
     Examples
     --------
@@ -23,5 +23,5 @@ class Greedy(RidgePolicy):
     """
 
     def decide(self, slate: Slate) -> Choice:
-        """Choose the arm of the largest estimate."""
+        """Choose the arm with the largest estimate."""
         return Choice(*self._model.score(slate._table, lambda log_det, n_samples: 0.0))

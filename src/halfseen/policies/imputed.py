@@ -1,4 +1,4 @@
-"""Fill in what is hidden by an imputer of scikit-learn, then play in all features."""
+"""Fill in hidden entries with a scikit-learn imputer, then play in all features."""
 
 import sys
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ from halfseen.values import LARGEST, FloatArray, Slate
 
 @register_policy
 class Imputed(Exploring, ViewedPolicy):
-    """An imputer in front of a policy in all features: what a pipeline of today does.
+    """An imputer in front of a policy in all features: the usual pipeline.
 
-    The imputer is fitted after `first_fit` rounds and again whenever the rounds have grown by a
-    factor, to a uniform sample of all arms offered before the round (also absorbed ones). Before
-    its first fit, and for features not seen until then, what is hidden counts as zero. Rewards are
-    learned on the arm as it was filled in when it was chosen.
+    The imputer is fitted after `first_fit` rounds, and again each time the rounds have grown by a
+    factor. It is fitted to a uniform sample of all arms offered or absorbed before the round. Until
+    its first fit, hidden entries count as zero; later, those of features it has never seen do.
+    A reward is learned with the arm as it was filled in when it was chosen.
 
     Notes
     -----
-    Saved are the rows of the last fit, to which the imputer is fitted again on loading: nothing is
-    pickled, and under the same scikit-learn the policy continues with the same bits.
+    A saved policy contains the rows of the last fit. Loading fits the imputer to them again:
+    nothing is pickled, and with the same version of scikit-learn the policy continues bit for bit.
 
     Examples
     --------
@@ -46,8 +46,8 @@ class Imputed(Exploring, ViewedPolicy):
         kind="str or estimator",
         doc="""\"mean\", \"knn\" and \"iterative\" are short for `SimpleImputer`, `KNNImputer`, and
     `IterativeImputer` with 2 iterations. Or the name of any class in `sklearn.impute`, with
-    scikit-learn's defaults. Or an object of such a class, which is copied, not kept; its settings
-    must be plain JSON values.""",
+    scikit-learn's defaults. Or an object of such a class, which is copied; its settings must be
+    plain JSON values.""",
     )
     imputer_settings: Mapping[str, Any] | None = custom(
         default=None,
@@ -79,14 +79,14 @@ class Imputed(Exploring, ViewedPolicy):
         return super().settings() | recipe
 
     def fill(self, options: Any) -> FloatArray:
-        """Return options (n_arms, dim) filled in as the imputer was last fitted."""
+        """Return options (n_arms, dim) filled in by the imputer as last fitted."""
         return self._filler.fill(Slate.of(options, self.dim)._table)
 
     def _view(self, slate: Slate) -> FloatArray:
         return self._filler.fill(slate._table)
 
     def decide(self, slate: Slate) -> Choice:
-        """Let the inner policy choose from the slate filled in; fit the imputer where it is due."""
+        """Fit the imputer if it is due, then let the inner policy choose from the filled slate."""
         round = self._round + 1
         if round >= self._next_fit:
             self._filler = Filler(self._recipe, self._reservoir.rows.copy())
@@ -109,7 +109,7 @@ class Imputed(Exploring, ViewedPolicy):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue, with the imputer fitted to the same rows again."""
+        """Continue from a saved state, with the imputer fitted to the same rows again."""
         super().restore(state)
         self._reservoir.restore(state["reservoir"])
         rows = archive.array(

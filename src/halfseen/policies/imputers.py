@@ -1,6 +1,6 @@
-"""Imputers of scikit-learn by name, and tables filled in by a fitted one.
+"""scikit-learn's imputers by name, and tables filled in by a fitted one.
 
-scikit-learn is loaded when an imputer is made, not before.
+scikit-learn is imported only when an imputer is created.
 """
 
 import inspect
@@ -22,18 +22,18 @@ from halfseen.values import LARGEST, FloatArray
 SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "mean": ("SimpleImputer", {}),
     "knn": ("KNNImputer", {}),
-    # Each iteration goes through all features: with 30 of them some 15 ms per choice (measured).
+    # Each iteration goes through all features: about 15 ms per choice with 30 features (measured).
     # In the main study at p = .3 the regrets of seeds 0 and 1 were 24.9 and 18.1 with one
-    # iteration, 17.9 and 15.4 with two and with three.
+    # iteration, 17.9 and 15.4 with two, and the same with three.
     "iterative": ("IterativeImputer", {"max_iter": 2}),
 }
 """What the short names stand for."""
 
-# What filling in a slate without changing its shape, again and again alike, leaves no choice in.
+# Fixed settings: filling in must keep the shape of a slate and be deterministic.
 _FIXED = {"add_indicator": False, "keep_empty_features": True, "sample_posterior": False}
 
 
-# What overflow inside of an imputer ends in.
+# Errors that overflow inside an imputer can raise.
 _FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
@@ -45,9 +45,9 @@ class ImputerRecipe:
     imputer : str or estimator
         A short name, the name of a class in `sklearn.impute`, or an object of such a class.
     settings : mapping, optional
-        Arguments of the class; not with an object, which has its own.
+        Arguments of the class; not allowed with an object, which has its own settings.
     seed : int
-        Of an imputer that is random, unless its settings say otherwise.
+        Seed of a random imputer, unless its settings contain one.
 
     Raises
     ------
@@ -92,7 +92,7 @@ class ImputerRecipe:
         """Raise InvalidSettingError if the imputer cannot work in `dim` features."""
         imputer, table = self.fresh(), np.ones((2, dim))
         if "skip_complete" in _parameters(imputer):
-            imputer.set_params(skip_complete=True)  # nothing is hidden: nothing to do
+            imputer.set_params(skip_complete=True)  # nothing is hidden, so skip the work
         try:
             with _quiet():
                 shape = imputer.fit(table).transform(table).shape
@@ -115,16 +115,16 @@ class ImputerRecipe:
 
 
 class Filler:
-    """Fills in tables by an imputer fitted to rows; deterministic, and seen entries stay.
+    """Fills in tables with an imputer fitted to rows; deterministic, and seen entries stay.
 
-    A hidden entry of a feature that no row shows is 0, and so are all hidden entries where the
-    imputer fails: some fail on numbers that are very large, or very unlike in size.
+    A hidden entry becomes 0 if no row shows its feature, or if the imputer fails: some imputers
+    fail on very large numbers or on numbers of very different size.
 
     Parameters
     ----------
     recipe : ImputerRecipe
     rows : ndarray, shape (n, dim)
-        NaN where hidden. With no rows everything hidden is 0.
+        NaN where hidden. Without rows every hidden entry becomes 0.
     """
 
     def __init__(self, recipe: ImputerRecipe, rows: FloatArray) -> None:
@@ -138,7 +138,7 @@ class Filler:
                 imputer.fit(rows)
                 self._imputer = imputer
             if self._imputer is not None and recipe.name == "SimpleImputer":
-                # Its guess is one number per feature: no need to ask it 400 times a second.
+                # Its guess is one number per feature, so it is computed only once.
                 guesses = np.asarray(self._imputer.statistics_, dtype=np.float64)
                 self._constants = np.where(self._known, _cut_off(guesses), 0.0)
                 self._imputer = None
@@ -150,7 +150,7 @@ class Filler:
         rows = np.flatnonzero((hidden & self._known).any(axis=1))
         if self._imputer is None or not len(rows):
             return filled
-        # Equal arms are filled in once, since rounding may depend on an arm's place in the table.
+        # Equal arms are filled in once: rounding may depend on an arm's position in the table.
         places: dict[bytes, int] = {}
         which = [places.setdefault(table[row].tobytes(), len(places)) for row in rows]
         firsts = rows[np.unique(which, return_index=True)[1]]
@@ -169,7 +169,7 @@ def _cut_off(guesses: FloatArray) -> FloatArray:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence an imputer that has not converged yet, and overflows, which are cut off later."""
+    """Silence warnings about convergence and about overflows, which are clipped later."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -184,7 +184,7 @@ def _imputer_class(name: str) -> Any:
         from sklearn.experimental import enable_iterative_imputer
 
     assert enable_iterative_imputer  # importing it adds IterativeImputer to sklearn.impute
-    # What can keep features that no row shows fills in tables; a MissingIndicator does not.
+    # Imputers have the parameter keep_empty_features; a MissingIndicator has not.
     classes = [
         each
         for each in sorted(impute.__all__)
@@ -201,7 +201,7 @@ def _parameters(imputer: Any) -> dict[str, Any]:
 
 
 def _differing(imputer: Any) -> dict[str, Any]:
-    """Return the settings of an imputer that are not its class's own."""
+    """Return the settings of an imputer that differ from its class's defaults."""
     own = _parameters(type(imputer)())
     return {
         name: value for name, value in _parameters(imputer).items() if not _same(value, own[name])
@@ -223,7 +223,7 @@ def _checked_mapping(settings: Any) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a setting as JSON would give it back."""
+    """Return a setting as it is after a round trip through JSON."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     try:

@@ -16,7 +16,7 @@ RADIUS_SCALE = 0.3
 
 
 def _tofu(name: str, default: Any, doc: str = "") -> Any:
-    """Declare a parameter of `TofuPov` with another default, and perhaps in other words."""
+    """Declare a parameter of `TofuPov` with another default and, if given, another description."""
     return TofuPov.params[name].changed(default, doc)
 
 
@@ -24,14 +24,15 @@ def _tofu(name: str, default: Any, doc: str = "") -> Any:
 class LatentUcb(TofuPov):
     """Learns in the most likely subspace of the arms; needs no settings.
 
-    All of it are parts of `TofuPov`, which can be switched on there one at a time:
+    It is `TofuPov` with other parts, each of which is also an option there:
 
-    - the subspace by maximum likelihood of what is seen (`subspace="likelihood"`), its rank by
-      held-out entries (`HeldOutRank`), so that no observation probability and no rank is needed;
-    - coordinates by posterior mean (`features="posterior-mean"`);
-    - noise, size of the parameter and penalty from the rewards (`"estimated"`);
-    - epochs that grow by a quarter from the second round on, all rewards replayed in each;
-    - where low rank does not help to predict rewards, zero-filled OFUL plays (`fallback=True`).
+    - the subspace maximises the likelihood of the seen entries (`subspace="likelihood"`) and
+      held-out entries choose its rank (`HeldOutRank`), so neither an observation probability nor a
+      rank is needed;
+    - coordinates are posterior means (`features="posterior-mean"`);
+    - noise, size of the parameter and penalty are estimated from the rewards (`"estimated"`);
+    - epochs start in the second round and grow by a quarter; each replays all rewards;
+    - zero-filled OFUL plays if low rank does not help to predict rewards (`fallback=True`).
 
     Nothing depends on the units of features or rewards.
 
@@ -60,10 +61,10 @@ class LatentUcb(TofuPov):
     rank: RankRule = _tofu(
         "rank",
         HeldOutRank(),
-        doc="By default chosen by held-out entries, and again when there are clearly more arms.",
+        doc="By default chosen by held-out entries, and again once there are clearly more arms.",
     )
     observe_prob: Any = _tofu(
-        "observe_prob", COUNTED, doc="Only helps to find a first subspace; by default counted."
+        "observe_prob", COUNTED, doc="Only used to find a first subspace; by default counted."
     )
     ridge: Any = _tofu(
         "ridge", ESTIMATED, doc="λ. With a number, coordinates are in the arms' units."
@@ -77,7 +78,7 @@ class LatentUcb(TofuPov):
     burn_in: Any = _tofu("burn_in", 1)
     fallback: bool = _tofu("fallback", True)
 
-    # Parts of the paper's theory, which this policy does not follow.
+    # Parameters of the paper's theory, which does not cover this policy.
     horizon = None
     burn_in_policy = None
     failure_prob = 0.05
@@ -89,7 +90,7 @@ class LatentUcb(TofuPov):
     impute_ridge = 1e-5
 
     def setup(self) -> None:
-        """Start with nothing; without a dimension, wait for the first slate."""
+        """Start without data; without a dimension, wait for the first slate."""
         if self.dim is not None:
             super().setup()
         else:
@@ -98,7 +99,7 @@ class LatentUcb(TofuPov):
 
     @property
     def is_begun(self) -> bool:
-        """Whether the number of features is known: given, or taken from the first slate."""
+        """Whether the number of features is known, as a setting or from the first slate."""
         return self.dim is not None
 
     def diagnostics(self) -> dict[str, Any]:
@@ -112,7 +113,7 @@ class LatentUcb(TofuPov):
         }
 
     def state(self) -> dict[str, Any]:
-        """Return nothing before the first slate, then what `TofuPov` does."""
+        """Return the state of `TofuPov`, or nothing before the first slate."""
         return super().state() if self.is_begun else {}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -122,7 +123,7 @@ class LatentUcb(TofuPov):
 
     def _checked(self, options: Any) -> Slate:
         slate = super()._checked(options)
-        if not self.is_begun:  # the first slate says what `dim` is
+        if not self.is_begun:  # the first slate determines `dim`
             self.__dict__["dim"] = slate.dim
             self.setup()
         return slate

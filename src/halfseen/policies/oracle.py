@@ -14,19 +14,19 @@ from halfseen.policies.viewed import Exploring, ViewedPolicy
 from halfseen.values import LARGEST, FloatArray, Slate
 
 FEATURES = ("posterior-mean", "least-squares")
-# The default of TofuPov: what differs from it is the subspace, and nothing else.
+# The default of TofuPov, so that the two differ in the subspace only.
 _LEAST_SQUARES_RIDGE = 1e-5
 _ORTHONORMAL_TOLERANCE = 1e-8
 
 
 @register_policy
 class Oracle(Exploring, ViewedPolicy):
-    """Explores in the coordinates of the true subspace, on arms as they are seen.
+    """Explores in the coordinates of the true subspace, from the seen entries of the arms.
 
-    With arms x = Ua, prior a ~ N(0, D) and entries that carry noise of variance σ², the posterior
-    mean of a given the seen entries is (G + σ²D⁻¹)⁻¹b with G = U_Ω'U_Ω and b = U_Ω'x_Ω. For tiny σ²
-    it is the solution of least squares where the seen entries determine one, and the likeliest
-    solution where they do not. On a slate with nothing hidden the coordinates are U'x.
+    With arms x = Ua, prior a ~ N(0, D) and noise of variance σ² on every entry, the posterior mean
+    of a given the seen entries is (G + σ²D⁻¹)⁻¹b with G = U_Ω'U_Ω and b = U_Ω'x_Ω. For tiny σ² it
+    is the least-squares solution if the seen entries determine one, and the likeliest solution
+    otherwise. If nothing is hidden, the coordinates are U'x.
 
     Examples
     --------
@@ -49,14 +49,14 @@ class Oracle(Exploring, ViewedPolicy):
         check=lambda name, value: _checked_changes(value),
         plain=lambda changes: [[round, basis.tolist()] for round, basis in changes],
         kind="sequence of (round, array_like)",
-        doc="""From that round on (counted from 1) another basis, of any rank, and a fresh
-    regression in its coordinates. A late reward goes to the regression in whose basis it was
-    earned.""",
+        doc="""From that round on (counted from 1) the policy uses this basis, of any rank, with a
+    fresh regression in its coordinates. A late reward goes to the regression of the round in which
+    it was earned.""",
     )
     features: str = choice(
         default="posterior-mean",
         words=FEATURES,
-        doc='"least-squares" is what TofuPov does in its estimated subspace: D = I, σ² = 1e-5.',
+        doc='"least-squares" is as in TofuPov with its estimated subspace: D = I, σ² = 1e-5.',
     )
     latent_variances: Any = custom(
         default=1.0,
@@ -75,7 +75,7 @@ class Oracle(Exploring, ViewedPolicy):
     )
 
     def setup(self) -> None:
-        """Start with an empty regression per basis."""
+        """Start with an empty regression for each basis."""
         super().setup()
         bases = [self.basis, *(basis for _, basis in self.basis_changes)]
         self._starts = [1, *(round for round, _ in self.basis_changes)]
@@ -129,8 +129,8 @@ def _checked_basis(name: str, value: Any) -> FloatArray:
         error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
     if not error <= _ORTHONORMAL_TOLERANCE:
         raise InvalidSettingError(
-            f"{name} must have orthonormal columns, got some that miss it by {error:g}: take Q of "
-            "its QR factorisation"
+            f"{name} must have orthonormal columns, got an error of {error:g}: use Q of its QR "
+            "factorisation"
         )
     return basis
 

@@ -1,4 +1,4 @@
-"""PSLB: optimism over what a projected and an ambient confidence set have in common."""
+"""PSLB: optimism over the intersection of a projected and an ambient confidence set."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
 
 class Subspace(NamedTuple):
-    """Where a policy plays, and how many arms per round its directions come from."""
+    """The subspace in which a policy plays, and the mean number of arms per round before it."""
 
     projection: Projection
     arms_per_round: float
@@ -39,13 +39,14 @@ class Subspace(NamedTuple):
 
 @register_policy
 class Pslb(PslbParams):
-    """Projected stochastic linear bandit (Lale et al. 2019), on the slate as it is seen.
+    """Projected stochastic linear bandit (Lale et al. 2019); hidden entries count as zero.
 
     For the first `burn_in` rounds OFUL plays in all features. Then the principal directions of all
-    offered arms, the round's own included, give a subspace; all samples projected on it give one
-    confidence set, the regression in all features casts another into it, and each arm's score is
-    its largest value over both. What is hidden counts as zero, in the directions, too: on half-seen
-    arms this is the zero-filled baseline, on full ones PSLB itself.
+    offered arms, including those of the current round, span a subspace. The samples projected on it
+    give one confidence set, and the regression in all features, projected on it, gives another. The
+    score of an arm is its largest value over the intersection of both. Hidden entries count as zero
+    in the directions, too: on half-seen arms this is a zero-filled baseline, on full ones it is
+    PSLB itself.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class Pslb(PslbParams):
         self.check_together()
         self._model = Ridge(self.dim, ridge=self.ridge)
         self._confidence = self.confidence()
-        # None when the subspace has been estimated for good.
+        # None once the subspace is final.
         self._moments: Moments | None = Moments(self.dim)
         self._subspace: Subspace | None = None
         self._n_fallbacks = 0
@@ -79,12 +80,12 @@ class Pslb(PslbParams):
 
     @property
     def current_rank(self) -> int:
-        """Rank of the subspace; all features where there is none."""
+        """Rank of the subspace; the number of features if there is no subspace."""
         return (self._subspace and self._subspace.rank) or self.dim
 
     @property
     def n_fallbacks(self) -> int:
-        """Rounds in which no parameter was found in both sets and OFUL chose in all features."""
+        """Rounds in which the two sets did not intersect and OFUL chose in all features."""
         return self._n_fallbacks
 
     def diagnostics(self) -> dict[str, Any]:
@@ -92,7 +93,7 @@ class Pslb(PslbParams):
         return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
 
     def decide(self, slate: Slate) -> Choice:
-        """Choose the arm of the largest value over both sets, or by OFUL where they do not meet."""
+        """Choose by the largest value over both sets, or by OFUL if they do not intersect."""
         if self._moments is not None and self._round >= self.burn_in:
             self._subspace = self._estimated(slate, self._moments)
             if self.refresh == "once":
@@ -107,7 +108,7 @@ class Pslb(PslbParams):
         return Choice(int(parts[0].argmax()), parts)
 
     def _estimated(self, slate: Slate, moments: Moments) -> Subspace:
-        """Return the principal directions of all arms before and in a slate, as they are seen."""
+        """Return the principal directions of all zero-filled arms up to and including a slate."""
         round = self._round + 1
         values, n_arms = slate.values, moments.n_arms + slate.n_arms
         second_moment = (moments.second_moment() + values.T @ values) / n_arms
@@ -118,7 +119,7 @@ class Pslb(PslbParams):
         return self._model.score(slate._table, self._confidence.total)
 
     def _parts(self, slate: Slate, subspace: Subspace) -> FloatArray | None:
-        """Return score, estimate and width of each arm over both sets; None if they do not meet."""
+        """Return score, estimate and width of each arm; None if the sets do not intersect."""
         basis = subspace.basis
         points = np.empty((slate.n_arms, subspace.rank))
         _kernels.project(slate._table, basis, points)
@@ -126,7 +127,7 @@ class Pslb(PslbParams):
         if self.search == "exact":
             return sets and optimistic_parts(points, *sets)
         random = self._random.bit_generator
-        random.state = self._random_state  # a choice that failed has drawn nothing
+        random.state = self._random_state  # so that a failed choice draws nothing
         parts = sets and sampled_parts(points, sets, self.n_samples, self._random)
         self._random_state = random.state
         return parts
@@ -141,7 +142,7 @@ class Pslb(PslbParams):
         return subspace.projection.sets(model, self._confidence, bonus)
 
     def update(self, note: Note, reward: float) -> None:
-        """Add the arm to the regression, and to its shadow in the subspace."""
+        """Add the arm to the regression, and to its projection on the subspace."""
         model = self._model.copied()
         if self._subspace is None:
             model.update(note.arm, reward)
@@ -152,14 +153,14 @@ class Pslb(PslbParams):
         self._model = model
 
     def observe(self, slate: Slate) -> None:
-        """Add the arms to those that give the subspace, while it is not estimated for good."""
+        """Add the arms to those that determine the subspace, until it is final."""
         if self._moments is not None:
             moments = self._moments.fork()
             moments.add(slate._table)
             self._moments = moments
 
     def state(self) -> dict[str, Any]:
-        """Return regression, moments, subspace and where the stream stands."""
+        """Return regression, moments, subspace and the state of the random stream."""
         return {
             "model": self._model.state(),
             "moments": None if self._moments is None else self._moments.state(),

@@ -22,14 +22,14 @@ def _structure_param(doc: str) -> Any:
 
 
 class PslbParams(Optimism, Policy):
-    """Parameters of PSLB, and what follows from them."""
+    """Parameters of PSLB, and quantities derived from them."""
 
     rank: Any = custom(
         check=lambda name, value: _spectral_rule(name, value),
         plain=lambda rule: rule.to_dict(),
         kind="int or SpectralRule",
-        doc="""Dimension of the subspace, or how to choose it from the spectrum of the arms as seen.
-    In rounds with rank 0 OFUL plays in all features.""",
+        doc="""Dimension of the subspace, or a rule that chooses it from the spectrum of the
+    zero-filled arms. In rounds with rank 0 OFUL plays in all features.""",
     )
     burn_in: int = integer(
         default=30,
@@ -40,35 +40,37 @@ class PslbParams(Optimism, Policy):
     refresh: str = choice(
         default="once",
         words=("once", "every-round"),
-        doc="Whether the subspace stays as it is in round `burn_in` + 1.",
+        doc="Whether the subspace of round `burn_in` + 1 is kept for all later rounds.",
     )
     search: str = choice(
         default="exact",
         words=("exact", "sampled"),
-        doc="""The largest value over both sets, or the largest of random candidates, as
+        doc="""The exact maximum over both sets, or the maximum over random candidates, as
     published.""",
     )
     n_samples: int = integer(
-        default=256, low=0, doc="Random candidates per round of the sampled search."
+        default=256, low=0, doc="Random candidates per round in the sampled search."
     )
     arm_bound: float = real(default=1.0, low=1 / LARGEST, high=LARGEST_SCALE, doc="L.")
     top_eigenvalue: float | None = _structure_param("λ⁺ of the projection bonus.")
     last_eigenvalue: float | None = _structure_param("λ⁻ of the projection bonus.")
-    alpha: float | None = _structure_param("α; give all three or none, and then there is no bonus.")
-    nuisance_variance: float = scale_param(0.0, doc="σ² of arms outside of the subspace.")
+    alpha: float | None = _structure_param("α. Give all three, or none: then there is no bonus.")
+    nuisance_variance: float = scale_param(
+        0.0, doc="σ², the variance of arms outside the subspace."
+    )
     observe_prob: float = custom(
         default=1.0,
         check=lambda name, value: _one_prob(value),
         kind="float, array or None",
-        doc="Used by threshold rules alone, which take the mean over features, and 1 for None.",
+        doc="Used by threshold rules only: the mean over features, 1 for None.",
     )
     horizon: int | None = integer(
-        default=None, low=1, high=checks.LARGEST_HORIZON, doc="Used by threshold rules alone."
+        default=None, low=1, high=checks.LARGEST_HORIZON, doc="Used by threshold rules only."
     )
-    seed: int = integer(default=0, low=0, doc="Of the sampled search; nothing else is random.")
+    seed: int = integer(default=0, low=0, doc="Seed of the sampled search; nothing else is random.")
 
     def check_together(self) -> None:
-        """Raise `InvalidSettingError` where parameters do not fit together."""
+        """Raise `InvalidSettingError` if parameters contradict each other."""
         self.rank.check(self.dim)
         given = [name for name in _STRUCTURE if getattr(self, name) is not None]
         if not given and self.nuisance_variance == 0.0:
@@ -99,11 +101,11 @@ class PslbParams(Optimism, Policy):
         )
 
     def projection_bonus(self, *, rank: int, n_samples: int, arms_per_round: float) -> float:
-        """Return what the error of the projection may add to the projected radius.
+        """Return how much the error of the projection can add to the projected radius.
 
         L·S·φ·sqrt(Γ m log(1 + nL²/(mλ))) for n samples, with Γ = (L²/λ) log(1 + L²/λ),
-        φ = 2G sqrt(α/K · log(2d/δ)), G = 2g + 4 sqrt(g λ⁺/λ⁻) and g = σ²/λ⁻: zero without nuisance,
-        and where λ⁺, λ⁻ and α are not given.
+        φ = 2G sqrt(α/K · log(2d/δ)), G = 2g + 4 sqrt(g λ⁺/λ⁻) and g = σ²/λ⁻: zero without nuisance
+        or if λ⁺, λ⁻ and α are not given.
         """
         if self.top_eigenvalue is None or self.last_eigenvalue is None or self.alpha is None:
             return 0.0
@@ -128,7 +130,7 @@ def _spectral_rule(name: str, value: Any) -> SpectralRule:
 
 
 def _one_prob(observe_prob: Any) -> float:
-    """Return the one p that a rule uses: the mean over features, 1 where it is unknown."""
+    """Return the single p that a rule uses: the mean over features, 1 if it is unknown."""
     if observe_prob is None:
         return 1.0
     if isinstance(observe_prob, np.ndarray | list | tuple):

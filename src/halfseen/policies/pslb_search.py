@@ -15,21 +15,21 @@ from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
-# How far outside of a set a candidate may lie: rounding puts those on its border there.
+# How far outside a set a candidate may lie: rounding moves points on its boundary outside.
 _TOLERANCE = 1e-8
-# From here on LAPACK triangularizes faster than a compiled loop (measured at rank 10).
+# From this size on LAPACK triangularizes faster than a compiled loop (measured at rank 10).
 _LAPACK_DIM = 256
 
 
 class Sets(NamedTuple):
-    """Where the parameter's coordinates in a subspace lie, by two arguments.
+    """Two confidence sets for the parameter's coordinates in a subspace.
 
     Attributes
     ----------
     projected : Ellipsoid
         From the regression on projected samples.
     mapped : Ellipsoid
-        The shadow of the ellipsoid of the regression in all features.
+        The projection of the ellipsoid of the regression in all features.
     """
 
     projected: Ellipsoid
@@ -37,14 +37,14 @@ class Sets(NamedTuple):
 
 
 class Projection:
-    """What a regression in all features says inside of a subspace, kept up sample by sample.
+    """A regression in all features, projected on a subspace and updated sample by sample.
 
     Parameters
     ----------
     model : Ridge
         The regression in all features.
     basis : ndarray, shape (dim, rank)
-        Of rank 0 nothing is asked.
+        The rank may be 0.
     """
 
     __slots__ = ("basis", "inside", "shadow")
@@ -52,18 +52,18 @@ class Projection:
     def __init__(self, model: Ridge, basis: FloatArray) -> None:
         self.basis = basis
         self.shadow, rank = np.empty(basis.shape), basis.shape[1]
-        # The regression on projected samples: U'VU is its design, for the same ridge, so that no
-        # sample is looked at again.
+        # The regression on projected samples has the Gram matrix U'VU, with the same ridge, so the
+        # samples themselves are not needed.
         self.inside = Ridge(max(1, rank), ridge=model.ridge)
         if rank == 0:
             return
         precision, white = np.empty((rank, rank)), np.empty(rank)
         _kernels.project_model(model.factor, model.white, basis, precision, white)
         pivots = precision.ravel()[:: rank + 1]
-        np.maximum(pivots, math.sqrt(model.ridge), out=pivots)  # less is rounding
+        np.maximum(pivots, math.sqrt(model.ridge), out=pivots)  # smaller is rounding
         log_det = 2.0 * float(np.log(pivots).sum()) - rank * math.log(model.ridge)
         self.inside.set_root(precision, white, log_det, model.n_samples)
-        # The shadow of the regression in all features: R'⁻¹U, whose norm is at most 1/√λ.
+        # The shadow of the regression in all features is R'⁻¹U, with norm at most 1/√λ.
         limit = 2.0 / math.sqrt(model.ridge)
         _kernels.cast_shadow(model.factor, basis, limit, self.shadow)
 
@@ -74,7 +74,7 @@ class Projection:
         return fork
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
-        """Add a sample to the regression in all features, and follow it here."""
+        """Add a sample to the regression in all features and to its projection."""
         point = np.empty((1, self.basis.shape[1]))
         _kernels.project(arm[None, :], self.basis, point)
         _kernels.turn(self.shadow, model.update_recorded(arm, reward))
@@ -82,7 +82,7 @@ class Projection:
             self.inside.update(point[0], reward)
 
     def sets(self, model: Ridge, confidence: Confidence, bonus: float) -> Sets | None:
-        """Return both confidence sets, or None where rounding leaves one of them without a size.
+        """Return both confidence sets, or None if rounding makes one of them degenerate.
 
         `bonus` is added to the radius of the projected set.
         """
@@ -135,10 +135,10 @@ def _squared(shadow: FloatArray, white: FloatArray) -> tuple[FloatArray, FloatAr
 def sampled_parts(
     points: FloatArray, sets: Sets, n_samples: int, random: np.random.Generator
 ) -> FloatArray | None:
-    """Return per point the largest value over candidates that lie in both sets, and its parts.
+    """Return each point's largest value over candidates that lie in both sets, and its parts.
 
-    Candidates are both centres, where each set is largest for each point, and `n_samples` random
-    places, half of them uniform in each set.
+    Candidates are both centres, the maximiser of each point in each set, and `n_samples` random
+    points, half of them uniform in each set.
 
     Returns
     -------

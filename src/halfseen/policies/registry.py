@@ -1,4 +1,4 @@
-"""All policies by name: what can be saved can be loaded, and every contract test applies."""
+"""All policies by name, for `load` and for the contract tests."""
 
 import os
 from typing import Any, TypeVar
@@ -35,7 +35,7 @@ def policy_from_tree(tree: dict[str, Any]) -> Policy:
 
 
 def restored_inner(fresh: Policy, tree: dict[str, Any]) -> Policy:
-    """Return the saved policy that takes the place of a fresh one inside of another policy."""
+    """Return the saved inner policy that replaces a fresh one."""
     restored = policy_from_tree(tree)
     if type(fresh) is not type(restored) or fresh.settings() != restored.settings():
         raise ArchiveError("an inner policy does not fit the settings of the outer one")
@@ -43,7 +43,7 @@ def restored_inner(fresh: Policy, tree: dict[str, Any]) -> Policy:
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """Return a saved policy, which continues as the original would, with the same bits.
+    """Return a saved policy, which continues exactly as the original would, bit for bit.
 
     Raises
     ------
@@ -55,5 +55,5 @@ def load(path: str | os.PathLike[str]) -> Policy:
         return policy_from_tree(upgraded(tree, version, str(path)))
     except ArchiveError:
         raise
-    except Exception as error:  # whatever a state that is not one leads to
+    except Exception as error:  # an invalid state can raise anything
         raise ArchiveError(f"{path} does not describe a policy: {error}") from None

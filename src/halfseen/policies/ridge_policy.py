@@ -1,4 +1,4 @@
-"""What policies share that regress rewards on arms, and the parameters of optimism."""
+"""The base class of policies that regress rewards on arms, and the parameters of optimism."""
 
 from typing import Any
 
@@ -27,11 +27,11 @@ class Optimism(Declared):
     ridge: float = ridge_param()
     failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
     theta_bound: float = scale_param(1.0, doc="S, a bound on the norm of the parameter.")
-    noise_scale: float = scale_param(0.5, doc="R, of the reward noise. Rewards in [0, 1] have 0.5.")
-    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 is the theory's.")
+    noise_scale: float = scale_param(0.5, doc="R of the reward noise; 0.5 for rewards in [0, 1].")
+    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 as in the theory.")
 
     def confidence(self) -> Confidence:
-        """Return the radius that these parameters give."""
+        """Return the confidence radius for these parameters."""
         return Confidence(
             ridge=self.ridge,
             theta_bound=self.theta_bound,
@@ -42,9 +42,9 @@ class Optimism(Declared):
 
 
 class RidgePolicy(Policy):
-    """Learns rewards on the arm as it was seen, what is hidden counting as zero, and nothing else.
+    """Regresses rewards on arms in which hidden entries count as zero.
 
-    Subclasses say how to choose.
+    Subclasses define how to choose.
     """
 
     ridge: float = ridge_param()
@@ -55,7 +55,7 @@ class RidgePolicy(Policy):
 
     @property
     def current_rank(self) -> int:
-        """All features."""
+        """Number of features."""
         return self.dim
 
     def update(self, note: Note, reward: float) -> None:
@@ -70,5 +70,5 @@ class RidgePolicy(Policy):
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a regression."""
+        """Continue from a saved regression."""
         self._model.restore(state)

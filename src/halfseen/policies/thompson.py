@@ -1,4 +1,4 @@
-"""Linear Thompson sampling in all features, on the slate as it is seen."""
+"""Linear Thompson sampling in all features; hidden entries count as zero."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ from halfseen.values import FloatArray, Slate
 
 @register_policy
 class LinearThompson(RidgePolicy):
-    """Plays the best arm for a parameter drawn anew each round; what is hidden counts as zero.
+    """Plays the best arm for a parameter drawn anew each round; hidden entries count as zero.
 
     θ ~ N(V⁻¹Σzr, scale²·V⁻¹) with V = λI + Σzz'. One parameter is drawn per round, not one per arm.
-    Of a decision the estimate is the value under the mean, the score that under the draw, and the
-    width their difference, which here may be negative.
+    In a decision, the estimate is the value under the mean and the score the value under the draw.
+    The width is their difference, which may be negative here.
 
     Examples
     --------
@@ -37,9 +37,9 @@ class LinearThompson(RidgePolicy):
         default=None,
         low=0.0,
         high=LARGEST_SCALE,
-        doc="""By default R: with Gaussian noise and the prior θ ~ N(0, R²/λ·I) the law above is
-    then the exact posterior. Guarantees for every θ ask for a scale larger by about the square root
-    of `dim`, which explores far more.""",
+        doc="""By default R: with Gaussian noise and the prior θ ~ N(0, R²/λ·I) this is the exact
+    posterior. Regret bounds for every θ need a scale larger by about the square root of `dim`,
+    which explores far more.""",
     )
     seed: int = integer(default=0, low=0, doc="Names the stream of random numbers.")
 
@@ -47,13 +47,13 @@ class LinearThompson(RidgePolicy):
         """Start with an empty regression and a fresh stream."""
         self._random = stream(self.seed, "thompson")
         self._random_state = self._random.bit_generator.state
-        # The plain regression: outside of the span of the samples the draw is as random as inside.
+        # A plain Ridge, because the draw is random outside the span of the samples, too.
         self._model = Ridge(self.dim, ridge=self.ridge)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the best arm under a parameter drawn anew."""
         random = self._random.bit_generator
-        random.state = self._random_state  # a choice that failed has drawn nothing
+        random.state = self._random_state  # so that a failed choice draws nothing
         parts = self._parts(slate.values)
         self._random_state = random.state
         return Choice(int(parts[0].argmax()), parts)
@@ -65,17 +65,17 @@ class LinearThompson(RidgePolicy):
         draw = self._random.standard_normal(self.dim)
         scale = self.noise_scale if self.scale is None else self.scale
         offset = scale * model.solved(draw)
-        # Row by row, unlike a product by BLAS: equal arms get equal bits, and ties go to the first.
+        # Row by row, not by BLAS: equal arms get exactly equal scores, and ties go to the first.
         estimates = np.einsum("ij,j->i", points, model.estimate)
         differences = np.einsum("ij,j->i", points, offset)
         return np.stack([estimates + differences, estimates, differences])
 
     def state(self) -> dict[str, Any]:
-        """Return the regression and where the stream stands."""
+        """Return the regression and the state of the random stream."""
         return {"random": self._random_state, "model": super().state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a regression and a place in the stream."""
+        """Continue from a saved regression and stream."""
         self._random.bit_generator.state = state["random"]
         self._random_state = self._random.bit_generator.state
         super().restore(state["model"])

@@ -23,8 +23,8 @@ class TofuPov(TofuParams):
     """Two-phase OFUL with partially observed vectors, and all its variants.
 
     For the first `burn_in` rounds another policy plays. Then, at the start of each epoch, the
-    subspace of the arms is estimated from every arm offered before (played or not) and frozen;
-    inside the epoch each arm's seen entries give its latent coordinates, and OFUL plays in them.
+    subspace of the arms is estimated from all arms offered before, played or not, and frozen.
+    Inside the epoch each arm's seen entries determine its latent coordinates, in which OFUL plays.
 
     Examples
     --------
@@ -66,10 +66,10 @@ class TofuPov(TofuParams):
     def algorithm_1(cls, *, arm_bound: float, rank: int | RankRule, **settings: Any) -> "TofuPov":
         """Algorithm 1 with the settings of the regret theorem.
 
-        λ = 4B_X², t_b from the theory, δ_e, the misspecification bonus on, imputation without a
-        ridge, nothing replayed. Needs `n_arms`, `last_eigenvalue` and `observe_prob`. An
-        `impute_ridge` above 0 may be given: without one an arm that its seen entries do not
-        identify ends in an error, and at practical sizes there are such arms.
+        λ = 4B_X², t_b from the theory, δ_e, the misspecification bonus, imputation without a ridge,
+        no replay. Needs `n_arms`, `last_eigenvalue` and `observe_prob`. Without a ridge, an arm
+        whose seen entries do not identify it raises an error, and at practical sizes there are such
+        arms: set `impute_ridge` above 0 to avoid it.
 
         Notes
         -----
@@ -120,13 +120,13 @@ class TofuPov(TofuParams):
 
     @property
     def epoch_log(self) -> tuple[EpochRecord, ...]:
-        """One record per epoch opened so far."""
+        """One record for each epoch opened so far."""
         current = () if self._epoch is None else (self._epoch.record,)
         return (*self._log, *current)
 
     @property
     def current_rank(self) -> int:
-        """Rank of the current epoch; all features where the burn-in policy plays."""
+        """Rank of the current epoch; the number of features while the burn-in policy plays."""
         if self._epoch is None or self._epoch.lift is None:
             return self.dim
         return self._epoch.record.rank
@@ -143,12 +143,12 @@ class TofuPov(TofuParams):
         )
 
     def hidden_deviations(self, options: Any) -> FloatArray:
-        """Return how uncertain each arm's estimate is for what is hidden of it, shape (n_arms,).
+        """Return how uncertain hidden entries make each arm's estimate, shape (n_arms,).
 
-        The standard deviation of the estimated reward over the hidden entries given the seen ones,
-        where `features="posterior-mean"`; 0 with least squares, NaN where no subspace is used. It
-        is reported and never added to scores: masks are drawn anew in every round, so there is
-        nothing to learn by choosing an arm that hides much.
+        With `features="posterior-mean"`, the standard deviation of the estimated reward over the
+        hidden entries given the seen ones; 0 with least squares; NaN if no subspace is in use. It
+        is reported only and never added to scores: masks are drawn anew in every round, so choosing
+        an arm with many hidden entries teaches nothing about them.
         """
         slate = Slate.of(options, self.dim)
         if self._epoch is None:
@@ -156,7 +156,7 @@ class TofuPov(TofuParams):
         return self._epoch.hidden_deviations(slate._table)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the ranks of all epochs, and the top of the last one's spectrum."""
+        """Return the ranks of all epochs and the top of the last epoch's spectrum."""
         log = self.epoch_log
         return {
             "epoch_starts": [record.round for record in log],
@@ -166,7 +166,7 @@ class TofuPov(TofuParams):
         }
 
     def decide(self, slate: Slate) -> Choice:
-        """Choose in the coordinates of the current epoch, which may open now."""
+        """Open an epoch if one is due, then choose in the coordinates of the current epoch."""
         if self._round >= self._next_event:
             self._enter(self._opened_epoch())
         self._offer(slate)
@@ -184,7 +184,7 @@ class TofuPov(TofuParams):
         self._offered = offered
 
     def _opened_epoch(self) -> Epoch:
-        """Return the epoch that is due, opened but not entered."""
+        """Open the epoch that is due and return it, without making it the current one."""
         round = self._round + 1
         if self.horizon is not None and round > self.horizon:
             raise HorizonReachedError(
@@ -203,7 +203,7 @@ class TofuPov(TofuParams):
             self._played = Played(self.dim)
 
     def _event_after(self, start: int) -> int:
-        """Return after which round something is due: an epoch at `start`, or the horizon's end."""
+        """Return the round before the next event: an epoch at `start`, or the horizon's end."""
         horizon = self.horizon
         return start - 1 if horizon is None else min(start - 1, horizon)
 
@@ -227,7 +227,7 @@ class TofuPov(TofuParams):
     def _replays(self, note: Note, first: int | None) -> bool:
         """Return whether epochs replay the reward of a decision.
 
-        If burn-in rewards are replayed once, only where `first` is the first epoch that plays.
+        If burn-in rewards are replayed once, only if `first` is the first epoch that plays.
         """
         replay = self.replay
         if replay is Replay.FULL:
@@ -273,7 +273,7 @@ class TofuPov(TofuParams):
         self._burner = restored_inner(self._burner, state["burn_in_policy"])
 
     def check_note(self, note: Note) -> None:
-        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        """Raise an ArchiveError if this policy cannot have written a restored note."""
         super().check_note(note)
         epoch = self._epoch
         if note.inner is not None:

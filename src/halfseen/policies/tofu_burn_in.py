@@ -1,4 +1,4 @@
-"""Who plays the rounds before the first epoch, and epochs without a subspace."""
+"""The burn-in policy: it plays the rounds before the first epoch, and epochs of rank 0."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ _WORDS = ("zero-filled", "uniform")
 
 
 def checked_burn_in_policy(name: str, value: Any) -> Any:
-    """Return a policy, a word that stands for one, or the plain form of one."""
+    """Return a policy, the word for one, or its plain form, after a check."""
     is_plain = isinstance(value, dict) and {"policy", "settings"} <= value.keys()
     if isinstance(value, Policy) or is_plain or (isinstance(value, str) and value in _WORDS):
         return value
@@ -23,14 +23,14 @@ def checked_burn_in_policy(name: str, value: Any) -> Any:
 
 
 def policy_to_plain(value: Any) -> Any:
-    """Return plain JSON types from which `burn_in_policy_of` makes such a policy anew."""
+    """Return plain JSON types from which `burn_in_policy_of` can build the policy again."""
     if isinstance(value, Policy):
         return {"policy": type(value).__name__, "settings": value.settings()}
     return value
 
 
 def burn_in_policy_of(params: "TofuParams", max_open: int) -> Policy:
-    """Return the policy that the parameters ask for."""
+    """Return a fresh burn-in policy according to the parameters."""
     value = params.burn_in_policy
     if value is None:
         value = "zero-filled" if params.fits_dense else "uniform"

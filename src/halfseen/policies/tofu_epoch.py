@@ -36,19 +36,19 @@ class EpochRecord:
     eigenvalues : tuple of float
         Top of the spectrum of the corrected covariance, descending.
     threshold : float or None
-        What an eigenvalue had to reach; None for a fixed rank.
+        Smallest eigenvalue that is kept; None for a fixed rank.
     n_never_paired : int
-        Entries of the covariance that are 0 because no arm showed both features, where the
-        observation probability is unknown.
+        If the observation probability is unknown: entries of the covariance that are 0 because no
+        arm showed both features.
     failure_prob, misspecification : float
         δ_e, and b_e times the bonus scale.
     ridge, theta_bound, noise_scale : float
-        λ, S and R: given, or estimated from the rewards so far.
+        λ, S and R, as set or as estimated from the rewards so far.
     fallback : bool
         Whether zero-filled OFUL plays the epoch because low rank does not help.
     n_replayed, n_skipped : int
-        Earlier rewards that entered the regression, and those that could not because their arm is
-        not identified in this basis.
+        Earlier rewards that entered the regression, and those left out because their arm is not
+        identified in this basis.
     """
 
     epoch: int
@@ -69,7 +69,7 @@ class EpochRecord:
 
 
 class Epoch:
-    """The part of a policy that is frozen at an epoch's start, and the regression inside it."""
+    """A subspace frozen at the start of an epoch, and the regression in its coordinates."""
 
     __slots__ = (
         "confidence", "contest", "index", "lift", "model", "plays", "record", "settings",
@@ -89,9 +89,9 @@ class Epoch:
         self.settings = settings
         self.record = record
         self.index = record.epoch
-        self.plays = record.rank > 0 or record.fallback  # else there is nothing to play in
+        self.plays = record.rank > 0 or record.fallback  # else the burn-in policy plays
         self.subspace = subspace
-        # Where zero-filling plays, arms are divided by a unit and stay as they are otherwise.
+        # Under the fallback the arms are zero-filled and divided by a unit.
         self.lift = lift
         self.unit = unit
         self.model = model
@@ -119,7 +119,7 @@ class Epoch:
         round: int,
         last: "Epoch | None",
     ) -> "Epoch":
-        """Estimate the subspace from all offered arms, freeze it, replay `played`."""
+        """Estimate the subspace from all offered arms, freeze it, and replay `played`."""
         index = 0 if last is None else last.index + 1
         failure_prob = settings.schedule.failure_prob(
             settings.failure_prob, index, settings.horizon
@@ -176,27 +176,27 @@ class Epoch:
         return arm, parts, points[arm].copy()
 
     def coordinates(self, table: FloatArray) -> FloatArray:
-        """Return half-seen arms (n, dim) as points of the regression, as `Lift.coordinates`."""
+        """Return half-seen arms (n, dim) as points of the regression; see `Lift.coordinates`."""
         if self.lift is not None:
             return self.lift.coordinates(table)
         unit = self.unit
-        if unit < 1.0:  # as a lift does: larger coordinates count as `LARGEST`
+        if unit < 1.0:  # clip coordinates to `LARGEST`, as a lift does
             table = np.clip(table, -LARGEST * unit, LARGEST * unit)
         return table / unit
 
     def radius(self, log_det: float, n_samples: float) -> float:
-        """Return by how many widths a score is above its estimate."""
+        """Return the factor by which widths are multiplied in a score."""
         if self.settings.exploration != "ucb":
             return 0.0
         return self.confidence.total(log_det, n_samples)
 
     def _draw(self, points: FloatArray, round: int, parts: FloatArray) -> int:
-        """Add to all estimates what a drawn parameter adds, and return the best arm under it.
+        """Draw a parameter, write scores and widths under it, and return the best arm.
 
         With V = R'R, u = R'⁻¹z and g standard normal, u·g has the posterior's variance z'V⁻¹z.
         """
         model = self.model
-        # Each round has a stream of its own: there is no state to save.
+        # Each round has its own random stream, so there is no stream state to save.
         draw = stream(self.settings.seed, "thompson", str(round)).standard_normal(model.dim)
         draw *= self.settings.radius_scale * self.record.noise_scale
         drawn = Ridge(model.dim, ridge=model.ridge)
@@ -215,7 +215,7 @@ class Epoch:
         return fork
 
     def learn(self, point: FloatArray, reward: float) -> None:
-        """Add the reward of an arm that was chosen in this epoch, by its coordinates."""
+        """Add the reward of an arm that was chosen in this epoch, given its coordinates."""
         self.model.update(point, reward)
 
     def learn_earlier(self, arm: FloatArray, reward: float) -> None:
@@ -228,7 +228,7 @@ class Epoch:
             self.record = replace(self.record, n_skipped=self.record.n_skipped + 1)
 
     def hidden_deviations(self, table: FloatArray) -> FloatArray:
-        """Return the standard deviation of each arm's estimate that hidden entries leave open."""
+        """Return the standard deviation of each arm's estimate due to hidden entries."""
         if self.lift is None:
             return np.full(len(table), np.nan)
         return np.sqrt(self.lift.hidden_variances(table, self.model.estimate))

@@ -1,4 +1,4 @@
-"""The parameters of TOFU-POV, declared once, and what follows from them."""
+"""The parameters of TOFU-POV, declared once, and quantities derived from them."""
 
 from numbers import Real
 from typing import Any
@@ -23,13 +23,13 @@ from halfseen.policies.ridge_policy import ridge_param, scale_param
 from halfseen.policies.tofu_burn_in import checked_burn_in_policy, policy_to_plain
 from halfseen.values import LARGEST
 
-# Below, divisions by p² could leave the range of numbers.
+# Below this, divisions by p² could overflow.
 SMALLEST_PROB = 1e-6
 
 SUBSPACES = ("covariance", "likelihood")
 FEATURES = ("least-squares", "posterior-mean")
 EXPLORATIONS = ("ucb", "thompson", "greedy")
-# However little memory there may be.
+# Smallest sample of arms, even if `memory_bytes` allows less.
 _FEWEST_ROWS = 2
 ESTIMATED = "estimated"
 COUNTED = "counted"
@@ -38,28 +38,28 @@ REPLAYS = tuple(mode.value for mode in Replay)
 
 
 class TofuParams(Policy):
-    """Parameters of TOFU-POV, and what follows from them."""
+    """Parameters of TOFU-POV, and quantities derived from them."""
 
     rank: Any = custom(
         check=lambda name, value: as_rule(value),
         plain=lambda rule: rule.to_dict(),
         kind="int or RankRule",
-        doc="""Dimension of the subspace, or how to choose it: `FixedRank`, `PracticalThreshold`,
-    `PaperThreshold`, `ConstantThreshold`, `HeldOutRank`.""",
+        doc="""Dimension of the subspace, or a rule that chooses it: `FixedRank`,
+    `PracticalThreshold`, `PaperThreshold`, `ConstantThreshold`, `HeldOutRank`.""",
     )
     observe_prob: Any = custom(
         check=lambda name, value: _checked_observe_prob(value),
         plain=lambda prob: prob.tolist() if isinstance(prob, np.ndarray) else prob,
         kind='float, array of shape (dim,), "unknown" or "counted"',
-        doc="""Probability that an entry is seen: one for all, one per feature, each feature's share
-    of the arms so far ("counted"), or unknown (also None), where each pair of features is corrected
-    by how often both were seen.""",
+        doc="""Probability that an entry is seen: one number for all features, one per feature, or
+    the share of arms so far that showed the feature ("counted"). If "unknown" (or None), each pair
+    of features is corrected by how often both were seen.""",
     )
     horizon: int | None = integer(
         default=None,
         low=1,
         high=checks.LARGEST_HORIZON,
-        doc="Number of rounds. Without it no formula uses one and the rounds are unlimited.",
+        doc="Number of rounds. Without it, rounds are unlimited and no formula uses a horizon.",
     )
     burn_in: int | str = custom(
         default=30,
@@ -72,9 +72,9 @@ class TofuParams(Policy):
         check=lambda name, value: checked_burn_in_policy(name, value),
         plain=lambda policy: policy_to_plain(policy),
         kind='"zero-filled", "uniform" or Policy',
-        doc="""Who plays the burn-in, and epochs of rank 0; by default "zero-filled", or "uniform"
-    beyond 8192 features. It learns from its own decisions, and must not have a horizon that ends
-    before this policy's.""",
+        doc="""The policy of the burn-in and of epochs of rank 0; by default "zero-filled", or
+    "uniform" beyond 8192 features. It learns from its own decisions. Its horizon, if any, must not
+    end before this policy's.""",
     )
     ridge: float | str = ridge_param(ESTIMATED, doc="λ.")
     failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
@@ -82,15 +82,15 @@ class TofuParams(Policy):
     noise_scale: float | str = scale_param(
         0.5,
         word=ESTIMATED,
-        doc="""R; a reward in [0, 1] has R = 0.5. "estimated" stands for an estimate from the
-    rewards when an epoch opens.""",
+        doc="""R; 0.5 for rewards in [0, 1]. "estimated": from the rewards so far, when an epoch
+    opens.""",
     )
     arm_bound: float = real(default=1.0, low=1 / LARGEST, high=LARGEST, doc="B_X.")
     top_eigenvalue: float | None = real(
         default=None,
         low=1 / LARGEST**2,
         high=LARGEST**2,
-        doc="λ̄, by default B_X², for `PaperThreshold` and the bonus.",
+        doc="λ̄ for `PaperThreshold` and the bonus; by default B_X².",
     )
     last_eigenvalue: float | None = real(
         default=None,
@@ -101,22 +101,22 @@ class TofuParams(Policy):
     n_arms: int | None = integer(default=None, low=1, doc="K, used by the theory's burn-in only.")
     bonus_scale: float = scale_param(
         0.0,
-        doc="""Misspecification bonus in the radius: 0 is off, 1 is the paper's. Needs
+        doc="""Misspecification bonus in the radius: 0 is off, 1 as in the paper. Above 0 it needs
     `last_eigenvalue`.""",
     )
     impute_ridge: float = custom(
         default=1e-5,
         check=lambda name, value: checked_impute_ridge(value),
         kind="float",
-        doc="""ρ ≥ 0 of the imputation. With 0, as in the paper, a slate with an arm that its seen
-    entries do not identify raises `Unidentifiable`.""",
+        doc="""ρ ≥ 0 of the imputation. With 0, as in the paper, an arm whose seen entries do not
+    identify it raises `Unidentifiable`.""",
     )
     replay: Any = custom(
         default="full",
         check=lambda name, value: Replay(checks.one_of(name, value, REPLAYS)),
         plain=str,
         kind='"none", "burn-in-once", "burn-in" or "full"',
-        doc="Which earlier rewards an epoch starts from (`Replay`).",
+        doc="Which earlier rewards enter the regression of a new epoch (`Replay`).",
     )
     growth: float = real(
         default=2.0,
@@ -127,48 +127,50 @@ class TofuParams(Policy):
     )
     radius_scale: float = scale_param(
         1.0,
-        doc='Multiplies the radius, and the deviation R of "thompson"; 1 is the theory\'s.',
+        doc='Multiplies the radius, and the deviation R of "thompson"; 1 as in the theory.',
     )
     subspace: str = choice(
         default="covariance",
         words=SUBSPACES,
-        doc="""The paper's corrected covariance, or the maximum likelihood of what was seen
+        doc="""The paper's corrected covariance, or maximum likelihood of the seen entries
     (`Ppca`).""",
     )
     features: str = choice(
         default="least-squares",
         words=FEATURES,
-        doc="""The paper's imputation, or the posterior mean given the subspace's spectrum and
-    noise.""",
+        doc="""The paper's imputation, or the posterior mean under the spectrum and noise of the
+    subspace.""",
     )
     exploration: str = choice(
         default="ucb",
         words=EXPLORATIONS,
-        doc="Optimism; a parameter drawn from the posterior; no exploration.",
+        doc="Optimism, a parameter drawn from the posterior, or no exploration.",
     )
     fallback: bool = flag(
         default=False,
-        doc="""Whether zero-filled OFUL plays the epochs before which it predicted rewards better
-    than the subspace did, and those of rank 0. Needs `replay="full"`.""",
+        doc="""Whether zero-filled OFUL plays an epoch if it predicted earlier rewards better than
+    the subspace did, or if the rank is 0. Needs `replay="full"`.""",
     )
     memory_bytes: int = integer(
         default=64_000_000,
         low=1,
-        doc='Room for a uniform sample of arms, which "likelihood" and `HeldOutRank` need.',
+        doc='Memory for the uniform sample of arms that "likelihood" and `HeldOutRank` need.',
     )
     seed: int = integer(
-        default=0, low=0, doc='Of that sample, of "thompson" and of the uniform burn-in policy.'
+        default=0,
+        low=0,
+        doc='Seed of that sample, of "thompson" and of the uniform burn-in policy.',
     )
 
     def setup(self) -> None:
-        """Check what belongs together, and say when epochs start."""
+        """Check parameters against each other and make the schedule of epochs."""
         self.check_together()
         self.check_dim()
         burn_in = self._theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
         self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
 
     def check_together(self) -> None:
-        """Raise `InvalidSettingError` where parameters do not fit together, whatever `dim` is."""
+        """Raise `InvalidSettingError` if parameters contradict each other for every `dim`."""
         if self.last_eigenvalue is not None:
             top = self.eigenvalue_bound
             checks.real("last_eigenvalue", self.last_eigenvalue, 0.0, top, low_open=True)
@@ -185,7 +187,7 @@ class TofuParams(Policy):
             )
 
     def check_dim(self) -> None:
-        """Raise `InvalidSettingError` where parameters do not fit `dim`."""
+        """Raise `InvalidSettingError` if parameters contradict `dim`."""
         self.rank.check(self.dim)
         prob = self.observe_prob
         if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
@@ -196,18 +198,18 @@ class TofuParams(Policy):
 
     @property
     def eigenvalue_bound(self) -> float:
-        """λ̄; where it is not given B_X², which is always true: λ₁ ≤ E‖x‖² ≤ B_X²."""
+        """λ̄, by default B_X², which is always valid: λ₁ ≤ E‖x‖² ≤ B_X²."""
         return self.arm_bound**2 if self.top_eigenvalue is None else self.top_eigenvalue
 
     @property
     def keeps_arms(self) -> bool:
-        """Whether arms themselves are kept, and not only their moments."""
+        """Whether arms themselves are kept, not only their moments."""
         needed = self.subspace == "likelihood" or isinstance(self.rank, HeldOutRank)
         return needed or not self.fits_dense
 
     @property
     def fits_dense(self) -> bool:
-        """Whether matrices of dim² are possible; beyond, nothing works in all features."""
+        """Whether a dim × dim matrix fits in memory; if not, nothing works in all features."""
         return self.dim <= LARGEST_DENSE_DIM
 
     @property
@@ -217,11 +219,11 @@ class TofuParams(Policy):
 
     @property
     def estimates_scales(self) -> bool:
-        """Whether something about rewards is estimated from them."""
+        """Whether λ, S or R is estimated from the rewards."""
         return ESTIMATED in (self.ridge, self.theta_bound, self.noise_scale)
 
     def collector(self) -> Collector:
-        """Return what keeps of the offered arms what these settings need."""
+        """Return an empty collector of offered arms that suits these settings."""
         if self.keeps_arms:
             max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
             return Reservoir(self.dim, max_rows=max_rows, seed=self.seed)
@@ -229,9 +231,9 @@ class TofuParams(Policy):
 
     @property
     def lemma_failure_prob(self) -> float:
-        """δ_rep/4, at which the lemmas on the representation are invoked.
+        """δ_rep/4, the δ of the lemmas on the representation.
 
-        δ_rep is half of δ; where the rank is chosen, a quarter, and δ_rank the other quarter.
+        δ_rep is half of δ. If the rank is chosen, it is a quarter, and δ_rank is another quarter.
         """
         share = 2.0 if isinstance(self.rank, FixedRank) else 4.0
         return self.failure_prob / share / 4.0
@@ -239,7 +241,7 @@ class TofuParams(Policy):
     def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
         """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale.
 
-        At most `LARGEST`, which outweighs everything else as well.
+        At most `LARGEST`, which already outweighs everything else.
         """
         if self.bonus_scale == 0.0 or self.last_eigenvalue is None:
             return 0.0

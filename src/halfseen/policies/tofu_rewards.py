@@ -1,4 +1,4 @@
-"""What an epoch starts from: earlier rewards in its coordinates, their scales, and who plays."""
+"""The start of an epoch: earlier rewards in its coordinates, their scales, and the fallback."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 
 
 class Rewards(NamedTuple):
-    """A regression that was started from replayed rewards.
+    """A regression on replayed rewards.
 
     Attributes
     ----------
     model : Ridge
     ridge, theta_bound, noise_scale : float
-        λ, S, R: given or estimated.
+        λ, S, R, as set or as estimated.
     fallback : bool
         Whether the regression is on zero-filled arms, because low rank does not help.
     contest : Contest
     lift : Lift or None
-        To the regression's coordinates; None where it is on zero-filled arms, or there is none.
+        From arms to the regression's coordinates; None if it is on zero-filled arms or does not
+        exist.
     unit : float
-        By which zero-filled arms are divided.
+        Zero-filled arms are divided by it.
     n_skipped : int
         Rewards whose arms are not identified.
     """
@@ -91,7 +92,7 @@ def _given(value: float | str, estimated: float) -> float:
 
 
 def _numbers(settings: TofuParams, scales: Scales) -> tuple[float, float, float]:
-    """Return λ, S and R, as given or else as estimated."""
+    """Return λ, S and R, as set or else as estimated."""
     return (
         _given(settings.ridge, scales.ridge),
         _given(settings.theta_bound, scales.theta_bound),
@@ -123,7 +124,7 @@ def _zero_filled(
     settings: TofuParams, arms: FloatArray, rewards: FloatArray, contest: Contest
 ) -> Rewards:
     """Return the regression on zero-filled arms."""
-    # A given λ is for arms in their own units.
+    # A λ set by the user applies to arms in their own units.
     points, unit = _filled(arms, in_own_units=not isinstance(settings.ridge, str))
     scales = UNKNOWN
     if settings.estimates_scales and len(rewards):

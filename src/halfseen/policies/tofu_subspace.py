@@ -1,4 +1,4 @@
-"""What an epoch freezes: the subspace, found from all arms that were offered before it."""
+"""The subspace that an epoch freezes, estimated from all arms offered before it."""
 
 import math
 from typing import Any, NamedTuple
@@ -36,16 +36,16 @@ from halfseen.values import LARGEST_VARIANCE, FloatArray
 
 MAX_FIT_ARMS = 5000
 ARMS_PER_FEATURE = 64
-"""Arms that a likelihood is fitted to, at most: more add little and cost time."""
+"""Largest number of arms that a likelihood is fitted to: more add little and cost time."""
 
-# For so many arms and steps the work of a fit must suffice, or there is none.
+# A likelihood is fitted only if its budget allows this many arms and steps.
 _FEWEST_ARMS = 64
 _FEWEST_STEPS = 5
-# With more arms a fit from the last subspace is not compared with a fresh start any more.
+# With more arms, a fit from the last subspace is no longer compared with a fresh start.
 _FRESH_START_ARMS = 1000
-# Arms that are looked at to see whether the last subspace still explains everything.
+# Arms on which to check whether the last subspace still explains everything.
 _LOOK = 256
-# Noise below this share of the mean square leaves a fresh start nothing to gain.
+# With noise below this share of the mean square, a fresh start cannot do better.
 _NEGLIGIBLE = 1e-4
 
 
@@ -56,11 +56,11 @@ class Subspace(NamedTuple):
     ----------
     basis : ndarray, shape (dim, rank)
     variances : ndarray, shape (rank,)
-        Of the arms along the basis.
+        Variances of the arms along the basis.
     noise : float
-        Variance of an entry around the subspace.
+        Variance of an entry's distance from the subspace.
     ranking : Ranking or None
-        The held-out decision on the rank, where there was one.
+        The decision on the rank by held-out entries, if there was one.
     """
 
     basis: FloatArray
@@ -74,7 +74,7 @@ class Subspace(NamedTuple):
         return int(self.basis.shape[1])
 
     def lift(self, settings: TofuParams) -> Lift:
-        """Return how arms get their coordinates; in units of its spread where λ is estimated."""
+        """Return the lift to its coordinates, in units of its spread if λ is estimated."""
         unit = 1.0
         if isinstance(settings.ridge, str):
             unit = float(np.sqrt(self.variances.mean())) or 1.0
@@ -108,7 +108,7 @@ class Subspace(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A subspace and what an epoch's record tells about how it was found."""
+    """A subspace, and the details of its estimation for the epoch's record."""
 
     subspace: Subspace
     eigenvalues: FloatArray
@@ -130,9 +130,9 @@ def find_subspace(
     settings : TofuParams
     offered : Collector
     known : Known
-        All but the observation probability, which is put in here.
+        Without the observation probability, which is filled in here.
     last : Subspace, optional
-        That of the epoch before.
+        The subspace of the previous epoch.
     """
     if isinstance(offered, Reservoir):
         return _find_from_arms(settings, offered, known, last)
@@ -149,7 +149,7 @@ def find_subspace(
 
 
 def _prob(settings: TofuParams, sums: Sums, n_arms: int, known: Known) -> tuple[ObserveProb, Known]:
-    """Return the observation probability of every feature, counted where it is to be."""
+    """Return the observation probability, counted from the arms if the settings ask for it."""
     prob = settings.observe_prob
     if isinstance(prob, str):
         prob = shares_of(sums, n_arms) if prob == COUNTED else None
@@ -191,10 +191,10 @@ def _find_from_arms(
 def _covariance(
     settings: TofuParams, table: FloatArray, known: Known
 ) -> tuple[Covariance, int, Known]:
-    """Return the corrected covariance of some arms, as an operator where it would not fit."""
+    """Return the corrected covariance of some arms, as an operator if the matrix is too large."""
     prob: ObserveProb | str = settings.observe_prob
     if settings.dim > LARGEST_DENSE_DIM:
-        # Pairs of features cannot be counted either: features are.
+        # Counts of pairs would be as large as the matrix, so single features are counted.
         given = prob if isinstance(prob, float | np.ndarray) else None
         operator = CovarianceOperator(table, given)
         return operator, 0, known._replace(observe_prob=operator.smallest_prob)
@@ -210,7 +210,7 @@ def _nothing(settings: TofuParams, ranking: Ranking | None) -> Finding:
 
 
 def _spectral(selection: Selection, covariance: Covariance, ranking: Ranking | None) -> Subspace:
-    """Return the subspace of eigenvectors; what they leave of the trace is noise."""
+    """Return the subspace of eigenvectors; the rest of the trace is noise."""
     basis = selection.basis
     dim, rank = basis.shape
     trace = float(covariance.trace())
@@ -227,7 +227,7 @@ def _most_likely(
     ranking: Ranking | None,
     last: Subspace | None,
 ) -> Finding:
-    """Fit by likelihood; a rank too large for that keeps the spectral start of a fit."""
+    """Fit by likelihood; if the rank is too large for that, return the spectral start."""
     affordable = _affordable_arms(settings.dim, rank)
     arms = Arms(table[:: max(1, math.ceil(len(table) / max(_FEWEST_ARMS, affordable)))])
     if arms.n_entries == 0 or arms.feature_squares.sum() == 0.0:
@@ -259,20 +259,20 @@ def _fitted(arms: Arms, spectrum: Spectrum, rank: int, known: Ppca | None) -> Pp
 
 
 def _affordable_arms(dim: int, rank: int) -> int:
-    """Return for how many arms a fit can take a few steps; negative if for none at all."""
+    """Return the number of arms for which a fit can take a few steps; negative if none."""
     once = step_work(0, dim, rank)
     return int((MOST_WORK / _FEWEST_STEPS - once) / (step_work(1, dim, rank) - once))
 
 
 def _shown(arms: Arms) -> float:
-    """Return the share of entries that is seen."""
+    """Return the share of seen entries."""
     return float(arms.n_entries) / (len(arms) * arms.dim)
 
 
 def _if_it_explains_all(last: Subspace, settings: TofuParams, offered: Reservoir) -> Finding | None:
-    """Return the last subspace if it leaves nothing to learn: no rank, and of the arms no rest.
+    """Return the last subspace if its rank is settled and it explains the arms completely.
 
-    Then nothing is fitted at all. Arms must be low-rank to the last digits for that.
+    Then nothing is fitted. This only happens if the arms are low-rank to rounding error.
     """
     rule = settings.rank
     if last.ranking is not None:
@@ -291,5 +291,5 @@ def _if_it_explains_all(last: Subspace, settings: TofuParams, offered: Reservoir
 
 
 def _may_gain(fit: Fit, arms: Arms) -> bool:
-    """Return whether a fresh start may end in a likelier model."""
+    """Return whether a fresh start can lead to a likelier model."""
     return len(arms) < _FRESH_START_ARMS and fit.model.noise > _NEGLIGIBLE * arms.unit**2

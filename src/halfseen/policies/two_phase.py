@@ -1,4 +1,4 @@
-"""The one-shot strategy: estimate the subspace once, then keep it for good."""
+"""The two-phase strategy: estimate the subspace once and keep it."""
 
 import sys
 from typing import Any
@@ -19,10 +19,10 @@ REPLAYS = ("none", "burn-in")
 
 @register_policy
 class TwoPhase(TofuPov):
-    """TOFU-POV with a single epoch: the subspace of the first `split` rounds serves to the end.
+    """TOFU-POV with a single epoch: the subspace of the first `split` rounds is used to the end.
 
-    The baseline that the paper holds against repeated epochs: the error of the frozen subspace
-    costs a constant per round, so that the best split leaves a regret of order T^(2/3).
+    The paper compares it with repeated epochs. The error of the frozen subspace costs a constant
+    per round, so even the best split has a regret of order T^(2/3).
 
     Examples
     --------
@@ -42,20 +42,19 @@ class TwoPhase(TofuPov):
         check=checked_burn_in_policy,
         plain=policy_to_plain,
         kind='"zero-filled", "uniform" or Policy',
-        doc="Who plays it.",
+        doc="The policy of the first phase.",
     )
     replay: Any = custom(
         default="none",
         check=lambda name, value: Replay(checks.one_of(name, value, REPLAYS)),
         plain=str,
         kind='"none" or "burn-in"',
-        doc="""Whether rewards of the first phase enter the second. "none" is the strategy of the
-    paper, whose second phase starts afresh: the frozen subspace then does not depend on the rewards
-    that the regression uses, which its confidence set needs. "burn-in" is the stronger baseline in
-    practice.""",
+        doc="""Whether rewards of the first phase enter the second. "none" is the paper's strategy,
+    whose second phase starts afresh: its confidence set requires that the frozen subspace does not
+    depend on the rewards in the regression. "burn-in" is the stronger baseline in practice.""",
     )
 
-    # One epoch, as in the literature, within any horizon, so that its share of δ is whole.
+    # A single epoch, whatever the horizon, so that it gets the whole share of δ.
     growth = LARGEST_GROWTH
     n_arms = None
     subspace = "covariance"
@@ -66,7 +65,7 @@ class TwoPhase(TofuPov):
 
     @property  # type: ignore[misc]
     def burn_in(self) -> int:  # type: ignore[override]
-        """Rounds of the first phase."""
+        """Number of rounds of the first phase."""
         if isinstance(self.split, int):
             return self.split
         if self.horizon is None:
@@ -75,12 +74,12 @@ class TwoPhase(TofuPov):
 
     @property  # type: ignore[misc]
     def burn_in_policy(self) -> Any:
-        """Who plays the first phase."""
+        """The policy of the first phase."""
         return self.first_phase
 
     def _enter(self, epoch: Epoch) -> None:
         super()._enter(epoch)
-        self._next_event = self._event_after(sys.maxsize)  # no second epoch, however long it lasts
+        self._next_event = self._event_after(sys.maxsize)  # there is no second epoch
 
 
 def _checked_split(name: str, split: Any) -> int | str:

@@ -1,4 +1,4 @@
-"""A policy that looks at nothing."""
+"""A policy that chooses at random."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ class Uniform(Policy):
         self._random_state = self._random.bit_generator.state
 
     def decide(self, slate: Slate) -> Choice:
-        """Choose any arm."""
+        """Choose an arm uniformly at random."""
         random = self._random.bit_generator
-        random.state = self._random_state  # a choice that failed has drawn nothing
+        random.state = self._random_state  # so that a failed choice draws nothing
         arm = int(self._random.integers(slate.n_arms))
         self._random_state = random.state
         return Choice(arm, np.zeros((3, slate.n_arms)))
@@ -36,10 +36,10 @@ class Uniform(Policy):
         """Learn nothing."""
 
     def state(self) -> dict[str, Any]:
-        """Return where the stream stands."""
+        """Return the state of the random stream."""
         return {"random": self._random_state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a place in the stream."""
+        """Continue from a saved stream."""
         self._random.bit_generator.state = state["random"]
         self._random_state = self._random.bit_generator.state

@@ -1,4 +1,4 @@
-"""Saved policies of earlier formats, brought to the form of today one step at a time."""
+"""Upgrades saved policies of earlier formats to the current one, one format at a time."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Tree = dict[str, Any]
 
 
 def upgraded(tree: Tree, version: int, name: str) -> Tree:
-    """Return the tree of a policy that was saved in an earlier format, in that of today.
+    """Return the tree of a saved policy in the current format.
 
     `name` is for the error message.
 
@@ -25,18 +25,18 @@ def upgraded(tree: Tree, version: int, name: str) -> Tree:
         if version not in _STEPS:
             raise ArchiveError(
                 f"{name} has format {version}, which is too old: read it with the version of "
-                "halfseen that wrote it, or start anew"
+                "halfseen that wrote it, or start again"
             )
         tree, version = _STEPS[version](tree), version + 1
     return tree
 
 
 def _from_format_2(tree: Tree, shown: Mapping[str, Any] | None = None) -> Tree:
-    """Format 2 kept no arms of open decisions, and zeros for what is hidden of waiting arms.
+    """Format 2 stored no arms of open decisions, and zeros for hidden entries of waiting arms.
 
     `LatentUcb` wrote None for settings that it estimates.
 
-    `shown` are notes of an outer policy, which kept what it had shown to this one.
+    `shown` are the notes of an outer policy, which stored the view that it gave to this one.
     """
     state, notes = dict(tree["state"]), tree["open"]
     for name in ("offered", "moments"):
@@ -62,15 +62,15 @@ def _note_from_format_2(id: str, note: Any, shown: Any) -> Tree:
 
 
 def _with_hidden_entries(moments: Tree) -> Tree:
-    """Return the state of moments with NaN where a waiting arm is hidden, as far as it is known."""
+    """Return the state of moments with NaN for hidden entries of waiting arms, as far as known."""
     mask = moments.get("waiting_mask")
-    if mask is None:  # pairs are not counted: zeros do as well
+    if mask is None:  # pairs are not counted, so zeros are equivalent
         return moments
     return moments | {"waiting": np.where(mask, moments["waiting"], np.nan)}
 
 
 def _from_format_3(tree: Tree) -> Tree:
-    """Format 3 kept what an inner policy needs to learn a decision in that policy, by an id."""
+    """Format 3 stored the note of an inner policy in that policy, by an id."""
     state = dict(tree["state"])
     inners = [_from_format_3(inner) for inner in state.get("inners", [])]
     if "inners" in state:

@@ -1,4 +1,4 @@
-"""Policies that show another view of each slate to an inner policy."""
+"""Policies that show a transformed slate (a view) to an inner policy."""
 
 from abc import abstractmethod
 from typing import Any
@@ -20,12 +20,12 @@ EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 
 class Exploring(Optimism):
-    """Parameters of a policy that explores by way of an inner one."""
+    """Parameters of a policy whose inner policy explores."""
 
     exploration: str = choice(
         default="ucb",
         words=EXPLORATIONS,
-        doc="`AmbientOful`, `LinearThompson` or `Greedy` on what the inner policy is shown.",
+        doc="The inner policy: `AmbientOful`, `LinearThompson` or `Greedy`.",
     )
     radius_scale: float = scale_param(
         1.0, doc='Multiplies the radius of "ucb", and the standard deviation R of "thompson".'
@@ -57,14 +57,13 @@ class Exploring(Optimism):
 
 
 class ViewedPolicy(Policy):
-    """Shows another view of each slate to an inner policy and passes its choice on.
+    """Shows a view of each slate to an inner policy and returns its choice.
 
-    A decision carries the arm as it was offered, and its note also what the inner policy was shown
-    of that arm, so that a late reward meets the features of its choice, whatever view is the
-    current one by then.
+    A decision contains the arm as it was offered. Its note also contains the inner policy's view of
+    that arm, so that a late reward is learned with the view of its own round.
 
-    A subclass sets `_inners` in `setup`: who chooses. `_turn` says who in which round. Their
-    dimension is that of the view, and their `max_open` this policy's.
+    A subclass sets `_inners`, the inner policies, in `setup`. `_turn` returns which of them chooses
+    in a round. They have the dimension of the view and the same `max_open` as this policy.
     """
 
     def setup(self) -> None:
@@ -82,9 +81,9 @@ class ViewedPolicy(Policy):
 
     @abstractmethod
     def _view(self, slate: Slate) -> FloatArray:
-        """Return what the inner policy is shown, shape (n_arms, its dim), and change nothing.
+        """Return the view for the inner policy, shape (n_arms, its dim), without side effects.
 
-        Entries beyond `LARGEST`, which no slate may have, are cut off there afterwards.
+        Entries beyond `LARGEST`, which a slate may not have, are clipped afterwards.
         """
 
     def decide(self, slate: Slate) -> Choice:
@@ -98,12 +97,12 @@ class ViewedPolicy(Policy):
         return Choice(choice.arm, choice.parts, epoch=choice.epoch, inner=note)
 
     def update(self, note: Note, reward: float) -> None:
-        """Hand the reward to the inner policy that chose."""
+        """Pass the reward to the inner policy that chose."""
         assert note.inner is not None
         self._forked(self._turn(note.round)).update(note.inner, reward)
 
     def _forked(self, turn: int) -> Policy:
-        """Return an inner policy that may be changed."""
+        """Fork an inner policy and return the fork, which may be changed."""
         inners = list(self._inners)
         inners[turn] = inners[turn].fork()
         self._inners = tuple(inners)
@@ -114,12 +113,12 @@ class ViewedPolicy(Policy):
         return {"inners": [inner.to_tree() for inner in self._inners]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue with the inner policies."""
+        """Continue from saved inner policies."""
         pairs = zip(self._inners, state["inners"], strict=True)
         self._inners = tuple(restored_inner(fresh, tree) for fresh, tree in pairs)
 
     def check_note(self, note: Note) -> None:
-        """Raise an ArchiveError unless a restored note may be one of this policy's."""
+        """Raise an ArchiveError if this policy cannot have written a restored note."""
         super().check_note(note)
         if note.inner is None:
             raise ArchiveError(f"no inner policy knows the open decision of round {note.round}")

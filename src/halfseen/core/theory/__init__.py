@@ -1,9 +1,9 @@
 """The constants, conditions and bounds of the paper, each as a documented function.
 
-``problem`` holds what a bound depends on; ``sampling`` what masks do to one arm;
-``representation`` the error bounds that policies use, ``rounds`` the same for a whole problem;
-``regret`` one epoch, ``main_theorem`` and ``rank_adaptive`` all of them; ``two_phase`` the strategy
-that learns the subspace once; ``lower_bound`` what nobody can avoid.
+``problem`` holds the constants of a bandit problem. ``sampling`` describes the effect of masks on
+one arm. ``representation`` has the error bounds that policies use, ``rounds`` the same bounds for a
+whole problem. ``regret`` bounds one epoch, ``main_theorem`` and ``rank_adaptive`` all epochs,
+``two_phase`` the strategy that learns the subspace once, and ``lower_bound`` every policy.
 """
 
 from halfseen.core.theory.lower_bound import (

@@ -1,9 +1,9 @@
-"""What no policy can avoid: a reward sign learned from noise, a feature sign hidden by the masks.
+"""Lower bounds on the regret of every policy.
 
 The hard problem has four dimensions and rank three. An arm is, with probability 1/8 each, one of
-four decision arms labelled (a, b) with a, b = ±1 and mean aνγ + bσΔ; otherwise a worthless side arm
-that betrays σ when both of its entries are seen. The learner must find the signs ν and σ; γ is the
-`reward_gap`, Δ the `hidden_gap`.
+four decision arms labelled (a, b) with a, b = ±1 and mean aνγ + bσΔ. Otherwise it is a worthless
+side arm that reveals σ when both of its entries are seen. The learner must find the sign ν from
+noisy rewards and the sign σ in spite of the masks; γ is the `reward_gap`, Δ the `hidden_gap`.
 """
 
 import math
@@ -13,7 +13,7 @@ from halfseen.core.theory.problem import Problem
 from halfseen.errors import InvalidSettingError
 
 COMPLETE_SLATE_FLOOR = 3 / 512
-"""At least the chance that a slate of four or more arms shows all labels: 4!/8⁴.
+"""Lower bound on the probability that a slate of four or more arms has all labels: 4!/8⁴.
 
 Paper: eq:piK_lower
 """
@@ -27,14 +27,14 @@ LEAK_RATE_LIMIT = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowerBound:
-    """A lower bound on worst-case expected regret with its two parts apart.
+    """A lower bound on worst-case expected regret, in two parts.
 
     Parameters
     ----------
     reward : float
-        The price of learning from noisy rewards.
+        The cost of learning from noisy rewards.
     hidden : float
-        The price of finding out what the masks hide.
+        The cost of learning what the masks hide.
     """
 
     reward: float
@@ -55,7 +55,7 @@ class Gaps:
 
 
 def complete_slate_prob(n_arms: int) -> float:
-    """Return π_K, the chance that a slate of K arms shows all four decision labels.
+    """Return π_K, the probability that a slate of K arms has all four decision labels.
 
     Inclusion-exclusion over missing labels: Σ_j (-1)^j C(4, j) (1 - j/8)^K. At K = 4 the terms
     cancel almost entirely, so they are added as whole multiples of 8^-K.
@@ -72,7 +72,7 @@ def complete_slate_prob(n_arms: int) -> float:
 
 
 def gaps_fit(problem: Problem, gaps: Gaps) -> bool:
-    """Tell whether γ² + Δ² ≤ S² B_X²/4, so that the hard parameter has norm at most S.
+    """Return whether γ² + Δ² ≤ S² B_X²/4, so that the hard parameter has norm at most S.
 
     Paper: eq:iid_lb_norm_budget_refined
     """
@@ -91,7 +91,7 @@ def hard_instance_gaps(problem: Problem) -> Gaps:
 
 
 def divergence_bound(*, n_rewards: int, gap: float, noise_scale: float) -> float:
-    """Return 2nγ²/R², the most that n rewards tell about a sign that moves means by at most 2γ.
+    """Return 2nγ²/R², the largest divergence of n rewards if a sign moves means by at most 2γ.
 
     Paper: eq:iid_lb_kl_nu
     Paper: eq:iid_lb_kl_sigma
@@ -100,7 +100,7 @@ def divergence_bound(*, n_rewards: int, gap: float, noise_scale: float) -> float
 
 
 def no_reveal_prob(*, n_arms: int, observe_prob: float, round: int) -> float:
-    """Return (1 - p²/2)^(K(t-1)) (1 - p²)^K: at most the chance that σ was never seen up to t.
+    """Return (1 - p²/2)^(K(t-1)) (1 - p²)^K, a lower bound on P(σ is not revealed up to t).
 
     For p ≤ 1/2 it is at least exp(-2Kp²t).
 
@@ -111,7 +111,7 @@ def no_reveal_prob(*, n_arms: int, observe_prob: float, round: int) -> float:
 
 
 def reward_sign_error(*, round: int, reward_gap: float, noise_scale: float) -> float:
-    """Return exp(-2(t-1)γ²/R²)/4, at most the chance that round t acts on the wrong ν.
+    """Return exp(-2(t-1)γ²/R²)/4, a lower bound on P(round t acts on the wrong ν).
 
     Paper: lem:iid_nu_testing_refined
     """
@@ -122,7 +122,7 @@ def reward_sign_error(*, round: int, reward_gap: float, noise_scale: float) -> f
 def hidden_sign_error(
     *, round: int, hidden_gap: float, noise_scale: float, n_arms: int, observe_prob: float
 ) -> float:
-    """Return exp(-2Kp²t - 2(t-1)Δ²/R²)/4, at most the chance that round t acts on the wrong σ.
+    """Return exp(-2Kp²t - 2(t-1)Δ²/R²)/4, a lower bound on P(round t acts on the wrong σ).
 
     Paper: lem:iid_sigma_testing_refined
     """
@@ -131,7 +131,7 @@ def hidden_sign_error(
 
 
 def lower_bound_at(problem: Problem, gaps: Gaps, *, round: int) -> LowerBound:
-    """Return the least expected regret of round t, averaged over the four signs.
+    """Return the lower bound on the expected regret of round t, averaged over the four signs.
 
     Paper: eq:iid_lb_per_round
     """
@@ -183,7 +183,7 @@ def leak_rate(problem: Problem) -> float:
 
 
 def lower_bound_applies(problem: Problem) -> bool:
-    """Tell whether the optimized form holds: K ≥ 4, p ≤ 1/2, R > 0 and a leak rate ≤ 1/2.
+    """Return whether the optimized form holds: K ≥ 4, p ≤ 1/2, R > 0 and a leak rate ≤ 1/2.
 
     Paper: thm:iid_missingness_lower_bound_main
     """
@@ -227,7 +227,7 @@ def context_limited_lower_bound(problem: Problem) -> LowerBound:
     Raises
     ------
     InvalidSettingError
-        The premises of `lower_bound_applies` fail, or rewards leak more than slates do.
+        The premises of `lower_bound_applies` fail, or rewards leak more than slates.
     """
     revealed = problem.n_arms * problem.observe_prob**2
     if lower_bound_applies(problem) and leak_rate(problem) > 2 * revealed * (1 + 1e-12):

@@ -18,7 +18,7 @@ from halfseen.core.theory.rounds import representation_level, theorem_burn_in
 
 
 def n_epochs_bound(horizon: int) -> int:
-    """Return ⌈log2 T⌉ + 2, at least the number of epochs of any doubling schedule.
+    """Return ⌈log2 T⌉ + 2, an upper bound on the number of epochs of any doubling schedule.
 
     >>> n_epochs_bound(400), n_epochs_bound(1)
     (11, 2)
@@ -38,7 +38,7 @@ def known_rank_confidence_term(*, n_epochs: int, failure_prob: float) -> float:
 
 
 def doubling_sum_bound(horizon: int) -> float:
-    """Return 4 sqrt(T), at least both Σ sqrt(n_e) and Σ n_e/sqrt(τ_e) of a doubling schedule.
+    """Return 4 sqrt(T), which bounds Σ sqrt(n_e) and Σ n_e/sqrt(τ_e) of a doubling schedule.
 
     Paper: eq:main_regret_post_burnin_explicit
     """
@@ -74,7 +74,7 @@ def main_regret_bound(
 
     2 B_X S t_b plus the bound over all epochs, where δ_rep = δ/2, t_b is taken at δ_rep/4, and H_T
     counts the epochs that begin after t_b within the horizon (at least one). A policy that divides
-    δ among more epochs passes their number, for instance `n_epochs_bound(horizon)`.
+    δ among more epochs should pass their number, for instance `n_epochs_bound(horizon)`.
 
     The condition on p is a premise: see `observe_prob_suffices` at δ_rep/4.
 
@@ -103,10 +103,10 @@ def main_regret_bound(
 
 
 def trivial_regret_bound(problem: Problem) -> float:
-    """Return 2 S B_X T: no policy whatsoever can lose more."""
+    """Return 2 S B_X T, the largest possible regret of any policy."""
     return 2 * problem.theta_bound * problem.arm_bound * problem.horizon
 
 
 def is_vacuous(bound: RegretBound, problem: Problem) -> bool:
-    """Tell whether a bound says no more than that T rounds were played."""
+    """Return whether a bound is no better than the trivial one."""
     return bound.total >= trivial_regret_bound(problem)

@@ -1,4 +1,4 @@
-"""What the theory must know about a bandit problem, in one validated value."""
+"""The constants of a bandit problem that the theory uses, in one validated value."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """The constants that every bound is a function of.
+    """The constants that all bounds depend on.
 
     Parameters
     ----------
@@ -22,12 +22,13 @@ class Problem:
     n_arms, horizon : int
         K arms per slate, T rounds.
     observe_prob : float
-        p in (0, 1], the chance that an entry is seen.
+        p in (0, 1], the probability that an entry is seen.
     arm_bound : float
-        B_X, the largest norm of an arm. Infinite for Gaussian arms; then every error bound is
-        infinite too, and the times after which bounds hold are refused.
+        B_X, the largest norm of an arm. Infinite for Gaussian arms: then every error bound is
+        infinite, and functions that return a number of rounds raise an error.
     top_eigenvalue : float, optional
-        λ̄, at least the largest eigenvalue of E[xx']. Without it, `arm_bound**2`, always valid.
+        λ̄, an upper bound on the largest eigenvalue of E[xx']; by default `arm_bound**2`, which is
+        always valid.
     last_eigenvalue : float
         λ_m, the smallest nonzero eigenvalue of E[xx'].
     incoherence : float
@@ -64,7 +65,7 @@ class Problem:
     horizon: int
     observe_prob: float
     arm_bound: float
-    # None stands for arm_bound**2 and is replaced at once, so that readers always get a float.
+    # None means arm_bound**2; `__post_init__` replaces it, so that it is always a float.
     top_eigenvalue: float = None  # type: ignore[assignment]
     last_eigenvalue: float
     incoherence: float

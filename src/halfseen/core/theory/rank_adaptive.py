@@ -1,4 +1,4 @@
-"""What not knowing the rank costs."""
+"""The regret bound of TOFU-POV with unknown rank, constants included."""
 
 import math
 from dataclasses import replace
@@ -13,7 +13,7 @@ from halfseen.errors import InvalidSettingError
 
 
 def rank_is_separated(*, covariance_error: float, last_eigenvalue: float) -> bool:
-    """Tell whether the threshold 2ρ must select exactly the signal eigenvalues: ρ ≤ λ_m/4.
+    """Return whether the threshold 2ρ selects exactly the signal eigenvalues: ρ ≤ λ_m/4.
 
     If the covariance is off by at most ρ, signal eigenvalues are then at least 3λ_m/4 and so above
     2ρ, while null ones are at most ρ.
@@ -53,7 +53,7 @@ def rank_identification_length(problem: Problem, *, failure_prob: float) -> int:
 def identification_length(
     problem: Problem, *, rank_failure_prob: float, representation_failure_prob: float
 ) -> int:
-    """Return t_id = max(t_b, t_rank), after which rank and imputation can be trusted.
+    """Return t_id = max(t_b, t_rank), after which rank and imputation are reliable.
 
     t_b is taken at δ_rep/4, t_rank at δ_rank.
 
@@ -65,16 +65,16 @@ def identification_length(
 
 
 class FirstRankedEpoch(Enum):
-    """Which epoch counts as the first correctly ranked one, e_⋆: the paper says it in two ways.
+    """The first correctly ranked epoch, e_⋆, by the two definitions of the paper.
 
     Paper: thm:unknown_rank
     """
 
     AFTER = "τ_e - 1 ≥ t_id"
-    """Before the theorem, and ours: the epoch's basis rests on τ_e - 1 ≥ t_id slates."""
+    """The definition before the theorem, and ours: the basis uses τ_e - 1 ≥ t_id slates."""
 
     AT = "τ_e ≥ t_id"
-    """Inside the proof. An epoch with τ_e = t_id counts although its basis is one slate short."""
+    """The definition inside the proof: τ_e = t_id counts, although its basis is one slate short."""
 
 
 def first_ranked_epoch_start(
@@ -83,9 +83,9 @@ def first_ranked_epoch_start(
     identification: int,
     rule: FirstRankedEpoch = FirstRankedEpoch.AFTER,
 ) -> int:
-    """Return τ_⋆, the start of the first epoch whose rank and imputation can be trusted.
+    """Return τ_⋆, the start of the first epoch whose rank and imputation are reliable.
 
-    Epochs start at 2^e (t_b + 1). Under both rules τ_⋆ ≤ 2 (t_id + 1), and they differ only when
+    Epochs start at 2^e (t_b + 1). Under both definitions τ_⋆ ≤ 2 (t_id + 1). They differ only if
     t_id is itself the start of an epoch.
 
     Paper: eq:tau_star_bound

@@ -1,4 +1,4 @@
-"""Regret inside one epoch, where the representation is frozen.
+"""Regret inside one epoch, in which the representation is frozen.
 
 Letters: n rounds in the epoch, Γ its potential (a log-determinant ratio), q_t the width of the
 played feature, β_t the confidence radius, b the misspecification, G_T and A_rep their envelopes
@@ -18,16 +18,16 @@ from halfseen.core.theory.representation import C_SUB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegretBound:
-    """An upper bound on regret with its four parts apart.
+    """An upper bound on regret, in four parts.
 
     Parameters
     ----------
     startup : float
-        Rounds charged at the worst rate, before the representation is any good.
+        Rounds before the representation is accurate, charged at the worst rate.
     ridge, noise : float
-        The price of learning m numbers from rewards: regularisation and noise.
+        The cost of learning m numbers from rewards: regularisation and noise.
     representation : float
-        The price of acting through an estimated subspace and filled arms.
+        The cost of using an estimated subspace and filled arms.
     """
 
     startup: float
@@ -53,7 +53,7 @@ def log_det_ratio(*, log_det: float, rank: int, ridge: float) -> float:
 
 
 def potential_bound(*, n_rounds: int, rank: int, feature_bound: float, ridge: float) -> float:
-    """Return m log(1 + n B_e²/(m λ)), which no Γ_e of n rounds exceeds.
+    """Return m log(1 + n B_e²/(m λ)), an upper bound on Γ_e of n rounds.
 
     Paper: lem:epoch_potential
 
@@ -77,9 +77,9 @@ def potential_sums(*, n_rounds: int, potential: float) -> tuple[float, float]:
 
 
 def contracted_bias_bound(*, misspecification: float, n_samples: int) -> float:
-    """Return b sqrt(n), what n misspecified rewards add to the confidence radius.
+    """Return b sqrt(n), which n misspecified rewards add to the confidence radius.
 
-    The leverage matrix of the features is a contraction, so the errors enter once, together.
+    The leverage matrix of the features is a contraction, so the joint norm of the errors enters.
 
     Paper: lem:epoch_bias_term
 
@@ -90,7 +90,7 @@ def contracted_bias_bound(*, misspecification: float, n_samples: int) -> float:
 
 
 def naive_bias_bound(*, misspecification: float, n_samples: int, potential: float) -> float:
-    """Return b sqrt(2nΓ), the same by the triangle inequality: worse by about sqrt(2m log n).
+    """Return b sqrt(2nΓ), from the triangle inequality: larger by about sqrt(2m log n).
 
     Paper: eq:naive-bias-triangle
 
@@ -101,7 +101,7 @@ def naive_bias_bound(*, misspecification: float, n_samples: int, potential: floa
 
 
 def surrogate_regret_bound(*, radius: float, width: float) -> float:
-    """Return 2βq, the most that an optimistic choice loses in the surrogate model.
+    """Return 2βq, the largest regret of an optimistic choice in the surrogate model.
 
     Paper: lemma:surrogate_optimism
     """
@@ -109,7 +109,7 @@ def surrogate_regret_bound(*, radius: float, width: float) -> float:
 
 
 def instant_regret_bound(*, radius: float, width: float, misspecification: float) -> float:
-    """Return 2βq + 2b, the most that an optimistic choice loses in truth.
+    """Return 2βq + 2b, the largest true regret of an optimistic choice.
 
     Paper: lemma:true_vs_surrogate
 
@@ -171,7 +171,7 @@ def steady_radius_sum_bound(
     noise_scale: float,
     confidence: float,
 ) -> float:
-    """Return (sqrt(λ) S + R sqrt(Γ + H_e)) sqrt(2nΓ), at least Σ w_t q_t.
+    """Return (sqrt(λ) S + R sqrt(Γ + H_e)) sqrt(2nΓ), an upper bound on Σ w_t q_t.
 
     w_t is the radius without its misspecification part, and `confidence` is H_e.
 
@@ -183,7 +183,7 @@ def steady_radius_sum_bound(
 
 
 def growing_radius_sum_bound(*, n_rounds: int, potential: float, misspecification: float) -> float:
-    """Return b n sqrt(Γ), at least Σ b sqrt(t - τ_e) q_t.
+    """Return b n sqrt(Γ), an upper bound on Σ b sqrt(t - τ_e) q_t.
 
     Paper: eq:second_sum_bound
     """
@@ -221,7 +221,7 @@ def epoch_regret_bound(
 
 
 def theorem_ridge(problem: Problem) -> float:
-    """Return λ = 4 B_X², the square of B_⋆ = 2 B_X, which no feature norm exceeds after t_b.
+    """Return λ = 4 B_X², the square of B_⋆ = 2 B_X, which bounds feature norms after t_b.
 
     Paper: lemma:uniform_epoch_envelopes
     """
@@ -229,7 +229,7 @@ def theorem_ridge(problem: Problem) -> float:
 
 
 def potential_envelope(problem: Problem) -> float:
-    """Return G_T = m log(1 + T/m), at least every Γ_e when λ = 4 B_X².
+    """Return G_T = m log(1 + T/m), an upper bound on every Γ_e if λ = 4 B_X².
 
     Paper: lemma:uniform_epoch_envelopes
     """
@@ -280,7 +280,7 @@ def uniform_epoch_regret_bound(
 
 
 def n_epochs(*, burn_in: int, horizon: int) -> int:
-    """Return E + 1, how many epochs of the doubling schedule begin within the horizon.
+    """Return E + 1, the number of epochs of the doubling schedule that begin within the horizon.
 
     >>> n_epochs(burn_in=30, horizon=400), n_epochs(burn_in=400, horizon=400)
     (4, 0)

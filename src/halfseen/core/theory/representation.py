@@ -1,8 +1,8 @@
-"""How well masked arms determine the covariance, the subspace and the hidden entries.
+"""Error bounds for the covariance, the subspace and the hidden entries, from masked arms.
 
-Plain functions of numbers: a policy calls them with what it has seen so far, `rounds` calls them
-with a whole `Problem`. Wherever the paper writes tK, `n_arms` is the number of arms absorbed,
-which is the same thing for slates of equal size.
+Plain functions of numbers: a policy calls them during a run, `rounds` calls them with a whole
+`Problem`. For the paper's tK we use `n_arms`, the number of arms absorbed, which is the same for
+slates of equal size.
 """
 
 import math
@@ -11,7 +11,7 @@ from halfseen import checks
 from halfseen.errors import InvalidSettingError
 
 C_SUB = 12.0
-"""C_sub of the subspace bound: at least 8·sqrt(2), so that it also covers the aligned basis."""
+"""C_sub of the subspace bound; at least 8·sqrt(2), so that it also covers the aligned basis."""
 
 C_BURN_IN = (32 * C_SUB) ** 2
 """C_b of the burn-in: solves ε_t ≤ p/32 for t."""
@@ -20,11 +20,11 @@ _MOST_ROUNDS = 1e100
 
 
 def log_term(*, dim: int, failure_prob: float, horizon: int | None, round: int) -> float:
-    """Return the logarithm that a bound over all rounds pays.
+    """Return the logarithm in a bound that holds over all rounds.
 
     With a horizon, log(2dT/δ): each of T rounds may fail with probability δ/T. Without one,
     log(2d·t(t+1)/δ): round t may fail with probability δ/(t(t+1)), and these sum to δ.
-    The second form is not in the paper, which always knows T.
+    The second form is not in the paper, in which T is always known.
 
     >>> round(log_term(dim=5, failure_prob=0.1, horizon=10, round=3), 4) == round(math.log(1000), 4)
     True
@@ -45,7 +45,7 @@ def covariance_error(
     """Return a high-probability bound on the spectral error of the corrected covariance.
 
     With n arms and ℓ the log term, 2 B_X sqrt(λ̄ℓ/n)/p + 2 B_X² ℓ/(n p²). It is ρ_t, the radius
-    of the rank rule, when the log term carries δ_rank; infinite before the first arm.
+    of the rank rule, if the log term is taken at δ_rank; infinite before the first arm.
 
     Paper: eq:corrected_cov_rate
     Paper: eq:rho_unknown_rank
@@ -74,7 +74,7 @@ def subspace_error(
     """Return ε_t, a high-probability bound on the distance of estimated and true subspace.
 
     C_sub (κ/p) sqrt(m ℓ/n); since κ sqrt(m) = B_X sqrt(λ̄)/λ_m the rank itself is not needed.
-    The same number bounds the distance of the best-aligned bases. Above 1 it says nothing.
+    The same number bounds the distance of the best-aligned bases. Above 1 the bound is vacuous.
 
     Paper: eq:epsilon
     Paper: lemma:sub_space_lemma
@@ -123,9 +123,9 @@ def feature_bound(*, arm_bound: float, observe_prob: float, subspace_error: floa
 def misspecification(
     *, theta_bound: float, arm_bound: float, observe_prob: float, subspace_error: float
 ) -> float:
-    """Return b_e = S B_X (2 + 2/p) ε_e, how far a surrogate mean may be from the true mean.
+    """Return b_e = S B_X (2 + 2/p) ε_e, a bound on the error of a surrogate mean.
 
-    One B_X ε for projecting on the wrong subspace, the rest is the imputation error.
+    One B_X ε is due to projecting on the wrong subspace, the rest is the imputation error.
 
     Paper: lemma:surrogate-model
 
@@ -158,7 +158,7 @@ def burn_in_length(
     Raises
     ------
     InvalidSettingError
-        It has more than 1e100 rounds.
+        The burn-in would have more than 1e100 rounds.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The representation bounds of a whole `Problem`, round by round.
 
-`failure_prob` is the δ of the lemma that a function evaluates. The theorems call the lemmas at
-a smaller one: see `representation_level`.
+`failure_prob` is the δ of the lemma that a function evaluates. The theorems use the lemmas at a
+smaller δ: see `representation_level`.
 """
 
 from halfseen.core.theory import representation
@@ -10,7 +10,7 @@ from halfseen.core.theory.sampling import observe_prob_condition
 
 
 def representation_level(representation_failure_prob: float) -> float:
-    """Return δ_rep/4, at which the lemmas must hold for the representation event to have 1 - δ_rep.
+    """Return δ_rep/4, the δ of the lemmas if the representation event may fail with δ_rep.
 
     The subspace lemma spends one quarter, the imputation lemma three.
 
@@ -23,7 +23,7 @@ def representation_level(representation_failure_prob: float) -> float:
 
 
 def covariance_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:
-    """Return the bound on the covariance's error after `round` slates (ρ_t for δ_rank)."""
+    """Return the bound on the covariance error after `round` slates (ρ_t for δ_rank)."""
     return representation.covariance_error(
         n_arms=round * problem.n_arms,
         arm_bound=problem.arm_bound,
@@ -34,7 +34,7 @@ def covariance_error_at(problem: Problem, *, round: int, failure_prob: float) ->
 
 
 def subspace_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:
-    """Return ε_t, the bound on the subspace's error after `round` slates."""
+    """Return ε_t, the bound on the subspace error after `round` slates."""
     return representation.subspace_error(
         n_arms=round * problem.n_arms,
         arm_bound=problem.arm_bound,
@@ -60,7 +60,7 @@ def theorem_burn_in(problem: Problem, *, failure_prob: float) -> int:
 
 
 def misspecification_at(problem: Problem, *, epoch_start: int, failure_prob: float) -> float:
-    """Return b_e of the epoch that starts at τ_e and therefore knows τ_e - 1 slates."""
+    """Return b_e of the epoch that starts at τ_e, after τ_e - 1 slates."""
     error = subspace_error_at(problem, round=epoch_start - 1, failure_prob=failure_prob)
     return representation.misspecification(
         theta_bound=problem.theta_bound,
@@ -71,7 +71,7 @@ def misspecification_at(problem: Problem, *, epoch_start: int, failure_prob: flo
 
 
 def feature_bound_at(problem: Problem, *, epoch_start: int, failure_prob: float) -> float:
-    """Return B_e of the epoch that starts at τ_e and therefore knows τ_e - 1 slates."""
+    """Return B_e of the epoch that starts at τ_e, after τ_e - 1 slates."""
     error = subspace_error_at(problem, round=epoch_start - 1, failure_prob=failure_prob)
     return representation.feature_bound(
         arm_bound=problem.arm_bound,
@@ -81,7 +81,7 @@ def feature_bound_at(problem: Problem, *, epoch_start: int, failure_prob: float)
 
 
 def observe_prob_suffices(problem: Problem, *, failure_prob: float) -> bool:
-    """Tell whether the problem's p meets the condition of the imputation lemma.
+    """Return whether the problem's p satisfies the condition of the imputation lemma.
 
     Paper: eq:p_condition_imputation
     """

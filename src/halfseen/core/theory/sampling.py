@@ -1,4 +1,4 @@
-"""What Bernoulli masks do to one arm and to the rows of a basis."""
+"""The effect of Bernoulli masks on one arm and on the rows of a basis."""
 
 import math
 
@@ -50,7 +50,7 @@ def corrected_sample_second_moment(arm: ArrayLike, observe_prob: float) -> Array
     Parameters
     ----------
     arm : array, (dim,)
-        The whole arm, nothing hidden.
+        The whole arm, without hidden entries.
     observe_prob : float
         p.
 
@@ -84,7 +84,7 @@ def spectral_norm_bound(*, arm_bound: float, observe_prob: float) -> float:
 
 
 def variance_proxy(*, arm_bound: float, top_eigenvalue: float, observe_prob: float) -> float:
-    """Return v = 2 B_X² λ̄/p², at least the spectral norm of the variance of Y.
+    """Return v = 2 B_X² λ̄/p², an upper bound on the spectral norm of the variance of Y.
 
     Paper: lemma:covariance_estimation_error
 
@@ -95,7 +95,7 @@ def variance_proxy(*, arm_bound: float, top_eigenvalue: float, observe_prob: flo
 
 
 def gram_floor_true(observe_prob: float) -> float:
-    """Return 3p/4, below which no eigenvalue of U_Ω'U_Ω falls if p meets its condition.
+    """Return 3p/4, a lower bound on the eigenvalues of U_Ω'U_Ω if p satisfies its condition.
 
     Paper: lemma:true_observed_gram_conditioning
     """
@@ -103,7 +103,7 @@ def gram_floor_true(observe_prob: float) -> float:
 
 
 def gram_floor_estimated(observe_prob: float) -> float:
-    """Return p/2, the floor of the same Gram matrix for an estimate with ε ≤ p/32.
+    """Return p/2, the same lower bound for an estimated basis with ε ≤ p/32.
 
     Restricting two projectors to the seen coordinates moves no eigenvalue by more than ε, and
     3p/4 - p/32 is above p/2.
@@ -122,7 +122,7 @@ def incoherence_constant() -> float:
         P(λ_min ≤ (1-ε)p) ≤ m (exp(-ε) / (1-ε)^(1-ε))^(p/L) = m exp(-p/(L C)),
 
     where 1/C = ε + (1-ε) log(1-ε). The floor 3p/4 is ε = 1/4. Over all TK masks this is at most δ
-    as soon as p ≥ C L log(mTK/δ), so that C is the constant that the paper leaves open.
+    if p ≥ C L log(mTK/δ), so C is the constant that the paper does not specify.
 
     Paper: lemma:true_observed_gram_conditioning
 
@@ -142,9 +142,10 @@ def observe_prob_condition(
     incoherence: float,
     failure_prob: float,
 ) -> float:
-    """Return the smallest p for which the seen rows of the basis are well conditioned.
+    """Return the smallest p for which the lemma makes the seen rows well conditioned.
 
-    C_μ (μ²m/d) log(mTK/δ). Above 1 no p suffices: the dimension is too small for the rank.
+    C_μ (μ²m/d) log(mTK/δ). If it is above 1, no p suffices: the dimension is too small for the
+    rank.
 
     Paper: eq:p_condition_imputation
 

@@ -1,7 +1,7 @@
-"""Learn the subspace in a first phase and keep it for the rest of the horizon.
+"""The strategy that learns the subspace in a first phase and keeps it for the rest of the horizon.
 
-Its regret bound is that of a single frozen epoch after τ rounds, and its best τ grows like T^(2/3),
-and so does its regret: repeating the estimate in epochs is what buys sqrt(T).
+Its regret bound is that of a single frozen epoch after τ rounds. The best τ grows like T^(2/3), and
+so does the regret. Repeated estimates in epochs improve this to sqrt(T).
 """
 
 import math
@@ -25,8 +25,8 @@ def two_phase_regret_bound(problem: Problem, *, split: int, failure_prob: float)
 
     With n = T - τ, G = G_T, λ = 4 B_X² and b_τ the misspecification after τ slates:
     2 B_X S τ + 2√2 S sqrt(λGn) + 2√2 R sqrt(G(G + H) n) + 2 b_τ n (sqrt(G) + 1).
-    Half of δ goes to the representation, half to the single epoch. As for epochs, the bound is
-    proved for τ ≥ t_b; below that it is only a formula.
+    Half of δ goes to the representation, half to the single epoch. The bound is proved for τ ≥ t_b,
+    as for epochs; below t_b it is only a formula.
 
     Paper: lemma:epoch_regret
     """
@@ -51,8 +51,8 @@ def best_split(problem: Problem, *, failure_prob: float, earliest: int = 1) -> i
     """Return the whole τ in [earliest, T] with the smallest two-phase bound.
 
     The bound is aτ + s sqrt(T - τ) + c (T - τ)/sqrt(τ). Its second derivative falls as τ grows, so
-    it is convex up to some round and concave after it: the minimum is that of the convex part, or
-    at an end of the concave part. Bisection finds them, whatever the horizon.
+    it is convex up to some round and concave after it. The minimum is that of the convex part or
+    lies at an end of the concave part. Bisection finds both for any horizon.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def best_split(problem: Problem, *, failure_prob: float, earliest: int = 1) -> i
 
 
 def balanced_split(horizon: int) -> int:
-    """Return ⌈T^(2/3)⌉, where τ and T/sqrt(τ) balance when all constants are dropped.
+    """Return ⌈T^(2/3)⌉, which balances τ and T/sqrt(τ) without their constants.
 
     >>> balanced_split(1000), balanced_split(1001)
     (100, 101)
