@@ -209,7 +209,7 @@ def test_published_numbers_stand_below_ours(tmp_path, monkeypatch):
     }
     monkeypatch.setattr(context, "published_for", lambda study: figures)
     text = write_index(tmp_path).read_text(encoding="utf-8")
-    assert "Below ours is what was published" in text
+    assert "The published value over the same seeds is below ours" in text
     for mean in ("6.25 ± 0.13", "25 ± 0.13"):
         assert text.count(f">published {mean}</span>") == 1
     assert text.count("Δ 0e+00") == 2

@@ -124,7 +124,7 @@ def test_published_means_stand_beside_ours(tmp_path, study, means):
     section = section_of(study, tmp_path)
     assert "| 0.8 | TOFU | 5.0 | 5.0 ± 0.1 | 4.2 | agrees |\n" in section
     assert "Of 1 pairs of methods, 1 have a published gap" in section
-    assert "1 of these 1 orders are ours, too.\n" in section
+    assert "1 of these 1 pairs have the same order here.\n" in section
 
 
 def test_what_differs_from_published_means_is_said(tmp_path, study, means):

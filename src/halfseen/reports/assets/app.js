@@ -1,4 +1,4 @@
-/* Charts of the page: every study draws itself from the data inside it, again at every choice. */
+/* Charts of the page: every study is drawn from the data inside it, and again after each click. */
 "use strict";
 (() => {
   const BAND = 0.14;
@@ -44,7 +44,7 @@
     constructor(place) {
       this.place = place;
       this.data = JSON.parse(place.querySelector("script.data").textContent);
-      // Chance pays several times as much as all others and would press them together.
+      // Uniform play has several times the regret of all others and would squeeze their curves.
       this.hidden = new Set([...this.data.methods.keys()].filter((at) => this.data.methods[at].key === "uniform"));
       if (this.hidden.size === this.data.methods.length) this.hidden.clear();
       this.log = { y: false, x: false };
@@ -78,7 +78,7 @@
       this.time = figure("over-time");
       this.final = figure("final");
       const hint = make("p", { class: "hint" },
-        "Hover or tap for values; click methods on and off. Bands and bars are one standard error.");
+        "Hover or tap for values; click a method to show or hide it. Bands and bars are one standard error.");
       this.place.append(this.controls, make("div", { class: "plots" }, this.time.figure, this.final.figure), this.legend, hint);
       this.buildControls();
     }
@@ -172,7 +172,7 @@
     }
 
     band(method, x, means, errors) {
-      // A logarithmic axis has no place for what is not above zero.
+      // A logarithmic axis cannot show values that are not positive.
       const low = means.map((mean, at) => (this.log.y ? Math.max(mean - errors[at], mean / 3) : mean - errors[at]));
       const high = means.map((mean, at) => mean + errors[at]);
       return {
@@ -242,7 +242,7 @@
     }
   }
 
-  /* Whether means go over more than two powers of ten: then only those get a number. */
+  /* Whether means span more than two powers of ten: then only powers of ten are labelled. */
   function spreads(traces) {
     const values = traces.flatMap((trace) => trace.y).filter((value) => value > 0);
     return values.length > 0 && Math.max(...values) / Math.min(...values) > 100;
@@ -269,7 +269,7 @@
 
   const print = (now) => {
     printing = now;
-    // Charts take their colours before the browser turns to paper.
+    // Charts take their colours before the browser switches to its print style.
     document.documentElement.toggleAttribute("data-printing", now);
     again();
   };
