@@ -7,7 +7,7 @@ Each suite is a module of this folder with `run(n, seed) -> (tried, failures)`.
 """
 
 import argparse
-import importlib.util
+import importlib
 import logging
 import multiprocessing
 import os
@@ -15,6 +15,8 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+
+from rich.progress import Progress, TextColumn
 
 SUITES = {"calls": 1_000_000, "files": 12_000, "faults": 4_000}
 """How many calls, damaged files and injected faults are tried, by the module that tries them."""
@@ -25,11 +27,6 @@ SEEDS_PER_JOB = 10_000
 MINUTES = 19.0
 
 
-def present():
-    """Return the suites whose modules are there."""
-    return [suite for suite in SUITES if importlib.util.find_spec(f"robustness.{suite}")]
-
-
 def work(suite, n, seed):
     """Do one job of a suite, in a process of its own."""
     logging.getLogger("halfseen").setLevel(logging.ERROR)  # forgotten decisions are on purpose
@@ -38,10 +35,9 @@ def work(suite, n, seed):
 
 def jobs(share, first_seed):
     """Yield all jobs, the suites in turns, so that a stop in between cuts all of them alike."""
-    suites = present()
-    left = {suite: int(SUITES[suite] * share) for suite in suites}
-    parts = {suite: -(-left[suite] // JOBS[suite]) for suite in suites}
-    order = sorted((index / parts[each], each) for each in suites for index in range(parts[each]))
+    left = {suite: int(n * share) for suite, n in SUITES.items()}
+    parts = {suite: -(-left[suite] // JOBS[suite]) for suite in SUITES}
+    order = sorted((index / parts[each], each) for each in SUITES for index in range(parts[each]))
     for number, (_, suite) in enumerate(order):
         n = min(JOBS[suite], left[suite])
         left[suite] -= n
@@ -52,7 +48,10 @@ def soak(share, first_seed, minutes, n_processes):
     """Run all jobs or as many as fit into the time; return what was tried and what failed."""
     end, tried, failures = time.monotonic() + 60.0 * minutes, Counter(), []
     queue, running = jobs(share, first_seed), set()
-    with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as pool:
+    columns = [*Progress.get_default_columns(), TextColumn("{task.fields[failed]} failed")]
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, spawn) as pool, Progress(*columns) as progress:
+        bar = progress.add_task("soak", total=sum(SUITES.values()) * share, failed=0)
         while True:
             while len(running) < 2 * n_processes and time.monotonic() < end:
                 job = next(queue, None)
@@ -67,7 +66,8 @@ def soak(share, first_seed, minutes, n_processes):
                 tried[suite] += n
                 for failure in failed:
                     failures.append(failure)
-                    print(f"{suite}: {failure}", flush=True)
+                    progress.print(f"{suite}: {failure}", markup=False, soft_wrap=True)
+                progress.update(bar, advance=n, failed=len(failures))
 
 
 def main():
@@ -80,7 +80,7 @@ def main():
     start = time.monotonic()
     tried, failures, finished = soak(given.share, given.seed, given.minutes, given.processes)
     taken = time.monotonic() - start
-    counts = ", ".join(f"{tried[suite]:,} {suite}" for suite in present())
+    counts = ", ".join(f"{tried[suite]:,} {suite}" for suite in SUITES)
     print(f"tried {counts} in {taken / 60:.1f} minutes; {len(failures)} failed")
     if not finished:
         print(f"stopped after {given.minutes:g} minutes, before all of it was tried")

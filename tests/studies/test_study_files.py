@@ -100,7 +100,7 @@ MISTAKES = {
     ),
     "world's setting of another type": (
         changed("horizon = 40", 'horizon = "long"'),
-        "world.horizon must be an integer in [1, 1e+18], got 'long'",
+        "world.horizon must be an integer in [1, 1e+15], got 'long'",
     ),
     "probability out of range": (
         changed("[0.8, 0.4]", "[0.8, 1.4]"),
@@ -273,7 +273,7 @@ def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, m
         ("settings = [[1]]", "smoke.settings must be a text or a list of them, got [[1]]"),
         ("methods = 3", "smoke.methods must be a table, got 3"),
         ("world = 3", "smoke.world must be a table, got 3"),
-        ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, 1e+18], got 0"),
+        ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, 1e+15], got 0"),
     ],
 )
 def test_a_mistake_in_the_small_form_is_told_with_its_key(here, line, message):

@@ -260,6 +260,7 @@ def _fitted(arms: Arms, spectrum: Spectrum, rank: int, known: Ppca | None) -> Pp
 
 def _affordable_arms(dim: int, rank: int) -> int:
     """Return the number of arms for which a fit can take a few steps; negative if none."""
+    rank = max(1, rank)
     once = step_work(0, dim, rank)
     return int((MOST_WORK / _FEWEST_STEPS - once) / (step_work(1, dim, rank) - once))
 
