@@ -248,7 +248,7 @@ class Ridge:
         self._root, self._waiting = np.append(root, [log_det, n_samples]), None
         # A valid root gives finite scores for every slate.
         signs = np.random.default_rng(0).choice([-LARGEST, LARGEST], (4, self.dim))
-        # The penalty is in it, so that no pivot is below √λ.
+        # The root contains the penalty, so no pivot is below √λ.
         is_full = (root[_row_starts(self.dim)] >= 0.99 * math.sqrt(self.ridge)).all()
         if not is_full or not np.isfinite(self.predict(signs)).all():
             raise ArchiveError("the root of a regression must be positive and of full rank")

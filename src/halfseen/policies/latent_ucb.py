@@ -34,7 +34,7 @@ class LatentUcb(TofuPov):
     - epochs start in the second round and grow by a quarter; each replays all rewards;
     - zero-filled OFUL plays if low rank does not help to predict rewards (`fallback=True`).
 
-    Nothing depends on the units of features or rewards.
+    A common factor of all features, or of all rewards, changes no decision.
 
     Examples
     --------
