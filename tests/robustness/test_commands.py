@@ -142,7 +142,7 @@ def test_a_manifest_with_wrong_types_does_not_stop_the_page(here):
 
 
 @pytest.mark.parametrize("arguments", [["studies"], ["run", "mine.toml", "--jobs", "1"]], ids=str)
-def test_a_terminal_that_knows_ascii_alone_is_no_obstacle(here, arguments):
+def test_commands_work_on_a_terminal_that_only_supports_ascii(here, arguments):
     done = subprocess.run(
         [sys.executable, "-m", "halfseen", *arguments],
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
