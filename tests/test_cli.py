@@ -143,7 +143,7 @@ def test_without_timing_the_seconds_are_empty(here):
     assert {row["seconds"] for row in read(here / "timed" / "per_seed.csv")} == {""}
 
 
-def test_a_failed_cell_is_told_with_exit_code_1_and_run_again_the_next_time(here, monkeypatch):
+def test_a_failed_cell_is_reported_with_exit_code_1_and_run_again_the_next_time(here, monkeypatch):
     choose = Uniform.decide
 
     def broken(self, slate):
@@ -197,7 +197,7 @@ def test_reproduce_all_runs_every_study_and_tells_if_one_has_a_failed_cell(here,
 
 
 @pytest.mark.parametrize("command", ["reproduce", "verify"])
-def test_a_study_that_does_not_exist_is_told_with_those_that_do(here, command):
+def test_a_study_that_does_not_exist_is_reported_with_those_that_do(here, command):
     result = call(command, "main")
     assert result.exit_code == 2
     assert "error: there is no study 'main', there are ['synthetic'" in result.output
@@ -237,7 +237,7 @@ def test_verify_agrees_on_a_small_part_and_leaves_other_tables_alone(here):
     assert [file.name for file in (here / "results" / "synthetic").iterdir()] == ["cells.jsonl"]
 
 
-def test_verify_tells_a_published_figure_that_is_not_ours(here, monkeypatch):
+def test_verify_reports_a_published_figure_that_differs_from_ours(here, monkeypatch):
     figures = published.published("synthetic")
     key = published.Key("default", 0.4, "tofu", 1)
     figures[key] = figures[key]._replace(final_regret=figures[key].final_regret + 2e-6)
@@ -279,7 +279,7 @@ def test_verify_needs_something_published(here, arguments, message):
     assert message in result.output
 
 
-def test_a_broken_store_is_told_in_one_line(here):
+def test_a_broken_store_is_reported_in_one_line(here):
     (here / "bad").mkdir()
     (here / "bad" / "cells.jsonl").write_text("[not a cell]\n")
     result = call("run", "mine.toml", "--out", "bad")
@@ -287,7 +287,7 @@ def test_a_broken_store_is_told_in_one_line(here):
     assert "line 1 is not a finished cell, got b'[not a cell]': remove the line" in result.output
 
 
-def test_a_folder_that_cannot_be_made_is_told_in_one_line(here):
+def test_a_folder_that_cannot_be_made_is_reported_in_one_line(here):
     result = call("run", "mine.toml", "--methods", "uniform", "--jobs", "1", "--out", "mine.toml")
     assert result.exit_code == 2
     assert "error: [Errno 17] File exists: 'mine.toml'" in result.output

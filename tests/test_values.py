@@ -42,7 +42,7 @@ def test_a_mask_says_what_is_seen():
 
 
 @pytest.mark.parametrize("poison", POISON)
-def test_what_stands_at_a_hidden_entry_never_matters(poison):
+def test_the_value_of_a_hidden_entry_never_matters(poison):
     poisoned, clean = Slate(np.where(SEEN, TABLE, poison), SEEN), Slate(TABLE, SEEN)
     assert poisoned == clean
     assert hash(poisoned) == hash(clean)

@@ -1,6 +1,6 @@
 """Linear bandits for options you only half see.
 
-The stub beside this file, `__init__.pyi`, is the list of public names: type checkers read it, and
+The stub `__init__.pyi` is the list of public names: type checkers read it, and
 so does this module, which imports each name when it is first used.
 """
 

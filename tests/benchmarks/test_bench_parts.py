@@ -49,7 +49,7 @@ def test_memory_rows_tell_flat_from_growing():
     assert not budget.memory_rows(growing)[0].met
 
 
-def test_latent_rows_tell_what_is_met():
+def test_latent_rows_show_which_budgets_are_met():
     quarter = Quartiles(5.0, 5.5, 7.0)
     small = Compared(Quartiles(0.02, 0.03, 0.04), Quartiles(0.005, 0.006, 0.007), quarter)
     found = Latent(small, 8000, 2000.0, 1200.0, 400.0, 1300.0, Profile(1.0, []))

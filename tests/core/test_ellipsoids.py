@@ -119,7 +119,7 @@ def test_ellipsoids_that_touch_have_one_point(rank):
 
 @pytest.mark.parametrize("rank", range(1, 11))
 @pytest.mark.parametrize("gap", [1e-6, 1e-2, 3.0])
-def test_ellipsoids_a_gap_apart_have_nothing_in_common(rank, gap):
+def test_ellipsoids_with_a_gap_do_not_intersect(rank, gap):
     rng = np.random.default_rng(rank)
     common, outward = rng.normal(size=rank), rng.normal(size=rank)
     pair = []
@@ -263,7 +263,7 @@ def test_axes_of_any_size_keep_values_right(exponent):
     np.testing.assert_allclose(values, [1.0, min(1.0, 10.0 ** (-exponent / 2))], rtol=1e-9)
 
 
-def test_what_lies_beyond_all_numbers_meets_nothing():
+def test_ellipsoids_beyond_the_range_of_numbers_do_not_intersect():
     far = ball([1e200, 0.0], 1.0)
     assert optimistic_values(np.eye(2), ball([0.0, 0.0], 1e-150), far) is None
     assert optimistic_values(np.eye(2), far, ball([0.0, 0.0], 1e-150)) is None

@@ -162,7 +162,7 @@ def test_a_table_stays_as_it_was():
 # -- which entries are hidden ---------------------------------------------------------------------
 
 
-def test_what_is_held_out_of_an_arm_depends_on_the_arm_alone():
+def test_the_held_out_entries_of_an_arm_depend_on_the_arm_alone():
     rng = np.random.default_rng(7)
     table = masked(rng, rng.normal(size=(80, 12)), 0.6)
     held = marks(table)
@@ -175,7 +175,7 @@ def test_what_is_held_out_of_an_arm_depends_on_the_arm_alone():
     assert np.array_equal(marks(table.copy()), held)
 
 
-def test_hidden_entries_have_no_say_in_what_is_held_out():
+def test_hidden_entries_do_not_change_which_entries_are_held_out():
     """NaN has many bit patterns."""
     rng = np.random.default_rng(8)
     table = masked(rng, rng.normal(size=(40, 10)), 0.6)

@@ -262,7 +262,7 @@ def test_a_subspace_without_variance_gives_zeros():
     assert not lift.covariances(table).any()
 
 
-def test_least_squares_say_nothing_about_what_is_open():
+def test_least_squares_report_no_uncertainty():
     rng = np.random.default_rng(8)
     lift = Lift.least_squares(orthonormal(rng, 6, 2), 1e-5)
     table = masked(rng, rng.normal(size=(4, 6)))

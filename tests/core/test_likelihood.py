@@ -207,7 +207,7 @@ def test_em_stops_when_a_step_gains_less_than_the_tolerance():
 
 
 @pytest.mark.parametrize("rank", [1, 3])
-def test_where_em_ends_the_gradient_vanishes(rank):
+def test_the_gradient_vanishes_at_the_result_of_em(rank):
     """Central differences over loadings and log noise, per seen entry; at the start it is large."""
     rng = np.random.default_rng(9)
     table = noisy_arms(rng, 120, 6, 2, noise=0.5)
@@ -397,7 +397,7 @@ def test_a_bad_last_subspace_does_not_win_over_a_good_fresh_start(order):
         assert fit.log_likelihood >= fit_likelihood(table, [fresh]).log_likelihood
 
 
-def test_a_start_uses_the_probability_it_is_told():
+def test_a_start_uses_the_given_probability():
     rng = np.random.default_rng(24)
     table = low_rank_arms(rng, 500, 10, 2, show=0.5)[1]
     told, counted = spectral_start(table, 2, 0.5), spectral_start(table, 2)

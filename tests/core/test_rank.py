@@ -77,7 +77,7 @@ def test_the_papers_threshold_is_twice_rho_by_hand():
     assert rule.threshold(2, larger) == pytest.approx(60.0)
 
 
-def test_the_papers_threshold_spends_a_quarter_of_delta_unless_told():
+def test_the_papers_threshold_spends_a_quarter_of_delta_by_default():
     spent = PaperThreshold().threshold(30, known(failure_prob=0.04))
     assert spent == PaperThreshold(failure_prob=0.01).threshold(30, known())
     assert spent > PaperThreshold(failure_prob=0.04).threshold(30, known())

@@ -134,7 +134,7 @@ def test_a_state_that_does_not_fit_is_refused(name, column):
 
 
 @pytest.mark.parametrize("n_played", [0, 5, 63, 64, 65])
-def test_what_a_fork_gets_does_not_show_in_the_original(n_played):
+def test_a_change_of_a_fork_does_not_show_in_the_original(n_played):
     kept = played(range(1, n_played + 1))
     fork = kept.fork()
     for round in range(n_played + 1, n_played + 10):

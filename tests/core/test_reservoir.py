@@ -102,7 +102,7 @@ def test_while_all_fit_all_are_kept_in_order(max_rows):
         assert (reservoir.n_arms, len(reservoir.rows)) == (30, 30)
 
 
-def test_what_is_kept_are_whole_rows_of_what_came():
+def test_kept_rows_are_whole_rows_of_the_input():
     rng = np.random.default_rng(1)
     rows = np.where(rng.random((200, 3)) < 0.5, rng.normal(size=(200, 3)), np.nan)
     rows[:, 0] = np.arange(200)  # no two are equal
@@ -140,7 +140,7 @@ def test_a_full_reservoir_larger_than_a_block_of_draws_keeps_whole_rows():
 
 
 @pytest.mark.parametrize("n_before", [0, 3, 4, 5, 20])
-def test_what_a_fork_gets_does_not_show_in_the_original(n_before):
+def test_a_change_of_a_fork_does_not_show_in_the_original(n_before):
     """Also where a fork is given up and the next one gets other rows."""
     reservoir, plain = Reservoir(1, max_rows=5), Reservoir(1, max_rows=5)
     for each in (reservoir, plain):

@@ -180,7 +180,7 @@ def test_hidden_entries_never_take_all_of_the_residuals():
     assert without_hidden(scales, np.array([50.0])).noise_scale == pytest.approx(0.02)
 
 
-def test_the_noise_is_found_beside_what_is_hidden():
+def test_the_noise_is_found_in_spite_of_hidden_entries():
     """Rewards see latents of which ẑ is known with error: residuals are noise and that error.
 
     With 4000 rewards R² has standard error √(2/4000)·(R² + hidden) < .006 R²·3.3; at 5 sigma.

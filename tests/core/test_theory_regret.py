@@ -223,7 +223,7 @@ def test_every_explicit_bound_is_vacuous_at_the_size_of_the_main_study():
     assert theory.is_vacuous(two_phase, LOADING_WORLD)
 
 
-def test_the_main_bound_of_the_main_size_says_nothing_before_a_billion_rounds():
+def test_the_main_bound_of_the_main_size_is_vacuous_before_a_billion_rounds():
     for horizon, vacuous in ((10**9, True), (10**10, False)):
         problem = replace(LOADING_WORLD, horizon=horizon)
         bound = theory.main_regret_bound(problem, failure_prob=0.05)

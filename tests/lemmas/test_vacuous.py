@@ -142,7 +142,7 @@ def test_knowing_the_rank_takes_ten_times_the_main_study_at_least(
         (LOADING, 0.2, 34.4, 0.848),
     ],
 )
-def test_the_subspace_bound_says_nothing_after_400_rounds_and_something_after_a_million(
+def test_the_subspace_bound_is_vacuous_after_400_rounds_and_informative_after_a_million(
     problem, observe_prob, after_400, after_million
 ):
     for horizon, expected in ((400, after_400), (10**6, after_million)):
@@ -154,7 +154,7 @@ def test_the_subspace_bound_says_nothing_after_400_rounds_and_something_after_a_
 
 @each_observe_prob
 @each_problem
-def test_the_surrogate_bound_says_nothing_after_400_rounds(problem, observe_prob):
+def test_the_surrogate_bound_is_vacuous_after_400_rounds(problem, observe_prob):
     # Vacuous when b ≥ 2·S·B_X, the most that two means can differ. Here it is 4 to 200 times that.
     here = replace(problem, observe_prob=observe_prob)
     bias = theory.misspecification_at(here, epoch_start=400, failure_prob=LEVEL)

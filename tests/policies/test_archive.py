@@ -218,7 +218,7 @@ def test_a_newer_format_is_refused_with_the_advice_to_upgrade(tmp_path):
 
 
 @pytest.mark.parametrize("version", [1, 0, -1])
-def test_an_older_format_is_refused_with_the_advice_to_start_anew(tmp_path, version):
+def test_an_older_format_is_refused_with_the_advice_to_start_again(tmp_path, version):
     older = rewritten(lambda head: head.update(format=version))
     advice = rf"format {version}, which is too old: read it with the version .* or start again"
     with pytest.raises(ArchiveError, match=advice):

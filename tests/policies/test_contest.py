@@ -27,7 +27,7 @@ def test_before_any_reward_low_rank_plays():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_who_predicts_new_rewards_better_wins(seed):
+def test_the_better_prediction_of_new_rewards_wins(seed):
     good, bad, rewards = samples(seed)
     assert not Contest().after(good, bad, rewards).zero_filled_wins
     assert Contest().after(bad, good, rewards).zero_filled_wins

@@ -54,7 +54,7 @@ def test_an_arm_is_filled_in_without_a_look_at_the_others_of_its_slate(imputer, 
     assert other.widths[0] == pytest.approx(plain.widths[0], rel=1e-9)
 
 
-def test_before_the_first_fit_what_is_hidden_counts_as_zero():
+def test_before_the_first_fit_hidden_entries_count_as_zero():
     rounds = few_arms(4)
     ours = walk(small(), rounds)
     theirs = walk(AmbientOful(dim=6, noise_scale=0.1), rounds)

@@ -169,7 +169,7 @@ def test_the_unit_of_the_features_does_not_matter(factor, seed):
 
 @EXPLORATIONS
 @pytest.mark.parametrize("factor", UNITS)
-def test_the_unit_of_the_features_does_not_matter_where_the_rank_is_told(factor, exploration):
+def test_the_unit_of_the_features_does_not_matter_if_the_rank_is_given(factor, exploration):
     plain, other = (
         in_units(LatentUcb(rank=2, exploration=exploration), feature=each) for each in (1.0, factor)
     )
@@ -204,7 +204,7 @@ def test_before_the_first_slate_the_dimension_is_open():
     assert LatentUcb(dim=3).is_begun
 
 
-def test_settings_before_and_after_the_first_slate_say_what_is_known():
+def test_settings_contain_the_dimension_once_it_is_known():
     policy = LatentUcb(rank=3, growth=1.5)
     before = policy.settings()
     assert before["dim"] is None
@@ -217,7 +217,7 @@ def test_settings_before_and_after_the_first_slate_say_what_is_known():
 
 
 @pytest.mark.parametrize("rank", [3, FixedRank(3), HeldOutRank(max_rank=2)], ids=repr)
-def test_a_told_rank_is_saved_before_the_first_slate(tmp_path, rank):
+def test_a_given_rank_is_saved_before_the_first_slate(tmp_path, rank):
     policy = LatentUcb(rank=rank)
     policy.save(tmp_path / "policy")
     restored = load(tmp_path / "policy")
@@ -226,7 +226,7 @@ def test_a_told_rank_is_saved_before_the_first_slate(tmp_path, rank):
     assert [looks(decision) for decision in first] == [looks(decision) for decision in second]
 
 
-def test_nothing_given_is_nothing_in_the_settings_but_words():
+def test_defaults_appear_in_the_settings_as_words():
     plain = LatentUcb().settings()
     assert plain["dim"] is None
     assert plain["observe_prob"] == "counted"
@@ -317,7 +317,7 @@ def test_the_dimension_may_come_from_absorbed_arms():
     assert policy.epoch_log[0].n_arms == 40 + 4
 
 
-def test_a_dimension_that_is_told_and_one_that_is_found_make_no_difference():
+def test_a_given_dimension_and_one_from_the_first_slate_give_equal_decisions():
     first, second = (walk(policy, few_arms(30)) for policy in (LatentUcb(), LatentUcb(dim=6)))
     assert [looks(decision) for decision in first] == [looks(decision) for decision in second]
 
@@ -381,7 +381,7 @@ def test_all_rewards_are_replayed_in_every_epoch():
         assert record.n_replayed == record.round - 1
 
 
-def test_the_rank_is_found_and_told():
+def test_the_rank_is_found_and_reported():
     policy = LatentUcb()
     regret_in(policy, WORLD, 0)
     diagnostics = policy.diagnostics()

@@ -31,12 +31,12 @@ def mean_regret(observe_prob, *, is_told_loadings=False, view="masked", **settin
 @pytest.mark.parametrize(
     ("observe_prob", "regret"), [(0.8, 5.2), (0.6, 5.2), (0.4, 5.2), (0.3, 5.5), (0.2, 10.1)]
 )
-def test_regret_when_told_subspace_and_variances(observe_prob, regret):
+def test_regret_given_subspace_and_variances(observe_prob, regret):
     assert round(mean_regret(observe_prob, is_told_loadings=True), 1) == regret
 
 
 @pytest.mark.parametrize(("observe_prob", "regret"), [(0.8, 5.2), (0.3, 5.4), (0.2, 10.5)])
-def test_regret_when_told_the_subspace_alone(observe_prob, regret):
+def test_regret_given_the_subspace_alone(observe_prob, regret):
     """The variances matter only for arms that their seen entries do not determine."""
     assert round(mean_regret(observe_prob), 1) == regret
 

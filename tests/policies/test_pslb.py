@@ -116,7 +116,7 @@ def test_where_no_direction_clears_the_threshold_oful_plays_in_all_features():
         (PaperThreshold(), np.full(6, 0.5), 0.5),
     ],
 )
-def test_threshold_rules_are_told_what_is_known(rule, observe_prob, used):
+def test_threshold_rules_get_the_known_quantities(rule, observe_prob, used):
     policy = pslb(rank=rule, observe_prob=observe_prob, horizon=70, arm_bound=2.0)
     known = policy.known(n_arms=48, round=6)
     assert known.observe_prob == pytest.approx(used)
@@ -504,7 +504,7 @@ def test_published_regrets_are_met_up_to_the_random_candidates(method, rank, obs
     assert abs(mean) <= 0.01 * np.mean([regret for regret, _ in theirs.values()])
 
 
-def test_the_projection_kept_up_equals_one_made_anew():
+def test_an_updated_projection_equals_a_fresh_one():
     """Rotations instead of solves: after 300 samples both agree to rounding."""
     policy = pslb(ridge=0.01)
     walk(policy, few_arms(300))

@@ -221,7 +221,7 @@ def test_the_papers_literal_threshold_leaves_the_main_world_to_the_burn_in_polic
     ("replay", "n_replayed"),
     [("none", (0, 0)), ("burn-in-once", (23, 0)), ("burn-in", (23, 23)), ("full", (23, 47))],
 )
-def test_after_epochs_of_rank_zero_all_that_the_burn_in_policy_earned_is_burn_in(
+def test_after_epochs_of_rank_zero_all_rewards_of_the_burn_in_policy_are_burn_in_rewards(
     replay, n_replayed
 ):
     """Zero arms have no eigenvalue above the threshold: rank 0 at rounds 6 and 12, then 2."""
@@ -532,7 +532,7 @@ def test_overridden_hooks_run_in_every_round(kind):
     assert type(policy) is Counting
 
 
-def test_a_reward_in_its_epoch_needs_no_coordinates_anew(monkeypatch):
+def test_a_reward_in_its_epoch_reuses_the_coordinates_of_the_choice(monkeypatch):
     policy = after(8)
     decision = policy.choose(few_arms(1, seed=1)[0].table)
     monkeypatch.delattr("halfseen.core.latent.Lift.coordinates")

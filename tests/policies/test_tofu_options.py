@@ -326,7 +326,7 @@ def test_scores_depend_on_the_posterior_mean_alone():
     assert decision.widths == pytest.approx(radius * widths, rel=1e-9)
 
 
-def test_hidden_deviations_ask_nothing_and_change_nothing():
+def test_hidden_deviations_change_nothing():
     policy = with_posterior()
     before, table = copy_of(policy), few_arms(1, seed=4)[0].table
     told = policy.hidden_deviations(table)

@@ -123,7 +123,7 @@ def test_rank_adaptive_algorithm_1_has_the_papers_threshold():
         TofuPov.rank_adaptive_algorithm_1,
     ],
 )
-def test_what_a_named_constructor_sets_can_be_set_otherwise(make):
+def test_settings_of_a_named_constructor_can_be_overridden(make):
     policy = make(**BASICS, arm_bound=2.0, ridge=3.0, replay="burn-in", last_eigenvalue=0.5)
     assert only(policy, "ridge", "replay", "rank", "burn_in") == {
         "ridge": 3.0,

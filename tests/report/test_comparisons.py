@@ -114,7 +114,7 @@ def test_a_relative_panel_is_in_percent_and_names_its_places(tmp_path):
         ({"than": "a"}, r"comparisons\[0\]\.than is not a key here"),
     ],
 )
-def test_a_bad_comparison_is_told_with_its_key(changes, message):
+def test_a_bad_comparison_is_reported_with_its_key(changes, message):
     with pytest.raises(StudyError, match=message):
         study_with(**changes)
 

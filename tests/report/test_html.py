@@ -241,7 +241,7 @@ def test_a_study_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path)
     assert "comparisons[0].methods must be" in words
 
 
-def test_failed_cells_are_told(tmp_path):
+def test_failed_cells_are_reported(tmp_path):
     study = small_study()
     write_results(tmp_path / "small", study, lambda key: None if key.seed == 1 else regret(key))
     tell_study(tmp_path / "small", study)
@@ -273,7 +273,7 @@ def test_equal_results_give_equal_bytes(tmp_path):
     assert write_index(tmp_path).read_bytes() == first
 
 
-def test_without_results_the_remedy_is_told(tmp_path):
+def test_without_results_the_remedy_is_reported(tmp_path):
     with pytest.raises(StoreError, match=r"there are no results in .*halfseen reproduce synthetic"):
         write_index(tmp_path / "nowhere")
 
@@ -313,7 +313,7 @@ class TestCommands:
         assert result.exit_code == 2
         assert "there are no results in elsewhere" in result.output
 
-    def test_reproduce_writes_the_page_beside_the_folders_of_studies(self, here):
+    def test_reproduce_writes_the_page_next_to_the_folders_of_studies(self, here):
         small = ("--scale", "smoke", "--jobs", "1", "--methods", "uniform", "--seeds", "0")
         assert self.call("reproduce", "synthetic", *small).exit_code == 0
         assert (here / "results" / "smoke" / "index.html").exists()

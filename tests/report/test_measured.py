@@ -137,7 +137,7 @@ def test_a_figure_of_measured_numbers_is_written_as_png_and_svg(tmp_path):
         ({"logg": True}, r"panels\[0\]\.logg is not a key here"),
     ],
 )
-def test_mistakes_in_a_panel_are_told_with_their_place(change, message):
+def test_mistakes_in_a_panel_are_reported_with_their_place(change, message):
     with pytest.raises(StudyError, match=message):
         study_with({**PANEL, **change})
 
@@ -236,7 +236,7 @@ def test_what_was_not_measured_was_not_run(claim, tmp_path):
     assert verdict({**WITHIN, **claim}, plain_told, tmp_path).outcome == "not run"
 
 
-def test_mistakes_in_a_claim_are_told_with_their_place():
+def test_mistakes_in_a_claim_are_reported_with_their_place():
     claim = {**HERE, "kind": "measured", "value": "error", "relation": "under"}
     with pytest.raises(StudyError, match=r"claims\[0\]\.relation must be one of 'at most'"):
         study_with(claims=[claim])

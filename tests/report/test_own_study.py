@@ -103,7 +103,7 @@ def test_results_of_simulate_have_the_same_points_as_their_study(tmp_path, table
     assert '<th scope="row">uniform</th>' in text
 
 
-def test_a_study_with_p_of_its_own_keeps_it_and_does_not_speak_of_the_paper(tmp_path):
+def test_a_study_with_its_own_p_keeps_it_and_does_not_mention_the_paper(tmp_path):
     report, page, _ = written(tmp_path, small_study(methods=METHODS, claims=[CLAIM]))
     assert "share of entries seen: 0.8, 0.2" in report
     assert "p = 0.8: " in report

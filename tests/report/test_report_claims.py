@@ -73,7 +73,7 @@ class TestLower:
             assert found.outcome == outcome
             assert f"over {n_seeds} seeds" in found.numbers  # shown all the same
 
-    def test_what_was_not_run_is_said(self, tmp_path):
+    def test_cells_that_were_not_run_are_reported(self, tmp_path):
         found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key: key.method != "tofu")
         assert found.outcome == "not run"
         found = verdict(tmp_path, LOWER, noisy(SWEPT), run=lambda key: key.p == 0.8)
@@ -287,7 +287,7 @@ def test_above_bound_flips_with_the_numbers(tmp_path, bound):
     assert outcome(1.0, run=lambda key: False) == "not run"
 
 
-def test_the_lower_bound_speaks_of_the_hard_family_only(tmp_path):
+def test_the_lower_bound_applies_to_the_hard_family_only(tmp_path):
     claim = {"kind": "above-bound", "bound": "explicit"}
     found = verdict(tmp_path, claim, noisy(SWEPT))
     assert (found.outcome, found.numbers) == ("undecided", "the bound applies nowhere (undecided)")
@@ -321,7 +321,7 @@ def test_the_lower_bound_speaks_of_the_hard_family_only(tmp_path):
         ({"kind": "above-bound", "bound": "other"}, r"claims\[0\]\.bound must be one of"),
     ],
 )
-def test_a_bad_claim_is_told_with_its_key(claim, message):
+def test_a_bad_claim_is_reported_with_its_key(claim, message):
     with pytest.raises(StudyError, match=message):
         small_study(claims=[{"text": "so", **claim}])
 

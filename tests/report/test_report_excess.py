@@ -71,7 +71,7 @@ def test_the_page_shows_it_and_the_table_is_written(tmp_path, study):
     pd.testing.assert_frame_equal(written, excess_table(study, results))
 
 
-def test_a_world_that_tells_nothing_has_no_such_section(tmp_path, study):
+def test_a_world_without_irreducible_regret_has_no_such_section(tmp_path, study):
     (tmp_path / "excess.csv").write_text("of an earlier run")
     results = write_results(tmp_path, study, regret)
     assert irreducible_at(results, Point("default", 0.8)).empty
@@ -120,14 +120,14 @@ def section_of(study, folder, **more):
     return text.partition("## Published results and ours")[2].split("\n##")[0]
 
 
-def test_published_means_stand_beside_ours(tmp_path, study, means):
+def test_published_means_are_shown_next_to_ours(tmp_path, study, means):
     section = section_of(study, tmp_path)
     assert "| 0.8 | TOFU | 5.0 | 5.0 ± 0.1 | 4.2 | agrees |\n" in section
     assert "Of 1 pairs of methods, 1 have a published gap" in section
     assert "1 of these 1 pairs have the same order here.\n" in section
 
 
-def test_what_differs_from_published_means_is_said(tmp_path, study, means):
+def test_differences_from_published_means_are_reported(tmp_path, study, means):
     means[0] = MEANS[0]._replace(mean_regret=1010.0)
     section = section_of(study, tmp_path)
     assert "| 0.8 | TOFU | 15.0 | 5.0 ± 0.1 | 4.2 | **differs** |" in section

@@ -229,7 +229,7 @@ PANEL = r"figures\[0\]\.panels\[0\]"
         ({"width": 3}, r"figures\[0\]\.width is not a key here"),
     ],
 )
-def test_a_bad_figure_is_told_with_its_key(figure, message):
+def test_a_bad_figure_is_reported_with_its_key(figure, message):
     with pytest.raises(StudyError, match=message):
         small_study(figures=[{"label": "fig:it", **figure}])
 

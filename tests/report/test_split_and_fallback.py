@@ -73,7 +73,7 @@ def test_a_split_of_which_a_part_was_not_run_is_left_out(tmp_path):
         ({"p": 0.2}, r"panels\[0\]\.p is not a key here"),
     ],
 )
-def test_a_bad_split_is_told_with_its_key(changes, message):
+def test_a_bad_split_is_reported_with_its_key(changes, message):
     with pytest.raises(StudyError, match=message):
         split_study(**changes)
 
@@ -113,7 +113,7 @@ def test_the_page_says_how_often_the_fallback_played(tmp_path):
     assert "For 2 of 4 combinations of a method and a point the share is below 1 %." in page
 
 
-def test_nothing_is_said_of_a_fallback_that_nobody_has(tmp_path):
+def test_a_report_without_a_fallback_does_not_mention_it(tmp_path):
     study = small_study()
     assert Report(study, write_results(tmp_path, study, regret)).fallbacks == []
     write_results(tmp_path, study, regret, diagnostics=lambda key: {"fallback_rounds": 0})

@@ -141,7 +141,7 @@ def test_a_manifest_with_wrong_types_does_not_stop_the_page(here):
     assert "manifest.json is damaged" in (here / "results" / "index.html").read_text("utf-8")
 
 
-def test_a_terminal_that_knows_ascii_alone_is_no_obstacle(here):
+def test_commands_work_on_a_terminal_that_only_supports_ascii(here):
     arguments = ["run", "mine.toml", "--jobs", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "halfseen", *arguments],

@@ -155,7 +155,7 @@ def test_an_array_whose_header_promises_more_than_there_is_is_refused():
 
 
 @pytest.mark.parametrize("shape", [(2000, 2000), (0, 5), ()])
-def test_whatever_is_written_is_read(shape):
+def test_every_written_state_can_be_read(shape):
     """Zeros compress well: a large state of zeros is not mistaken for a forged one."""
     tree = {"zeros": np.zeros(shape), "list": [np.arange(4)]}
     back = archive.from_bytes(archive.to_bytes(tree))[0]

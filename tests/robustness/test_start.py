@@ -170,7 +170,7 @@ def test_damaged_machine_code_is_compiled_again_in_memory(package, temporary):
     assert "compiling in memory" in done.stderr
 
 
-def test_nothing_is_said_unless_somebody_listens_and_numba_stays_as_it_was(package, temporary):
+def test_nothing_is_logged_without_a_handler_and_numba_is_not_changed(package, temporary):
     without_code(package)
     program = COMPILES + "import numba; print(repr(numba.config.CACHE_DIR))"
     done = run(program, package, temporary)

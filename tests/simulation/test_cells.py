@@ -131,7 +131,7 @@ def test_seconds_are_a_cell_s_own_and_an_equal_share_of_those_for_making_rounds(
         del _CLASSES["Slow"]
 
 
-def test_what_a_world_knows_to_be_unavoidable_is_told_with_what_the_policy_tells():
+def test_the_unavoidable_regret_of_a_world_is_stored_with_the_policys_diagnostics():
     world = ProductContextWorld(source="newsgroups", dim=30, horizon=40)
     (result,) = run_together(cells(METHODS["zf-oful"], world=world))
     assert result.status == "ok", result.error

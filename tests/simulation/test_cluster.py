@@ -151,7 +151,7 @@ def test_a_cluster_has_its_own_number_of_workers():
         simulate(["uniform"], WORLD, [0], jobs=2, cluster="tcp://127.0.0.1:1")
 
 
-def test_without_the_extra_its_name_is_told(monkeypatch):
+def test_without_the_extra_its_name_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'halfseen\[cluster\]'"):
         simulate(["uniform"], WORLD, [0], cluster="tcp://127.0.0.1:1")

@@ -135,7 +135,7 @@ def digest(home, monkeypatch):
         ("FACTOR = 1.0", "FACTOR = 1.0\nprint"),
     ],
 )
-def test_what_a_policy_imports_counts(home, digest, before, after):
+def test_the_imports_of_a_policy_enter_its_fingerprint(home, digest, before, after):
     first = digest()
     edit(home / "helper.py", before, after)
     assert digest() != first
@@ -176,7 +176,7 @@ def test_a_file_that_is_not_imported_does_not_count(home, digest):
     assert digest() == first
 
 
-def test_of_the_package_only_what_a_class_uses_counts():
+def test_only_the_modules_that_a_class_uses_enter_its_fingerprint():
     modules = modules_behind(TofuPov)
     assert {"halfseen.core.moments", "halfseen.policies.base", "halfseen.values"} <= modules
     assert "halfseen.kernels.narrow_lift" in modules  # named by a text
@@ -249,7 +249,9 @@ def script(home, monkeypatch):
     ],
     ids=["the class", "a function", "a value", "a module"],
 )
-def test_what_a_class_of_a_script_uses_counts(home, script, file, before, after):
+def test_the_code_that_a_class_of_a_script_uses_enters_its_fingerprint(
+    home, script, file, before, after
+):
     first = script()
     assert first is not None
     edit(home / file, before, after)

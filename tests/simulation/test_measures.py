@@ -37,7 +37,7 @@ def realization():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_measure_finds_is_plain_and_the_same_every_time(name, realization):
+def test_a_measure_returns_plain_values_and_the_same_every_time(name, realization):
     found = measured(realization, measure=name, **SETTINGS.get(name, {}))
     assert found == measured(WORLD.realize(seed=3), measure=name, **SETTINGS.get(name, {}))
     assert found == json.loads(json.dumps(found, allow_nan=False))
@@ -229,7 +229,7 @@ def test_regret_stays_below_what_the_lemmas_promise_and_they_below_the_trivial(r
     assert found["round"][-1] == 60
 
 
-def test_the_theorem_far_beyond_is_the_sum_of_its_parts_and_says_something_at_last(realization):
+def test_the_theorem_at_large_horizons_is_the_sum_of_its_parts_and_becomes_informative(realization):
     found = measured(realization, measure="algorithm-1", burn_in=9)
     parts = [found[f"far_{part}"] for part in ("startup", "learning", "representation")]
     assert found["far_theorem"] == pytest.approx(np.sum(parts, axis=0))

@@ -55,7 +55,7 @@ def test_a_policy_is_given_exactly_what_its_class_and_method_declare(key, asked_
 
 
 @pytest.mark.parametrize("key", METHODS)
-def test_nobody_but_the_oracle_is_given_the_subspace(key, asked_for):
+def test_only_the_oracle_is_given_the_subspace(key, asked_for):
     got = asked_for(METHODS[key])
     given = [value for value in got.values() if isinstance(value, np.ndarray) and value.ndim == 2]
     assert (METHODS[key].policy == "Oracle") == bool(given)
@@ -66,7 +66,7 @@ def test_the_seed_of_the_realization_reaches_the_policies_that_draw(asked_for):
     assert asked_for(METHODS["uniform"])["seed"] == 7
 
 
-def test_a_setting_comes_before_what_the_world_tells(asked_for):
+def test_a_setting_overrides_a_fact_of_the_world(asked_for):
     got = asked_for(method_from("tofu", {"rank": 1, "observe_prob": 0.25}))
     assert (got["rank"], got["observe_prob"]) == (1, 0.25)
 
@@ -81,7 +81,7 @@ def test_a_method_tells_its_policy_more(asked_for):
         given.build(FACTS)
 
 
-def test_what_a_method_tells_is_part_of_its_plain_form_only_where_it_is_something():
+def test_facts_are_part_of_a_methods_plain_form_only_if_there_are_any():
     assert GIVEN.to_dict()["facts"] == ["noise_scale", "dim"]
     assert method_from("any", GIVEN.to_dict()) == GIVEN
     assert "facts" not in METHODS["zf-oful"].to_dict()

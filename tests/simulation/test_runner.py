@@ -46,7 +46,7 @@ class Scripted:
         self.learned.append((decision.id, reward))
 
 
-def test_regret_is_the_sum_of_what_the_best_arms_would_have_paid_more():
+def test_regret_is_the_summed_difference_to_the_best_arms():
     trace = play(Scripted(0, 1, 1), FakeRealization())
     assert trace.regret.tolist() == [3.0, 3.0, 5.0]
     assert trace.final_regret == 5.0

@@ -119,7 +119,7 @@ def test_numpy_seeds_are_seeds(tmp_path):
     assert [row["seed"] for row in tables.per_seed] == [0, 1]
 
 
-def test_an_observation_probability_of_one_is_told_whether_it_is_written_1_or_1_point_0():
+def test_an_observation_probability_of_one_is_passed_whether_written_1_or_1_point_0():
     for prob in (1, 1.0):
         world = LowRankWorld(dim=4, rank=1, horizon=5, observe_prob=prob)
         (row,) = simulate(["uniform"], world, [0], jobs=1).per_seed
@@ -148,7 +148,7 @@ def test_methods_walk_the_same_realizations():
         (({"mine": 3}, WORLD, [0]), "policies['mine'] must be settings, a Method or a function"),
     ],
 )
-def test_what_cannot_be_simulated_is_refused_at_once(arguments, message):
+def test_an_impossible_simulation_is_refused_at_once(arguments, message):
     with pytest.raises(InvalidSettingError, match=re.escape(message)):
         simulate(*arguments, jobs=1)
 
@@ -267,7 +267,7 @@ def die(cells):
     os._exit(9)
 
 
-def test_a_worker_that_is_killed_is_told_in_one_line():
+def test_a_worker_that_is_killed_is_reported_in_one_line():
     with pytest.raises(HalfseenError, match=r"a worker process was killed .* run again with fewer"):
         list(run_cells(grid(), jobs=2, run=die))
 

@@ -78,7 +78,7 @@ def test_a_first_line_that_was_cut_leaves_an_empty_store(tmp_path, results):
 @pytest.mark.parametrize(
     "line", [b"hello", b"{}", b'{"study": "small"}', b"[1]", b"3", b'{"study": "sm', b"\xff\xfe"]
 )
-def test_a_broken_line_that_is_not_the_last_is_told_with_its_number(tmp_path, results, line):
+def test_a_broken_line_that_is_not_the_last_is_reported_with_its_number(tmp_path, results, line):
     path = filled(tmp_path, results).path
     first, rest = path.read_bytes().split(b"\n", 1)
     path.write_bytes(b"\n".join([first, line, rest]))
@@ -187,7 +187,7 @@ def test_a_cell_under_two_names_is_run_once(tmp_path):
     assert [row["method"] for row in tables.per_seed] == ["zf-oful", "same", "zf-oful"]
 
 
-def test_what_a_neighbour_has_finished_is_copied_and_not_run_again(tmp_path, results):
+def test_a_cell_finished_by_another_study_is_copied_and_not_run_again(tmp_path, results):
     filled(tmp_path / "one", {0: results[0]}).add(
         cell(1), Result(status="failed", seconds=0.1, error="Traceback")
     )

@@ -91,7 +91,7 @@ def test_diagnostics_have_a_row_per_number(written):
     ]
 
 
-def test_failures_are_told_with_their_tracebacks_until_they_are_gone(written):
+def test_failures_are_reported_with_their_tracebacks_until_they_are_gone(written):
     assert "('hand', 'default', 0.5, 'b', 0)\nTraceback" in (written / "failures.txt").read_text()
     Tables.of(FINISHED[:2]).write(written, {})
     assert not (written / "failures.txt").exists()

@@ -147,7 +147,7 @@ def test_the_cells_of_a_part_are_cells_of_the_whole(part):
         ({"seeds": []}, "nothing is left of small"),
     ],
 )
-def test_what_a_study_does_not_have_cannot_be_asked_for(part, message):
+def test_methods_and_settings_that_a_study_does_not_have_are_refused(part, message):
     with pytest.raises(StudyError, match=message):
         small().narrowed(**part)
 

@@ -130,7 +130,7 @@ def test_a_stored_study_finds_its_plugins_again(tmp_path):
     assert study_from(study.to_dict()) == study
 
 
-def test_what_cannot_be_imported_is_a_mistake_of_the_study(tmp_path):
+def test_a_plugin_that_cannot_be_imported_is_a_mistake_of_the_study(tmp_path):
     write(tmp_path, "broken_one", 'plugins = ["gone.py", "broken_one.py", "no_such_module"]')
     (tmp_path / "broken_one.py").write_text("1 / 0")
     result = CliRunner().invoke(app, ["run", str(tmp_path / "broken_one.toml")])

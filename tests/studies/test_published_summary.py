@@ -60,7 +60,7 @@ def comparison(figures=FIGURES, **changes):
 
 
 @pytest.mark.parametrize(("name", "horizon"), [("mnist", 5000), ("newsgroups", 8000)])
-def test_what_ships_is_what_was_published(name, horizon):
+def test_the_packaged_figures_are_the_published_ones(name, horizon):
     with shared_file("reference", "published", f"{name}_summary.csv").open(newline="") as file:
         reference = {(float(row["p"]), row["method"]): row for row in csv.DictReader(file)}
     shipped = published_summary(name)
@@ -213,7 +213,7 @@ class TestVerify:
         assert result.output.count("differs") == 2
         assert "mnist DIFFERS" in result.output
 
-    def test_what_has_no_result_is_told(self, call):
+    def test_cells_without_a_result_are_reported(self, call):
         result, _ = call(status="failed")
         assert result.exit_code == 1
         assert "no result: zf-oful, p = 0.2" in result.output

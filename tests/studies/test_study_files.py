@@ -250,7 +250,7 @@ def told(here, file, *options):
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, mistake):
+def test_a_mistake_is_reported_with_the_file_the_key_the_range_and_the_value(here, mistake):
     text, message = MISTAKES[mistake]
     (here / "study.toml").write_text(text)
     assert told(here, "study.toml").startswith(f"error: study.toml: {message}")
@@ -276,7 +276,7 @@ def test_a_mistake_is_told_with_the_file_the_key_the_range_and_the_value(here, m
         ("world = { horizon = 0 }", "smoke.world.horizon must be an integer in [1, 1e+15], got 0"),
     ],
 )
-def test_a_mistake_in_the_small_form_is_told_with_its_key(here, line, message):
+def test_a_mistake_in_the_small_form_is_reported_with_its_key(here, line, message):
     (here / "study.toml").write_text(GOOD + "[smoke]\n" + line)
     assert told(here, "study.toml", "--scale", "smoke").startswith(f"error: study.toml: {message}")
 
@@ -554,7 +554,7 @@ def junk_in(random, plain):
 
 
 @pytest.mark.parametrize("name", ["digits", "rank-selection", "two-phase", "synthetic"])
-def test_whatever_stands_in_a_file_is_read_or_refused_by_name(name):
+def test_every_file_is_read_or_refused_with_a_named_error(name):
     random = Random(7)
     text = (files("halfseen.studies") / "files" / f"{name}.toml").read_text("utf-8")
     messages = []
@@ -582,14 +582,14 @@ def test_all_policies_that_cannot_be_built_are_reported_at_once(here):
     assert "did you mean 'burn_in'?" in result.output
 
 
-def test_a_file_that_is_no_toml_is_told_with_the_place(here):
+def test_a_file_that_is_no_toml_is_reported_with_the_place(here):
     (here / "study.toml").write_text(GOOD + "dim = = 3")
     line = told(here, "study.toml")
     assert line.startswith("error: study.toml is not valid TOML: ")
     assert "(at line 14, column 7)" in line
 
 
-def test_a_file_that_is_no_json_is_told_with_the_place(here):
+def test_a_file_that_is_no_json_is_reported_with_the_place(here):
     (here / "study.json").write_text('{"name": }')
     line = told(here, "study.json")
     assert line.startswith("error: study.json is not valid JSON: Expecting value: line 1 column 10")
@@ -601,7 +601,7 @@ def test_json_that_is_no_table_is_refused(here, plain):
     assert told(here, "study.json").startswith("error: study.json: a study must be a table, got ")
 
 
-def test_a_file_that_is_not_there_is_told(here):
+def test_a_file_that_is_not_there_is_reported(here):
     assert told(here, "gone.toml").startswith("error: gone.toml cannot be read: ")
 
 
@@ -610,7 +610,7 @@ def test_a_folder_is_no_study(here):
     assert told(here, "folder").startswith("error: folder cannot be read: ")
 
 
-def test_a_file_that_is_not_utf_8_is_told(here):
+def test_a_file_that_is_not_utf_8_is_reported(here):
     (here / "study.toml").write_bytes(GOOD.replace("mine", "mïne").encode("latin-1"))
     assert told(here, "study.toml").startswith("error: study.toml cannot be read: 'utf-8' codec")
 
@@ -627,7 +627,7 @@ def test_a_file_that_is_not_utf_8_is_told(here):
         (["--scale", "large"], "scale must be one of 'paper', 'smoke', got 'large'"),
     ],
 )
-def test_options_that_do_not_fit_the_study_are_told(here, options, message):
+def test_options_that_do_not_fit_the_study_are_reported(here, options, message):
     (here / "study.toml").write_text(GOOD)
     assert told(here, "study.toml", *options).startswith(f"error: {message}")
 

@@ -62,7 +62,7 @@ def test_a_taken_setting_has_all_methods_unless_it_says_which():
         ({"study": "synthetic", "world": {}}, "settings.theirs.world is not a key"),
     ],
 )
-def test_a_mistake_in_a_taken_setting_is_told_with_its_key(changes, message):
+def test_a_mistake_in_a_taken_setting_is_reported_with_its_key(changes, message):
     with pytest.raises(StudyError, match=message):
         study_from(plain(settings={"theirs": changes}))
 
@@ -97,7 +97,7 @@ def test_asking_for_seeds_asks_all_settings():
         ),
     ],
 )
-def test_a_mistake_in_seeds_or_tuning_of_a_setting_is_told_with_its_key(own, message):
+def test_a_mistake_in_seeds_or_tuning_of_a_setting_is_reported_with_its_key(own, message):
     with pytest.raises(StudyError, match=message):
         study_from(plain(settings={"own": own}))
 

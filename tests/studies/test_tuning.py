@@ -108,7 +108,7 @@ def test_a_part_is_tuned_like_the_whole_even_if_what_it_shares_is_left_out():
     ]
 
 
-def test_a_method_that_is_skipped_can_be_shared_all_the_same():
+def test_a_skipped_method_can_still_be_shared():
     methods = plain()["methods"] | {"zf-oful": {"skip": True}}
     study = study_from(plain(methods=methods))
     assert "zf-oful" not in study.methods
@@ -187,7 +187,7 @@ def test_a_candidate_that_fails_while_playing_stops_the_study(monkeypatch):
         ),
     ],
 )
-def test_a_mistake_in_a_tuning_table_is_told_with_its_key(data, message):
+def test_a_mistake_in_a_tuning_table_is_reported_with_its_key(data, message):
     with pytest.raises(StudyError, match=re.escape(message)):
         study_from(data)
 

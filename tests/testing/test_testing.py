@@ -319,7 +319,7 @@ def steps(policy=Steps):
     return lambda: policy(dim=4, step=0.3)
 
 
-def test_an_honest_policy_and_an_honest_world_pass(registered):
+def test_a_correct_policy_and_a_correct_world_pass(registered):
     check_policy(steps())
     check_world(registered)
 

@@ -56,7 +56,7 @@ def test_the_longest_arm_has_length_one():
     assert max(lengths) == pytest.approx(1.0, rel=1e-12)
 
 
-def test_the_variances_that_are_told_are_those_of_the_offered_arms():
+def test_the_variances_in_the_facts_are_those_of_the_offered_arms():
     realization = DigitsWorld(horizon=50).realize(4)
     arms = np.concatenate([arms for *_, arms in realization.rounds()])
     squares = ((arms @ realization.basis) ** 2).mean(axis=0)

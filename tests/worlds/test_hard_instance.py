@@ -49,7 +49,7 @@ def test_decision_arms_pay_by_their_label_and_side_arms_nothing(signs):
 
 
 @pytest.mark.parametrize("signs", SIGNS, ids=str)
-def test_arms_lie_in_the_told_subspace_and_norms_within_the_bounds(signs):
+def test_arms_lie_in_the_given_subspace_and_norms_within_the_bounds(signs):
     world = world_of(signs, horizon=50, **BOUNDS)
     realization = world.realize(3)
     arms, _, _ = stacked(world, 3)
@@ -121,7 +121,7 @@ def test_fully_masked_slates_hide_every_kind_of_arm():
 
 
 @pytest.mark.parametrize("masking", ["oracle-augmented", "fully-masked"])
-def test_entries_are_seen_as_often_as_is_told(masking):
+def test_entries_are_seen_as_often_as_the_facts_state(masking):
     """Entries of an arm are dependent: the standard error is that of the arms' averages."""
     world = world_of(horizon=2000, masking=masking)
     _, masks, _ = stacked(world)

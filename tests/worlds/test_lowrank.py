@@ -129,7 +129,7 @@ def test_rounds_are_bit_by_bit_those_of_the_published_draw_order(settings):
         assert found.arms.tobytes() == expected[3].tobytes()
 
 
-def test_who_writes_into_a_round_changes_no_other_and_no_slate():
+def test_writing_into_a_round_changes_no_other_round_and_no_slate():
     expected = walked(LowRankWorld(**SMALL))
     rounds = walked(LowRankWorld(**SMALL))
     for number in (0, 5):
@@ -198,7 +198,7 @@ def test_an_extra_setting_leaves_the_published_random_numbers_in_step(extra):
             assert np.array_equal(first.slate.mask, second.slate.mask)
 
 
-def test_a_spectrum_decays_as_told_along_the_columns_of_the_basis():
+def test_a_spectrum_decays_as_set_along_the_columns_of_the_basis():
     plain, decaying = LowRankWorld(**SMALL), LowRankWorld(**SMALL, decay=2.0)
     expected = plain.realize(3).facts.latent_variances * [1.0, 2.0**-2]
     facts = decaying.realize(3).facts
@@ -308,7 +308,7 @@ def test_the_parameter_is_as_large_after_the_change_as_before():
         assert np.linalg.norm(basis.T @ realization.theta) == pytest.approx(1.0, rel=1e-14)
 
 
-def test_without_a_change_none_is_told():
+def test_without_a_change_none_is_reported():
     assert LowRankWorld(**SMALL).realize(0).facts.basis_changes == ()
 
 
@@ -345,7 +345,7 @@ def test_bounded_arms_respect_the_constants_of_their_problem(seed):
 
 
 @pytest.mark.parametrize("latent", ["gaussian", "uniform", "student"])
-def test_the_problem_repeats_what_the_world_was_told(latent):
+def test_the_problem_has_the_settings_of_the_world(latent):
     world = LowRankWorld(**SMALL, observe_prob=0.4, noise_scale=0.2, latent=latent)
     realization = world.realize(0)
     problem = realization.problem()
@@ -358,7 +358,7 @@ def test_the_problem_repeats_what_the_world_was_told(latent):
 
 
 @pytest.mark.parametrize("latent", ["gaussian", "student"])
-def test_unbounded_arms_say_so(latent):
+def test_unbounded_arms_have_an_infinite_bound(latent):
     assert LowRankWorld(**SMALL, latent=latent).realize(0).problem().arm_bound == math.inf
 
 

@@ -61,7 +61,7 @@ def test_the_bernoulli_law_draws_the_published_masks():
 
 @pytest.mark.parametrize("observe_prob", [0.1, 0.5, 0.8])
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_entries_are_seen_as_often_as_is_told(law, observe_prob):
+def test_entries_are_seen_as_often_as_the_facts_state(law, observe_prob):
     """Per feature; entries of one feature are independent over the 20,000 arms."""
     shares = drawn(law, observe_prob).mean(axis=0)
     told = law.stated_prob(observe_prob, 12)

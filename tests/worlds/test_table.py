@@ -126,7 +126,7 @@ def test_an_archive_of_rows_may_have_its_rounds_in_any_order(tmp_path):
     assert means == [[2.0], [1.0, 3.0]]
 
 
-def test_a_changed_file_is_read_anew(tmp_path):
+def test_a_changed_file_is_read_again(tmp_path):
     path = written(tmp_path, "round,mean,x\n1,1,1\n")
     assert walked(TableWorld(path=path))[0].means.tolist() == [1]
     assert TableWorld(path=path).table() is TableWorld(path=path).table()

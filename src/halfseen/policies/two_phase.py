@@ -54,7 +54,7 @@ class TwoPhase(TofuPov):
     depend on the rewards in the regression. "burn-in" is the stronger baseline in practice.""",
     )
 
-    # A single epoch, whatever the horizon, so that it gets the whole share of δ.
+    # A single epoch for every horizon, so that it gets the whole share of δ.
     growth = LARGEST_GROWTH
     n_arms = None
     subspace = "covariance"
