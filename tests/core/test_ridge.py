@@ -482,13 +482,8 @@ def played_points(dim, n_directions):
     return inside @ span.T, inside
 
 
-# In 50 dimensions only the smallest penalty, which is the hardest: these runs take the most time.
-LONG_RUNS = [
-    (dim, n_directions, ridge)
-    for dim, n_directions in ((3, 3), (10, 10), (10, 3), (50, 50), (50, 3))
-    for ridge in (1e-8, 1e-4, 1.0, 1e2)
-    if dim < 50 or ridge == 1e-8
-]
+# The smallest penalty is the hardest; larger ones are tried where that takes no time.
+LONG_RUNS = [(3, 3, 1e-8), (10, 10, 1e-8), (10, 3, 1e-8), (50, 3, 1e-8), (3, 3, 1e-4), (3, 3, 1e2)]
 
 
 @pytest.mark.parametrize(("dim", "n_directions", "ridge"), LONG_RUNS)

@@ -141,8 +141,8 @@ def test_a_manifest_with_wrong_types_does_not_stop_the_page(here):
     assert "manifest.json is damaged" in (here / "results" / "index.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("arguments", [["studies"], ["run", "mine.toml", "--jobs", "1"]], ids=str)
-def test_commands_work_on_a_terminal_that_only_supports_ascii(here, arguments):
+def test_a_command_works_on_a_terminal_that_only_supports_ascii(here):
+    arguments = ["run", "mine.toml", "--jobs", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "halfseen", *arguments],
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
@@ -151,4 +151,4 @@ def test_commands_work_on_a_terminal_that_only_supports_ascii(here, arguments):
         encoding="ascii",
     )
     assert done.returncode == 0, done.stderr
-    assert "Mine ? ?" in done.stdout or "halfseen reproduce NAME" in done.stdout
+    assert "Mine ? ?" in done.stdout

@@ -68,11 +68,11 @@ def repr_shows_what_is_not_default(factory: Factory) -> None:
 def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
     """Saving and loading a policy at any time, with rewards to come, changes no later decision."""
     policy = factory()
-    every = {"every round": 1, "every 10 rounds": 10}
+    every = {"every 2 rounds": 2, "every 9 rounds": 9}
     copies = {when: copy_of(policy) for when in every}
     waiting: list[tuple[list[Decision], float]] = []
-    sizes = (*_WIDE[:9], *FEW, *FEW, *FEW, *FEW, *FEW)
-    for index, (table, rewards) in enumerate(offers(49, policy, sizes=sizes)):
+    sizes = (*_WIDE[:9], *FEW, *FEW, *FEW)
+    for index, (table, rewards) in enumerate(offers(33, policy, sizes=sizes)):
         copies |= {when: copy_of(copies[when]) for when in every if index % every[when] == 0}
         decision = policy.choose(table)
         theirs = {when: other.choose(table) for when, other in copies.items()}
