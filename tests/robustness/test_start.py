@@ -101,7 +101,7 @@ def test_a_read_only_package_without_a_home_starts_with_the_code_it_was_given(pa
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", str(package / "halfseen" / "__init__.py")]
     assert "compiling" not in done.stderr
-    assert list(private(temporary).rglob("ridge.score*.nbc"))
+    assert list(private(temporary).rglob("ridge.measure*.nbc"))
 
 
 def test_without_any_code_a_private_temporary_folder_keeps_it(package, temporary):
