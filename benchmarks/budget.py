@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from benchmarks import memory
 from benchmarks.growth import Growth
-from benchmarks.harness import Compared
+from benchmarks.harness import Compared, Quartiles
 from benchmarks.large import LARGEST_PEAK, Large
 from benchmarks.large import RANK as RANK_OF_LARGE
 from benchmarks.latent import MOST_SECONDS, MOST_TIMES_TOFU, REQUIRED_SHARE, Latent
@@ -58,6 +58,15 @@ def round_rows(outcome: Outcome) -> list[Row]:
             )
         )
     return rows
+
+
+def lock_row(microseconds: Quartiles) -> Row:
+    return Row(
+        "taking and giving back a policy's lock, once per call",
+        f"{microseconds} µs",
+        "≤ .5 µs",
+        microseconds.median <= 0.5,
+    )
 
 
 def peer_row(standings: Sequence[Standing]) -> Row:

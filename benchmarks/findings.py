@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from benchmarks import dense, memory, rounds, speed
 from benchmarks.growth import Growth, horizons, measure_growth
-from benchmarks.harness import Compared, Plan, Watch
+from benchmarks.harness import Compared, Plan, Quartiles, Watch
 from benchmarks.large import Large, measure_large, n_large
 from benchmarks.latent import Latent, measure_latent
 from benchmarks.line_profile import Profile, profile
@@ -18,6 +18,7 @@ from benchmarks.startup import compile_seconds, import_seconds
 class Findings(NamedTuple):
     rates: Rates
     rounds: list[rounds.Outcome]
+    lock: Quartiles
     ambient: Compared
     ambient_bandwidth: float
     absorbing: Compared
@@ -35,9 +36,9 @@ class Findings(NamedTuple):
 
 
 def measure_all(plan: Plan, watch: Watch) -> Findings:
-    with watch.part("floors", len(rounds.CASES) + 1) as advance:
-        machine = rates()
-        advance()
+    with watch.part("floors", len(rounds.CASES) + 2) as advance:
+        machine = _and(advance, rates())
+        lock = _and(advance, rounds.measure_lock())
         outcomes = [_and(advance, rounds.compare_rounds(case, plan)) for case in rounds.CASES]
     with watch.part("dim 1000", 3) as advance:
         ambient, bandwidth = _and(advance, dense.compare_ambient(plan))
@@ -64,8 +65,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         profiles["ambient"] = _and(advance, _profile_of_ambient())
         profiles["cells"] = _and(advance, profile(play_some_cells))
     return Findings(
-        machine, outcomes, ambient, bandwidth, absorbing, opening, solver, contest, whole_runs,
-        reproduction, growth, latent, large, held, start, profiles,
+        machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest,
+        whole_runs, reproduction, growth, latent, large, held, start, profiles,
     )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ def budget_rows(found: Findings) -> list[budget.Row]:
     rows = [row for outcome in found.rounds for row in budget.round_rows(outcome)]
     return [
         *rows,
+        budget.lock_row(found.lock),
         budget.peer_row(found.contest),
         budget.ambient_row(found.ambient),
         budget.absorbing_row(found.absorbing),
