@@ -159,7 +159,7 @@ def permuting_arms_permutes_the_choice(factory: Factory) -> None:
     """The order of the arms does not matter, unless the best scores are equal."""
     policy = factory()
     random = np.random.default_rng(5)
-    for table, rewards in offers(30, policy):
+    for table, rewards in offers(18, policy):
         order = random.permutation(len(table))
         permuted = copy_of(policy).choose(table[order])
         decision = policy.choose(table)
