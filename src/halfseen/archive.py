@@ -25,6 +25,8 @@ FORMAT = 4
 _TEXT = "halfseen.json"
 _DIGEST = "sha256"
 _FIRST_WITH_DIGEST = 4
+# Of other methods zipfile unpacks more than it is asked for.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ARRAY = "$array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes
 
@@ -191,6 +193,8 @@ def _entries(content: bytes) -> dict[str, bytes]:
                 f"an archive of {len(content)} bytes must not expand to {expanded}: it was not "
                 "written by halfseen"
             )
+        if any(entry.compress_type not in _METHODS for entry in listed):
+            raise ValueError("an entry is compressed in another way than halfseen does")
         entries = {entry.filename: _content(archive, entry) for entry in listed}
     if len(entries) != len(listed):
         raise ValueError("two entries have one name")

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from policy_runs import few_arms, looks, state_bytes, walk
 
-from halfseen import Decision, LatentUcb, TofuPov, UnknownDecisionError, load
+from halfseen import (
+    AmbientOful,
+    Decision,
+    LatentUcb,
+    TofuPov,
+    UnknownDecisionError,
+    archive,
+    load,
+)
+from robustness.faults import Interrupter
 
 
 def tofu(**settings):
@@ -40,7 +49,7 @@ def test_a_decision_that_was_open_in_a_file_is_learned_once_by_each_loader(saved
     path, decision = saved
     for policy in (load(path), load(path)):
         policy.learn(decision.id, 0.5)
-        with pytest.raises(UnknownDecisionError, match="learned before this one was loaded"):
+        with pytest.raises(UnknownDecisionError, match="has been learned or forgotten since"):
             policy.learn(decision.id, 0.5)
 
 
@@ -80,3 +89,71 @@ def test_pythons_own_copies_go_their_own_way(copied, policy):
     assert state_bytes(policy) == before
     assert [looks(each) for each in walk(policy, rounds[9:])] == [looks(each) for each in ours]
     assert np.isfinite(ours[-1].scores).all()
+
+
+def test_a_copy_gives_other_ids_and_knows_nothing_of_later_decisions():
+    policy = tofu()
+    for other in (copy.deepcopy(policy), copy.copy(policy), pickle.loads(pickle.dumps(policy))):
+        table = few_arms(1)[0].table
+        decision, theirs = policy.choose(table), other.choose(table)
+        assert decision.id != theirs.id
+        with pytest.raises(UnknownDecisionError):
+            other.learn(decision, 1.0)
+
+
+def test_a_given_burn_in_policy_is_shared_with_nobody():
+    given = AmbientOful(dim=4)
+    first, second = (
+        TofuPov(dim=4, rank=1, observe_prob=0.5, burn_in=50, burn_in_policy=given) for _ in range(2)
+    )
+    arms = np.eye(4)
+    for _ in range(5):
+        ours, theirs = first.choose(arms[:1]), second.choose(arms[1:2])
+        first.learn(ours, 1.0)
+        second.learn(theirs, -1.0)
+    assert first._burner._model._inner.gram.diagonal().round(9).tolist() == [6.0, 1.0, 1.0, 1.0]
+    assert second._burner._model._inner.gram.diagonal().round(9).tolist() == [1.0, 6.0, 1.0, 1.0]
+    assert given._model.n_samples == 0
+
+
+def test_a_tree_does_not_change_with_the_policy():
+    policy, rounds = LatentUcb(memory_bytes=2000), few_arms(12)
+    walk(policy, rounds[:10])
+    tree = policy.to_tree()
+    before = archive.to_bytes(tree)
+    walk(policy, rounds[10:])
+    assert archive.to_bytes(tree) == before
+
+
+class Late(AmbientOful):
+    """Makes an attribute in its hook, and then fails."""
+
+    def decide(self, slate):
+        self.made = True
+        raise RuntimeError("late")
+
+
+def test_an_attribute_that_a_failed_hook_made_is_gone():
+    policy = Late(dim=6)
+    with pytest.raises(RuntimeError, match="late"):
+        policy.choose(few_arms(1)[0].table)
+    assert not hasattr(policy, "made")
+
+
+def test_an_interrupt_while_the_oldest_is_forgotten_changes_nothing():
+    """Also the earliest interrupts and the latest ones, which come after the change."""
+    for at in range(1, 400):
+        policy = tofu(max_open=2)
+        decisions = [policy.choose(offer.table) for offer in few_arms(2)]
+        before = policy.to_tree()
+        try:
+            with Interrupter("line", at):
+                policy.choose(few_arms(1, seed=1)[0].table)
+        except KeyboardInterrupt:
+            pass
+        done = policy.round == 3
+        assert policy.n_open == 2
+        assert policy.n_forgotten == done
+        assert (decisions[0].id in policy._open) != done
+        if not done:
+            assert archive.to_bytes(policy.to_tree()) == archive.to_bytes(before)

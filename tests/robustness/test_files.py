@@ -57,6 +57,14 @@ def test_every_entry_is_under_the_digest(name):
             archive.from_bytes(forged)
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "lzma"])
+def test_other_compressions_are_refused_before_they_unpack(method):
+    """`zipfile` unpacks all of them at once, whatever size is listed: 300 bytes may be 600 MB."""
+    entries = files.entries_of(SAVED["tofu"])
+    with pytest.raises(ArchiveError, match="compressed in another way"):
+        archive.from_bytes(archive._zipped(entries, method))
+
+
 def test_only_an_archive_of_before_there_were_digests_may_lack_one():
     entries = files.entries_of(SAVED["tofu"])
     del entries["sha256"]

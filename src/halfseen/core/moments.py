@@ -69,7 +69,7 @@ class Moments:
         self.add(Slate.of(slate, self.dim)._table)
 
     def fork(self) -> "Moments":
-        """Return an independent copy."""
+        """Return a copy to which arms can be added; this one can still be read."""
         fork = object.__new__(Moments)
         fork.dim, fork.n_arms = self.dim, self.n_arms
         fork._products, fork._pairs = self._products, self._pairs  # replaced, never changed

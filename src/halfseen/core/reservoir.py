@@ -132,7 +132,8 @@ class Reservoir:
     def state(self) -> dict[str, Any]:
         """Return the whole state of this reservoir."""
         rows = self.rows  # this also updates the numbers
-        return {"n_arms": self.n_arms, "rows": rows, "numbers": self._numbers}
+        numbers = None if self._numbers is None else self._numbers.copy()
+        return {"n_arms": self.n_arms, "rows": rows.copy(), "numbers": numbers}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""

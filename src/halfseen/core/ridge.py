@@ -237,7 +237,7 @@ class Ridge:
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this model."""
-        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root[:-2]}
+        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root[:-2].copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""

@@ -128,15 +128,17 @@ def _private_folder() -> str:
         home = tempfile.gettempdir()
         folder = os.path.join(home, f"halfseen-{os.geteuid()}")
         os.makedirs(folder, 0o700, exist_ok=True)
-        around, own = os.stat(home).st_mode, os.lstat(folder)
+        around, own = os.stat(home), os.lstat(folder)
     except OSError:
         return ""
     others = stat.S_IRWXG | stat.S_IRWXO
-    replaceable = around & (stat.S_IWGRP | stat.S_IWOTH) and not around & stat.S_ISVTX
+    writable = around.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    replaceable = writable and not around.st_mode & stat.S_ISVTX
+    strange = around.st_uid not in (0, os.geteuid())  # who owns a folder may rename what is in it
     is_private = (
         stat.S_ISDIR(own.st_mode) and own.st_uid == os.geteuid() and not own.st_mode & others
     )
-    if replaceable or not is_private:
+    if replaceable or strange or not is_private:
         logger.warning("%s may be changed by others and is not used for compiled loops", folder)
         return ""
     return folder

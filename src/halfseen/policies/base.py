@@ -5,6 +5,7 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from copy import deepcopy
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -181,16 +182,24 @@ class Policy(Declared, ABC):
         """
         with self._lock:
             before, id = self.__dict__.copy(), f"{self._token}-{self._round + 1}"
+            oldest = None
             try:
                 choice, note = self.play(self._checked(options))
                 made = Decision(id, choice.arm, note.round, note.epoch, note.arm, choice.parts)
                 self._open[id] = note
+                if len(self._open) > self.max_open:
+                    self._n_forgotten += 1
+                    oldest = next(iter(self._open.items()))
+                    del self._open[oldest[0]]
             except BaseException:
-                self.__dict__.update(before)
+                self.__dict__ = before
                 self._open.pop(id, None)
+                if oldest is not None:
+                    self._open[oldest[0]] = oldest[1]
+                    self._open.move_to_end(oldest[0], last=False)
                 raise
-            if len(self._open) > self.max_open:
-                self._forget_oldest()
+            if oldest is not None:
+                self._log_forgotten(oldest[0])
             return made
 
     def learn(self, decision: Decision | str, reward: float) -> None:
@@ -222,7 +231,7 @@ class Policy(Declared, ABC):
                 self.update(note, reward)
                 del self._open[id]
             except BaseException:
-                self.__dict__.update(before)
+                self.__dict__ = before
                 self._open[id] = opened
                 raise
 
@@ -239,7 +248,7 @@ class Policy(Declared, ABC):
             try:
                 self.observe(self._checked(options))
             except BaseException:
-                self.__dict__.update(before)
+                self.__dict__ = before
                 raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -312,32 +321,36 @@ class Policy(Declared, ABC):
         fork.__dict__.update(self.__dict__)
         return fork
 
-    # A lock cannot be copied or pickled.
+    # Python's own copies, all of them deep: of two shallow ones each would change the other. A lock
+    # cannot be copied, and a copy gives other ids than the original.
+
+    def __copy__(self) -> Self:
+        return deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+            state = {name: value for name, value in self.__dict__.items() if name != "_lock"}
+            return deepcopy(state, {id(self): self})  # parts may refer to their policy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
+        self._token = secrets.token_hex(8)
 
     def _checked(self, options: Any) -> Slate:
         return Slate.of(options, self.dim)
 
-    def _forget_oldest(self) -> None:
-        """Forget decisions beyond `max_open`; log the 1st, 2nd, 4th, 8th, …."""
-        while len(self._open) > self.max_open:
-            id, _ = self._open.popitem(last=False)
-            self._n_forgotten += 1
-            if self._n_forgotten & (self._n_forgotten - 1) == 0:
-                logger.warning(
-                    "decision %s was forgotten, %d so far: more than max_open = %d wait for their "
-                    "reward",
-                    id,
-                    self._n_forgotten,
-                    self.max_open,
-                )
+    def _log_forgotten(self, id: str) -> None:
+        """Log the 1st, 2nd, 4th, 8th, … decision that is forgotten."""
+        n = self._n_forgotten
+        if n & (n - 1) == 0:
+            logger.warning(
+                "decision %s was forgotten, %d so far: more than max_open = %d wait for their "
+                "reward",
+                id,
+                n,
+                self.max_open,
+            )
 
     def _recalled(self, note: Note, decision: Decision | str) -> Note:
         """Complete the note of a decision that was open in a file of format 2."""
@@ -351,10 +364,7 @@ class Policy(Declared, ABC):
             raise InvalidInputError(
                 f"the decision's arm must have {self.dim} features, got {len(arm)}"
             )
-        inner = note.inner
-        if inner is not None and not inner.arm.size:
-            inner = inner._replace(arm=arm)
-        return note._replace(arm=arm, epoch=decision._epoch, inner=inner)
+        return _with_arm(note, arm)._replace(epoch=decision._epoch)
 
     def _unknown(self, id: Any) -> UnknownDecisionError:
         if not isinstance(id, str):
@@ -363,13 +373,19 @@ class Policy(Declared, ABC):
             )
         if not id.startswith(f"{self._token}-"):
             return UnknownDecisionError(
-                f"decision {id} is not open: it was made by another policy, or learned before this "
-                "one was loaded"
+                f"decision {id} is not open here: it was made by another policy, or was open when "
+                "this one was loaded and has been learned or forgotten since, or before"
             )
         return UnknownDecisionError(
             f"decision {id} is not open: it was learned before, or forgotten because more than "
             f"max_open = {self.max_open} decisions waited"
         )
+
+
+def _with_arm(note: Note, arm: FloatArray) -> Note:
+    """Return a note with its missing arm, also in the notes of inner policies."""
+    inner = None if note.inner is None else _with_arm(note.inner, arm)
+    return note._replace(arm=note.arm if note.arm.size else arm, inner=inner)
 
 
 def _plain_note(note: Note) -> dict[str, Any]:

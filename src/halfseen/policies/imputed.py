@@ -80,7 +80,8 @@ class Imputed(Exploring, ViewedPolicy):
 
     def fill(self, options: Any) -> FloatArray:
         """Return options (n_arms, dim) filled in by the imputer as last fitted."""
-        return self._filler.fill(Slate.of(options, self.dim)._table)
+        with self._lock:
+            return self._filler.fill(Slate.of(options, self.dim)._table)
 
     def _view(self, slate: Slate) -> FloatArray:
         return self._filler.fill(slate._table)

@@ -104,13 +104,14 @@ class LatentUcb(TofuPov):
 
     def diagnostics(self) -> dict[str, Any]:
         """Return ranks and scales of all epochs, and how often zero-filled OFUL played."""
-        log = self.epoch_log
-        last = log[-1] if log else None
-        return super().diagnostics() | {
-            "fallback_rounds": self.fallback_rounds,
-            "noise_scale": last.noise_scale if last else None,
-            "theta_bound": last.theta_bound if last else None,
-        }
+        with self._lock:
+            log = self.epoch_log
+            last = log[-1] if log else None
+            return super().diagnostics() | {
+                "fallback_rounds": self.fallback_rounds,
+                "noise_scale": last.noise_scale if last else None,
+                "theta_bound": last.theta_bound if last else None,
+            }
 
     def state(self) -> dict[str, Any]:
         """Return the state of `TofuPov`, or nothing before the first slate."""

@@ -90,7 +90,8 @@ class Pslb(PslbParams):
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the number of fallbacks and the rank."""
-        return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
+        with self._lock:
+            return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
 
     def decide(self, slate: Slate) -> Choice:
         """Choose by the largest value over both sets, or by OFUL if they do not intersect."""

@@ -121,21 +121,22 @@ class TofuPov(TofuParams):
     @property
     def epoch_log(self) -> tuple[EpochRecord, ...]:
         """One record for each epoch opened so far."""
-        current = () if self._epoch is None else (self._epoch.record,)
-        return (*self._log, *current)
+        with self._lock:
+            current = () if self._epoch is None else (self._epoch.record,)
+            return (*self._log, *current)
 
     @property
     def current_rank(self) -> int:
         """Rank of the current epoch; the number of features while the burn-in policy plays."""
-        if self._epoch is None or self._epoch.lift is None:
-            return self.dim
-        return self._epoch.record.rank
+        epoch = self._epoch
+        return self.dim if epoch is None or epoch.lift is None else epoch.record.rank
 
     @property
     def fallback_rounds(self) -> int:
         """Rounds so far in which zero-filled OFUL played because low rank did not help."""
-        log = self.epoch_log
-        starts = [record.round for record in log] + [self._round + 1]
+        with self._lock:
+            log, end_of_last = self.epoch_log, self._round + 1
+        starts = [*(record.round for record in log), end_of_last]
         return sum(
             end - record.round
             for record, end in zip(log, starts[1:], strict=True)
@@ -151,9 +152,10 @@ class TofuPov(TofuParams):
         an arm with many hidden entries teaches nothing about them.
         """
         slate = Slate.of(options, self.dim)
-        if self._epoch is None:
-            return np.full(slate.n_arms, np.nan)
-        return self._epoch.hidden_deviations(slate._table)
+        with self._lock:
+            if self._epoch is None:
+                return np.full(slate.n_arms, np.nan)
+            return self._epoch.hidden_deviations(slate._table)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the ranks of all epochs and the top of the last epoch's spectrum."""

@@ -1,5 +1,6 @@
 """The burn-in policy: it plays the rounds before the first epoch, and epochs of rank 0."""
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from halfseen.errors import InvalidSettingError
@@ -37,7 +38,9 @@ def burn_in_policy_of(params: "TofuParams", max_open: int) -> Policy:
     if isinstance(value, dict):
         value = registered(value["policy"])(**value["settings"])
     if isinstance(value, Policy):
-        return _fitting(value, params.dim, max_open)
+        if value.dim != params.dim:
+            raise InvalidSettingError(f"burn_in_policy must have dim {params.dim}, got {value.dim}")
+        return deepcopy(value)  # others may use the given one, too
     if value == "uniform":
         return Uniform(dim=params.dim, seed=params.seed, max_open=max_open)
     given = {
@@ -46,14 +49,3 @@ def burn_in_policy_of(params: "TofuParams", max_open: int) -> Policy:
         if not isinstance(getattr(params, name), str)
     }
     return AmbientOful(dim=params.dim, failure_prob=params.failure_prob, max_open=max_open, **given)
-
-
-def _fitting(policy: Policy, dim: int, max_open: int) -> Policy:
-    if policy.dim != dim:
-        raise InvalidSettingError(f"burn_in_policy must have dim {dim}, got {policy.dim}")
-    if policy.max_open < max_open:
-        raise InvalidSettingError(
-            f"burn_in_policy must keep at least max_open = {max_open} decisions open, got "
-            f"{policy.max_open}"
-        )
-    return policy

@@ -206,7 +206,7 @@ class Epoch:
         return int(parts[0].argmax())
 
     def fork(self) -> "Epoch":
-        """Return a copy that can learn; this one stays as it is."""
+        """Return a copy that can learn; afterwards this one must learn no more."""
         fork = object.__new__(Epoch)
         fork.settings, fork.record, fork.index = self.settings, self.record, self.index
         fork.plays, fork.subspace, fork.lift = self.plays, self.subspace, self.lift

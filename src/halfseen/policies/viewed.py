@@ -63,7 +63,7 @@ class ViewedPolicy(Policy):
     that arm, so that a late reward is learned with the view of its own round.
 
     A subclass sets `_inners`, the inner policies, in `setup`. `_turn` returns which of them chooses
-    in a round. They have the dimension of the view and the same `max_open` as this policy.
+    in a round. They have the dimension of the view.
     """
 
     def setup(self) -> None:
