@@ -289,7 +289,6 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
         ({"burn_in_policy": np.ones(2)}, "burn_in_policy .* got array"),
         ({"burn_in_policy": AmbientOful}, "burn_in_policy .* got .*AmbientOful"),
         ({"burn_in_policy": AmbientOful(dim=5)}, "burn_in_policy .* dim 6, got 5"),
-        ({"burn_in_policy": AmbientOful(dim=6, max_open=9)}, "burn_in_policy .* open, got 9"),
         ({"ridge": 0.0}, r"ridge .* got 0\.0"),
         ({"ridge": -1}, "ridge .* got -1"),
         ({"ridge": np.inf}, "ridge .* got inf"),
