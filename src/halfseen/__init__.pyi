@@ -21,12 +21,12 @@ from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
 from .kernels.compiling import warm_up as warm_up
 from .policies.ambient import AmbientOful as AmbientOful
-from .policies.base import Choice as Choice
-from .policies.base import Note as Note
 from .policies.base import Policy as Policy
 from .policies.greedy import Greedy as Greedy
 from .policies.imputed import Imputed as Imputed
 from .policies.latent_ucb import LatentUcb as LatentUcb
+from .policies.notes import Choice as Choice
+from .policies.notes import Note as Note
 from .policies.oracle import Oracle as Oracle
 from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load

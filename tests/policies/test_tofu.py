@@ -24,7 +24,7 @@ from halfseen import (
 from halfseen.core.latent import Lift
 from halfseen.core.ridge import Ridge
 from halfseen.policies import registry
-from halfseen.policies.base import Choice
+from halfseen.policies.notes import Choice
 
 REPLAYS = ("none", "burn-in-once", "burn-in", "full")
 

@@ -145,6 +145,7 @@ def test_methods_walk_the_same_realizations():
         ((["uniform"], WORLD, [0.5]), "seed must be an integer in [0, inf), got 0.5"),
         ((["nobody"], WORLD, [0]), "method must be one of"),
         (([Uniform(dim=8)], WORLD, [0]), "policies must be keys such as 'tofu'"),
+        ((WORLD, ["tofu"], [0]), "policies must be keys such as 'tofu'"),
         (({"mine": 3}, WORLD, [0]), "policies['mine'] must be settings, a Method or a function"),
     ],
 )

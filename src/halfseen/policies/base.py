@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from copy import deepcopy
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,62 +20,8 @@ from halfseen.errors import (
 )
 from halfseen.log import logger
 from halfseen.params import Declared, integer
-from halfseen.values import LARGEST, LARGEST_POINT, Decision, FloatArray, Slate
-
-
-class Note(NamedTuple):
-    """What a policy remembers of a decision until its reward comes.
-
-    Attributes
-    ----------
-    round, epoch : int
-        As in the decision.
-    arm : ndarray, shape (dim,)
-        The chosen arm as it was seen, NaN where hidden. Empty if the policy was loaded from a file
-        of format 2, which did not store it.
-    point : ndarray, optional
-        The arm's coordinates in its epoch, if the policy computed them.
-    inner : Note, optional
-        The note of the inner policy, if one made the choice.
-    """
-
-    round: int
-    epoch: int
-    arm: FloatArray
-    point: FloatArray | None = None
-    inner: "Note | None" = None
-
-
-class Choice(NamedTuple):
-    """What a policy decided in a round.
-
-    Attributes
-    ----------
-    arm : int
-        Index of the chosen arm.
-    parts : ndarray, shape (3, n_arms)
-        Score, estimate and width of each arm.
-    epoch, point, inner
-        As in `Note`.
-    """
-
-    arm: int
-    parts: FloatArray
-    epoch: int = -1
-    point: FloatArray | None = None
-    inner: Note | None = None
-
-    @classmethod
-    def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
-        """Return the choice of the arm with the largest estimate plus width; ties go to the first.
-
-        >>> Choice.best([0.1, 0.3], [0.5, 0.2]).arm
-        0
-        """
-        estimates = np.asarray(estimates, dtype=np.float64)
-        widths = np.broadcast_to(np.asarray(widths, dtype=np.float64), estimates.shape)
-        parts = np.stack([estimates + widths, estimates, widths])
-        return cls(int(parts[0].argmax()), parts)
+from halfseen.policies.notes import Choice, Note, plain_note, restored_note, with_arm
+from halfseen.values import LARGEST, Decision, Slate
 
 
 class Policy(Declared, ABC):
@@ -266,7 +212,7 @@ class Policy(Declared, ABC):
                 "policy": type(self).__name__,
                 "settings": self.settings(),
                 "round": self._round,
-                "open": [[id, _plain_note(note)] for id, note in self._open.items()],
+                "open": [[id, plain_note(note)] for id, note in self._open.items()],
                 "n_forgotten": self._n_forgotten,
                 "state": self.state(),
             }
@@ -281,7 +227,7 @@ class Policy(Declared, ABC):
         policy._round = checks.integer("round", tree["round"], 0, checks.LARGEST_HORIZON)
         policy._n_forgotten = checks.integer("n_forgotten", tree["n_forgotten"], 0, policy._round)
         for id, plain in tree["open"]:
-            policy._open[checks.text("id", id)] = _restored_note(plain)
+            policy._open[checks.text("id", id)] = restored_note(plain)
         checks.integer("the number of open decisions", len(policy._open), 0, policy.max_open)
         policy.restore(tree["state"])
         for note in policy._open.values():
@@ -364,7 +310,7 @@ class Policy(Declared, ABC):
             raise InvalidInputError(
                 f"the decision's arm must have {self.dim} features, got {len(arm)}"
             )
-        return _with_arm(note, arm)._replace(epoch=decision._epoch)
+        return with_arm(note, arm)._replace(epoch=decision._epoch)
 
     def _unknown(self, id: Any) -> UnknownDecisionError:
         if not isinstance(id, str):
@@ -380,33 +326,6 @@ class Policy(Declared, ABC):
             f"decision {id} is not open: it was learned before, or forgotten because more than "
             f"max_open = {self.max_open} decisions waited"
         )
-
-
-def _with_arm(note: Note, arm: FloatArray) -> Note:
-    """Return a note with its missing arm, also in the notes of inner policies."""
-    inner = None if note.inner is None else _with_arm(note.inner, arm)
-    return note._replace(arm=note.arm if note.arm.size else arm, inner=inner)
-
-
-def _plain_note(note: Note) -> dict[str, Any]:
-    inner = None if note.inner is None else _plain_note(note.inner)
-    return note._asdict() | {"inner": inner}
-
-
-def _restored_note(plain: dict[str, Any]) -> Note:
-    return Note(
-        checks.integer("round", plain["round"], 1),
-        checks.integer("epoch", plain["epoch"], -1),
-        archive.array(plain, "arm", (None,), low=-LARGEST, high=LARGEST, hidden=True),
-        None if plain["point"] is None else _restored_point(plain),
-        None if plain["inner"] is None else _restored_note(plain["inner"]),
-    )
-
-
-def _restored_point(plain: dict[str, Any]) -> FloatArray:
-    # NaN is allowed: regressions on zero-filled arms keep it for hidden entries.
-    limit = LARGEST_POINT
-    return archive.array(plain, "point", (None,), low=-limit, high=limit, hidden=True)
 
 
 def _checked_reward(reward: Any) -> float:

@@ -1,6 +1,6 @@
 """The best estimate, always: the baseline that never explores."""
 
-from halfseen.policies.base import Choice
+from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import RidgePolicy
 from halfseen.values import Slate

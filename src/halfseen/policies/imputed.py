@@ -8,8 +8,8 @@ from halfseen import archive, checks
 from halfseen.core.epochs import EpochSchedule
 from halfseen.core.reservoir import Reservoir
 from halfseen.params import custom, integer, real
-from halfseen.policies.base import Choice
 from halfseen.policies.imputers import Filler, ImputerRecipe
+from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
 from halfseen.policies.viewed import Exploring, ViewedPolicy
 from halfseen.values import LARGEST, FloatArray, Slate

@@ -9,7 +9,7 @@ from halfseen.core.ellipsoids import optimistic_parts
 from halfseen.core.moments import Moments
 from halfseen.core.ridge import Ridge
 from halfseen.lazy import LazyModule
-from halfseen.policies.base import Choice, Note
+from halfseen.policies.notes import Choice, Note
 from halfseen.policies.pslb_params import PslbParams
 from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
 from halfseen.policies.registry import register_policy

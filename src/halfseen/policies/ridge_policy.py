@@ -7,7 +7,8 @@ from halfseen.core.confidence import LARGEST_SCALE, Confidence
 from halfseen.core.ridge import SMALLEST_RIDGE
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.params import Declared, custom, real
-from halfseen.policies.base import Note, Policy
+from halfseen.policies.base import Policy
+from halfseen.policies.notes import Note
 from halfseen.values import LARGEST
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.ridge import Ridge
 from halfseen.params import integer, real
-from halfseen.policies.base import Choice
+from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import RidgePolicy, scale_param
 from halfseen.seeding import stream

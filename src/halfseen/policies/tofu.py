@@ -10,7 +10,7 @@ from halfseen import archive, checks
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
-from halfseen.policies.base import Choice, Note
+from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy, restored_inner
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from

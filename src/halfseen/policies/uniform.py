@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from halfseen.params import integer
-from halfseen.policies.base import Choice, Note, Policy
+from halfseen.policies.base import Policy
+from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.values import Slate

@@ -9,8 +9,9 @@ from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.errors import ArchiveError
 from halfseen.params import choice, integer
 from halfseen.policies.ambient import AmbientOful
-from halfseen.policies.base import Choice, Note, Policy
+from halfseen.policies.base import Policy
 from halfseen.policies.greedy import Greedy
+from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import restored_inner
 from halfseen.policies.ridge_policy import Optimism, scale_param
 from halfseen.policies.thompson import LinearThompson

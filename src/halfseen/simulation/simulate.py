@@ -198,6 +198,10 @@ def seeds_from(seeds: Iterable[int]) -> list[int]:
 def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
     if isinstance(policies, str):
         policies = [policies]
+    if not isinstance(policies, Iterable):
+        raise InvalidSettingError(
+            f"policies must be keys such as 'tofu', or a mapping from keys, got {policies!r}"
+        )
     methods: dict[str, Method] = {}
     for key in policies:
         value = policies[key] if isinstance(policies, Mapping) else {}

@@ -1,0 +1,92 @@
+"""What a hook returns for a round, and what a policy keeps of it until the reward comes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import archive, checks
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
+
+
+class Note(NamedTuple):
+    """What a policy remembers of a decision until its reward comes.
+
+    Attributes
+    ----------
+    round, epoch : int
+        As in the decision.
+    arm : ndarray, shape (dim,)
+        The chosen arm as it was seen, NaN where hidden. Empty if the policy was loaded from a file
+        of format 2, which did not store it.
+    point : ndarray, optional
+        The arm's coordinates in its epoch, if the policy computed them.
+    inner : Note, optional
+        The note of the inner policy, if one made the choice.
+    """
+
+    round: int
+    epoch: int
+    arm: FloatArray
+    point: FloatArray | None = None
+    inner: "Note | None" = None
+
+
+class Choice(NamedTuple):
+    """What a policy decided in a round.
+
+    Attributes
+    ----------
+    arm : int
+        Index of the chosen arm.
+    parts : ndarray, shape (3, n_arms)
+        Score, estimate and width of each arm.
+    epoch, point, inner
+        As in `Note`.
+    """
+
+    arm: int
+    parts: FloatArray
+    epoch: int = -1
+    point: FloatArray | None = None
+    inner: Note | None = None
+
+    @classmethod
+    def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
+        """Return the choice of the arm with the largest estimate plus width; ties go to the first.
+
+        >>> Choice.best([0.1, 0.3], [0.5, 0.2]).arm
+        0
+        """
+        estimates = np.asarray(estimates, dtype=np.float64)
+        widths = np.broadcast_to(np.asarray(widths, dtype=np.float64), estimates.shape)
+        parts = np.stack([estimates + widths, estimates, widths])
+        return cls(int(parts[0].argmax()), parts)
+
+
+def with_arm(note: Note, arm: FloatArray) -> Note:
+    """Return a note with its missing arm, also in the notes of inner policies."""
+    inner = None if note.inner is None else with_arm(note.inner, arm)
+    return note._replace(arm=note.arm if note.arm.size else arm, inner=inner)
+
+
+def plain_note(note: Note) -> dict[str, Any]:
+    """Return a note as plain values and arrays."""
+    inner = None if note.inner is None else plain_note(note.inner)
+    return note._asdict() | {"inner": inner}
+
+
+def restored_note(plain: dict[str, Any]) -> Note:
+    """Return the note that `plain_note` made plain."""
+    return Note(
+        checks.integer("round", plain["round"], 1),
+        checks.integer("epoch", plain["epoch"], -1),
+        archive.array(plain, "arm", (None,), low=-LARGEST, high=LARGEST, hidden=True),
+        None if plain["point"] is None else _restored_point(plain),
+        None if plain["inner"] is None else restored_note(plain["inner"]),
+    )
+
+
+def _restored_point(plain: dict[str, Any]) -> FloatArray:
+    # NaN is allowed: regressions on zero-filled arms keep it for hidden entries.
+    limit = LARGEST_POINT
+    return archive.array(plain, "point", (None,), low=-limit, high=limit, hidden=True)
