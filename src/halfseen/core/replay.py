@@ -61,14 +61,19 @@ class Played:
         self._rounds[n], self._arms[n], self._rewards[n] = round, arm, reward
         self._n_played = n + 1
 
-    def samples(self) -> tuple[FloatArray, FloatArray]:
-        """Return arms, NaN where hidden, shape (n_played, dim), and rewards, sorted by round."""
+    @property
+    def first_reward(self) -> float:
+        """The reward that came first."""
+        return float(self._rewards[0])
+
+    def samples(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return arms, NaN where hidden, shape (n_played, dim), rewards and rounds, by round."""
         n = self._n_played
-        rounds = self._rounds[:n]
+        arms, rewards, rounds = self._arms[:n], self._rewards[:n], self._rounds[:n]
         if (rounds[1:] > rounds[:-1]).all():
-            return self._arms[:n], self._rewards[:n]
+            return arms, rewards, rounds
         order = np.argsort(rounds, kind="stable")
-        return self._arms[order], self._rewards[order]
+        return arms[order], rewards[order], rounds[order]
 
     def state(self) -> dict[str, Any]:
         """Return the kept arms as arrays."""

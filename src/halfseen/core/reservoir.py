@@ -17,12 +17,14 @@ class Reservoir:
     """At most `max_rows` of all rows so far; each subset of that size is equally likely.
 
     The n-th row replaces a kept one with probability max_rows / n. Its place depends only on the
-    seed and on n. As long as all rows fit, all are kept, in order.
+    seed and on n. As long as all rows fit, all are kept, in order. With `recent`, each new row
+    replaces a kept one, so that old rows disappear with time.
 
     Parameters
     ----------
     dim, max_rows : int
     seed : int
+    recent : bool
 
     Attributes
     ----------
@@ -38,12 +40,15 @@ class Reservoir:
     (20, (3, 1))
     """
 
-    __slots__ = ("_block", "_draws", "_latest", "_numbers", "dim", "max_rows", "n_arms", "seed")
+    __slots__ = (
+        "_block", "_draws", "_latest", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
+    )  # fmt: skip
 
-    def __init__(self, dim: int, *, max_rows: int, seed: int = 0) -> None:
+    def __init__(self, dim: int, *, max_rows: int, seed: int = 0, recent: bool = False) -> None:
         self.dim = checks.integer("dim", dim, 1)
         self.max_rows = checks.integer("max_rows", max_rows, 1)
         self.seed = checks.integer("seed", seed, 0)
+        self.recent = recent
         self.n_arms = 0
         # The system allocates this memory only when it is written to.
         self._block = np.empty((self.max_rows, self.dim))
@@ -81,7 +86,8 @@ class Reservoir:
     def _drawn(self, number: int) -> NDArray[np.int64]:
         order = np.arange(number * _DRAWS, (number + 1) * _DRAWS)
         random = stream(self.seed, "reservoir", str(number))
-        return np.where(order < self.max_rows, order, random.integers(0, order + 1))
+        places = np.full(len(order), self.max_rows) if self.recent else order + 1
+        return np.where(order < self.max_rows, order, random.integers(0, places))
 
     def add(self, rows: FloatArray) -> None:
         """Add rows, shape (n, dim), in order; the array must not be changed afterwards."""

@@ -1,40 +1,55 @@
-"""The policy without settings: likelihood subspace, posterior coordinates, scales from the data."""
+"""The policy without settings: a latent model of half-seen arms, and one model of their rewards."""
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
-from halfseen.checks import LARGEST_SIZE
-from halfseen.core.held_out import HeldOutRank
-from halfseen.core.rank import RankRule
-from halfseen.params import integer
-from halfseen.policies.registry import register_policy
-from halfseen.policies.tofu import TofuPov
-from halfseen.policies.tofu_params import COUNTED, ESTIMATED
-from halfseen.values import Slate
+import numpy as np
 
-RADIUS_SCALE = 0.3
+from halfseen import archive, checks
+from halfseen.core.epochs import LARGEST_GROWTH
+from halfseen.core.factors import Arms
+from halfseen.core.features import GROUPS as FEATURE_GROUPS
+from halfseen.core.group_scales import ITEM
+from halfseen.core.replay import Played
+from halfseen.core.reservoir import Reservoir
+from halfseen.errors import InvalidSettingError
+from halfseen.params import choice, custom, flag, integer, real
+from halfseen.policies.base import Policy
+from halfseen.policies.latent_epoch import LatentEpoch, LatentRecord, record_from
+from halfseen.policies.notes import Choice, Note
+from halfseen.policies.registry import register_policy
+from halfseen.policies.ridge_policy import scale_param
+from halfseen.seeding import stream
+from halfseen.values import FloatArray, Slate
+
+GROUPS = (*FEATURE_GROUPS, ITEM)
+EXPLORATIONS = ("ucb", "thompson", "greedy")
+
+WIDTH_SCALE = 2.0
+ITEM_WIDTH = 0.5
+FREQUENT_ITEM_WIDTH = 2.0
 """Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
 
-
-def _tofu(name: str, default: Any, doc: str = "") -> Any:
-    """Declare a parameter of `TofuPov` with another default and, if given, another description."""
-    return TofuPov.params[name].changed(default, doc)
+# Smallest sample of arms, even if `memory_bytes` allows less.
+_FEWEST_ROWS = 2
+# With a half-life, an epoch lasts at most this share of it.
+_EPOCH_SHARE = 0.25
 
 
 @register_policy
-class LatentUcb(TofuPov):
-    """Learns in the most likely subspace of the arms; needs no settings.
+class LatentUcb(Policy):
+    """Learns from half-seen arms without any settings.
 
-    It is `TofuPov` with other parts, each of which is also an option there:
+    - **Arms**: x = μ + Wz + ε, fitted by maximum likelihood to the seen entries of all offered
+      arms, played or not; the evidence chooses the number of latent coordinates z.
+    - **Rewards**: intercept + θ₁'z + θ₂'x̂ + θ₃'(mask − share seen) + effect of the item, where x̂ is
+      the arm with hidden entries filled in, and an item is an arm that comes back. Each part has
+      a prior variance of its own, which the evidence chooses.
+    - **Choice**: the largest estimate plus a multiple of its posterior deviation. While all rewards
+      are equal, arms are chosen at random.
 
-    - the subspace maximises the likelihood of the seen entries (`subspace="likelihood"`) and
-      held-out entries choose its rank (`HeldOutRank`), so neither an observation probability nor a
-      rank is needed;
-    - coordinates are posterior means (`features="posterior-mean"`);
-    - noise, size of the parameter and penalty are estimated from the rewards (`"estimated"`);
-    - epochs start in the second round and grow by a quarter; each replays all rewards;
-    - zero-filled OFUL plays if low rank does not help to predict rewards (`fallback=True`).
-
-    A common factor of all features, or of all rewards, changes no decision.
+    Both models are frozen in epochs that start in rounds 2, 3, 4, 5, 7, 9, … and use all rewards so
+    far. Units and offsets of features and rewards do not matter, nor does the order of features.
 
     Examples
     --------
@@ -43,7 +58,7 @@ class LatentUcb(TofuPov):
     >>> random = np.random.default_rng(0)
     >>> directions = random.normal(size=(2, 12))
     >>> for _ in range(20):
-    ...     arms = random.normal(size=(6, 2)) @ directions
+    ...     arms = 5.0 + random.normal(size=(6, 2)) @ directions
     ...     decision = policy.choose(np.where(random.random(arms.shape) < 0.5, arms, np.nan))
     ...     policy.learn(decision, float(arms[decision.arm].sum()))
     >>> policy.dim, policy.current_rank
@@ -55,76 +70,220 @@ class LatentUcb(TofuPov):
     dim: int | None = integer(  # type: ignore[assignment]
         default=None,
         low=1,
-        high=LARGEST_SIZE,
+        high=checks.LARGEST_SIZE,
         doc="Number of features; by default that of the first slate.",
     )
-    rank: RankRule = _tofu(
-        "rank",
-        HeldOutRank(),
-        doc="By default chosen by held-out entries, and again once there are clearly more arms.",
+    rank: int | None = integer(
+        default=None, low=0, doc="Number of latent coordinates; by default the evidence chooses."
     )
-    observe_prob: Any = _tofu(
-        "observe_prob", COUNTED, doc="Only used to find a first subspace; by default counted."
+    through_origin: bool = flag(
+        default=False,
+        doc="""Whether all features and rewards are known to have mean zero, as in the paper: then
+    there is no mean and no intercept.""",
     )
-    ridge: Any = _tofu(
-        "ridge", ESTIMATED, doc="λ. With a number, coordinates are in the arms' units."
+    groups: Any = custom(
+        default=GROUPS,
+        check=lambda name, value: _checked_groups(name, value),
+        plain=list,
+        kind="sequence of str",
+        doc="""Parts of the reward model: "latent", "filled", "mask", "item". Those that say nothing
+    in the present world are left out anyway.""",
     )
-    theta_bound: Any = _tofu("theta_bound", ESTIMATED)
-    noise_scale: Any = _tofu("noise_scale", ESTIMATED)
-    radius_scale: float = _tofu("radius_scale", RADIUS_SCALE)
-    subspace: str = _tofu("subspace", "likelihood")
-    features: str = _tofu("features", "posterior-mean")
-    growth: float = _tofu("growth", 1.25)
-    burn_in: Any = _tofu("burn_in", 1)
-    fallback: bool = _tofu("fallback", True)
-
-    # Parameters of the paper's theory, which does not cover this policy.
-    horizon = None
-    burn_in_policy = None
-    failure_prob = 0.05
-    arm_bound = 1.0
-    top_eigenvalue = None
-    last_eigenvalue = None
-    n_arms = None
-    bonus_scale = 0.0
-    impute_ridge = 1e-5
+    exploration: str = choice(
+        default="ucb",
+        words=EXPLORATIONS,
+        doc="Optimism, parameters drawn from the posterior, or no exploration.",
+    )
+    width_scale: float = scale_param(
+        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score or a draw."
+    )
+    growth: float = real(
+        default=1.25,
+        low=1.0,
+        high=LARGEST_GROWTH,
+        low_open=True,
+        doc="Factor between epoch starts.",
+    )
+    half_life: float | None = real(
+        default=None,
+        low=1.0,
+        high=1e15,
+        doc="""Rounds after which arms and rewards count half, for a world that changes; by default
+    they count forever.""",
+    )
+    memory_bytes: int = integer(
+        default=64_000_000, low=1, doc="Memory for the sample of offered arms."
+    )
+    seed: int = integer(
+        default=0, low=0, doc="Seed of that sample, of random choices and of draws."
+    )
 
     def setup(self) -> None:
         """Start without data; without a dimension, wait for the first slate."""
+        self._epoch: LatentEpoch | None = None
+        self._log: list[LatentRecord] = []
+        self._next_event = 1
+        self._rewards_differ = False
         if self.dim is not None:
-            super().setup()
-        else:
-            self.check_together()
-            self._epoch, self._log = None, []
+            if self.rank is not None:
+                checks.integer("rank", self.rank, 0, self.dim)
+            max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
+            self._offered = Reservoir(
+                self.dim, max_rows=max_rows, seed=self.seed, recent=self.half_life is not None
+            )
+            self._played = Played(self.dim)
 
     @property
-    def is_begun(self) -> bool:
-        """Whether the number of features is known, as a setting or from the first slate."""
-        return self.dim is not None
+    def n_features(self) -> int:
+        """Number of features, once it is known."""
+        assert self.dim is not None
+        return self.dim
+
+    @property
+    def epoch_log(self) -> tuple[LatentRecord, ...]:
+        """One record for each epoch opened so far."""
+        with self._lock:
+            current = () if self._epoch is None else (self._epoch.record,)
+            return (*self._log, *current)
+
+    @property
+    def current_rank(self) -> int | None:
+        """Number of latent coordinates in the current epoch; None before the first one."""
+        epoch = self._epoch
+        return None if epoch is None else epoch.record.rank
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return ranks and scales of all epochs, and how often zero-filled OFUL played."""
-        with self._lock:
-            log = self.epoch_log
-            last = log[-1] if log else None
-            return super().diagnostics() | {
-                "fallback_rounds": self.fallback_rounds,
-                "noise_scale": last.noise_scale if last else None,
-                "theta_bound": last.theta_bound if last else None,
-            }
+        """Return ranks of all epochs, and noise and scales of the last one."""
+        log = self.epoch_log
+        return {
+            "epoch_starts": [record.round for record in log],
+            "epoch_ranks": [record.rank for record in log],
+            "noise_scale": log[-1].noise_scale if log else None,
+            "scales": log[-1].scales if log else {},
+            "frequency": log[-1].frequency if log else 0.0,
+        }
+
+    def faded(self, ages: Any) -> FloatArray:
+        """Return how much arms or rewards of some ages, in rounds, count."""
+        ages = np.asarray(ages, dtype=np.float64)
+        if self.half_life is None:
+            return np.ones(ages.shape)
+        weights: FloatArray = 0.5 ** (ages / self.half_life)
+        return weights
+
+    def decide(self, slate: Slate) -> Choice:
+        """Open an epoch if one is due, then choose by its models."""
+        epoch = self._epoch
+        stale = self._rewards_differ and (epoch is None or epoch.rewards is None)
+        if self._round > 0 and (self._round >= self._next_event or stale):
+            self._enter(
+                LatentEpoch.open(self, self._offered, self._played, self._round + 1, epoch)
+            )
+        offered = self._offered.fork()
+        offered.add(slate._table)
+        self._offered = offered
+        epoch = self._epoch
+        if epoch is None or epoch.rewards is None:
+            return self._at_random(slate)
+        # To know an item better pays off the more, the more often it comes back.
+        item_width = ITEM_WIDTH + FREQUENT_ITEM_WIDTH * epoch.record.frequency
+        estimates, widths, points = epoch.rewards.score(slate._table, self.width_scale, item_width)
+        if self.exploration == "greedy":
+            widths = np.zeros(len(estimates))
+        elif self.exploration == "thompson":
+            # Each round has its own random stream, so there is no stream state to save.
+            random = stream(self.seed, "thompson", str(self._round + 1))
+            widths = epoch.rewards.draw(slate._table, random, self.width_scale)
+        chosen = Choice.best(estimates, widths)
+        return chosen._replace(epoch=epoch.record.epoch, point=points[chosen.arm].copy())
+
+    def _at_random(self, slate: Slate) -> Choice:
+        """Choose every arm with the same probability.
+
+        The arms are sorted by their size first, so that neither their order nor units, offsets or
+        the order of features matter.
+        """
+        table = slate._table
+        latent = Arms(table).empty_model() if self._epoch is None else self._epoch.latent
+        sizes = np.nansum(latent.residuals(table) ** 2, axis=1)
+        place = stream(self.seed, "uniform", str(self._round + 1)).integers(slate.n_arms)
+        arm = int(np.argsort(sizes, kind="stable")[place])
+        index = -1 if self._epoch is None else self._epoch.record.epoch
+        return Choice(arm, np.zeros((3, slate.n_arms)), index)
+
+    def _enter(self, epoch: LatentEpoch) -> None:
+        if self._epoch is not None:
+            self._log = [*self._log, self._epoch.record]
+        self._epoch = epoch
+        round = epoch.record.round
+        longest = np.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
+        length = min((self.growth - 1.0) * round, longest)
+        self._next_event = round - 1 + max(1, int(np.ceil(length)))
+
+    def update(self, note: Note, reward: float) -> None:
+        """Keep the reward, and add it to the present epoch's regression."""
+        played = self._played.fork()
+        played.append(note.round, note.arm, reward)
+        self._played = played
+        self._rewards_differ = self._rewards_differ or played.first_reward != reward
+        epoch = self._epoch
+        if epoch is not None and epoch.rewards is not None:
+            rewards = epoch.rewards.fork()
+            known = note.epoch == epoch.record.epoch
+            rewards.learn(note.arm, note.point if known else None, reward)
+            self._epoch = epoch._replace(rewards=rewards)
+
+    def observe(self, slate: Slate) -> None:
+        """Add the arms to those from which the next latent model is estimated."""
+        offered = self._offered.fork()
+        offered.add(slate._table)
+        self._offered = offered
 
     def state(self) -> dict[str, Any]:
-        """Return the state of `TofuPov`, or nothing before the first slate."""
-        return super().state() if self.is_begun else {}
+        """Return offered and played arms, and the epochs; nothing before the first slate."""
+        if self.dim is None:
+            return {}
+        return {
+            "offered": self._offered.state(),
+            "played": self._played.state(),
+            "log": [asdict(record) for record in self._log],
+            "epoch": None if self._epoch is None else self._epoch.state(),
+            "next_event": self._next_event,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        if self.is_begun:
-            super().restore(state)
+        if self.dim is None:
+            return
+        self._offered.restore(state["offered"])
+        self._played.restore(state["played"])
+        rewards = self._played.samples()[1]
+        self._rewards_differ = bool((rewards != rewards[:1]).any())
+        self._log = [record_from(plain) for plain in state["log"]]
+        if state["epoch"] is not None:
+            self._epoch = LatentEpoch.restored(self, state["epoch"])
+        self._next_event = checks.integer(
+            "next_event", state["next_event"], 0, checks.LARGEST_HORIZON
+        )
+
+    def check_note(self, note: Note) -> None:
+        """Raise an ArchiveError if this policy cannot have written a restored note."""
+        super().check_note(note)
+        epoch = self._epoch
+        if note.point is not None and epoch is not None and note.epoch == epoch.record.epoch:
+            n_features = 0 if epoch.rewards is None else epoch.rewards.features.n_features
+            archive.array(note._asdict(), "point", (n_features,))
 
     def _checked(self, options: Any) -> Slate:
         slate = super()._checked(options)
-        if not self.is_begun:  # the first slate determines `dim`
+        if self.dim is None:  # the first slate determines it
             self.__dict__["dim"] = slate.dim
             self.setup()
         return slate
+
+
+def _checked_groups(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
+        raise InvalidSettingError(f"{name} must be a list of words among {GROUPS}, got {value!r}")
+    words = {checks.one_of(name, word, GROUPS) for word in value}
+    return tuple(word for word in GROUPS if word in words)

@@ -57,7 +57,7 @@ class Rewards(NamedTuple):
     ) -> "Rewards":
         """Return the regression that an epoch starts from."""
         contest = Contest() if last is None else last.contest
-        arms, rewards = played.samples() if played else _no_samples(settings.dim)
+        arms, rewards = played.samples()[:2] if played else _no_samples(settings.dim)
         if subspace.rank == 0:
             if settings.may_fall_back:
                 return _zero_filled(settings, arms, rewards, contest)

@@ -1,0 +1,249 @@
+"""Prior scales of groups of features in a reward regression, chosen by evidence.
+
+A reward is r = intercept + Σ_g φ_g'θ_g + u + noise. The coefficients of group g are normal with
+deviation τ_g σ, where σ is the deviation of the noise. The effect u of an item, which is the same
+each time the item is played, has deviation τ_u σ. The intercept has a flat prior. All τ have a weak
+prior: log τ is normal around a centre with deviation 1. So a scale stays where exploration goes on
+as long as the rewards say nothing about it, for example if only one arm is played.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import checks
+from halfseen.values import LARGEST, FloatArray
+
+ITEM = "item"
+"""The group of item effects; it has no features."""
+
+PRIOR_DEVIATION = 1.0
+"""Of every log τ around its centre."""
+
+# Scales are searched by steps of these sizes in log τ.
+_STEPS = (1.0, 0.5)
+LOWEST, HIGHEST = -6.0, 8.0
+# A step must gain this much log-evidence; less is rounding.
+_LEAST_GAIN = 1e-6
+_MOST_SWEEPS = 20
+# The noise estimate includes this many pseudo-rewards whose squared residual is this share of the
+# rewards' variance: a few rewards do not prove that there is no noise.
+_PRIOR_REWARDS = 2.0
+_PRIOR_SHARE = 0.05
+# Eigenvalues of a Gram matrix below this share of the largest are rounding.
+_ROUNDING = 1e-12
+
+
+class Samples(NamedTuple):
+    """Rewards, summed up by item: arms with equal values and equal holes.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (n_items,)
+        How often each item was played, or the sum of its plays' weights.
+    means : ndarray, shape (n_items,)
+        Mean reward of each item.
+    within : float
+        Sum of squared differences between rewards and the mean of their item.
+    """
+
+    counts: FloatArray
+    means: FloatArray
+    within: float
+
+    @classmethod
+    def of(
+        cls, items: NDArray[np.int64], rewards: FloatArray, weights: FloatArray | None = None
+    ) -> "Samples":
+        """Sum up rewards (n,) by the numbers of their items (n,), counted from 0."""
+        if weights is None:
+            weights = np.ones(len(rewards))
+        counts = np.bincount(items, weights)
+        means = np.bincount(items, weights * rewards) / counts
+        rests = rewards - means[items]
+        return cls(counts, means, float(weights @ (rests * rests)))
+
+
+class Scales(NamedTuple):
+    """Scales of a reward regression.
+
+    Attributes
+    ----------
+    logs : dict
+        log τ of each group.
+    noise : float
+        σ > 0, in the unit of the rewards.
+    """
+
+    logs: dict[str, float]
+    noise: float
+
+    def of(self, group: str) -> float:
+        """Return τ of a group, 0 if it has none."""
+        return math.exp(self.logs[group]) if group in self.logs else 0.0
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], groups: Sequence[str]) -> "Scales":
+        """Return the scales of some groups that were saved as plain numbers."""
+        logs = {
+            group: checks.real("logs", state["logs"][group], LOWEST, HIGHEST) for group in groups
+        }
+        return cls(logs, checks.real("noise", state["noise"], 0.0, LARGEST, low_open=True))
+
+
+def sample_weights(counts: FloatArray, item_scale: float) -> FloatArray:
+    """Return the precision of each item's mean reward around its regression, in units of 1/σ².
+
+    The mean of n rewards varies by σ²/n due to noise and by σ²τ² due to the item's effect.
+    """
+    weights: FloatArray = counts / (1.0 + item_scale**2 * counts)
+    return weights
+
+
+def estimate_scales(
+    features: Mapping[str, FloatArray],
+    samples: Samples,
+    *,
+    centres: Mapping[str, float],
+    intercept: bool = True,
+    last: Mapping[str, float] | None = None,
+) -> Scales:
+    """Return the scales with the largest posterior density.
+
+    Parameters
+    ----------
+    features : mapping
+        For each group the features of every item, shape (n_items, n_features), of norm about 1.
+    samples : Samples
+        Not all rewards are equal.
+    centres : mapping
+        Centre of each group's log τ. With `ITEM` among them, items have effects.
+    intercept : bool
+    last : mapping, optional
+        log τ to start from.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> latent, other = random.normal(size=(2, 300, 1))
+    >>> rewards = 7.0 + 3.0 * latent[:, 0] + 0.5 * random.normal(size=300)
+    >>> samples = Samples.of(np.arange(300), rewards)
+    >>> centres = {"latent": 0.0, "other": 0.0}
+    >>> scales = estimate_scales({"latent": latent, "other": other}, samples, centres=centres)
+    >>> round(scales.noise, 1), scales.of("latent") > 10 * scales.of("other")
+    (0.5, True)
+    """
+    evidence = _Evidence(features, samples, intercept)
+    logs = {group: (last or {}).get(group, centre) for group, centre in centres.items()}
+
+    def value(logs: Mapping[str, float]) -> float:
+        rests = [(logs[group] - centre) / PRIOR_DEVIATION for group, centre in centres.items()]
+        return evidence.of(logs)[0] - 0.5 * sum(rest * rest for rest in rests)
+
+    best = value(logs)
+    for step in _STEPS:
+        for _ in range(_MOST_SWEEPS):
+            before = best
+            for group in logs:
+                for change in (-step, step):
+                    while True:
+                        moved = logs | {group: logs[group] + change}
+                        if not LOWEST <= moved[group] <= HIGHEST:
+                            break
+                        gained = value(moved)
+                        if gained <= best + _LEAST_GAIN:
+                            break
+                        logs, best = moved, gained
+            if best == before:
+                break
+    return Scales(logs, evidence.unit * math.sqrt(evidence.of(logs)[1]))
+
+
+class _Evidence:
+    """Log-evidence and noise variance of rewards for given scales, in units of their deviation."""
+
+    def __init__(
+        self, features: Mapping[str, FloatArray], samples: Samples, intercept: bool
+    ) -> None:
+        self._counts, self._intercept = samples.counts, intercept
+        self._n = float(samples.counts.sum())
+        means = samples.means
+        if intercept:
+            means = means - float(samples.counts @ means) / self._n
+        largest = float(np.abs(means).max())  # squares of tiny rewards would underflow
+        largest = max(largest, math.sqrt(samples.within / self._n))
+        means, within = means / largest, samples.within / largest / largest
+        share = (float(samples.counts @ (means * means)) + within) / self._n
+        self.unit = largest * math.sqrt(share)
+        self._means, self._within = means / math.sqrt(share), within / share
+        self._groups = list(features)
+        self._widths = [features[group].shape[1] for group in self._groups]
+        self._features = np.hstack([np.empty((len(means), 0)), *features.values()])
+        self._parts: dict[float, tuple[list[FloatArray], FloatArray, float, float]] = {}
+        self._found: dict[tuple[float, ...], tuple[float, float]] = {}
+
+    def of(self, logs: Mapping[str, float]) -> tuple[float, float]:
+        """Return log-evidence, up to a constant, and the best noise variance."""
+        key = tuple(logs.values())
+        if key not in self._found:
+            self._found[key] = self._computed(logs)
+        return self._found[key]
+
+    def _computed(self, logs: Mapping[str, float]) -> tuple[float, float]:
+        products, targets, rest, log_det = self._weighted(
+            math.exp(logs[ITEM]) if ITEM in logs else 0.0
+        )
+        covariance = np.eye(len(targets))
+        for group, product in zip(self._groups, products, strict=True):
+            covariance += math.exp(2.0 * logs[group]) * product
+        factor = np.linalg.cholesky(covariance)
+        white = np.linalg.solve(factor, targets)
+        log_det += 2.0 * float(np.log(factor.diagonal()).sum())
+        n = self._n - self._intercept + _PRIOR_REWARDS
+        left = float(white @ white) + rest + _PRIOR_REWARDS * _PRIOR_SHARE
+        return -0.5 * (n * math.log(left / n) + log_det), left / n
+
+    def _weighted(self, item_scale: float) -> tuple[list[FloatArray], FloatArray, float, float]:
+        """Return products of each group's features, targets, a sum of squares, and a log det.
+
+        The rows are as few as there are features, if samples are more: the rest of the targets does
+        not depend on the scales.
+        """
+        if item_scale not in self._parts:
+            weights = sample_weights(self._counts, item_scale)
+            features, means = self._features, self._means
+            log_det = float(np.log1p(item_scale**2 * self._counts).sum())
+            if self._intercept:  # integrated out
+                total = float(weights.sum())
+                features = features - (weights @ features) / total
+                means = means - float(weights @ means) / total
+                log_det += math.log(total / self._n)
+            roots = np.sqrt(weights)
+            rows, targets, rest = _compressed(roots[:, None] * features, roots * means)
+            ends = np.cumsum(self._widths)
+            blocks = np.split(rows, ends[:-1], axis=1) if self._widths else []
+            products = [block @ block.T for block in blocks]
+            self._parts[item_scale] = products, targets, rest + self._within, log_det
+        return self._parts[item_scale]
+
+
+def _compressed(rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return rows and targets with the same products, and the squares of the targets they lack.
+
+    With AᵀA = VΛVᵀ the rows are Λ^½Vᵀ and the targets Λ^-½VᵀAᵀb.
+    """
+    n, dim = rows.shape
+    if n <= dim:
+        return rows, targets, 0.0
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    real = values > _ROUNDING * values.max(initial=0.0)
+    roots, vectors = np.sqrt(values[real]), vectors[:, real]
+    short = (vectors.T @ (rows.T @ targets)) / roots
+    return (
+        roots[:, None] * vectors.T,
+        short,
+        max(0.0, float(targets @ targets) - float(short @ short)),
+    )

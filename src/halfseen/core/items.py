@@ -1,0 +1,103 @@
+"""Items: arms that come back with equal values and equal holes, and their mean rewards."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import archive
+from halfseen.core.factors import row_keys
+from halfseen.core.group_scales import sample_weights
+from halfseen.values import LARGEST_POINT, FloatArray
+
+
+class Items(NamedTuple):
+    """How often each known item was played, and what it paid on average.
+
+    With θ known, the effect u of an item that was played n times has the posterior mean
+    s·(mean reward − φ'θ) with s = τ²n/(1 + τ²n), and variance σ²τ²(1 − s). Rewards are in units of
+    σ.
+
+    Attributes
+    ----------
+    keys : ndarray of uint64, shape (n_items,)
+        Ascending.
+    counts, means : ndarray, shape (n_items,)
+    scale : float
+        τ; with 0, items have no effects.
+    """
+
+    keys: NDArray[np.uint64]
+    counts: FloatArray
+    means: FloatArray
+    scale: float
+
+    def places(self, table: FloatArray) -> NDArray[np.int64]:
+        """Return the position of each arm (n, dim) among the items; −1 if it is not known."""
+        keys = row_keys(table)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, places, -1)
+
+    def shrunk(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return s of each arm's item, and s times the item's mean reward; 0 if not known."""
+        places = self.places(table)
+        counts = np.where(places >= 0, self.counts[places], 0.0)
+        shares = self.scale**2 * counts / (1.0 + self.scale**2 * counts)
+        return shares, shares * self.means[places]
+
+    def scored(
+        self, table: FloatArray, estimates: FloatArray, widths: FloatArray, item_width: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return estimates and widths of arms (n, dim) with the effects of their items.
+
+        The deviation of an effect counts `item_width` times in the width.
+        """
+        shares, means = self.shrunk(table)
+        rest = (1.0 - shares) * widths
+        own = item_width * self.scale
+        return (1.0 - shares) * estimates + means, np.sqrt(rest * rest + own * own * (1.0 - shares))
+
+    def drawn(
+        self,
+        table: FloatArray,
+        rests: FloatArray,
+        random: np.random.Generator,
+        width_scale: float,
+    ) -> FloatArray:
+        """Return drawn rewards of arms minus their estimates, with drawn effects of their items."""
+        shares = self.shrunk(table)[0]
+        own = width_scale * self.scale * np.sqrt(1.0 - shares)
+        return (1.0 - shares) * rests + own * random.standard_normal(len(table))
+
+    def after(self, arm: FloatArray, reward: float) -> tuple["Items", float, float]:
+        """Return the items after a reward, and the weight and target of the regression's sample.
+
+        Another reward of an item makes its mean more precise. The sample adds the difference:
+        weight w' − w with target (w'·mean' − w·mean)/(w' − w). An item that is not known counts
+        as a new one.
+        """
+        place = int(self.places(arm[None, :])[0])
+        before, mean = (self.counts[place], self.means[place]) if place >= 0 else (0.0, 0.0)
+        count = before + 1.0
+        new_mean = mean + (reward - mean) / count
+        old, new = (float(sample_weights(n, self.scale)) for n in (before, count))
+        items = self
+        if place >= 0:
+            counts, means = self.counts.copy(), self.means.copy()
+            counts[place], means[place] = count, new_mean
+            items = self._replace(counts=counts, means=means)
+        return items, new - old, (new * new_mean - old * mean) / (new - old)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as arrays and a number."""
+        return dict(self._asdict())
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], scale: float) -> "Items":
+        """Return the items that `state` described."""
+        keys = archive.array(state, "keys", (None,), np.uint64)
+        counts = archive.array(state, "counts", (len(keys),), low=0.0, high=LARGEST_POINT)
+        means = archive.array(
+            state, "means", (len(keys),), low=-LARGEST_POINT, high=LARGEST_POINT
+        )
+        return cls(keys, counts, means, scale)

@@ -1,0 +1,75 @@
+"""Compiled loops over half-seen arms: identity of rows, residuals, features of the reward model."""
+
+import numpy as np
+from numba.types import Array, float64, int64, uint64, void
+
+from halfseen.kernels.compiling import compiled
+from halfseen.kernels.types import in_1, in_2, out_2
+
+_bits_2 = Array(uint64, 2, "C", readonly=True)
+
+
+@compiled(uint64(uint64))
+def _mixed(word):
+    """Return a pseudo-random number that depends on the word alone (SplitMix64)."""
+    word = (word ^ (word >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return word ^ (word >> uint64(31))
+
+
+@compiled(void(in_2, _bits_2, uint64[::1]))
+def row_keys(table, bits, keys):
+    """Write a number for each row that is the same for rows with equal values and equal holes.
+
+    `bits` are the entries of the table as unsigned integers. Two different rows get the same number
+    with a probability of 2⁻⁶⁴.
+    """
+    step = uint64(0x9E3779B97F4A7C15)
+    for i in range(table.shape[0]):
+        key = step
+        for j in range(table.shape[1]):
+            x = table[i, j]
+            word = bits[i, j]
+            if x != x:
+                word = uint64(1)  # no NaN, and no other number that a slate can have
+            elif x == 0.0:
+                word = uint64(0)  # also for −0
+            key = _mixed(key * uint64(0xD1342543DE82EF95) + word + step)
+        keys[i] = key
+
+
+@compiled(void(in_2, in_1, in_1, out_2))
+def subtract(table, location, factor, rest):
+    """Write (x − location)·factor of every entry; NaN where hidden or where the factor is 0."""
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            if factor[j] > 0.0:
+                rest[i, j] = (table[i, j] - location[j]) * factor[j]
+            else:
+                rest[i, j] = np.nan
+
+
+@compiled(void(in_2, in_2, in_1, in_2, float64, int64, out_2))
+def write_filled(rest, latent, roots, loadings, scale, first, points):
+    """Write the filled arms, times a scale, into `points` from a column on.
+
+    A seen entry is its residual times `roots`, a hidden one the sum of the latent coordinates
+    (n, rank) times the loadings (rank, dim).
+    """
+    for i in range(rest.shape[0]):
+        for j in range(rest.shape[1]):
+            value = rest[i, j] * roots[j]
+            if value != value:
+                value = 0.0
+                for a in range(latent.shape[1]):
+                    value += latent[i, a] * loadings[a, j]
+            points[i, first + j] = scale * value
+
+
+@compiled(void(in_2, in_1, float64, int64, out_2))
+def write_mask(table, shares, scale, first, points):
+    """Write 1 or 0 for a seen or hidden entry, minus its share, times a scale, into `points`."""
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            seen = 1.0 if table[i, j] == table[i, j] else 0.0
+            points[i, first + j] = scale * (seen - shares[j])

@@ -1,0 +1,255 @@
+"""One epoch of `LatentUcb`: a frozen latent model and the reward model in its features."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from halfseen import archive, checks
+from halfseen.core.factor_rank import FEW_ARMS, Search
+from halfseen.core.factors import Arms, Factors, fit_factors, row_keys
+from halfseen.core.features import FILLED, LATENT, MASK
+from halfseen.core.group_scales import ITEM
+from halfseen.core.operators import LARGEST_DENSE_DIM
+from halfseen.core.replay import Played
+from halfseen.core.reservoir import Reservoir
+from halfseen.core.reward_model import RewardModel
+from halfseen.values import FloatArray
+
+if TYPE_CHECKING:
+    from halfseen.policies.latent_ucb import LatentUcb
+
+MAX_FIT_ARMS = 5000
+ARMS_PER_FEATURE = 64
+"""Largest number of arms that a latent model is fitted to: more add little and cost time."""
+
+MOST_AMBIENT_FEATURES = 300
+"""With more features, filled arms and masks are left out of the reward model: its time per round
+grows with the square of their number. Without a latent dimension filled arms stay."""
+
+# Arms come back if fewer than this share of the offered ones are different.
+_DIFFERENT = 0.9
+# Arms on which to check whether the last model still explains everything.
+_LOOK = 256
+# The rank is chosen again when the number of arms has grown by this factor.
+_RANK_GROWTH = 2.0
+# Arms and rewards that count less than this are left out.
+_NEGLIGIBLE_WEIGHT = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentRecord:
+    """What happened when an epoch opened.
+
+    Attributes
+    ----------
+    epoch, round : int
+        Index of the epoch and its first round.
+    n_arms : int
+        Different arms to which the latent model was fitted.
+    n_ranked : int
+        The same when its rank was last chosen.
+    rank : int
+        Latent dimensions.
+    noise_scale : float or None
+        Estimated deviation of the reward noise; None while all rewards are equal.
+    scales : dict
+        For each group of features its prior deviation, in units of the noise.
+    frequency : float
+        If arms come back, the share of all arms that one round offers; otherwise 0.
+    """
+
+    epoch: int
+    round: int
+    n_arms: int
+    n_ranked: int
+    rank: int
+    noise_scale: float | None
+    scales: dict[str, float]
+    frequency: float
+
+
+class LatentEpoch(NamedTuple):
+    """What `LatentUcb` knows during an epoch.
+
+    Attributes
+    ----------
+    record : LatentRecord
+    latent : Factors
+    shares : ndarray, shape (dim,)
+        Share of the offered arms that show each feature.
+    rewards : RewardModel or None
+        None while all rewards are equal.
+    """
+
+    record: LatentRecord
+    latent: Factors
+    shares: FloatArray
+    rewards: RewardModel | None
+
+    @classmethod
+    def open(
+        cls,
+        policy: "LatentUcb",
+        offered: Reservoir,
+        played: Played,
+        round: int,
+        last: "LatentEpoch | None",
+    ) -> "LatentEpoch":
+        """Fit the latent model to all offered arms, then the reward model to all rewards."""
+        sample = _Sample.of(policy, offered, round - 1)
+        arms = Arms(sample.table, sample.weights, through_origin=policy.through_origin)
+        n_ranked = 0 if last is None else last.record.n_ranked
+        latent, ranked = _latent(policy, arms, None if last is None else last.latent, n_ranked)
+        shares = sample.weights @ (sample.table == sample.table) / max(1e-300, sample.weights.sum())
+        rewards = _rewards(policy, latent, shares, played, round, sample.frequency > 0.0, last)
+        record = LatentRecord(
+            epoch=0 if last is None else last.record.epoch + 1,
+            round=round,
+            n_arms=len(arms),
+            n_ranked=len(arms) if ranked else n_ranked,
+            rank=latent.rank,
+            noise_scale=None if rewards is None else rewards.scales.noise,
+            scales={}
+            if rewards is None
+            else {group: rewards.scales.of(group) for group in rewards.scales.logs},
+            frequency=sample.frequency,
+        )
+        return cls(record, latent, shares, rewards)
+
+    def state(self) -> dict[str, Any]:
+        """Return latent model, record and reward model."""
+        return {
+            "record": asdict(self.record),
+            "latent": self.latent.state(),
+            "shares": self.shares,
+            "rewards": None if self.rewards is None else self.rewards.state(),
+        }
+
+    @classmethod
+    def restored(cls, policy: "LatentUcb", state: dict[str, Any]) -> "LatentEpoch":
+        """Return the epoch that `state` described."""
+        dim = policy.n_features
+        latent = Factors.restored(state["latent"], dim)
+        shares = archive.array(state, "shares", (dim,), low=0.0, high=1.0 + 1e-9)
+        rewards = state["rewards"]
+        if rewards is not None:
+            rewards = RewardModel.restored(
+                rewards, latent, shares, intercept=not policy.through_origin
+            )
+        return cls(record_from(state["record"]), latent, shares, rewards)
+
+
+def record_from(plain: dict[str, Any]) -> LatentRecord:
+    """Return the record that was saved as plain values."""
+    record = LatentRecord(**plain)
+    for name in ("epoch", "round", "n_arms", "n_ranked", "rank"):
+        checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
+    if record.noise_scale is not None:
+        checks.real("noise_scale", record.noise_scale, 0.0)
+    for scale in record.scales.values():
+        checks.real("scales", scale, 0.0)
+    checks.real("frequency", record.frequency, 0.0, 1.0)
+    return record
+
+
+class _Sample(NamedTuple):
+    """Different arms among those offered so far.
+
+    Attributes
+    ----------
+    table : ndarray, shape (n, dim)
+    weights : ndarray, shape (n,)
+        How much each arm counts.
+    frequency : float
+        As in `LatentRecord`.
+    """
+
+    table: FloatArray
+    weights: FloatArray
+    frequency: float
+
+    @classmethod
+    def of(cls, policy: "LatentUcb", offered: Reservoir, rounds: int) -> "_Sample":
+        """Return a bounded sample; arms that come back count once."""
+        most = min(MAX_FIT_ARMS, ARMS_PER_FEATURE * policy.n_features)
+        table, numbers = offered.numbered_sample(most)
+        per_round = offered.n_arms / max(1, rounds)
+        # An arm's age in rounds, if all rounds offered equally many arms.
+        weights = policy.faded((offered.n_arms - 1 - numbers) / per_round)
+        keys = row_keys(table)
+        _, first, copies = np.unique(keys, return_index=True, return_inverse=True)
+        latest = np.zeros(len(first))
+        np.maximum.at(latest, copies, weights)
+        order = np.argsort(first)
+        order = order[latest[order] >= _NEGLIGIBLE_WEIGHT]
+        comes_back = len(first) < _DIFFERENT * len(table)
+        frequency = min(1.0, per_round / len(first)) if comes_back else 0.0
+        return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
+
+
+def _latent(
+    policy: "LatentUcb", arms: Arms, last: Factors | None, n_ranked: int
+) -> tuple[Factors, bool]:
+    """Return the latent model to freeze, and whether its rank was chosen anew."""
+    if arms.n_entries == 0:
+        return arms.empty_model(), True
+    if last is not None and len(arms) >= _LOOK and _still_explains_all(arms, last):
+        return last, False
+    search = Search(arms, last)
+    if policy.rank is not None:
+        return search.fit(search.affordable(policy.rank)).model, True
+    if last is None or len(arms) <= FEW_ARMS or len(arms) >= _RANK_GROWTH * n_ranked:
+        return search.run().model, True
+    return fit_factors(arms, last).model, False
+
+
+def _still_explains_all(arms: Arms, last: Factors) -> bool:
+    """Return whether the last model leaves nothing to explain: then nothing is fitted.
+
+    This only happens if the arms are low-rank to rounding error.
+    """
+    return last.explains_all and fit_factors(arms.some(_LOOK), last, max_steps=1).model.explains_all
+
+
+def _rewards(
+    policy: "LatentUcb",
+    latent: Factors,
+    shares: FloatArray,
+    played: Played,
+    round: int,
+    comes_back: bool,
+    last: LatentEpoch | None,
+) -> RewardModel | None:
+    """Return the reward model, if not all rewards are equal."""
+    arms, rewards, rounds = played.samples()
+    weights = policy.faded(round - 1 - rounds)
+    count = weights >= _NEGLIGIBLE_WEIGHT
+    if not count.all():
+        arms, rewards, weights = arms[count], rewards[count], weights[count]
+    if len(rewards) == 0 or (rewards == rewards[0]).all():
+        return None
+    before = None if last is None or last.rewards is None else last.rewards.scales.logs
+    return RewardModel.fitted(
+        latent,
+        shares,
+        [group for group in policy.groups if _has(group, latent, shares)],
+        arms,
+        rewards,
+        weights=weights,
+        intercept=not policy.through_origin,
+        item_effects=comes_back and ITEM in policy.groups,
+        last=before,
+    )
+
+
+def _has(group: str, latent: Factors, shares: FloatArray) -> bool:
+    """Return whether a group of features says something that the others do not."""
+    few = latent.dim <= MOST_AMBIENT_FEATURES
+    if group == LATENT:
+        return latent.rank > 0
+    if group == FILLED:  # a model that explains all makes it a function of the latent group
+        if latent.rank == 0:
+            return latent.dim <= LARGEST_DENSE_DIM
+        return few and not latent.explains_all
+    return group == MASK and few and bool(((shares > 0.0) & (shares < 1.0)).any())
