@@ -49,6 +49,7 @@ from .worlds.digits import DigitsWorld as DigitsWorld
 from .worlds.hard_instance import HardInstanceWorld as HardInstanceWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
 from .worlds.product_context import ProductContextWorld as ProductContextWorld
+from .worlds.real_table import RealTableWorld as RealTableWorld
 from .worlds.registry import register_world as register_world
 from .worlds.table import TableWorld as TableWorld
 
