@@ -31,6 +31,8 @@ from .policies.oracle import Oracle as Oracle
 from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load
 from .policies.registry import register_policy as register_policy
+from .policies.same_arm import SameArm as SameArm
+from .policies.standardized import Standardized as Standardized
 from .policies.thompson import LinearThompson as LinearThompson
 from .policies.tofu import TofuPov as TofuPov
 from .policies.two_phase import TwoPhase as TwoPhase

@@ -50,6 +50,8 @@ _VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
     "true": ("rank known", -0.12, SOLID, ""),
     "over": ("rank too large", -0.5, DASHED, "\\\\"),
     "adaptive": ("rank chosen", 0.36, MIXED, ".."),
+    "third": ("0.3 of the radius", 0.3, DASHED, "//"),
+    "tenth": ("0.1 of the radius", 0.6, DOTTED, ".."),
     "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
 }
 """What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
@@ -78,6 +80,13 @@ _STANDARD = {
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
     "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H", "//"),
     "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8", "xx"),
+    "scaled-zero": Look("zero-filled OFUL, standardised", "#C05A72", SOLID, "^"),
+    "scaled-mean": Look("mean-filled OFUL, standardised", "#3D7F5F", SOLID, "h"),
+    "scaled-indicators": Look("mean and indicators, OFUL, standardised", "#3F6FB5", SOLID, "s"),
+    "scaled-iterative": Look("iteratively filled OFUL, standardised", "#7A4B8C", DASHED, "8", "xx"),
+    "scaled-greedy": Look("mean-filled greedy, standardised", "#A39A1E", DASHED, "p", ".."),
+    "scaled-thompson": Look("mean-filled Thompson, standardised", "#C9853A", MIXED, "P", "\\\\"),
+    "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
@@ -105,7 +114,15 @@ _LATENT_UCB_WITH = {
 }
 """Suffixes of the keys of latent UCB with one part changed, and their labels."""
 
-_NOT_IN_PAPER = ("latent-ucb", "oracle-", "impute-", "zf-thompson", "zf-greedy")
+_NOT_IN_PAPER = (
+    "latent-ucb",
+    "oracle-",
+    "impute-",
+    "zf-thompson",
+    "zf-greedy",
+    "scaled-",
+    "same-arm",
+)
 """Prefixes of the keys of methods that are not from the paper."""
 
 _FALLBACK_DASHES = (SOLID, DASHED, DOTTED, MIXED, SPARSE)
