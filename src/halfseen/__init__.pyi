@@ -31,6 +31,8 @@ from .policies.oracle import Oracle as Oracle
 from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load
 from .policies.registry import register_policy as register_policy
+from .policies.same_arm import SameArm as SameArm
+from .policies.standardized import Standardized as Standardized
 from .policies.thompson import LinearThompson as LinearThompson
 from .policies.tofu import TofuPov as TofuPov
 from .policies.two_phase import TwoPhase as TwoPhase
@@ -49,6 +51,7 @@ from .worlds.digits import DigitsWorld as DigitsWorld
 from .worlds.hard_instance import HardInstanceWorld as HardInstanceWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
 from .worlds.product_context import ProductContextWorld as ProductContextWorld
+from .worlds.real_table import RealTableWorld as RealTableWorld
 from .worlds.registry import register_world as register_world
 from .worlds.table import TableWorld as TableWorld
 

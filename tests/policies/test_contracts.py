@@ -18,6 +18,8 @@ from halfseen import (
     LinearThompson,
     Oracle,
     Pslb,
+    SameArm,
+    Standardized,
     TofuPov,
     TwoPhase,
     Uniform,
@@ -91,6 +93,12 @@ CASES = {
         exploration="thompson",
     ),
     "imputed by the mean": partial(Imputed, dim=6, imputer="mean", first_fit=3, max_rows=60),
+    "standardised": partial(Standardized, dim=6, imputer="mean", first_fit=3, max_rows=60),
+    "standardised with indicators by Thompson sampling": partial(
+        Standardized, dim=6, indicators=True, exploration="thompson", first_fit=3
+    ),
+    "greedy standardised": partial(Standardized, dim=6, exploration="greedy", first_fit=1),
+    "the same arm": partial(SameArm, dim=6),
     "likelihood subspace": partial(TofuPov, **BASICS, subspace="likelihood"),
     "likelihood subspace of few arms": partial(
         TofuPov, **BASICS, subspace="likelihood", memory_bytes=48_000, replay="none"
@@ -131,6 +139,9 @@ KEEPS_PLAYED = [
     "epochs growing slowly",
     "uniform burn-in",
     "imputation without ridge",
+    "standardised",
+    "standardised with indicators by Thompson sampling",
+    "greedy standardised",
     "likelihood subspace",
     "posterior coordinates",
     "held-out rank",
@@ -147,6 +158,7 @@ KEEPS_PLAYED = [
 ]
 DRAWS_PARAMETERS = [
     "Thompson",
+    "standardised with indicators by Thompson sampling",
     "oracle by least squares, told of changes",
     "TOFU by Thompson sampling",
     "latent-ucb of few arms by Thompson sampling",
@@ -203,7 +215,9 @@ def test_the_first_of_equal_scores_is_the_best_choice():
     assert Choice.best([0.0, 1.0, 0.5], [1.0, 0.0, 0.5]).arm == 0
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "uniform"])
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if name not in ("uniform", "the same arm")]
+)
 def test_among_equally_good_arms_the_first_is_chosen(name):
     policy = CASES[name]()
     walk(policy, few_arms(20, dim=dim_of(name)))
@@ -219,7 +233,12 @@ def test_among_equally_good_arms_the_first_is_chosen(name):
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in CASES if name not in ("imputation without ridge", "imputed by the mean")],
+    [
+        name
+        for name in CASES
+        if name not in ("imputation without ridge", "imputed by the mean")
+        and "standardised" not in name
+    ],
 )
 def test_an_arm_with_nothing_seen_scores_nothing(name):
     policy = CASES[name]()

@@ -244,7 +244,10 @@ class OwnImputer(SimpleImputer):
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ({"imputer": "median"}, "imputer must be one of 'mean', 'knn', 'iterative', 'Iterative"),
+        (
+            {"imputer": "median"},
+            "imputer must be one of 'zero', 'mean', 'knn', 'iterative', 'Iterative",
+        ),
         ({"imputer": "MissingIndicator"}, "imputer must be one of .* got 'MissingIndicator'"),
         ({"imputer": MissingIndicator()}, "imputer must be one of .* got 'MissingIndicator'"),
         ({"imputer": OwnImputer()}, "imputer must be one of .* got 'OwnImputer'"),

@@ -191,6 +191,122 @@ def test_eigengap_flips_with_the_numbers(tmp_path):
     assert outcome([]) == "not run"
 
 
+BEST = {"name": "best", "methods": "tofu", "against": ["zf-oful", "pslb"], "choose_seeds": "0:2"}
+COMPARED = {"kind": "compared", "comparison": "best", "lead_over": "uniform"}
+FOUR = {"tofu": 10.0, "zf-oful": 10.0, "pslb": 50.0, "uniform": 110.0}
+
+
+class TestCompared:
+    """tofu against the better of zf-oful and pslb on seeds 0 and 1, on the other seeds."""
+
+    def verdict(self, folder, regret, *, run=None, part=None, **claim):
+        study = small_study(
+            seeds="0:10",
+            comparisons=[BEST],
+            methods=list(FOUR),
+            claims=[{"text": "so", **COMPARED, **claim}],
+        )
+        if part:
+            study = study.narrowed(**part)
+        (found,) = verdicts_on(study, write_results(folder, study, regret, run=run))
+        return found
+
+    def noisy(self, tofu, scale=1.0):
+        """Return regrets; the standard error of the paired difference is about 0.17 · scale."""
+
+        def regret(key):
+            level = FOUR[key.method] if key.method != "tofu" else tofu
+            return level + scale * wobble(key) * (1 if key.method == "tofu" else -1)
+
+        return regret
+
+    def test_it_flips_with_the_numbers(self, tmp_path):
+        outcomes = [self.verdict(tmp_path, self.noisy(level)).outcome for level in (8, 10.1, 11)]
+        assert outcomes == ["holds", "holds", "fails"]
+
+    def test_a_share_of_the_lead_is_allowed(self, tmp_path):
+        """The lead over uniform is 100."""
+        for level, outcome in ((11.9, "holds"), (12.1, "fails")):
+            found = self.verdict(tmp_path, self.noisy(level, scale=0.1), margin=0.02)
+            assert found.outcome == outcome
+            assert "(at most +2 allowed)" in found.numbers
+
+    def test_two_standard_errors_are_allowed_if_they_are_more(self, tmp_path):
+        found = self.verdict(tmp_path, self.noisy(12.1, scale=20.0), margin=0.02)
+        assert found.outcome == "holds"
+
+    def test_the_best_is_picked_on_other_seeds_than_it_is_compared_on(self, tmp_path):
+        """On seeds 0 and 1 pslb is the better one, and on all others it is the worse one."""
+
+        def regret(key):
+            lucky = key.method == "pslb" and key.seed < 2
+            return 1.0 if lucky else FOUR[key.method] + wobble(key) / 10
+
+        found = self.verdict(tmp_path, regret)
+        assert found.outcome == "holds"
+        assert "p = 0.8: 10 against 50 of PSLB, nothing hidden, difference −40" in found.numbers
+        assert "over 8 seeds" in found.numbers
+
+    def test_one_bad_place_fails_and_is_named(self, tmp_path):
+        def regret(key):
+            return self.noisy(30 if key.p == 0.2 else 8)(key)
+
+        found = self.verdict(tmp_path, regret)
+        assert found.outcome == "fails"
+        assert found.numbers.endswith("(fails)")
+        assert "p = 0.2: 30 against 10" in found.numbers
+        assert self.verdict(tmp_path, regret, p=0.8).outcome == "holds"
+
+    def test_the_average_flips_with_the_numbers(self, tmp_path):
+        """At p = 0.8 the method gains 10 % of the lead; at p = 0.2 it loses as given."""
+        for loss, outcome in ((5, "holds"), (10, "undecided"), (15, "fails")):
+
+            def regret(key, loss=loss):
+                return self.noisy(10 + loss if key.p == 0.2 else 0.0)(key)
+
+            found = self.verdict(tmp_path, regret, average=True)
+            assert found.outcome == outcome
+            assert "in % of the lead over uniform, over 2 points" in found.numbers
+
+    def test_the_average_counts_shares_and_not_regrets(self, tmp_path):
+        """A loss of 10 of 1000 is less than a gain of 5 of 100."""
+
+        def regret(key):
+            large = key.p == 0.2
+            level = {"tofu": 110.0 if large else 5.0, "zf-oful": 100.0 if large else 10.0}
+            other = 1100.0 if large else 110.0
+            return level.get(key.method, other) + wobble(key) / 10
+
+        assert self.verdict(tmp_path, regret, average=True).outcome == "holds"
+
+    def test_without_a_lead_there_is_no_average(self, tmp_path):
+        found = self.verdict(tmp_path, lambda key: 5.0 + wobble(key), average=True)
+        assert found.outcome == "undecided"
+        assert "no lead over uniform" in found.numbers
+
+    @pytest.mark.parametrize("average", [False, True])
+    def test_what_was_not_run_is_reported(self, tmp_path, average):
+        def outcome(run=None, **more):
+            claim = {"run": run, "average": average, **more}
+            return self.verdict(tmp_path, self.noisy(8), **claim).outcome
+
+        assert outcome() == "holds"
+        for missing in ("tofu", "uniform"):
+            assert outcome(lambda key, missing=missing: key.method != missing) == "not run"
+        assert outcome(lambda key: key.seed >= 2) == "not run"  # nothing to pick by
+        assert outcome(lambda key: key.seed < 2) == "not run"  # nothing to compare on
+        assert outcome(lambda key: key.seed < 4) == SMALL
+        assert outcome(lambda key: key.p == 0.8) == "undecided"
+        assert outcome(part={"observe_probs": [0.8]}) == "holds"
+
+    def test_a_method_that_failed_on_a_seed_is_not_picked(self, tmp_path):
+        def regret(key):
+            failed = key.method == "zf-oful" and key.seed == 0
+            return None if failed else self.noisy(8)(key)
+
+        assert "against 50 of PSLB" in self.verdict(tmp_path, regret).numbers
+
+
 HORIZONS = {f"T={t}": {"world": {"horizon": t}} for t in (40, 80, 160)}
 
 
@@ -317,6 +433,14 @@ def test_the_lower_bound_applies_to_the_hard_family_only(tmp_path):
         (
             {"kind": "rank", "method": "tofu", "tolerance": -1},
             r"claims\[0\]\.tolerance must be a number in \[0, inf\), got -1",
+        ),
+        (
+            {"kind": "compared", "comparison": "none", "lead_over": "uniform"},
+            r"claims\[0\]\.comparison must be one of those of the study, which has none",
+        ),
+        (
+            {"kind": "compared", "comparison": "a", "lead_over": "u", "margin": 1, "average": True},
+            r"claims\[0\]\.margin must be left out",
         ),
         ({"kind": "above-bound", "bound": "other"}, r"claims\[0\]\.bound must be one of"),
     ],

@@ -22,7 +22,15 @@ from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some
 from robustness.players import PLAYERS
 
 # Shares of the policies: those with the most mathematics most often.
-SHARES = {"TofuPov": 6, "LatentUcb": 4, "Pslb": 4, "Imputed": 0.5, "Uniform": 0.3}
+SHARES = {
+    "TofuPov": 6,
+    "LatentUcb": 4,
+    "Pslb": 4,
+    "Imputed": 0.5,
+    "Standardized": 0.5,
+    "Uniform": 0.3,
+    "SameArm": 0.3,
+}
 DIMS = (1, 1, 2, 2, 3, 4, 5, 6, 8, 12)
 WIDE_DIMS = (40, 130, 260)
 
@@ -49,7 +57,7 @@ class Case:
         self.random = random = np.random.default_rng(seed)
         weights = np.array([SHARES.get(name, 1.0) for name in PLAYERS])
         self.name = str(random.choice(list(PLAYERS), p=weights / weights.sum()))
-        wide = random.random() < 0.01 and self.name != "Imputed"
+        wide = random.random() < 0.01 and self.name not in ("Imputed", "Standardized")
         self.dim = int(random.choice(WIDE_DIMS if wide else DIMS))
         self.slates = Slates(random, self.dim)
         self.policy, self.n_calls = None, 0

@@ -14,6 +14,8 @@ from halfseen import (
     PaperThreshold,
     PracticalThreshold,
     Pslb,
+    SameArm,
+    Standardized,
     TofuPov,
     TwoPhase,
     Uniform,
@@ -157,6 +159,14 @@ def imputed(random, dim):
     return Imputed(**settings)
 
 
+def standardized(random, dim):
+    settings = _optimism(Settings(random, dim=dim, first_fit=int(random.integers(1, 6))))
+    settings.maybe("imputer", "zero", "mean", "mean", "iterative", share=0.7)
+    settings.maybe("exploration", "thompson", "greedy").maybe("max_rows", 1, 10, 50)
+    settings.maybe("indicators", True)
+    return Standardized(**settings)
+
+
 PLAYERS = {
     "TofuPov": tofu,
     "LatentUcb": latent_ucb,
@@ -170,5 +180,7 @@ PLAYERS = {
     "Uniform": lambda random, dim: Uniform(dim=dim),
     "Oracle": oracle,
     "Imputed": imputed,
+    "Standardized": standardized,
+    "SameArm": lambda random, dim: SameArm(dim=dim),
 }
 """How a policy with random settings is made, by the name of its class."""

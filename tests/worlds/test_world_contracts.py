@@ -9,7 +9,14 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from halfseen import DigitsWorld, HardInstanceWorld, InvalidSettingError, LowRankWorld, TableWorld
+from halfseen import (
+    DigitsWorld,
+    HardInstanceWorld,
+    InvalidSettingError,
+    LowRankWorld,
+    RealTableWorld,
+    TableWorld,
+)
 from halfseen.testing import world_checks
 from halfseen.worlds.mask_laws import Blocks, ValueDependent
 from halfseen.worlds.product_context import ProductContextWorld
@@ -58,6 +65,16 @@ EXAMPLES = {
     ),
     "images": lambda folder: ProductContextWorld(source="mnist", dim=9, horizon=12),
     "documents": lambda folder: ProductContextWorld(source="newsgroups", dim=30, horizon=12),
+    "hepatitis": lambda folder: RealTableWorld(table="hepatitis", n_arms=4, horizon=12),
+    "hidden wine": lambda folder: RealTableWorld(
+        table="wine", n_arms=4, horizon=12, observe_prob=0.5, noise_scale=0.3
+    ),
+    "catalogue": lambda folder: RealTableWorld(
+        table="bone-marrow", n_arms=9, horizon=12, catalogue=True, observe_prob=0.7, noise_scale=0.3
+    ),
+    "clicks": lambda folder: RealTableWorld(
+        table="diabetes", n_arms=4, horizon=12, click_rate=0.05
+    ),
 }
 
 
@@ -80,9 +97,11 @@ def test_every_registered_world_has_an_example_here(folder):
 # What only our own worlds promise
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if not name.startswith("hard")])
+@pytest.mark.parametrize(
+    "name", [name for name in EXAMPLES if not name.startswith(("hard", "clicks"))]
+)
 def test_noise_moves_no_means(name, folder):
-    """In the hard family it does: the gap between means depends on it."""
+    """In the hard family it does: the gap between means depends on it. Clicks have none of it."""
     world = EXAMPLES[name](folder)
     quiet, loud = (replace(world, noise_scale=scale).realize(2).rounds() for scale in (0.1, 2.0))
     for one, other in zip(quiet, loud, strict=True):

@@ -86,7 +86,7 @@ def _histories(
             noted.append((step.number, []))
         chosen = Slate(step.decision.values[None], step.decision.mask[None])
         arm = fill(step.basis, chosen, impute_ridge)[0]
-        noted[-1][1].append((arm, step.round.noise, step.basis))
+        noted[-1][1].append((arm, step.round.noise_of(step.decision.arm), step.basis))
     return [
         (first, Samples(*(np.array(column) for column in zip(*rows, strict=True))))
         for first, rows in noted

@@ -157,7 +157,7 @@ def steps_of_run(policy: TofuPov, truth: LowRankRealization, moments: Moments) -
         if number in starts:
             basis = leading_basis(moments, truth)
         decision = policy.choose(round.slate)
-        policy.learn(decision, float(round.means[decision.arm]) + round.noise)
+        policy.learn(decision, round.reward(decision.arm))
         moments.absorb(round.slate)
         yield Step(number, round, decision, basis, number in starts)
 

@@ -44,10 +44,10 @@ class Imputed(Exploring, ViewedPolicy):
         default="mean",
         check=lambda name, value: value,
         kind="str or estimator",
-        doc="""\"mean\", \"knn\" and \"iterative\" are short for `SimpleImputer`, `KNNImputer`, and
-    `IterativeImputer` with 2 iterations. Or the name of any class in `sklearn.impute`, with
-    scikit-learn's defaults. Or an object of such a class, which is copied; its settings must be
-    plain JSON values.""",
+        doc="""\"zero\", \"mean\", \"knn\" and \"iterative\" are short for `SimpleImputer` with
+    zeros or means, `KNNImputer`, `IterativeImputer` with 2 iterations. Or the name of any class in
+    `sklearn.impute`, with scikit-learn's defaults. Or an object of such a class, which is copied;
+    its settings must be plain JSON values.""",
     )
     imputer_settings: Mapping[str, Any] | None = custom(
         default=None,
@@ -90,10 +90,14 @@ class Imputed(Exploring, ViewedPolicy):
         """Fit the imputer if it is due, then let the inner policy choose from the filled slate."""
         round = self._round + 1
         if round >= self._next_fit:
-            self._filler = Filler(self._recipe, self._reservoir.rows.copy())
+            self._fit(self._reservoir.rows.copy())
             self._next_fit = self._schedule.next_start(round)
         self.observe(slate)
         return super().decide(slate)
+
+    def _fit(self, rows: FloatArray) -> None:
+        """Fit the imputer to rows (n, dim)."""
+        self._filler = Filler(self._recipe, rows)
 
     def observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""

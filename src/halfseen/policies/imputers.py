@@ -20,6 +20,7 @@ from halfseen.seeding import stream
 from halfseen.values import LARGEST, FloatArray
 
 SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "zero": ("SimpleImputer", {"strategy": "constant", "fill_value": 0.0}),
     "mean": ("SimpleImputer", {}),
     "knn": ("KNNImputer", {}),
     # Each iteration goes through all features: about 15 ms per choice with 30 features (measured).

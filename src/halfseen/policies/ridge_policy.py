@@ -1,6 +1,6 @@
 """The base class of policies that regress rewards on arms, and the parameters of optimism."""
 
-from typing import Any
+from typing import Any, Self
 
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE, Confidence
@@ -9,7 +9,7 @@ from halfseen.core.span_ridge import SpanRidge
 from halfseen.params import Declared, custom, real
 from halfseen.policies.base import Policy
 from halfseen.policies.notes import Note
-from halfseen.values import LARGEST
+from halfseen.values import LARGEST, FloatArray
 
 
 def ridge_param(word: str = "", doc: str = "λ > 0, the penalty.") -> Any:
@@ -64,6 +64,14 @@ class RidgePolicy(Policy):
         model = self._model.fork()
         model.update(note.arm, reward)
         self._model = model
+
+    def refitted(self, points: FloatArray, rewards: FloatArray) -> Self:
+        """Return a fork that has learned rewards (n,) of points (n, dim), and nothing else."""
+        fork = self.fork()
+        fork._model = type(self._model)(self.dim, ridge=self.ridge)
+        for point, reward in zip(points, rewards.tolist(), strict=True):
+            fork._model.update(point, reward)
+        return fork
 
     def state(self) -> dict[str, Any]:
         """Return the regression."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from halfseen.reports import judges
+from halfseen.reports.compared_judge import compared
 from halfseen.reports.data import Results
 from halfseen.reports.judges import Case, Judge
 from halfseen.reports.measured_judges import exponent, measured
@@ -22,6 +23,7 @@ JUDGES: Mapping[str, Judge] = {
     "exponent": exponent,
     "above-bound": judges.above_bound,
     "measured": measured,
+    "compared": compared,
 }
 """The function that checks each kind of claim."""
 

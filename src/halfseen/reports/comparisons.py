@@ -36,12 +36,18 @@ class Compared(NamedTuple):
     point: Point
     method: str
     against: str
-    n: int
+    seeds: tuple[int, ...]
     mean: float  # final regret
     other: float  # final regret of the other method
     difference: float  # mean of the first less the second, seed by seed
+    error: float  # standard error of the difference; NaN for a single seed
     low: float  # Student's interval of the difference; NaN for a single seed
     high: float
+
+    @property
+    def n(self) -> int:
+        """Number of seeds."""
+        return len(self.seeds)
 
     @property
     def decided(self) -> bool:
@@ -68,23 +74,49 @@ def compared(study: Study, results: Results, spec: Comparison) -> list[Compared]
     points = points_of(study, spec.setting)
     for point in points if spec.p is None else [each for each in points if each.p in spec.p]:
         others = [method for method in spec.against if results.has(point, method)]
+        if others and spec.choose_seeds is not None:
+            others = best_of(results, point, others, spec.choose_seeds)
         for method in spec.methods if others else ():
-            pair = compared_pair(results, point, method, others[0])
+            pair = compared_pair(results, point, method, others[0], spec.choose_seeds or ())
             if pair is not None:
                 found.append(pair)
     return found
 
 
-def compared_pair(results: Results, point: Point, method: str, other: str) -> Compared | None:
-    """Return how two methods compare at a point; None where they share no seed."""
+def best_of(
+    results: Results, point: Point, methods: list[str], seeds: tuple[int, ...]
+) -> list[str]:
+    """Return methods by their mean regret on some seeds, the best first.
+
+    A method counts only if it has a regret on all of these seeds that were run.
+    """
+    regrets = {method: results.regrets(point, method) for method in methods}
+    on_seeds = {method: found[found.index.isin(seeds)] for method, found in regrets.items()}
+    n_run = max(len(found) for found in on_seeds.values())
+    complete = [method for method, found in on_seeds.items() if len(found) == n_run > 0]
+    return sorted(complete, key=lambda method: float(on_seeds[method].mean()))
+
+
+def compared_pair(
+    results: Results, point: Point, method: str, other: str, without: tuple[int, ...] = ()
+) -> Compared | None:
+    """Return how two methods compare at a point; None where they share no seed.
+
+    Seeds in `without` are left out.
+    """
     ours, theirs = results.regrets(point, method), results.regrets(point, other)
+    both = ours.index.intersection(theirs.index)
+    both = both[~both.isin(without)]
+    ours, theirs = ours[both], theirs[both]
     (mean, error), n = paired_difference(ours, theirs)
     if mean is None:
         return None
-    both = ours.index.intersection(theirs.index)
-    half = math.nan if error is None else float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
-    levels = float(ours[both].mean()), float(theirs[both].mean())
-    return Compared(point, method, other, n, *levels, mean, mean - half, mean + half)
+    error = math.nan if error is None else error
+    half = float(student.ppf((1 + LEVEL) / 2, n - 1)) * error if n > 1 else math.nan
+    levels = float(ours.mean()), float(theirs.mean())
+    return Compared(
+        point, method, other, tuple(both), *levels, mean, error, mean - half, mean + half
+    )
 
 
 def frame_of(found: list[Compared]) -> pd.DataFrame:

