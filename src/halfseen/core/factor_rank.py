@@ -1,6 +1,14 @@
 """Chooses the rank of the latent model by evidence, and fits it from the best starts."""
 
-from halfseen.core.factors import Arms, Factors, Fit, Spectrum, fit_factors, step_work
+from halfseen.core.factors import (
+    TOLERANCE,
+    Arms,
+    Factors,
+    Fit,
+    Spectrum,
+    fit_factors,
+    step_work,
+)
 
 # With fewer arms the search begins at rank 0, and every fit is compared with one from a fresh
 # start: a fit to few arms may be wrong.
@@ -40,15 +48,22 @@ class Search:
     def fit(self, rank: int) -> Fit:
         """Return the fit of a rank: from a fresh start, from the last model, or the likelier."""
         if rank not in self._fits:
-            known = self._last is not None and self._last.rank == rank
-            fits = [self._from_last()] if known else []
-            if not fits or self._may_gain(fits[0]):
-                common = fit_factors(self._arms, self._spectrum.start(rank), common_noise=True)
-                fits.append(fit_factors(self._arms, common.model))
-                self._count(common)
-            self._count(fits[-1])
-            self._fits[rank] = max(fits, key=lambda fit: fit.objective)
+            self._fits[rank] = self._likelier(rank)
         return self._fits[rank]
+
+    def _likelier(self, rank: int) -> Fit:
+        known = None
+        if self._last is not None and self._last.rank == rank:
+            known = self._counted(fit_factors(self._arms, self._last))
+            if not self._may_gain(known):
+                return known
+        start = self._spectrum.start(rank)
+        common = self._counted(fit_factors(self._arms, start, common_noise=True))
+        fresh = self._counted(fit_factors(self._arms, common.model))
+        # Below the tolerance of EM the two are equally likely. The known one is taken then, so that
+        # rounding does not decide.
+        least = TOLERANCE * self._arms.n_entries
+        return fresh if known is None or fresh.objective > known.objective + least else known
 
     def run(self, max_rank: int | None = None) -> Fit:
         """Return the fit with the largest evidence."""
@@ -76,14 +91,11 @@ class Search:
         most = min(arms.dim - 1, len(arms) - 1, arms.n_entries // (arms.dim + 1))
         return max(0, most if rank is None else min(most, rank))
 
-    def _from_last(self) -> Fit:
-        assert self._last is not None
-        return fit_factors(self._arms, self._last)
-
     def _may_gain(self, fit: Fit) -> bool:
         return len(self._arms) < _FRESH_START_ARMS and fit.model.noise.mean() > _NEGLIGIBLE
 
-    def _count(self, fit: Fit) -> None:
+    def _counted(self, fit: Fit) -> Fit:
         rank = max(1, fit.model.rank)
         self._work += (1 + fit.n_steps) * step_work(len(self._arms), self._arms.dim, rank)
+        return fit
 

@@ -94,13 +94,12 @@ class Scales(NamedTuple):
         return cls(logs, checks.real("noise", state["noise"], 0.0, LARGEST, low_open=True))
 
 
-def sample_weights(counts: FloatArray, item_scale: float) -> FloatArray:
+def sample_weights(counts: Any, item_scale: float) -> Any:
     """Return the precision of each item's mean reward around its regression, in units of 1/σ².
 
     The mean of n rewards varies by σ²/n due to noise and by σ²τ² due to the item's effect.
     """
-    weights: FloatArray = counts / (1.0 + item_scale**2 * counts)
-    return weights
+    return counts / (1.0 + item_scale**2 * counts)
 
 
 def estimate_scales(

@@ -73,19 +73,20 @@ class Items(NamedTuple):
         """Return the items after a reward, and the weight and target of the regression's sample.
 
         Another reward of an item makes its mean more precise. The sample adds the difference:
-        weight w' − w with target (w'·mean' − w·mean)/(w' − w). An item that is not known counts
-        as a new one.
+        weight w' − w with target (w'·mean' − w·mean)/(w' − w).
         """
-        place = int(self.places(arm[None, :])[0])
-        before, mean = (self.counts[place], self.means[place]) if place >= 0 else (0.0, 0.0)
-        count = before + 1.0
-        new_mean = mean + (reward - mean) / count
-        old, new = (float(sample_weights(n, self.scale)) for n in (before, count))
-        items = self
-        if place >= 0:
-            counts, means = self.counts.copy(), self.means.copy()
-            counts[place], means[place] = count, new_mean
-            items = self._replace(counts=counts, means=means)
+        key = row_keys(arm[None, :])[0]
+        place = int(np.searchsorted(self.keys, key))
+        if place == len(self.keys) or self.keys[place] != key:
+            keys = np.insert(self.keys, place, key)
+            counts, means = (np.insert(each, place, 0.0) for each in (self.counts, self.means))
+            items = Items(keys, counts, means, self.scale)
+        else:
+            items = self._replace(counts=self.counts.copy(), means=self.means.copy())
+        before, mean = float(items.counts[place]), float(items.means[place])
+        items.counts[place] = count = before + 1.0
+        items.means[place] = new_mean = mean + (reward - mean) / count
+        old, new = (sample_weights(n, self.scale) for n in (before, count))
         return items, new - old, (new * new_mean - old * mean) / (new - old)
 
     def state(self) -> dict[str, Any]:

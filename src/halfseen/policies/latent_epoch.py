@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from halfseen.policies.latent_ucb import LatentUcb
 
 MAX_FIT_ARMS = 5000
-ARMS_PER_FEATURE = 64
 """Largest number of arms that a latent model is fitted to: more add little and cost time."""
 
 MOST_AMBIENT_FEATURES = 300
@@ -79,7 +78,7 @@ class LatentEpoch(NamedTuple):
     shares : ndarray, shape (dim,)
         Share of the offered arms that show each feature.
     rewards : RewardModel or None
-        None while all rewards are equal.
+        None while the rewards tell nothing about arms.
     """
 
     record: LatentRecord
@@ -172,8 +171,7 @@ class _Sample(NamedTuple):
     @classmethod
     def of(cls, policy: "LatentUcb", offered: Reservoir, rounds: int) -> "_Sample":
         """Return a bounded sample; arms that come back count once."""
-        most = min(MAX_FIT_ARMS, ARMS_PER_FEATURE * policy.n_features)
-        table, numbers = offered.numbered_sample(most)
+        table, numbers = offered.numbered_sample(MAX_FIT_ARMS)
         per_round = offered.n_arms / max(1, rounds)
         # An arm's age in rounds, if all rounds offered equally many arms.
         weights = policy.faded((offered.n_arms - 1 - numbers) / per_round)
@@ -221,13 +219,13 @@ def _rewards(
     comes_back: bool,
     last: LatentEpoch | None,
 ) -> RewardModel | None:
-    """Return the reward model, if not all rewards are equal."""
+    """Return the reward model, if rewards tell something."""
     arms, rewards, rounds = played.samples()
     weights = policy.faded(round - 1 - rounds)
     count = weights >= _NEGLIGIBLE_WEIGHT
     if not count.all():
         arms, rewards, weights = arms[count], rewards[count], weights[count]
-    if len(rewards) == 0 or (rewards == rewards[0]).all():
+    if len(rewards) == 0 or not policy.tells(rewards, rewards[0]):
         return None
     before = None if last is None or last.rewards is None else last.rewards.scales.logs
     return RewardModel.fitted(

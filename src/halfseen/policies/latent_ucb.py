@@ -1,5 +1,6 @@
 """The policy without settings: a latent model of half-seen arms, and one model of their rewards."""
 
+import math
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 WIDTH_SCALE = 2.0
 ITEM_WIDTH = 0.5
-FREQUENT_ITEM_WIDTH = 2.0
+FREQUENT_ITEM_WIDTH = 0.5
 """Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
 
 # Smallest sample of arms, even if `memory_bytes` allows less.
@@ -123,7 +124,7 @@ class LatentUcb(Policy):
         self._epoch: LatentEpoch | None = None
         self._log: list[LatentRecord] = []
         self._next_event = 1
-        self._rewards_differ = False
+        self._rewards_tell = False
         if self.dim is not None:
             if self.rank is not None:
                 checks.integer("rank", self.rank, 0, self.dim)
@@ -163,6 +164,13 @@ class LatentUcb(Policy):
             "frequency": log[-1].frequency if log else 0.0,
         }
 
+    def tells(self, rewards: Any, first: float) -> bool:
+        """Return whether rewards tell something about arms: not if all are equal.
+
+        If rewards are known to have mean zero, only zeros tell nothing.
+        """
+        return bool(np.any(rewards != (0.0 if self.through_origin else first)))
+
     def faded(self, ages: Any) -> FloatArray:
         """Return how much arms or rewards of some ages, in rounds, count."""
         ages = np.asarray(ages, dtype=np.float64)
@@ -174,7 +182,7 @@ class LatentUcb(Policy):
     def decide(self, slate: Slate) -> Choice:
         """Open an epoch if one is due, then choose by its models."""
         epoch = self._epoch
-        stale = self._rewards_differ and (epoch is None or epoch.rewards is None)
+        stale = self._rewards_tell and (epoch is None or epoch.rewards is None)
         if self._round > 0 and (self._round >= self._next_event or stale):
             self._enter(
                 LatentEpoch.open(self, self._offered, self._played, self._round + 1, epoch)
@@ -186,7 +194,8 @@ class LatentUcb(Policy):
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
         # To know an item better pays off the more, the more often it comes back.
-        item_width = ITEM_WIDTH + FREQUENT_ITEM_WIDTH * epoch.record.frequency
+        often = math.sqrt(2.0 * math.log(self._round + 1.0))
+        item_width = ITEM_WIDTH + FREQUENT_ITEM_WIDTH * often * epoch.record.frequency
         estimates, widths, points = epoch.rewards.score(slate._table, self.width_scale, item_width)
         if self.exploration == "greedy":
             widths = np.zeros(len(estimates))
@@ -225,7 +234,7 @@ class LatentUcb(Policy):
         played = self._played.fork()
         played.append(note.round, note.arm, reward)
         self._played = played
-        self._rewards_differ = self._rewards_differ or played.first_reward != reward
+        self._rewards_tell = self._rewards_tell or self.tells(reward, played.first_reward)
         epoch = self._epoch
         if epoch is not None and epoch.rewards is not None:
             rewards = epoch.rewards.fork()
@@ -258,7 +267,7 @@ class LatentUcb(Policy):
         self._offered.restore(state["offered"])
         self._played.restore(state["played"])
         rewards = self._played.samples()[1]
-        self._rewards_differ = bool((rewards != rewards[:1]).any())
+        self._rewards_tell = len(rewards) > 0 and self.tells(rewards, rewards[0])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = LatentEpoch.restored(self, state["epoch"])
