@@ -109,8 +109,8 @@ class LatentUcb(Policy):
         default=None,
         low=1.0,
         high=1e15,
-        doc="""Rounds after which arms and rewards count half, for a world that changes; by default
-    they count forever.""",
+        doc="""Rounds after which arms and rewards count half, for a world that changes; after twice
+    as many they count a sixteenth. By default they count forever.""",
     )
     memory_bytes: int = integer(
         default=64_000_000, low=1, doc="Memory for the sample of offered arms."
@@ -176,7 +176,9 @@ class LatentUcb(Policy):
         ages = np.asarray(ages, dtype=np.float64)
         if self.half_life is None:
             return np.ones(ages.shape)
-        weights: FloatArray = 0.5 ** (ages / self.half_life)
+        # A soft window: half after one half-life, a sixteenth after two. Halving at every half-life
+        # would leave an eighth of what was before a change after three of them.
+        weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
         return weights
 
     def decide(self, slate: Slate) -> Choice:
