@@ -4,7 +4,9 @@ A reward is r = intercept + Σ_g φ_g'θ_g + u + noise. The coefficients of grou
 deviation τ_g σ, where σ is the deviation of the noise. The effect u of an item, which is the same
 each time the item is played, has deviation τ_u σ. The intercept has a flat prior. All τ have a weak
 prior: log τ is normal around a centre with deviation 1. So a scale stays where exploration goes on
-as long as the rewards say nothing about it, for example if only one arm is played.
+as long as the rewards say nothing about it, for example if only one arm is played. For item effects
+the centre is relative to the deviation of the items' mean rewards: an item that is played again and
+again shows how small the noise is, but nothing about other items.
 """
 
 import math
@@ -139,8 +141,12 @@ def estimate_scales(
     logs = {group: (last or {}).get(group, centre) for group, centre in centres.items()}
 
     def value(logs: Mapping[str, float]) -> float:
-        rests = [(logs[group] - centre) / PRIOR_DEVIATION for group, centre in centres.items()]
-        return evidence.of(logs)[0] - 0.5 * sum(rest * rest for rest in rests)
+        density, noise = evidence.of(logs)
+        for group, centre in centres.items():
+            unit = 0.5 * math.log(noise) - evidence.log_spread if group == ITEM else 0.0
+            rest = (logs[group] + unit - centre) / PRIOR_DEVIATION
+            density -= 0.5 * rest * rest
+        return density
 
     best = value(logs)
     for step in _STEPS:
@@ -178,6 +184,8 @@ class _Evidence:
         share = (float(samples.counts @ (means * means)) + within) / self._n
         self.unit = largest * math.sqrt(share)
         self._means, self._within = means / math.sqrt(share), within / share
+        # The deviation between the items' means; 1 if there is only one item.
+        self.log_spread = math.log(float(self._means.std()) or 1.0)
         self._groups = list(features)
         self._widths = [features[group].shape[1] for group in self._groups]
         self._features = np.hstack([np.empty((len(means), 0)), *features.values()])

@@ -28,7 +28,8 @@ EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 WIDTH_SCALE = 2.0
 ITEM_WIDTH = 0.5
-FREQUENT_ITEM_WIDTH = 0.5
+MAXW = True
+FREQUENT_ITEM_WIDTH = 0.75
 """Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
 
 # Smallest sample of arms, even if `memory_bytes` allows less.
@@ -198,7 +199,8 @@ class LatentUcb(Policy):
         # To know an item better pays off the more, the more often it comes back.
         often = math.sqrt(2.0 * math.log(self._round + 1.0))
         item_width = ITEM_WIDTH + FREQUENT_ITEM_WIDTH * often * epoch.record.frequency
-        estimates, widths, points = epoch.rewards.score(slate._table, self.width_scale, item_width)
+        width = max(self.width_scale, item_width) if MAXW else self.width_scale
+        estimates, widths, points = epoch.rewards.score(slate._table, width, item_width)
         if self.exploration == "greedy":
             widths = np.zeros(len(estimates))
         elif self.exploration == "thompson":

@@ -1,0 +1,60 @@
+"""The evidence finds the rank of the arms."""
+
+import numpy as np
+import pytest
+
+from halfseen import LowRankWorld
+from halfseen.core.factor_rank import Search
+from halfseen.core.factors import Arms
+
+
+def offered(seed, *, rounds, offset=0.0, **settings):
+    basics = {"dim": 30, "rank": 3, "n_arms": 8, "horizon": rounds, "noise_scale": 0.1}
+    world = LowRankWorld(**basics | settings)
+    return offset + np.vstack([round.slate._table for round in world.realize(seed).rounds()])
+
+
+@pytest.mark.parametrize(
+    ("observe_prob", "rounds", "settings"),
+    [
+        (0.8, 3, {}),
+        (0.4, 4, {}),
+        (0.2, 12, {}),
+        (0.5, 30, {"perturbation": 0.1}),
+        (0.5, 30, {"latent": "student"}),
+        (0.6, 40, {"rank": 8}),
+        (0.6, 100, {"rank": 15}),
+        (0.6, 100, {"rank": 30}),
+    ],
+)
+def test_the_rank_is_found(observe_prob, rounds, settings):
+    # A full rank with a flat spectrum is rank 0: no entry predicts another one.
+    rank = settings.get("rank", 3)
+    for seed in range(2000, 2005):
+        table = offered(seed, rounds=rounds, observe_prob=observe_prob, offset=4.0, **settings)
+        assert Search(Arms(table)).run().model.rank == (rank if rank < 30 else 0), seed
+
+
+def test_the_rank_of_forty_arms_that_come_back_is_found():
+    ranks = [
+        Search(Arms(offered(seed, rounds=1, n_arms=40, observe_prob=0.5))).run().model.rank
+        for seed in range(2000, 2020)
+    ]
+    assert ranks.count(3) >= 18
+
+
+def test_too_few_entries_give_a_small_rank():
+    table = offered(2000, rounds=1, observe_prob=0.2)
+    assert Search(Arms(table)).run().model.rank <= 1
+
+
+def test_a_search_goes_down_from_the_last_rank():
+    table = offered(2001, rounds=80, observe_prob=0.5, perturbation=0.1)
+    search = Search(Arms(table))
+    assert Search(Arms(table), search.fit(8).model).run().model.rank == 3
+
+
+def test_a_given_rank_is_lowered_if_there_are_too_few_entries():
+    search = Search(Arms(offered(2000, rounds=1, observe_prob=0.2)))
+    assert search.affordable(3) == 1
+    assert search.affordable(None) == 1

@@ -1,0 +1,182 @@
+"""The reward model: groups of features with prior scales by evidence, and effects of items."""
+
+import math
+
+import numpy as np
+import pytest
+
+from halfseen.core.factors import Arms
+from halfseen.core.factor_rank import Search
+from halfseen.core.features import INTERCEPT, Features
+from halfseen.core.group_scales import ITEM, Samples, Scales, estimate_scales
+from halfseen.core.group_scales import _Evidence as Evidence
+from halfseen.core.reward_model import RewardModel
+
+DIM = 8
+GROUPS = ["latent", "filled", "mask"]
+
+
+def world(n, *, seed=0, n_items=None, noise=0.3):
+    """Half-seen arms of which some come back, and rewards that depend on everything."""
+    random = np.random.default_rng(seed)
+    loadings, theta = random.normal(size=(2, DIM)), random.normal(size=2)
+    latent = random.normal(size=(n_items or n, 2))
+    arms = 3.0 + latent @ loadings + 0.5 * random.normal(size=(len(latent), DIM))
+    arms[random.random(arms.shape) < 0.4] = np.nan
+    effects = 0.7 * random.normal(size=len(latent)) if n_items else np.zeros(len(latent))
+    played = random.integers(len(latent), size=n) if n_items else np.arange(n)
+    rewards = 10.0 + (latent @ theta + effects)[played] + noise * random.normal(size=n)
+    return arms[played], rewards
+
+
+def model_of(arms, rewards, **settings):
+    latent = Search(Arms(arms)).run().model
+    shares = (arms == arms).mean(axis=0)
+    return RewardModel.fitted(latent, shares, GROUPS, arms, rewards, **settings)
+
+
+def dense_posterior(model, arms, rewards, new):
+    """Mean and deviation of new arms' rewards, from the whole covariance of all rewards."""
+    def covariance(left, right):
+        points, others = model.features.points(left), model.features.points(right)
+        same = np.array([[_same(a, b) for b in right] for a in left])
+        return points @ others.T + model.scales.of(ITEM) ** 2 * same
+
+    gain = covariance(new, arms) @ np.linalg.inv(covariance(arms, arms) + np.eye(len(arms)))
+    noise = model.scales.noise
+    means = model.shift + noise * gain @ ((rewards - model.shift) / noise)
+    rest = covariance(new, new) - gain @ covariance(arms, new)
+    return means, noise * np.sqrt(rest.diagonal())
+
+
+def _same(a, b):
+    return np.array_equal(a, b, equal_nan=True)
+
+
+@pytest.mark.parametrize("n_items", [None, 12])
+def test_estimates_and_widths_are_those_of_the_dense_gaussian(n_items):
+    arms, rewards = world(60, n_items=n_items)
+    model = model_of(arms[:40], rewards[:40], item_effects=n_items is not None)
+    for arm, reward in zip(arms[40:], rewards[40:], strict=True):  # items that are new among them
+        model = model.fork()
+        model.learn(arm, None, float(reward))
+    new = np.vstack([arms[:5], world(5, seed=9)[0]])
+    estimates, widths, _ = model.score(new, 1.0, 1.0)
+    means, deviations = dense_posterior(model, arms, rewards, new)
+    np.testing.assert_allclose(estimates, means, rtol=1e-7)
+    np.testing.assert_allclose(widths, deviations, rtol=1e-5)  # the dense one cancels
+
+
+def test_known_features_of_an_arm_give_the_same_regression():
+    arms, rewards = world(30)
+    with_point, without = (model_of(arms[:29], rewards[:29]) for _ in range(2))
+    point = with_point.features.points(arms[29:])[0]
+    with_point.learn(arms[29], point, float(rewards[29]))
+    without.learn(arms[29], None, float(rewards[29]))
+    np.testing.assert_array_equal(with_point.model.root, without.model.root)
+
+
+@pytest.mark.parametrize("n", [12, 200])  # fewer and more rewards than features
+@pytest.mark.parametrize("intercept", [True, False])
+def test_evidence_is_the_density_of_contrasts(n, intercept):
+    """Differences between two settings are those of the dense density with the mean left out."""
+    arms, rewards = world(n, n_items=n // 3)
+    latent = Search(Arms(arms)).run().model
+    features = Features(latent, (arms == arms).mean(axis=0), GROUPS, intercept=False)
+    keys = [row.tobytes() for row in arms]
+    items = np.array([sorted(set(keys)).index(key) for key in keys])
+    first = [items.tolist().index(item) for item in range(items.max() + 1)]
+    points = features.points(np.ascontiguousarray(arms[first]))
+    groups = {group: points[:, columns] for group, columns in features.columns.items()}
+    evidence = Evidence(groups, Samples.of(items, rewards), intercept)
+    # An orthonormal basis of everything but the mean.
+    basis = np.eye(n)
+    if intercept:
+        basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
+    targets = basis.T @ rewards
+
+    def dense(logs):
+        covariance = np.eye(n) + math.exp(2 * logs[ITEM]) * (items[:, None] == items)
+        for group, block in groups.items():
+            rows = block[items]
+            covariance += math.exp(2 * logs[group]) * rows @ rows.T
+        covariance = basis.T @ covariance @ basis
+        left = targets @ np.linalg.solve(covariance, targets) / evidence.unit**2 + 0.1
+        size = len(targets) + 2
+        return -0.5 * (size * math.log(left / size) + np.linalg.slogdet(covariance)[1]), left / size
+
+    settings = [
+        {"latent": 0.0, "filled": 0.0, "mask": -1.0, ITEM: 0.0},
+        {"latent": 1.5, "filled": -2.0, "mask": 0.5, ITEM: -1.0},
+    ]
+    ours, theirs = [evidence.of(logs) for logs in settings], [dense(logs) for logs in settings]
+    assert ours[1][0] - ours[0][0] == pytest.approx(theirs[1][0] - theirs[0][0], rel=1e-6)
+    assert [each[1] for each in ours] == pytest.approx([each[1] for each in theirs], rel=1e-6)
+
+
+def test_scales_do_not_depend_on_the_unit_or_the_mean_of_rewards():
+    arms, rewards = world(80)
+    scales = model_of(arms, rewards).scales
+    for factor, shift in ((1e-90, 0.0), (1e90, 0.0), (3.0, 1e6)):
+        other = model_of(arms, factor * rewards + shift).scales
+        assert other.logs == scales.logs
+        assert other.noise == pytest.approx(factor * scales.noise, rel=1e-4)
+
+
+def test_a_scale_stays_at_its_centre_while_rewards_say_nothing_about_it():
+    # One arm, played again and again: its rewards say nothing about features.
+    arms, _ = world(1)
+    rewards = np.random.default_rng(0).normal(size=50)
+    shares = np.full(DIM, 0.5)
+    latent = Search(Arms(world(50)[0])).run().model
+    model = RewardModel.fitted(latent, shares, GROUPS, np.repeat(arms, 50, axis=0), rewards)
+    assert model.scales.logs == {"latent": 0.0, "filled": 0.0, "mask": -1.0}
+
+
+def test_evidence_finds_the_groups_that_matter():
+    random = np.random.default_rng(0)
+    blocks = {name: random.normal(size=(400, 3)) / math.sqrt(3) for name in GROUPS}
+    centres = dict.fromkeys(GROUPS, 0.0)
+    for name in GROUPS:
+        rewards = 5.0 * blocks[name] @ random.normal(size=3) + random.normal(size=400)
+        samples = Samples.of(np.arange(400), rewards)
+        scales = estimate_scales(blocks, samples, centres=centres)
+        others = [scales.of(other) for other in GROUPS if other != name]
+        assert scales.of(name) > 5 * max(others)
+        assert scales.noise == pytest.approx(1.0, abs=0.15)  # 4 standard errors
+
+
+def test_thompson_draws_have_the_posterior_deviation():
+    arms, rewards = world(60, n_items=12)
+    model = model_of(arms, rewards, item_effects=True)
+    new = np.vstack([arms[:3], world(3, seed=9)[0]])
+    _, widths, _ = model.score(new, 1.0, 1.0)
+    draws = [model.draw(new, np.random.default_rng(seed), 1.0) for seed in range(4000)]
+    # The standard error of a deviation from 4000 draws is 1.1 %.
+    np.testing.assert_allclose(np.std(draws, axis=0), widths, rtol=0.06)
+
+
+def test_a_model_survives_saving():
+    arms, rewards = world(60, n_items=12)
+    model = model_of(arms, rewards, item_effects=True)
+    again = RewardModel.restored(
+        model.state(), model.features._model, model.features._shares, intercept=True
+    )
+    for ours, theirs in zip(model.score(arms, 2.0, 1.0), again.score(arms, 2.0, 1.0), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_features_by_hand():
+    table = np.array([[1.0, 3.0], [3.0, 5.0], [2.0, np.nan]])
+    latent = Arms(table).empty_model()
+    features = Features(latent, np.array([1.0, 2 / 3]), ["filled", "mask"], Scales({"filled": 0.0, "mask": math.log(2)}, 1.0))
+    deviation = math.sqrt(2 / 3)
+    np.testing.assert_allclose(
+        features.points(table),
+        [
+            [INTERCEPT, -1 / deviation / math.sqrt(2), -1 / math.sqrt(2), 0, math.sqrt(2)],
+            [INTERCEPT, 1 / deviation / math.sqrt(2), 1 / math.sqrt(2), 0, math.sqrt(2)],
+            [INTERCEPT, 0, 0, 0, -2 * math.sqrt(2)],
+        ],
+        atol=1e-12,
+    )
