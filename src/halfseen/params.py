@@ -86,17 +86,15 @@ def real(
     low: float = -math.inf,
     high: float = math.inf,
     low_open: bool = False,
-    word: str = "",
     doc: str = "",
 ) -> Any:
-    """Declare a number in a range, or a word that stands for one."""
-
-    def check(name: str, value: Any) -> Any:
-        if word and isinstance(value, str):
-            return checks.one_of(f"{name} (a number or a word)", value, (word,))
-        return checks.real(name, value, low, high, low_open=low_open)
-
-    return Param(default, check, f'float or "{word}"' if word else "float", doc)
+    """Declare a number in a range."""
+    return Param(
+        default,
+        lambda name, value: checks.real(name, value, low, high, low_open=low_open),
+        "float",
+        doc,
+    )
 
 
 def choice(*, default: Any, words: tuple[str, ...], doc: str = "") -> Any:
