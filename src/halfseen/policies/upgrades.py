@@ -144,7 +144,7 @@ def _latent_settings_from_format_4(settings: Tree) -> Tree:
     if settings.get("subspace", "likelihood") != "likelihood":  # it may have kept no arms
         raise _gone("LatentUcb", "subspace", settings["subspace"])
     kept = {name: settings[name] for name in _LATENT_SETTINGS if name in settings}
-    rule = settings.get("rank", {})
+    rule = settings.get("rank") or {}
     if rule.get("rule") == "FixedRank":
         kept["rank"] = rule["rank"]
     return kept
