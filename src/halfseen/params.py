@@ -49,10 +49,6 @@ class Param:
             f"{self.name} of a {type(instance).__name__} cannot be changed: make another one"
         )
 
-    def changed(self, default: Any, doc: str = "") -> "Param":
-        """Return the parameter with another default and, if given, another description."""
-        return Param(default, self._check, self.kind, doc or self.doc, self._plain)
-
     def checked(self, value: Any) -> Any:
         """Return a value after its check; None is allowed if it is the default."""
         if value is None and self.default is None:
