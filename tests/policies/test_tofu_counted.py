@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from policy_runs import few_arms, looks, offers, walk
 
-from halfseen import TofuPov, load
+from halfseen import TofuPov, TwoPhase, load
 from halfseen.core.moments import Moments
 from halfseen.core.reservoir import Reservoir
 from halfseen.policies import tofu_params
@@ -46,7 +46,8 @@ def test_arms_are_kept_beyond_the_limit_within_the_memory_given(low_limit):
     policy = tofu(memory_bytes=8 * 6 * 50)
     walk(policy, offers(20))
     assert policy._offered.rows.shape == (50, 6)
-    assert tofu()._offered.max_rows == 64_000_000 // 48
+    for policy in (tofu(), TwoPhase(dim=6, rank=2, observe_prob=0.7, split=5)):
+        assert policy._offered.max_rows == 64_000_000 // 48
     assert tofu(memory_bytes=1)._offered.max_rows == 2
     assert isinstance(tofu(dim=5)._offered, Moments)
 

@@ -66,7 +66,7 @@ _STANDARD = {
     "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
     "latent-ucb-told": Look(
-        "latent UCB, given the rank; means known to be 0", "#9B6FC4", DASHED, "P", "//"
+        "latent UCB, given the rank, means known to be 0", "#9B6FC4", DASHED, "P", "//"
     ),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
