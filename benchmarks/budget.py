@@ -146,7 +146,7 @@ def large_rows(found: list[Large]) -> list[Row]:
     """Rows of sizes at which a matrix of dim² is out of the question."""
     return [
         Row(
-            f"`TofuPov` at dim {each.dim}, rank {RANK_OF_LARGE}, {each.title}",
+            f"`{each.title}` at dim {each.dim}, given its rank {RANK_OF_LARGE}",
             f"{each.seconds:.0f} s, peak {each.peak / 2**30:.2f} GiB, distance to the true "
             f"subspace {each.distance:.2g}, regret {each.regret:.0f} (uniform {each.uniform:.0f})",
             f"peak < {LARGEST_PEAK / 2**30:.0f} GiB",

@@ -24,7 +24,7 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import track
 
-from halfseen import HeldOutRank, LatentUcb, LowRankWorld, Slate, play
+from halfseen import LatentUcb, LowRankWorld, Slate, play
 from halfseen.seeding import stream
 from halfseen.worlds.base import Round
 
@@ -89,9 +89,7 @@ class Catalogue:
 
 def regret(candidate: dict[str, Any], name: str, seed: int) -> float:
     """Return the final regret of a candidate."""
-    settings = dict(candidate)
-    rank = HeldOutRank(share=settings.pop("share"))
-    policy = LatentUcb(rank=rank, seed=seed, **settings)
+    policy = LatentUcb(seed=seed, **candidate)
     world = LowRankWorld(**WORLDS[name])
     realization = Catalogue(world, seed) if "catalogue" in name else world.realize(seed)
     return play(policy, realization).final_regret

@@ -2,7 +2,6 @@
 
 from . import params as params
 from . import testing as testing
-from .core.held_out import HeldOutRank as HeldOutRank
 from .core.rank import ConstantThreshold as ConstantThreshold
 from .core.rank import FixedRank as FixedRank
 from .core.rank import PaperThreshold as PaperThreshold

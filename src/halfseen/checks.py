@@ -121,9 +121,9 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 def boolean(name: str, value: Any) -> bool:
     """Return `value` if it is True or False.
 
-    >>> boolean("fallback", 1)
+    >>> boolean("indicators", 1)
     Traceback (most recent call last):
-    halfseen.errors.InvalidSettingError: fallback must be True or False, got 1
+    halfseen.errors.InvalidSettingError: indicators must be True or False, got 1
     """
     if not isinstance(value, bool):
         raise InvalidSettingError(f"must be True or False, got {value!r}", name=name)

@@ -49,10 +49,6 @@ class Param:
             f"{self.name} of a {type(instance).__name__} cannot be changed: make another one"
         )
 
-    def changed(self, default: Any, doc: str = "") -> "Param":
-        """Return the parameter with another default and, if given, another description."""
-        return Param(default, self._check, self.kind, doc or self.doc, self._plain)
-
     def checked(self, value: Any) -> Any:
         """Return a value after its check; None is allowed if it is the default."""
         if value is None and self.default is None:
@@ -86,17 +82,15 @@ def real(
     low: float = -math.inf,
     high: float = math.inf,
     low_open: bool = False,
-    word: str = "",
     doc: str = "",
 ) -> Any:
-    """Declare a number in a range, or a word that stands for one."""
-
-    def check(name: str, value: Any) -> Any:
-        if word and isinstance(value, str):
-            return checks.one_of(f"{name} (a number or a word)", value, (word,))
-        return checks.real(name, value, low, high, low_open=low_open)
-
-    return Param(default, check, f'float or "{word}"' if word else "float", doc)
+    """Declare a number in a range."""
+    return Param(
+        default,
+        lambda name, value: checks.real(name, value, low, high, low_open=low_open),
+        "float",
+        doc,
+    )
 
 
 def choice(*, default: Any, words: tuple[str, ...], doc: str = "") -> Any:

@@ -26,9 +26,6 @@ LARGEST = 1e100
 LARGEST_POINT = 1e130
 """Above every coordinate and every root of a sum in a regression; its square is finite."""
 
-LARGEST_VARIANCE = 1e220
-"""Above the sum of squares of 10 billion entries."""
-
 SMALLEST = 1e-100
 """Entries with a smaller absolute value count as zero: squares of larger ones do not underflow."""
 

@@ -59,7 +59,7 @@ def test_latent_rows_show_which_budgets_are_met():
 
 
 def test_a_large_run_over_its_memory_is_not_met():
-    fine = Large(50_000, "likelihood", 30.0, 2**30, 1e-5, 20.0, 60.0)
+    fine = Large(50_000, "LatentUcb", 30.0, 2**30, 1e-5, 20.0, 60.0)
     rows = budget.large_rows([fine, fine._replace(peak=3 * 2**30)])
     assert [row.met for row in rows] == [True, False]
 

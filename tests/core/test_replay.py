@@ -27,10 +27,11 @@ def played(rounds, dim=3):
 
 def assert_holds(kept, rounds):
     """Check that exactly these rounds are there, in this order."""
-    arms, rewards = kept.samples()
+    arms, rewards, numbers = kept.samples()
     assert len(kept) == len(rounds)
     assert arms.shape == (len(rounds), kept.dim)
     np.testing.assert_array_equal(rewards, -np.array(rounds, dtype=float))
+    assert numbers.tolist() == list(rounds)
     for arm, round in zip(arms, rounds, strict=True):
         np.testing.assert_array_equal(arm, arm_of(round, kept.dim))
 

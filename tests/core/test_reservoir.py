@@ -66,7 +66,7 @@ def test_a_sample_of_the_kept_rows_is_uniform():
     for seed in range(n_seeds):
         reservoir = Reservoir(1, max_rows=20, seed=seed)
         reservoir.add(numbered(12))
-        counts[reservoir.sample(3)[:, 0].astype(int)] += 1
+        counts[reservoir.numbered_sample(3)[0][:, 0].astype(int)] += 1
     assert counts.sum() == 3 * n_seeds
     assert uniformity(counts, 3, n_seeds) < chi2.isf(1e-6, 11)
 
@@ -74,21 +74,21 @@ def test_a_sample_of_the_kept_rows_is_uniform():
 def test_a_sample_depends_on_the_number_of_rows_alone():
     reservoir = Reservoir(1, max_rows=50)
     reservoir.add(numbered(40))
-    first = reservoir.sample(10)
-    assert np.array_equal(reservoir.sample(10), first)
+    first = reservoir.numbered_sample(10)[0]
+    assert np.array_equal(reservoir.numbered_sample(10)[0], first)
     assert (np.diff(first[:, 0]) > 0.0).all()
     other = Reservoir(1, max_rows=50)
     add_in_slates(other, numbered(40), (3, 1, 7))
-    assert np.array_equal(other.sample(10), first)
+    assert np.array_equal(other.numbered_sample(10)[0], first)
     reservoir.add(numbered(1))
-    assert not np.array_equal(reservoir.sample(10), first)
+    assert not np.array_equal(reservoir.numbered_sample(10)[0], first)
 
 
 def test_a_sample_of_more_than_there_are_is_all_of_them_in_order():
     reservoir = Reservoir(1, max_rows=50)
     reservoir.add(numbered(40))
     for max_rows in (40, 41, 10**9):
-        assert np.array_equal(reservoir.sample(max_rows), numbered(40))
+        assert np.array_equal(reservoir.numbered_sample(max_rows)[0], numbered(40))
 
 
 @pytest.mark.parametrize("max_rows", [30, 31, 1000])
@@ -178,7 +178,9 @@ def test_a_restored_reservoir_continues_as_if_nothing_had_happened(n_before):
         add_in_slates(each, rows[n_before:], (13,))
     assert restored.n_arms == reservoir.n_arms == 6000
     assert np.array_equal(restored.rows, reservoir.rows, equal_nan=True)
-    assert np.array_equal(restored.sample(5), reservoir.sample(5), equal_nan=True)
+    assert np.array_equal(
+        restored.numbered_sample(5)[0], reservoir.numbered_sample(5)[0], equal_nan=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -331,12 +331,36 @@ def test_an_array_of_texts_is_refused(tmp_path, where):
         load_bytes(tmp_path, rewritten(add={ARRAYS[where]: npy(wrong)}))
 
 
-# What only a policy with a sample of arms and a decision on the rank has
+def test_an_epoch_of_another_rank_than_its_record_is_refused(tmp_path):
+    """Compiled loops do not check bounds: coordinates must fit the regression."""
+
+    def change(head):
+        head["state"]["state"]["epoch"]["record"]["rank"] = 2
+
+    with pytest.raises(ArchiveError, match="rank 2"):
+        load_bytes(tmp_path, rewritten(change))
+    wider = {ARRAYS["/epoch/basis"]: npy(np.eye(3)[:, :2])}
+    with pytest.raises(ArchiveError, match="rank 1"):
+        load_bytes(tmp_path, rewritten(add=wider))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"), [("basis", None), ("record", {}), ("model", None)], ids=str
+)
+def test_an_epoch_that_makes_no_sense_is_refused(tmp_path, where, value):
+    def change(head):
+        head["state"]["state"]["epoch"][where] = value
+
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, rewritten(change))
+
+
+# What only a policy with a sample of arms has
 
 
 @cache
 def latent_bytes():
-    """Return a policy inside an epoch of rank 2, with fits of other ranks, as bytes."""
+    """Return a policy inside an epoch of rank 2, as bytes."""
     policy = LatentUcb(dim=4)
     walk(policy, few_arms(14, dim=4))
     assert policy.current_rank == 2
@@ -346,11 +370,8 @@ def latent_bytes():
 LATENT_ARRAYS = dict(arrays(saved_text(latent_bytes())["state"]["state"]))
 
 
-def test_a_latent_policy_has_arms_subspace_and_fits_in_its_file():
-    assert {"/offered/rows", "/epoch/subspace/basis", "/epoch/subspace/variances"} <= set(
-        LATENT_ARRAYS
-    )
-    assert any(where.startswith("/epoch/subspace/ranking/fits/0/") for where in LATENT_ARRAYS)
+def test_a_latent_policy_has_arms_and_loadings_in_its_file():
+    assert {"/offered/rows", "/epoch/latent/loadings"} <= set(LATENT_ARRAYS)
 
 
 @pytest.mark.parametrize("where", LATENT_ARRAYS)
@@ -363,68 +384,6 @@ def test_an_array_of_another_shape_in_a_latent_policy_is_refused(tmp_path, where
     content = rewritten(add={LATENT_ARRAYS[where]: wrong}, content=latent_bytes())
     with pytest.raises(ArchiveError):
         load_bytes(tmp_path, content)
-
-
-@pytest.mark.parametrize(
-    ("where", "value"),
-    [
-        ("unit", 0.0),
-        ("unit", "x"),
-        ("contest", [0.1]),
-        ("contest", ["x", 3]),
-        ("contest", None),
-        ("subspace", None),
-        ("record", {}),
-    ],
-    ids=str,
-)
-def test_an_epoch_that_makes_no_sense_is_refused(tmp_path, where, value):
-    def change(head):
-        head["state"]["state"]["epoch"][where] = value
-
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
-
-
-@pytest.mark.parametrize(
-    ("where", "value"),
-    [("noise", -1.0), ("noise", None), ("ranking", {}), ("ranking", 3)],
-    ids=str,
-)
-def test_a_subspace_that_makes_no_sense_is_refused(tmp_path, where, value):
-    def change(head):
-        head["state"]["state"]["epoch"]["subspace"][where] = value
-
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
-
-
-def test_a_record_of_another_rank_than_its_subspace_is_refused(tmp_path):
-    """Compiled loops do not check bounds: the regression must fit the coordinates."""
-
-    def change(head):
-        head["state"]["state"]["epoch"]["record"]["rank"] = 1
-
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
-
-
-def test_a_subspace_of_another_rank_than_its_record_is_refused(tmp_path):
-    """Compiled loops do not check bounds: coordinates must fit the regression."""
-    wider = {
-        LATENT_ARRAYS["/epoch/subspace/basis"]: npy(np.ones((4, 3))),
-        LATENT_ARRAYS["/epoch/subspace/variances"]: npy(np.ones(3)),
-    }
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(add=wider, content=latent_bytes()))
-
-
-def test_a_record_that_wrongly_tells_of_the_fallback_is_refused(tmp_path):
-    def change(head):
-        head["state"]["state"]["epoch"]["record"]["fallback"] = True
-
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(change, content=latent_bytes()))
 
 
 class Bomb:

@@ -9,7 +9,6 @@ from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 
 from halfseen import (
     AmbientOful,
-    HeldOutRank,
     InvalidSlateError,
     LatentUcb,
     PaperThreshold,
@@ -19,16 +18,17 @@ from halfseen import (
     Unidentifiable,
     UnknownDecisionError,
 )
-from halfseen.core import held_out, rank, scales, subspace
+from halfseen.core import rank, subspace
+from halfseen.core.factors import Arms, Spectrum
 from halfseen.core.latent import Lift
-from halfseen.core.likelihood import Arms, Ppca, Spectrum
 from halfseen.core.moments import Moments
 from halfseen.core.replay import Played
 from halfseen.core.reservoir import Reservoir
+from halfseen.core.reward_model import RewardModel
 from halfseen.core.ridge import Ridge
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.kernels import ridge as ridge_kernels
-from halfseen.policies import contest, tofu_epoch, tofu_rewards, tofu_subspace
+from halfseen.policies import latent_epoch, latent_ucb, tofu_epoch
 
 
 class InjectedError(Exception):
@@ -85,7 +85,7 @@ OPENING = {
     "eigen-solver of a threshold": (PracticalThreshold(), subspace, "top_eigenpairs"),
     "LAPACK": (2, subspace, "_lapack"),
     "LAPACK of a threshold": (PracticalThreshold(), subspace, "_lapack"),
-    "covariance": (2, tofu_subspace, "covariance_of"),
+    "covariance": (2, tofu_epoch, "covariance_of"),
     "product of the moments": (2, Moments, "sums"),
     "coordinates of the replay": (2, Lift, "coordinates"),
     "coordinates of a wide rank": (12, Lift, "coordinates"),
@@ -111,78 +111,45 @@ def test_a_failure_while_an_epoch_opens_changes_nothing(monkeypatch, part, late,
 
 
 LATENT_OPENING = {
-    "sample of the arms": (Reservoir, "sample"),
-    "decision on the rank": (HeldOutRank, "decide"),
-    "fit of a rank": (held_out, "fit_arms"),
-    "fit of the subspace": (tofu_subspace, "fit_arms"),
+    "sample of the arms": (Reservoir, "numbered_sample"),
     "arms of a fit": (Arms, "__init__"),
     "spectral start": (Spectrum, "start"),
-    "subspace of a model": (Ppca, "subspace"),
-    "contest": (contest.Contest, "after"),
-    "evidence of the contest": (contest, "Evidence"),
-    "scales": (tofu_rewards, "estimate_scales"),
-    "evidence of the scales": (scales, "Evidence"),
-    "what hidden entries add": (Lift, "hidden_variances"),
-    "coordinates of the replay": (Lift, "coordinates"),
-    "insertion of the replay": (Ridge, "insert"),
-    "compiled scoring": (ridge_kernels, "measure"),
+    "search for the rank": (latent_epoch.Search, "run"),
+    "reward model": (RewardModel, "fitted"),
+    "regression": (Ridge, "fitted"),
+    "scoring": (RewardModel, "score"),
 }
 
 
 def latent(**settings):
-    """Return a policy whose epochs start at rounds 6, 9, 14."""
-    return LatentUcb(dim=6, burn_in=5, growth=1.5, **settings)
+    """Return a policy whose epochs start at rounds 2, 3, 5, 8, 12, 18."""
+    return LatentUcb(dim=6, growth=1.5, **settings)
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
 @pytest.mark.parametrize("part", LATENT_OPENING.values(), ids=list(LATENT_OPENING))
 def test_a_failure_while_a_latent_epoch_opens_changes_nothing(monkeypatch, part, late):
-    """The 13 rewards before are enough for a contest; noise leaves a fresh start much to gain."""
     owner, name = part
     policy, random = latent(), np.random.default_rng(0)
-    rounds = few_arms(14)
+    rounds = few_arms(12)
     for offer in rounds:
         offer.table[:] += 0.1 * random.standard_normal(offer.table.shape)
     walk(policy, rounds[:-1])
-    assert policy.schedule.starts(14)[-1] == 14
+    n_epochs = len(policy.epoch_log)
     failure = fail_after(getattr(owner, name)) if late else fail
     choose_fails_once(monkeypatch, policy, rounds[-1].table, owner, name, failure)
-
-
-@pytest.mark.parametrize("memory_bytes", [480, 64_000_000], ids=["full", "not full"])
-@pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (Ridge, "fitted"),
-        (tofu_rewards, "estimate_scales"),
-        (ridge_kernels, "measure"),
-    ],
-    ids=["regression", "scales", "scoring"],
-)
-def test_a_failure_while_an_epoch_of_the_fallback_opens_changes_nothing(
-    monkeypatch, owner, name, late, memory_bytes
-):
-    """Each arm shows one entry, from which no rank predicts another."""
-    policy = latent(memory_bytes=memory_bytes)
-    table = np.where(np.eye(4, 6, dtype=bool), 1.0, np.nan)
-    walk(policy, [(table, np.arange(4.0))] * 13)
-    assert policy.epoch_log[-1].fallback
-    failure = fail_after(getattr(owner, name)) if late else fail
-    choose_fails_once(monkeypatch, policy, table, owner, name, failure)
+    assert len(policy.epoch_log) == n_epochs + 1
 
 
 @pytest.mark.parametrize("options", [Slate, np.array], ids=["slate", "table"])
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (tofu_epoch, "stream"),
-        (Lift, "coordinates"),
-        (ridge_kernels, "measure"),
-        (Ridge, "set_root"),
-        (Ridge, "predict"),
+        (latent_ucb, "stream"),
+        (RewardModel, "score"),
+        (RewardModel, "draw"),
     ],
-    ids=["draw", "coordinates", "scoring", "drawn root", "estimates"],
+    ids=["stream", "scoring", "draw"],
 )
 def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, owner, name, options):
     policy = latent(rank=2, exploration="thompson")
@@ -329,17 +296,6 @@ def test_a_failure_while_a_late_burn_in_reward_enters_the_regression_changes_not
     rounds = few_arms(9)
     decision = policy.choose(rounds[0].table)
     walk(policy, rounds[1:])
-    learn_fails_once(monkeypatch, policy, decision, Ridge, "update")
-
-
-@pytest.mark.parametrize("n_rounds", [0, 9], ids=["of burn-in", "of an epoch"])
-def test_a_failure_while_a_late_reward_enters_the_fallback_changes_nothing(monkeypatch, n_rounds):
-    policy = latent()
-    offer = np.where(np.eye(4, 6, dtype=bool), 1.0, np.nan), np.arange(4.0)
-    walk(policy, [offer] * n_rounds)
-    decision = policy.choose(offer[0])
-    walk(policy, [offer] * (14 - n_rounds))
-    assert policy.epoch_log[-1].fallback
     learn_fails_once(monkeypatch, policy, decision, Ridge, "update")
 
 

@@ -6,7 +6,6 @@ from halfseen import (
     AmbientOful,
     ConstantThreshold,
     Greedy,
-    HeldOutRank,
     Imputed,
     LatentUcb,
     LinearThompson,
@@ -35,10 +34,10 @@ class Settings(dict):
         return self
 
 
-def _scales(settings, *words):
-    settings.maybe("ridge", 1e-50, 1e-8, 1e-3, 10.0, 1e100, *words)
-    settings.maybe("noise_scale", 0.0, 1e-3, 1.0, 1e30, *words)
-    settings.maybe("theta_bound", 0.0, 1e-3, 1.0, 1e30, *words)
+def _scales(settings):
+    settings.maybe("ridge", 1e-50, 1e-8, 1e-3, 10.0, 1e100)
+    settings.maybe("noise_scale", 0.0, 1e-3, 1.0, 1e30)
+    settings.maybe("theta_bound", 0.0, 1e-3, 1.0, 1e30)
     return settings
 
 
@@ -60,25 +59,17 @@ def _rule(random, dim):
 
 def _tofu(random, dim):
     settings = Settings(random, dim=dim, burn_in=int(random.integers(1, 8)))
-    settings["rank"] = HeldOutRank() if random.random() < 0.2 else _rule(random, dim)
+    settings["rank"] = _rule(random, dim)
     shares = (0.5, 1.0, 1e-6, None, "counted", random.uniform(0.1, 1.0, dim))
     settings["observe_prob"] = shares[int(random.integers(len(shares)))]
-    _scales(settings, "estimated")
-    settings.maybe("failure_prob", 1e-100, 1e-9, 0.999)
-    settings.maybe("radius_scale", 0.0, 0.1, 1e30)
+    _optimism(settings)
     settings.maybe("horizon", 10, 60, 10**9)
     settings.maybe("burn_in_policy", "zero-filled", "uniform")
     settings.maybe("impute_ridge", 0.0, 1e-10, 1.0, 1e100)
     settings.maybe("replay", "none", "burn-in-once", "burn-in", "full")
     settings.maybe("growth", 1.05, 1.3, 1e6)
-    settings.maybe("subspace", "likelihood")
-    settings.maybe("features", "posterior-mean")
-    settings.maybe("exploration", "thompson", "greedy")
-    settings.maybe("memory_bytes", 1, 4000)
     settings.maybe("max_open", 1, 3)
-    if settings.get("replay", "full") == "full":
-        settings.maybe("fallback", True)
-    if random.random() < 0.2 and settings.get("theta_bound") != "estimated":
+    if random.random() < 0.2:
         _theory(settings)
     return settings
 
@@ -101,8 +92,6 @@ def two_phase(random, dim):
         "radius_scale", "horizon", "impute_ridge", "max_open", "arm_bound", "top_eigenvalue",
         "last_eigenvalue", "bonus_scale",
     }  # fmt: skip
-    if isinstance(settings["rank"], HeldOutRank):
-        settings["rank"] = 1
     settings = Settings(random, **{name: settings[name] for name in kept & settings.keys()})
     settings.maybe("replay", "none", "burn-in").maybe("first_phase", "uniform", "zero-filled")
     return TwoPhase(split=int(random.integers(1, 8)), **settings)
@@ -110,13 +99,12 @@ def two_phase(random, dim):
 
 def latent_ucb(random, dim):
     settings = Settings(random)
-    _scales(settings, "estimated")
-    settings.maybe("dim", dim).maybe("rank", min(2, dim), dim, share=0.2)
-    settings.maybe("radius_scale", 0.0, 1.0, 1e30).maybe("growth", 1.05, 2.0)
-    settings.maybe("fallback", False).maybe("exploration", "thompson", "greedy")
-    settings.maybe("features", "least-squares").maybe("subspace", "covariance")
+    settings.maybe("dim", dim).maybe("rank", 0, min(2, dim), dim, share=0.2)
+    settings.maybe("width_scale", 0.0, 1.0, 1e30).maybe("growth", 1.05, 2.0)
+    settings.maybe("through_origin", True).maybe("exploration", "thompson", "greedy")
+    settings.maybe("groups", ["latent"], ["filled", "mask"], ["item"])
     settings.maybe("memory_bytes", 1, 4000).maybe("max_open", 1, 3)
-    settings.maybe("observe_prob", 0.5, None)
+    settings.maybe("half_life", 1.0, 20.0, 1e15)
     return LatentUcb(**settings)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from halfseen import (
     AmbientOful,
-    HeldOutRank,
     Imputed,
     InvalidSettingError,
     InvalidSlateError,
@@ -16,22 +15,16 @@ from halfseen import (
     PaperThreshold,
     TofuPov,
 )
-from halfseen.core import held_out, likelihood
+from halfseen.core import factors
 from halfseen.core.ellipsoids import Ellipsoid, optimistic_values
-from halfseen.core.likelihood import Ppca, fit_likelihood, spectral_start
+from halfseen.core.factors import Arms, Factors, Spectrum, fit_factors
 from halfseen.core.operators import CovarianceOperator
 from halfseen.core.ridge import Ridge
-from halfseen.core.scales import estimate_scales
 from halfseen.core.subspace import top_eigenpairs
-from halfseen.policies import tofu_subspace
 from halfseen.policies.pslb_search import Projection
 from halfseen.values import LARGEST, SMALLEST, Slate
 
 NAN = math.nan
-PARTS = {
-    "rank": HeldOutRank(), "observe_prob": "counted", "subspace": "likelihood",
-    "features": "posterior-mean", "burn_in": 1, "growth": 1.25, "fallback": True,
-}  # fmt: skip
 
 
 def play(policy, slates, *, seed=0):
@@ -71,9 +64,7 @@ def test_collinear_features_in_large_units_are_played(offer, kind):
         random = np.random.default_rng(seed)
         slates = [offer(random) for _ in range(60)]
         dim = slates[0].shape[1]
-        policy = (
-            LatentUcb(ridge=1.0) if kind == "LatentUcb" else TofuPov(dim=dim, ridge=1.0, **PARTS)
-        )
+        policy = LatentUcb() if kind == "LatentUcb" else tofu(dim, observe_prob="counted")
         assert len(play(policy, slates, seed=seed)) == 60
 
 
@@ -96,32 +87,19 @@ def test_no_pivot_of_a_fit_is_below_the_root_of_the_penalty():
     assert np.isfinite(model.predict(points)).all()
 
 
-def test_scales_of_huge_points_and_rewards_are_finite():
-    random = np.random.default_rng(1)
-    points = 1e99 * random.normal(size=(30, 1)) * (1.0 + 0.19 * np.arange(5))
-    scales, theta = estimate_scales(points, 1e99 * random.normal(size=30))
-    assert np.isfinite(scales).all()
-    assert np.isfinite(theta).all()
-
-
 # -- very small and very large entries -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ridge", ["estimated", 1.0])
-def test_features_of_1e_310_are_played(ridge):
+def test_features_of_1e_310_are_played():
     random = np.random.default_rng(0)
-    slates = [1e-310 * random.normal(size=(5, 4)) for _ in range(40)]
-    play(LatentUcb(ridge=ridge), slates)
+    play(LatentUcb(), [1e-310 * random.normal(size=(5, 4)) for _ in range(40)])
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "ridge"),
-    [(1e-160, 1.0, "estimated"), (1e-99, 1e99, "estimated"), (1e99, 1e-99, 1.0)],
-)
-def test_units_may_change_by_any_factor(first, then, ridge):
+@pytest.mark.parametrize(("first", "then"), [(1e-160, 1.0), (1e-99, 1e99), (1e99, 1e-99)])
+def test_units_may_change_by_any_factor(first, then):
     random = np.random.default_rng(0)
     slates = [(first if n < 30 else then) * random.normal(size=(5, 4)) for n in range(70)]
-    play(LatentUcb(ridge=ridge), slates)
+    play(LatentUcb(), slates)
 
 
 def tofu(dim, **settings):
@@ -207,8 +185,8 @@ def test_eigenvectors_of_an_operator_do_not_depend_on_the_unit():
 def test_a_start_fitted_to_far_larger_arms_does_no_harm():
     random = np.random.default_rng(0)
     table = 1e-99 * random.normal(size=(50, 2)) @ random.normal(size=(2, 6))
-    start = Ppca(1e99 * random.normal(size=(6, 2)), 1e195)
-    fit = fit_likelihood(table, [start])
+    start = Factors(np.ones(6), 1e99 * np.ones(6), random.normal(size=(2, 6)), np.ones(6))
+    fit = fit_factors(Arms(table), start)
     assert np.isfinite(fit.model.loadings).all()
     assert math.isfinite(fit.log_likelihood)
 
@@ -221,40 +199,11 @@ def full_rank(n_arms, dim):
 
 
 def test_a_fit_takes_no_more_steps_than_it_can_afford(monkeypatch):
-    table, n_allowed = full_rank(300, 12), 3
-    start = spectral_start(table, 6)
-    assert fit_likelihood(table, [start], tolerance=0.0).n_steps > n_allowed
-    work = n_allowed * likelihood.step_work(300, 12, 6)
-    monkeypatch.setattr(likelihood, "MOST_WORK", work)
-    assert fit_likelihood(table, [start], tolerance=0.0).n_steps == n_allowed
-
-
-def test_an_opening_looks_at_no_more_arms_than_it_can_afford(monkeypatch):
-    seen = []
-    monkeypatch.setattr(tofu_subspace, "fit_arms", lambda arms, starts: seen.append(arms) or fit)
-    fit = likelihood.fit_likelihood(full_rank(200, 129), [spectral_start(full_rank(200, 129), 100)])
-    policy = LatentUcb(rank=100, dim=129)
-    policy.absorb(full_rank(6000, 129))
-    for _ in range(2):
-        policy.choose(full_rank(2, 129))
-    (arms,) = seen
-    steps = tofu_subspace._FEWEST_STEPS
-    assert steps * likelihood.step_work(len(arms), 129, 100) <= likelihood.MOST_WORK
-    assert len(arms) > 500
-
-
-def test_a_rank_too_large_for_a_likelihood_is_played_from_the_spectrum(monkeypatch):
-    monkeypatch.setattr(tofu_subspace, "fit_arms", None)
-    policy = LatentUcb(rank=260)
-    play(policy, [full_rank(2, 260)] * 3)
-    assert policy.current_rank == 260
-
-
-def test_a_search_for_the_rank_ends_when_its_work_is_done(monkeypatch):
-    table = full_rank(300, 5) @ full_rank(5, 12)
-    assert HeldOutRank().decide(table, n_arms=300).rank == 5
-    monkeypatch.setattr(held_out, "_MOST_WORK", 0.0)
-    assert HeldOutRank().decide(table, n_arms=300).rank <= 1
+    arms, n_allowed = Arms(full_rank(300, 12)), 3
+    start = Spectrum(arms).start(6)
+    assert fit_factors(arms, start, tolerance=0.0).n_steps > n_allowed
+    monkeypatch.setattr(factors, "MOST_WORK", n_allowed * factors.step_work(300, 12, 6))
+    assert fit_factors(arms, start, tolerance=0.0).n_steps == n_allowed
 
 
 # -- settings --------------------------------------------------------------------------------------

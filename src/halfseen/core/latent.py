@@ -77,17 +77,12 @@ class Lift:
         self._kernel = _narrow.lift if self.rank <= _NARROW_RANK else _wide.lift
 
     @classmethod
-    def least_squares(cls, basis: FloatArray, ridge: float, unit: float = 1.0) -> "Lift":
-        """Return the lift to U'x̂ of the paper's imputation, which equals (1 + ρ)a.
-
-        Coordinates are given in this unit.
-        """
-        return cls(basis, ridge, np.full(basis.shape[1], 1.0 + ridge) / unit)
+    def least_squares(cls, basis: FloatArray, ridge: float) -> "Lift":
+        """Return the lift to U'x̂ of the paper's imputation, which equals (1 + ρ)a."""
+        return cls(basis, ridge, np.full(basis.shape[1], 1.0 + ridge))
 
     @classmethod
-    def posterior_mean(
-        cls, basis: FloatArray, variances: FloatArray, noise: float, unit: float = 1.0
-    ) -> "Lift":
+    def posterior_mean(cls, basis: FloatArray, variances: FloatArray, noise: float) -> "Lift":
         """Return the lift to the posterior mean (G + σ²Λ⁻¹)⁻¹b in the coordinates of a basis.
 
         Parameters
@@ -98,14 +93,12 @@ class Lift:
             Λ: prior variances along the columns; the prior mean is 0.
         noise : float
             σ² > 0 of every entry; raised to 1e-10 of the mean of Λ if smaller.
-        unit : float
-            Coordinates are given in this unit.
         """
         # Only the ratio of noise to prior matters, so no scale of the arms overflows.
         mean = float(variances.mean()) or 1.0
         scales = np.sqrt(variances / mean)
         ridge = min(max(noise / mean, SMALLEST_IMPUTE_RIDGE), LARGEST)
-        return cls(basis * scales, ridge, scales / unit, ridge * mean)
+        return cls(basis * scales, ridge, scales)
 
     def coordinates(self, table: FloatArray) -> FloatArray:
         """Return the coordinates of half-seen arms (n, dim), shape (n, rank).
@@ -115,26 +108,6 @@ class Lift:
         points = np.empty((len(table), self.rank))
         self._kernel(table, self.plan, _PIVOT_TOLERANCE, points)
         return points
-
-    def covariances(self, table: FloatArray) -> FloatArray:
-        """Return posterior covariances given the seen entries, shape (n, rank, rank)."""
-        seen = (table == table).astype(np.float64)
-        rank = self.rank
-        outer = self.basis[:, :, None] * self.basis[:, None, :]
-        grams = (seen @ outer.reshape(len(outer), -1)).reshape(-1, rank, rank)
-        inverses = np.linalg.inv(grams + self.ridge * np.eye(rank))
-        scaled: FloatArray = self.noise * inverses * np.multiply.outer(self.scales, self.scales)
-        return scaled
-
-    def hidden_variances(self, table: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return the posterior variance of θ'z given the seen entries, shape (n,)."""
-        squares = np.zeros(len(table))
-        if self.noise > 0.0:
-            direction = self.scales * theta
-            rows = np.ascontiguousarray(self.basis.T)
-            _wide.hidden_squares(rows, table, self.ridge, direction, squares)
-        with np.errstate(over="ignore"):
-            return np.minimum(self.noise * squares, LARGEST * LARGEST)
 
 
 @lru_cache

@@ -72,25 +72,21 @@ class Selection(NamedTuple):
 
 
 class RankRule(ABC):
-    """Decides how many directions an epoch keeps."""
-
-    @abstractmethod
-    def check(self, dim: int) -> None:
-        """Raise InvalidSettingError if the rule is impossible for `dim` features."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain JSON types."""
-        return {"rule": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
-
-
-class SpectralRule(RankRule):
     """Chooses the subspace of an epoch from the corrected covariance."""
 
     __slots__ = ()
 
     @abstractmethod
+    def check(self, dim: int) -> None:
+        """Raise InvalidSettingError if the rule is impossible for `dim` features."""
+
+    @abstractmethod
     def select(self, covariance: Covariance, known: Known) -> Selection:
         """Return the subspace to freeze."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain JSON types."""
+        return {"rule": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
 
 
 Rule = TypeVar("Rule", bound=type[RankRule])
@@ -117,7 +113,7 @@ def _store_failure_prob(rule: RankRule, value: float | None) -> None:
 
 @register_rule
 @dataclass(frozen=True, slots=True)
-class FixedRank(SpectralRule):
+class FixedRank(RankRule):
     """Keep the same number of directions in every epoch, the paper's known m.
 
     >>> FixedRank(3).to_dict()
@@ -139,7 +135,7 @@ class FixedRank(SpectralRule):
         return Selection(vectors, values, None)
 
 
-class ThresholdRule(SpectralRule):
+class ThresholdRule(RankRule):
     """Keep the directions whose eigenvalues reach a threshold, between a floor and a cap.
 
     Notes

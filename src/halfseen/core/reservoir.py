@@ -119,21 +119,17 @@ class Reservoir:
         self._place_latest()
         return np.arange(len(self.rows)) if self._numbers is None else self._numbers
 
-    def sample(self, max_rows: int) -> FloatArray:
-        """Return a uniform sample of at most `max_rows` kept rows; it depends on `n_arms`."""
-        return self.rows[self._sampled(max_rows)]
-
     def numbered_sample(self, max_rows: int) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return the result of `sample`, and the positions of its rows among all rows."""
-        sampled = self._sampled(max_rows)
-        return self.rows[sampled], self.numbers[sampled]
+        """Return a uniform sample of at most `max_rows` kept rows, and their `numbers`.
 
-    def _sampled(self, max_rows: int) -> slice | NDArray[np.int64]:
-        n_kept = len(self.rows)
-        if n_kept <= max_rows:
-            return slice(None)
+        It depends on `n_arms`.
+        """
+        rows, numbers = self.rows, self.numbers
+        if len(rows) <= max_rows:
+            return rows, numbers
         random = stream(self.seed, "reservoir", "sample", str(self.n_arms))
-        return np.sort(random.choice(n_kept, max_rows, replace=False))
+        sampled = np.sort(random.choice(len(rows), max_rows, replace=False))
+        return rows[sampled], numbers[sampled]
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this reservoir."""

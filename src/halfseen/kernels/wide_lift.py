@@ -7,7 +7,7 @@ import numpy as np
 from numba.types import boolean, float64, int64, void
 
 from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import in_1, in_2, out_1, out_2
+from halfseen.kernels.types import in_1, in_2, out_2
 
 # Coordinates are clipped here, so that their squares are finite: equal to `values.LARGEST`.
 _LARGEST = 1e100
@@ -134,25 +134,3 @@ def lift(table, plan, tolerance, points):
         for a in range(rank):
             coordinate = min(max(settings[1 + a] * gram[a, rank], -_LARGEST), _LARGEST)
             points[arm, a] = coordinate if identified else np.nan
-
-
-@compiled(void(in_2, in_2, float64, in_1, out_1))
-def hidden_squares(rows, table, ridge, direction, squares):
-    """Write d'(W_Ω'W_Ω + ρI)⁻¹d of every arm for one direction d; the ridge is positive.
-
-    `rows` has shape (rank, dim): the columns of W.
-    """
-    rank, dim = rows.shape
-    wide = (rank + 3) // 3 * 3
-    columns, gram = np.empty((wide, dim + 4)), np.empty((wide, wide))
-    seen = np.empty(dim + 1, np.int64)
-    white = np.empty(rank)
-    for arm in range(table.shape[0]):
-        _solve_gathered(rows, table[arm], rank, ridge, 0.0, columns, gram, seen)
-        squares[arm] = 0.0
-        for a in range(rank):
-            rest = direction[a]
-            for b in range(a):
-                rest -= gram[b, a] * white[b]
-            white[a] = rest * gram[a, a]  # the reciprocal pivot
-            squares[arm] += white[a] * white[a]

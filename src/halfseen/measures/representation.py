@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from halfseen.core import theory
+from halfseen.core.factors import Arms, Factors, Spectrum, fit_factors
 from halfseen.core.latent import coordinates, fill
-from halfseen.core.likelihood import Ppca, fit_likelihood, spectral_start
 from halfseen.core.moments import Moments
 from halfseen.core.subspace import align, distance
 from halfseen.core.theory import Problem
@@ -152,7 +152,7 @@ def subspace_error(realization: Realization, *, points: int = 16) -> dict[str, l
     rounds = log_spaced(truth.world.horizon, points)
     moments, seen = Moments(truth.world.dim), list[FloatArray]()
     found: dict[str, list[float]] = {"covariance_distance": [], "likelihood_distance": []}
-    model: Ppca | None = None
+    model: Factors | None = None
     for round, (slate, *_) in enumerate(truth.rounds(), start=1):
         moments.absorb(slate)
         seen.append(np.where(slate.mask, slate.values, np.nan))
@@ -161,16 +161,25 @@ def subspace_error(realization: Realization, *, points: int = 16) -> dict[str, l
         estimate = leading_basis(moments, truth)
         found["covariance_distance"].append(distance(estimate, truth.basis))
         model = _likeliest(np.concatenate(seen), truth.world.rank, model)
-        found["likelihood_distance"].append(distance(model.subspace()[0], truth.basis))
+        found["likelihood_distance"].append(distance(_span(model), truth.basis))
     last = found["covariance_distance"][-1]
     rate = [last * math.sqrt(rounds[-1] / round) for round in rounds]
     return {"round": [float(round) for round in rounds], **found, "root_rate": rate}
 
 
-def _likeliest(table: FloatArray, rank: int, before: Ppca | None) -> Ppca:
+def _likeliest(table: FloatArray, rank: int, before: Factors | None) -> Factors:
     """Return the most likely model of arms, shape (n, dim) with NaN where hidden."""
-    starts = [spectral_start(table, rank), *(() if before is None else (before,))]
-    return fit_likelihood(table, starts).model
+    arms = Arms(table, through_origin=True)
+    starts = [Spectrum(arms).start(rank), *(() if before is None else (before,))]
+    fits = [fit_factors(arms, start, common_noise=True) for start in starts]
+    return max(fits, key=lambda fit: fit.objective).model
+
+
+def _span(model: Factors) -> FloatArray:
+    """Return an orthonormal basis of the subspace of a model, shape (dim, rank)."""
+    loadings = model.scale[:, None] * model.loadings.T
+    basis: FloatArray = np.linalg.svd(loadings, full_matrices=False)[0]
+    return basis
 
 
 def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:

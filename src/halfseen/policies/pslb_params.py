@@ -7,7 +7,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE
-from halfseen.core.rank import Known, SpectralRule, as_rule
+from halfseen.core.rank import Known, as_rule
 from halfseen.errors import InvalidSettingError
 from halfseen.params import choice, custom, integer, real
 from halfseen.policies.base import Policy
@@ -25,9 +25,9 @@ class PslbParams(Optimism, Policy):
     """Parameters of PSLB, and quantities derived from them."""
 
     rank: Any = custom(
-        check=lambda name, value: _spectral_rule(name, value),
+        check=lambda name, value: as_rule(value),
         plain=lambda rule: rule.to_dict(),
-        kind="int or SpectralRule",
+        kind="int or RankRule",
         doc="""Dimension of the subspace, or a rule that chooses it from the spectrum of the
     zero-filled arms. In rounds with rank 0 OFUL plays in all features.""",
     )
@@ -117,16 +117,6 @@ class PslbParams(Optimism, Policy):
         potential = per_arm * math.log1p(per_arm) * rank * math.log1p(n_samples * per_arm / rank)
         scale = self.arm_bound * self.theta_bound
         return scale * 2.0 * structure * math.sqrt(share) * math.sqrt(potential)
-
-
-def _spectral_rule(name: str, value: Any) -> SpectralRule:
-    rule = as_rule(value)
-    if not isinstance(rule, SpectralRule):
-        raise InvalidSettingError(
-            f"{name} must be a number or a rule on the spectrum, got {type(rule).__name__}, which "
-            "needs the arms themselves"
-        )
-    return rule
 
 
 def _one_prob(observe_prob: Any) -> float:

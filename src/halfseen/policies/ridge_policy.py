@@ -12,14 +12,14 @@ from halfseen.policies.notes import Note
 from halfseen.values import LARGEST, FloatArray
 
 
-def ridge_param(word: str = "", doc: str = "λ > 0, the penalty.") -> Any:
+def ridge_param(doc: str = "λ > 0, the penalty.") -> Any:
     """Declare λ."""
-    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, word=word, doc=doc)
+    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, doc=doc)
 
 
-def scale_param(default: float, *, word: str = "", doc: str) -> Any:
+def scale_param(default: float, *, doc: str) -> Any:
     """Declare a scale that may be zero."""
-    return real(default=default, low=0.0, high=LARGEST_SCALE, word=word, doc=doc)
+    return real(default=default, low=0.0, high=LARGEST_SCALE, doc=doc)
 
 
 class Optimism(Declared):

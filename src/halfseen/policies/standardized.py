@@ -86,7 +86,7 @@ class Standardized(Imputed):
         super()._fit(rows)
         self._scaling = Scaling.of(self._filler.fill(rows))
         self._fit_round = self._round + 1
-        arms, rewards = self._played.samples()
+        arms, rewards, _ = self._played.samples()
         (inner,) = self._inners
         assert isinstance(inner, RidgePolicy)
         self._inners = (inner.refitted(self._columns(arms), rewards),)

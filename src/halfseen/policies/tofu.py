@@ -4,8 +4,6 @@ import sys
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-import numpy as np
-
 from halfseen import archive, checks
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
@@ -15,7 +13,7 @@ from halfseen.policies.registry import register_policy, restored_inner
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_params import TofuParams
-from halfseen.values import Decision, FloatArray, Slate
+from halfseen.values import Decision, Slate
 
 
 @register_policy
@@ -56,7 +54,7 @@ class TofuPov(TofuParams):
         """Start with no arms, no rewards and no epoch."""
         super().setup()
         self._burner = burn_in_policy_of(self, self.max_open)
-        self._offered = self.collector()
+        self._offered = self.no_arms()
         self._played = Played(self.dim)
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self.schedule.burn_in + 1)
@@ -129,33 +127,7 @@ class TofuPov(TofuParams):
     def current_rank(self) -> int:
         """Rank of the current epoch; the number of features while the burn-in policy plays."""
         epoch = self._epoch
-        return self.dim if epoch is None or epoch.lift is None else epoch.record.rank
-
-    @property
-    def fallback_rounds(self) -> int:
-        """Rounds so far in which zero-filled OFUL played because low rank did not help."""
-        with self._lock:
-            log, end_of_last = self.epoch_log, self._round + 1
-        starts = [*(record.round for record in log), end_of_last]
-        return sum(
-            end - record.round
-            for record, end in zip(log, starts[1:], strict=True)
-            if record.fallback
-        )
-
-    def hidden_deviations(self, options: Any) -> FloatArray:
-        """Return how uncertain hidden entries make each arm's estimate, shape (n_arms,).
-
-        With `features="posterior-mean"`, the standard deviation of the estimated reward over the
-        hidden entries given the seen ones; 0 with least squares; NaN if no subspace is in use. It
-        is reported only and never added to scores: masks are drawn anew in every round, so choosing
-        an arm with many hidden entries teaches nothing about them.
-        """
-        slate = Slate.of(options, self.dim)
-        with self._lock:
-            if self._epoch is None:
-                return np.full(slate.n_arms, np.nan)
-            return self._epoch.hidden_deviations(slate._table)
+        return epoch.record.rank if epoch is not None and epoch.plays else self.dim
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the ranks of all epochs and the top of the last epoch's spectrum."""
@@ -174,7 +146,7 @@ class TofuPov(TofuParams):
         self._offer(slate)
         epoch = self._epoch
         if epoch is not None and epoch.plays:
-            arm, parts, point = epoch.score(slate, self._round + 1)
+            arm, parts, point = epoch.score(slate)
             return Choice(arm, parts, epoch.index, point)
         self._burner = self._burner.fork()
         choice, note = self._burner.play(slate)
@@ -194,7 +166,8 @@ class TofuPov(TofuParams):
                 "policy without an end"
             )
         played = None if self.replay is Replay.NONE else self._played
-        return Epoch.open(self, self._offered, played, round, self._epoch)
+        index = 0 if self._epoch is None else self._epoch.index + 1
+        return Epoch.open(self, self._offered, played, round, index)
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
@@ -241,7 +214,7 @@ class TofuPov(TofuParams):
     def _recalled(self, note: Note, decision: Decision | str) -> Note:
         note, epoch = super()._recalled(note, decision), self._epoch
         if note.inner is None and epoch is not None and note.epoch == epoch.index:
-            note = note._replace(point=epoch.coordinates(note.arm[None, :])[0])
+            note = note._replace(point=epoch.lift.coordinates(note.arm[None, :])[0])
         return note
 
     def _first_playing_epoch(self) -> int | None:

@@ -43,9 +43,11 @@ def burn_in_policy_of(params: "TofuParams", max_open: int) -> Policy:
         return deepcopy(value)  # others may use the given one, too
     if value == "uniform":
         return Uniform(dim=params.dim, seed=params.seed, max_open=max_open)
-    given = {
-        name: getattr(params, name)
-        for name in ("ridge", "theta_bound", "noise_scale")
-        if not isinstance(getattr(params, name), str)
-    }
-    return AmbientOful(dim=params.dim, failure_prob=params.failure_prob, max_open=max_open, **given)
+    return AmbientOful(
+        dim=params.dim,
+        ridge=params.ridge,
+        failure_prob=params.failure_prob,
+        theta_bound=params.theta_bound,
+        noise_scale=params.noise_scale,
+        max_open=max_open,
+    )

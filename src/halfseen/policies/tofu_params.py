@@ -7,9 +7,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core import theory
-from halfseen.core.collector import Collector
 from halfseen.core.epochs import LARGEST_GROWTH, EpochSchedule
-from halfseen.core.held_out import HeldOutRank
 from halfseen.core.latent import checked_impute_ridge
 from halfseen.core.moments import Moments, ObserveProb
 from halfseen.core.operators import LARGEST_DENSE_DIM
@@ -17,7 +15,7 @@ from halfseen.core.rank import FixedRank, as_rule
 from halfseen.core.replay import Replay
 from halfseen.core.reservoir import Reservoir
 from halfseen.errors import InvalidSettingError
-from halfseen.params import choice, custom, flag, integer, real
+from halfseen.params import custom, integer, real
 from halfseen.policies.base import Policy
 from halfseen.policies.ridge_policy import ridge_param, scale_param
 from halfseen.policies.tofu_burn_in import checked_burn_in_policy, policy_to_plain
@@ -26,15 +24,14 @@ from halfseen.values import LARGEST
 # Below this, divisions by p² could overflow.
 SMALLEST_PROB = 1e-6
 
-SUBSPACES = ("covariance", "likelihood")
-FEATURES = ("least-squares", "posterior-mean")
-EXPLORATIONS = ("ucb", "thompson", "greedy")
 # Smallest sample of arms, even if `memory_bytes` allows less.
 _FEWEST_ROWS = 2
-ESTIMATED = "estimated"
 COUNTED = "counted"
 UNKNOWN = "unknown"
 REPLAYS = tuple(mode.value for mode in Replay)
+
+Offered = Moments | Reservoir
+"""What is kept of the offered arms: beyond 8192 features a sample of the arms themselves."""
 
 
 class TofuParams(Policy):
@@ -45,7 +42,7 @@ class TofuParams(Policy):
         plain=lambda rule: rule.to_dict(),
         kind="int or RankRule",
         doc="""Dimension of the subspace, or a rule that chooses it: `FixedRank`,
-    `PracticalThreshold`, `PaperThreshold`, `ConstantThreshold`, `HeldOutRank`.""",
+    `PracticalThreshold`, `PaperThreshold`, `ConstantThreshold`.""",
     )
     observe_prob: Any = custom(
         check=lambda name, value: _checked_observe_prob(value),
@@ -76,15 +73,10 @@ class TofuParams(Policy):
     "uniform" beyond 8192 features. It learns from its own decisions. Its horizon, if any, must not
     end before this policy's.""",
     )
-    ridge: float | str = ridge_param(ESTIMATED, doc="λ.")
+    ridge: float = ridge_param(doc="λ.")
     failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
-    theta_bound: float | str = scale_param(1.0, word=ESTIMATED, doc="S.")
-    noise_scale: float | str = scale_param(
-        0.5,
-        word=ESTIMATED,
-        doc="""R; 0.5 for rewards in [0, 1]. "estimated": from the rewards so far, when an epoch
-    opens.""",
-    )
+    theta_bound: float = scale_param(1.0, doc="S.")
+    noise_scale: float = scale_param(0.5, doc="R; 0.5 for rewards in [0, 1].")
     arm_bound: float = real(default=1.0, low=1 / LARGEST, high=LARGEST, doc="B_X.")
     top_eigenvalue: float | None = real(
         default=None,
@@ -125,75 +117,39 @@ class TofuParams(Policy):
         low_open=True,
         doc="Factor between epoch starts; 2 in the paper.",
     )
-    radius_scale: float = scale_param(
-        1.0,
-        doc='Multiplies the radius, and the deviation R of "thompson"; 1 as in the theory.',
-    )
-    subspace: str = choice(
-        default="covariance",
-        words=SUBSPACES,
-        doc="""The paper's corrected covariance, or maximum likelihood of the seen entries
-    (`Ppca`).""",
-    )
-    features: str = choice(
-        default="least-squares",
-        words=FEATURES,
-        doc="""The paper's imputation, or the posterior mean under the spectrum and noise of the
-    subspace.""",
-    )
-    exploration: str = choice(
-        default="ucb",
-        words=EXPLORATIONS,
-        doc="Optimism, a parameter drawn from the posterior, or no exploration.",
-    )
-    fallback: bool = flag(
-        default=False,
-        doc="""Whether zero-filled OFUL plays an epoch if it predicted earlier rewards better than
-    the subspace did, or if the rank is 0. Needs `replay="full"`.""",
-    )
+    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 as in the theory.")
     memory_bytes: int = integer(
         default=64_000_000,
         low=1,
-        doc='Memory for the uniform sample of arms that "likelihood" and `HeldOutRank` need.',
+        doc="Memory for the uniform sample of arms that is kept beyond 8192 features.",
     )
     seed: int = integer(
         default=0,
         low=0,
-        doc='Seed of that sample, of "thompson" and of the uniform burn-in policy.',
+        doc="Seed of that sample and of the uniform burn-in policy.",
     )
 
     def setup(self) -> None:
         """Check parameters against each other and make the schedule of epochs."""
         self.check_together()
-        self.check_dim()
         burn_in = self._theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
         self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
 
     def check_together(self) -> None:
-        """Raise `InvalidSettingError` if parameters contradict each other for every `dim`."""
-        if self.last_eigenvalue is not None:
-            top = self.eigenvalue_bound
-            checks.real("last_eigenvalue", self.last_eigenvalue, 0.0, top, low_open=True)
-        elif self.bonus_scale:
-            raise InvalidSettingError(
-                "bonus_scale > 0 needs last_eigenvalue (λ_m of the arms' covariance), got None"
-            )
-        if self.bonus_scale > 0.0 and self.theta_bound == ESTIMATED:
-            raise InvalidSettingError("bonus_scale > 0 needs a theta_bound, got 'estimated'")
-        if self.fallback and self.replay is not Replay.FULL:
-            raise InvalidSettingError(
-                "fallback=True needs replay='full', from which zero-filled OFUL learns, got "
-                f"{str(self.replay)!r}"
-            )
-
-    def check_dim(self) -> None:
-        """Raise `InvalidSettingError` if parameters contradict `dim`."""
+        """Raise `InvalidSettingError` if parameters contradict each other."""
         self.rank.check(self.dim)
         prob = self.observe_prob
         if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
             raise InvalidSettingError(
                 f"observe_prob must be one number or one per feature, shape ({self.dim},), got "
                 f"shape {prob.shape}"
+            )
+        if self.last_eigenvalue is not None:
+            top = self.eigenvalue_bound
+            checks.real("last_eigenvalue", self.last_eigenvalue, 0.0, top, low_open=True)
+        elif self.bonus_scale:
+            raise InvalidSettingError(
+                "bonus_scale > 0 needs last_eigenvalue (λ_m of the arms' covariance), got None"
             )
 
     @property
@@ -202,32 +158,16 @@ class TofuParams(Policy):
         return self.arm_bound**2 if self.top_eigenvalue is None else self.top_eigenvalue
 
     @property
-    def keeps_arms(self) -> bool:
-        """Whether arms themselves are kept, not only their moments."""
-        needed = self.subspace == "likelihood" or isinstance(self.rank, HeldOutRank)
-        return needed or not self.fits_dense
-
-    @property
     def fits_dense(self) -> bool:
         """Whether a dim × dim matrix fits in memory; if not, nothing works in all features."""
         return self.dim <= LARGEST_DENSE_DIM
 
-    @property
-    def may_fall_back(self) -> bool:
-        """Whether zero-filled OFUL may play epochs."""
-        return self.fallback and self.fits_dense
-
-    @property
-    def estimates_scales(self) -> bool:
-        """Whether λ, S or R is estimated from the rewards."""
-        return ESTIMATED in (self.ridge, self.theta_bound, self.noise_scale)
-
-    def collector(self) -> Collector:
-        """Return an empty collector of offered arms that suits these settings."""
-        if self.keeps_arms:
-            max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
-            return Reservoir(self.dim, max_rows=max_rows, seed=self.seed)
-        return Moments(self.dim, count_pairs=isinstance(self.observe_prob, str))
+    def no_arms(self) -> Offered:
+        """Return an empty collection of offered arms that suits these settings."""
+        if self.fits_dense:
+            return Moments(self.dim, count_pairs=isinstance(self.observe_prob, str))
+        max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
+        return Reservoir(self.dim, max_rows=max_rows, seed=self.seed)
 
     @property
     def lemma_failure_prob(self) -> float:
@@ -245,7 +185,6 @@ class TofuParams(Policy):
         """
         if self.bonus_scale == 0.0 or self.last_eigenvalue is None:
             return 0.0
-        assert not isinstance(self.theta_bound, str)
         error = theory.subspace_error(
             n_arms=n_arms,
             arm_bound=self.arm_bound,

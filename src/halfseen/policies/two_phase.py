@@ -57,11 +57,6 @@ class TwoPhase(TofuPov):
     # A single epoch for every horizon, so that it gets the whole share of δ.
     growth = LARGEST_GROWTH
     n_arms = None
-    subspace = "covariance"
-    features = "least-squares"
-    exploration = "ucb"
-    fallback = False
-    memory_bytes = 1
 
     @property  # type: ignore[misc]
     def burn_in(self) -> int:  # type: ignore[override]

@@ -7,8 +7,21 @@ import numpy as np
 
 from halfseen import archive
 from halfseen.errors import ArchiveError
+from halfseen.log import logger
 
 Tree = dict[str, Any]
+
+# Options that TofuPov had up to format 4, with their defaults.
+_TOFU_OPTIONS = {
+    "subspace": "covariance",
+    "features": "least-squares",
+    "exploration": "ucb",
+    "fallback": False,
+}
+_TOFU_SCALES = ("ridge", "theta_bound", "noise_scale")
+# What a record of an epoch had up to format 4, and what LatentUcb still has of its settings.
+_RECORD_FIELDS = {"fallback", *_TOFU_SCALES}
+_LATENT_SETTINGS = ("dim", "seed", "max_open", "memory_bytes", "growth", "exploration")
 
 
 def upgraded(tree: Tree, version: int, name: str) -> Tree:
@@ -83,4 +96,98 @@ def _from_format_3(tree: Tree) -> Tree:
     return tree | {"state": state, "open": opened, "n_forgotten": 0}
 
 
-_STEPS: Mapping[int, Callable[[Tree], Tree]] = {2: _from_format_2, 3: _from_format_3}
+def _from_format_4(tree: Tree) -> Tree:
+    """In format 4 LatentUcb was a TofuPov, whose options served it.
+
+    Its model is fitted anew to the arms and rewards that the file holds.
+    """
+    settings, state = _settings_from_format_4(tree["policy"], tree["settings"]), tree["state"]
+    if tree["policy"] == "LatentUcb":
+        logger.warning(
+            "a saved LatentUcb of an earlier version is fitted anew by this one: its decisions may "
+            "differ from those of the version that wrote it"
+        )
+        if state:
+            state = {name: state[name] for name in ("offered", "played")}
+            state |= {"log": [], "epoch": None, "next_event": 0}
+    elif "burn_in_policy" in state:  # TofuPov, or a policy derived from it
+        state = _tofu_state_from_format_4(state)
+    elif "inners" in state:
+        state = state | {"inners": [_from_format_4(inner) for inner in state["inners"]]}
+    opened = [[id, _note_from_format_4(tree, note)] for id, note in tree["open"]]
+    return tree | {"settings": settings, "state": state, "open": opened}
+
+
+def _settings_from_format_4(policy: str, settings: Tree) -> Tree:
+    if policy == "LatentUcb":
+        return _latent_settings_from_format_4(settings)
+    if not {"rank", "impute_ridge", *_TOFU_SCALES} <= settings.keys():
+        return settings  # neither TofuPov nor a policy derived from it
+    used = [name for name, plain in _TOFU_OPTIONS.items() if settings.get(name, plain) != plain]
+    used += [name for name in _TOFU_SCALES if settings[name] == "estimated"]
+    if settings["rank"]["rule"] == "HeldOutRank":
+        used.append("rank")
+    if used:
+        raise _gone(policy, used[0], settings[used[0]])
+    kept = {name: value for name, value in settings.items() if name not in _TOFU_OPTIONS}
+    for name in ("burn_in_policy", "first_phase"):
+        inner = kept.get(name)
+        if isinstance(inner, dict):
+            plain = _settings_from_format_4(inner["policy"], inner["settings"])
+            kept[name] = inner | {"settings": plain}
+    if policy == "TwoPhase":
+        kept["memory_bytes"] = 1  # as it was, whatever the default is now
+    return kept
+
+
+def _latent_settings_from_format_4(settings: Tree) -> Tree:
+    if settings.get("subspace", "likelihood") != "likelihood":  # it may have kept no arms
+        raise _gone("LatentUcb", "subspace", settings["subspace"])
+    kept = {name: settings[name] for name in _LATENT_SETTINGS if name in settings}
+    rule = settings.get("rank") or {}
+    if rule.get("rule") == "FixedRank":
+        kept["rank"] = rule["rank"]
+    return kept
+
+
+def _gone(policy: str, name: str, value: Any) -> ArchiveError:
+    return ArchiveError(
+        f"a saved {policy} has {name}={value!r}, which no longer exists: read it with the version "
+        "of halfseen that wrote it"
+    )
+
+
+def _tofu_state_from_format_4(state: Tree) -> Tree:
+    epoch = state["epoch"]
+    if epoch is not None:
+        epoch = {
+            "basis": epoch["subspace"]["basis"],
+            "record": _record_from_format_4(epoch["record"]),
+            "model": epoch["model"],
+        }
+    return state | {
+        "log": [_record_from_format_4(record) for record in state["log"]],
+        "epoch": epoch,
+        "burn_in_policy": _from_format_4(state["burn_in_policy"]),
+    }
+
+
+def _record_from_format_4(record: Tree) -> Tree:
+    return {name: value for name, value in record.items() if name not in _RECORD_FIELDS}
+
+
+def _note_from_format_4(tree: Tree, note: Tree | None) -> Tree | None:
+    if note is None:
+        return None
+    if tree["policy"] == "LatentUcb":
+        return note | {"epoch": -1, "point": None, "inner": None}
+    if "burn_in_policy" not in tree["state"]:
+        return note
+    return note | {"inner": _note_from_format_4(tree["state"]["burn_in_policy"], note["inner"])}
+
+
+_STEPS: Mapping[int, Callable[[Tree], Tree]] = {
+    2: _from_format_2,
+    3: _from_format_3,
+    4: _from_format_4,
+}

@@ -53,21 +53,6 @@ EXCESS = (
 )
 """Columns of `excess.csv`."""
 
-_RARE = 0.01
-
-
-class Fallback(NamedTuple):
-    """How often a policy gave up on low rank: its share of rounds at a point."""
-
-    point: Point
-    method: str
-    share: Mean
-
-    @property
-    def rare(self) -> bool:
-        """Whether it did so in fewer than one round in a hundred."""
-        return self.share.mean is not None and self.share.mean < _RARE
-
 
 class Cells(NamedTuple):
     """Cells of a method at a point that have no result."""
@@ -206,16 +191,6 @@ class Report:
         names = {"mean_excess": "mean_regret", "se_excess": "se_regret"}
         return FinalTable.of(self.excess.rename(columns=names), self.study)
 
-    @cached_property
-    def fallbacks(self) -> list[Fallback]:
-        """How often policies with a fallback used it, at every point."""
-        found = [
-            Fallback(point, method, fallback_share(self.results, point, method))
-            for point in points_of(self.study)
-            for method in self.study.settings[point.setting].methods
-        ]
-        return [each for each in found if each.share.mean is not None]
-
     # What is missing, and the files
 
     @cached_property
@@ -271,12 +246,3 @@ def excess_table(study: Study, results: Results) -> pd.DataFrame:
                 means = mean_of(irreducible[excess.index].tolist()), mean_of(excess.tolist())
                 rows.append((*point, method, len(excess), *means[0], *means[1]))
     return pd.DataFrame(rows, columns=list(EXCESS))
-
-
-def fallback_share(results: Results, point: Point, method: str) -> Mean:
-    """Return the share of rounds in which the fallback played; None where there is none."""
-    rounds = results.diagnostic(point, method, "fallback_rounds")
-    horizon = results.horizon(point, method)
-    if rounds.empty or horizon is None:
-        return Mean(None, None)
-    return mean_of((rounds[0] / horizon).tolist())

@@ -65,7 +65,9 @@ _STANDARD = {
     "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
     "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
-    "latent-ucb-told": Look("latent UCB, rank and p given", "#9B6FC4", DASHED, "P", "//"),
+    "latent-ucb-told": Look(
+        "latent UCB, given the rank, means known to be 0", "#9B6FC4", DASHED, "P", "//"
+    ),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
@@ -103,15 +105,12 @@ _STANDARD = {
 
 _LATENT_UCB_WITH = {
     "full-view": "nothing hidden, rank given",
-    "covariance": "corrected covariance, no likelihood",
-    "least-squares": "least-squares features",
+    "no-filled": "no filled arms",
+    "no-mask": "no masks",
+    "no-item": "no item effects",
     "growth-2": "epochs double",
-    "burn-in-30": "burn-in of 30 rounds",
-    "no-replay": "no replay",
     "rank-told": "true rank given",
-    "rank-threshold": "rank by the practical threshold",
-    "scales-told": "noise scale and θ-bound given",
-    "no-fallback": "no fallback",
+    "through-origin": "means known to be 0",
     "thompson": "Thompson sampling",
     "greedy": "greedy",
 }

@@ -225,7 +225,9 @@ METHODS: Mapping[str, Method] = {
     "zf-thompson": Method(policy="LinearThompson"),
     "zf-greedy": Method(policy="Greedy"),
     "latent-ucb": Method(policy="LatentUcb"),
-    "latent-ucb-told": Method(policy="LatentUcb", facts=("rank", "observe_prob")),
+    "latent-ucb-told": Method(
+        policy="LatentUcb", facts=("rank",), settings={"through_origin": True}
+    ),
 }
 """The standard methods by key; a study changes their settings or adds its own."""
 

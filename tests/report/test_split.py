@@ -1,11 +1,10 @@
-"""Regret split into parts, levels that are claimed, and what the page says of the fallback."""
+"""Regret split into parts, levels that are claimed, and methods that are not from the paper."""
 
 import pytest
 from made_results import small_study, wobble, write_results
 
 from halfseen.errors import StudyError
 from halfseen.reports.claims import verdicts_on
-from halfseen.reports.context import Report
 from halfseen.reports.figures import figure_of, figures_of
 from halfseen.reports.page import write_report
 from halfseen.reports.panels import Scene
@@ -98,28 +97,6 @@ def test_at_most_times_flips_with_the_factor(tmp_path):
     assert outcome(tmp_path, **claim, at_most=0.56) == "holds"
     assert outcome(tmp_path, **claim, at_most=0.55) == "fails"
     assert outcome(tmp_path, **claim, at_most=1, p=0.5) == "not run"
-
-
-def fell_back(key):
-    return {} if key.method == "uniform" else {"fallback_rounds": 10 if key.p == 0.2 else 0}
-
-
-def test_the_page_says_how_often_the_fallback_played(tmp_path):
-    study = small_study()
-    write_results(tmp_path, study, regret, diagnostics=fell_back)
-    page = write_report(study, tmp_path).read_text()
-    assert "## How often the fallback played" in page
-    assert "| p = 0.2 | TOFU | 25.0 ± 0.0 % |" in page
-    assert "For 2 of 4 combinations of a method and a point the share is below 1 %." in page
-
-
-def test_a_report_without_a_fallback_does_not_mention_it(tmp_path):
-    study = small_study()
-    assert Report(study, write_results(tmp_path, study, regret)).fallbacks == []
-    write_results(tmp_path, study, regret, diagnostics=lambda key: {"fallback_rounds": 0})
-    page = write_report(study, tmp_path).read_text()
-    assert "For 6 of 6 combinations" in page
-    assert "| where" not in page
 
 
 def test_the_page_says_which_methods_are_not_from_the_paper(tmp_path):
