@@ -146,7 +146,7 @@ def draw_differences(
     several = len({pair.against for pair in pairs}) > 1
     axes.set(
         xlabel=f"final regret less that of {label_of(usual_other(pairs))}"
-        + (" (or of the one named)" if several else "")
+        + ("\n(or of the one named)" if several else "")
         + (", in % of it" if panel.relative else ""),
         title=_title(panel, pairs),
     )

@@ -149,7 +149,7 @@ class ComparedClaim(_Claim):
 
     Allowed are two standard errors of the difference, or `margin` times the lead of the other
     method over `lead_over` if that is more. With `average` the mean over all points, of differences
-    as shares of that lead, is below 0.
+    as shares of the regret of `lead_over`, is below 0.
     """
 
     kind: Literal["compared"]
