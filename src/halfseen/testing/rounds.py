@@ -60,7 +60,7 @@ def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
 
 
 def state_bytes(policy: Policy) -> bytes:
-    """Return the whole state of a policy but the ids of its decisions: what a file would contain."""
+    """Return all that a file of a policy would contain, except for the ids of its decisions."""
     tree = policy.to_tree()
     entries = archive.to_entries(tree | {"open": [note for _, note in tree["open"]]})
     return b"".join(entries.values())
