@@ -22,6 +22,7 @@ def walked(tmp_path_factory):
     folder, printed = tmp_path_factory.mktemp("mine"), {}
     env = os.environ | {"MPLBACKEND": "agg", "PYTHONWARNINGS": "error"}
     env |= {"LOKY_MAX_CPU_COUNT": "1"}  # as on a machine with one core
+    env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # as where pytest is all there is
     blocks = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     for index, (language, text) in enumerate(blocks):
         if language == "python":  # appended to the file that its first line names
