@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit  # scipy.stats takes half a second to import
 
 from halfseen.reports.data import Point, Results, points_of
 from halfseen.reports.verdicts import paired_difference
@@ -82,7 +82,7 @@ def compared_pair(results: Results, point: Point, method: str, other: str) -> Co
     if mean is None:
         return None
     both = ours.index.intersection(theirs.index)
-    half = math.nan if error is None else float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
+    half = math.nan if error is None else float(stdtrit(n - 1, (1 + LEVEL) / 2)) * error
     levels = float(ours[both].mean()), float(theirs[both].mean())
     return Compared(point, method, other, n, *levels, mean, mean - half, mean + half)
 
