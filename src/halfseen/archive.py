@@ -76,6 +76,16 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
 
 def to_bytes(tree: dict[str, Any]) -> bytes:
     """Return a state as the bytes of an archive."""
+    entries = to_entries(tree)
+    entries[_DIGEST] = _digest(entries).encode()
+    content = _zipped(entries, zipfile.ZIP_DEFLATED)
+    if _is_too_large(sum(map(len, entries.values())), len(content)):
+        content = _zipped(entries, zipfile.ZIP_STORED)
+    return content
+
+
+def to_entries(tree: dict[str, Any]) -> dict[str, bytes | memoryview]:
+    """Return the entries of an archive by name, without the digest: equal for equal states."""
     arrays: _Arrays = []
     text = json.dumps({"format": FORMAT, "state": _pack(tree, arrays)}, allow_nan=False)
     entries: dict[str, bytes | memoryview] = {_TEXT: text.encode()}
@@ -83,11 +93,7 @@ def to_bytes(tree: dict[str, Any]) -> bytes:
         entry = io.BytesIO()
         np.lib.format.write_array(entry, array, allow_pickle=False)
         entries[f"{index}.npy"] = entry.getbuffer()
-    entries[_DIGEST] = _digest(entries).encode()
-    content = _zipped(entries, zipfile.ZIP_DEFLATED)
-    if _is_too_large(sum(map(len, entries.values())), len(content)):
-        content = _zipped(entries, zipfile.ZIP_STORED)
-    return content
+    return entries
 
 
 def from_bytes(content: bytes, name: str = "the archive") -> tuple[dict[str, Any], int]:

@@ -33,7 +33,8 @@ def round_latents(rng, n_arms, rank):
 
 def hidden_at_random(rng, arms, observe_prob):
     """Return a slate that shows every entry with probability p."""
-    return Slate(arms, rng.random(arms.shape) < observe_prob)
+    seen = rng.random(arms.shape, dtype=np.float32) < observe_prob
+    return Slate(np.where(seen, arms, np.nan))
 
 
 def seen_grams(basis, masks):

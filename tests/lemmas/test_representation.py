@@ -118,7 +118,7 @@ def test_covariance_and_subspace_errors_fall_like_one_over_root_n(observe_prob):
     # slope of -.35 or -.65 could not hide.
     rng = np.random.default_rng(3)
     basis = np.linalg.qr(rng.standard_normal((6, 2)))[0]
-    sizes = 2000 * 2 ** np.arange(6)
+    sizes = 1000 * 2 ** np.arange(6)
     logs = np.empty((2, len(sizes), 60))
     for row, column in np.ndindex(logs.shape[1:]):
         moments = Moments(6)

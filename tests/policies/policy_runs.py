@@ -1,6 +1,6 @@
 """Rounds to play, and ways to look at a policy from outside, shared by the tests of policies."""
 
-from halfseen.testing.rounds import copy_of, looks, offers_in, state_bytes, walk
+from halfseen.testing.rounds import copy_of, looks, offers_in, state_bytes, twin_of, walk
 
 __all__ = [
     "SIZES",
@@ -10,6 +10,7 @@ __all__ = [
     "offers",
     "regret_in",
     "state_bytes",
+    "twin_of",
     "walk",
 ]
 

@@ -19,7 +19,7 @@ from halfseen import (
     TofuPov,
     Uniform,
 )
-from halfseen.testing.rounds import copy_of, looks, offers_in, state_bytes
+from halfseen.testing.rounds import looks, offers_in, state_bytes, twin_of
 
 PACKAGE = str(Path(halfseen.__file__).parent)
 DIM = 5
@@ -79,34 +79,34 @@ def moments(make, n_rounds):
         late = decision, float(rewards[decision.arm])
 
 
-def n_events(policy: Policy, call, kind: str) -> int:
-    """Return at how many points a call can be cut off."""
-    copy = copy_of(policy)
-    with Interrupter(kind) as counter:
-        call(copy)
-    return counter.n_events
+class Cut:
+    """A call that is cut off at one of its `n_points`, each time on another twin of a policy."""
 
+    def __init__(self, policy: Policy, call, kind: str) -> None:
+        self.policy, self.call, self.kind = policy, call, kind
+        done = twin_of(policy)
+        with Interrupter(kind) as counter:
+            call(done)
+        self.n_points = counter.n_events
+        self.before, self.done = state_bytes(policy), state_bytes(done)
 
-def interrupted(policy: Policy, call, kind: str, at: int) -> str | None:
-    """Cut a call off; return what is wrong with what is left, or None."""
-    untouched, done = copy_of(policy), copy_of(policy)
-    before = state_bytes(policy)
-    call(done)
-    try:
-        with Interrupter(kind, at):
-            call(policy)
-    except KeyboardInterrupt:
-        pass
-    else:  # something was cached meanwhile, and the call had fewer points
-        return LOST
-    after = state_bytes(policy)
-    if after == state_bytes(done):
-        return None
-    if after != before:
-        return "half of a change was left behind"
-    call(policy)
-    call(untouched)
-    return None if state_bytes(policy) == state_bytes(untouched) else "the next call went wrong"
+    def at(self, point: int) -> str | None:
+        """Cut the call off; return what is wrong with what is left, or None."""
+        policy = twin_of(self.policy)
+        try:
+            with Interrupter(self.kind, point):
+                self.call(policy)
+        except KeyboardInterrupt:
+            pass
+        else:  # something was cached meanwhile, and the call had fewer points
+            return LOST
+        after = state_bytes(policy)
+        if after == self.done:
+            return None
+        if after != self.before:
+            return "half of a change was left behind"
+        self.call(policy)
+        return None if state_bytes(policy) == self.done else "the next call went wrong"
 
 
 def calls(table, late):
@@ -128,9 +128,10 @@ def run(n: int, seed: int) -> tuple[int, list[str]]:
         for index, policy, table, late in moments(POLICIES[name], 9):
             for what, call in calls(table, late).items():
                 kind = str(random.choice(["call", "line"]))
-                at = 1 + int(random.integers(n_events(policy, call, kind)))
+                cut = Cut(policy, call, kind)
+                at = 1 + int(random.integers(cut.n_points))
                 tried += 1
-                wrong = interrupted(copy_of(policy), call, kind, at)
+                wrong = cut.at(at)
                 if wrong == LOST:
                     tried -= 1
                 elif wrong is not None:

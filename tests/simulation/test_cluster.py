@@ -4,11 +4,11 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
 
+import dask_process
 import pytest
 from distributed import Client
 from held_runs import N_CELLS, N_FREE, PATIENCE, HeldRuns, wait_until
@@ -35,17 +35,8 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"]
 
     def start(self, what, *arguments):
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", f"distributed.cli.dask_{what}"),
-                *("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"),
-                *arguments,
-            ],
-            cwd=self.folder,
-            env=os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(self.failures)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        local = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
+        process = dask_process.start(what, [*local, *arguments], self.folder, self.failures)
         self.processes.append(process)
         return process
 
@@ -60,7 +51,7 @@ class Cluster:
         for process in self.processes:
             process.kill()
         for process in self.processes:
-            process.wait(PATIENCE)
+            process.join(PATIENCE)
 
 
 @pytest.fixture(scope="module")

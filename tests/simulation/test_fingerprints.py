@@ -3,9 +3,7 @@
 import importlib
 import json
 import linecache
-import os
 import runpy
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +11,15 @@ from types import ModuleType
 
 import pytest
 
-from halfseen import AmbientOful, LowRankWorld, ProductContextWorld, TableWorld, TofuPov, Uniform
+from halfseen import (
+    AmbientOful,
+    LowRankWorld,
+    ProductContextWorld,
+    TableWorld,
+    TofuPov,
+    Uniform,
+    simulate,
+)
 from halfseen.measures import measure_named
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation import fingerprints
@@ -59,21 +65,11 @@ FACTOR = 1.0
 def twisted(reward):
     return reward
 """
-RUN = """
-import json, pathlib
-import mine
-from halfseen import LowRankWorld, simulate
-
-world = LowRankWorld(dim=6, rank=2, n_arms=5, horizon=60)
-tables = simulate({"mine": {"policy": "Mine"}}, world, range(2), jobs=1, out="results")
-manifest = json.loads(pathlib.Path("results/manifest.json").read_text())
-print(json.dumps([manifest["cells_run_now"], [row["final_regret"] for row in tables.per_seed]]))
-"""
 
 
 @pytest.fixture
 def home(tmp_path):
-    for name, text in (("mine.py", POLICY), ("helper.py", HELPER), ("run.py", RUN)):
+    for name, text in (("mine.py", POLICY), ("helper.py", HELPER)):
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -84,47 +80,54 @@ def edit(path, before, after):
     path.write_text(text.replace(before, after))
 
 
+@pytest.fixture
+def imported(home, monkeypatch):
+    """Return a function that imports the user's files anew and returns the policy."""
+    monkeypatch.syspath_prepend(home)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    names = ("mine", "helper", "deep", "deep.inner", "other")
+
+    def import_anew():
+        for name in names:
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return importlib.import_module("mine").Mine
+
+    yield import_anew
+    for name in names:
+        sys.modules.pop(name, None)
+    del _CLASSES["Mine"]
+
+
+@pytest.fixture
+def digest(imported):
+    """Return a function that imports the user's files anew and returns the digest of the policy."""
+    return lambda: code_digest(imported())
+
+
 def run_again(home):
-    """Return how many cells were run in a fresh process, and all regrets."""
-    env = os.environ | {"PYTHONPATH": str(SOURCES), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "run.py"]
-    done = subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """Return how many cells were run, and all regrets."""
+    world = LowRankWorld(dim=6, rank=2, n_arms=5, horizon=60)
+    out = home / "results"
+    tables = simulate({"mine": {"policy": "Mine"}}, world, range(2), jobs=1, out=out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    return manifest["cells_run_now"], [row["final_regret"] for row in tables.per_seed]
 
 
-def test_an_edited_policy_is_run_again_and_an_unchanged_one_is_not(home):
+def test_an_edited_policy_is_run_again_and_an_unchanged_one_is_not(home, imported):
+    imported()
     n_run, first = run_again(home)
     assert n_run == 2
     edit(home / "mine.py", "# a remark", "# another remark")
     edit(home / "mine.py", "Learns something else than it was paid.", "As it is paid.")
     edit(home / "helper.py", "return reward", "return   (reward)")
-    assert run_again(home) == [0, first]
+    imported()
+    assert run_again(home) == (0, first)
     edit(home / "mine.py", "helper.FACTOR *", "-helper.FACTOR *")
+    imported()
     n_run, second = run_again(home)
     assert n_run == 2
     assert all(new != old for new, old in zip(second, first, strict=True))
-
-
-# Digests of modules, imported anew in this process.
-
-
-@pytest.fixture
-def digest(home, monkeypatch):
-    """Return a function that imports the user's files anew and returns the digest of the policy."""
-    monkeypatch.syspath_prepend(home)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def imported():
-        for name in ("mine", "helper", "deep", "deep.inner", "other"):
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
-        return code_digest(importlib.import_module("mine").Mine)
-
-    yield imported
-    for name in ("mine", "helper", "deep", "deep.inner", "other"):
-        sys.modules.pop(name, None)
-    del _CLASSES["Mine"]
 
 
 @pytest.mark.parametrize(

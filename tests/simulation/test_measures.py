@@ -17,10 +17,8 @@ from halfseen.measures.freezing import Samples, steps_of
 from halfseen.measures.regression import bias_of, potential_of
 from halfseen.measures.runs import algorithm_1, catalogue_of, play_epochs
 from halfseen.measures.tools import log_spaced
-from halfseen.simulation.cells import run_cell
 from halfseen.simulation.methods import Method
 from halfseen.simulation.runner import play
-from halfseen.studies.builtin import builtin_study
 from halfseen.worlds.hard_instance import HardInstanceWorld
 from halfseen.worlds.lowrank import LowRankWorld
 
@@ -357,15 +355,6 @@ def test_the_first_step_of_reestimation_agrees_with_projectors(realization):
 
 
 # The study
-
-
-def test_the_smoke_scale_of_the_theory_study_runs_without_a_failure():
-    study = builtin_study("theory", "smoke")
-    study.check()
-    results = {cell.key: run_cell(cell) for cell in study.cells()}
-    assert {result.error for result in results.values()} == {""}
-    assert {result.status for result in results.values()} == {"ok"}
-    assert all(result.diagnostics for result in results.values())
 
 
 def test_the_likelihood_finds_the_subspace_and_the_covariance_comes_near_it():

@@ -1,9 +1,6 @@
 """Policies and worlds of one's own reach a study, and the worker processes that run it."""
 
 import csv
-import os
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -60,17 +57,6 @@ def write(folder, name, plugins=""):
         (folder / path).write_text(text.replace("PLUGINS", plugins))
 
 
-def halfseen(folder, *arguments):
-    """Call the command in a fresh process."""
-    return subprocess.run(
-        [sys.executable, "-m", "halfseen", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "120"},
-    )
-
-
 def regrets(folder, method):
     with (folder / "per_seed.csv").open(newline="") as file:
         found = [row for row in csv.DictReader(file) if row["method"] == method]
@@ -78,20 +64,23 @@ def regrets(folder, method):
     return [row["final_regret"] for row in found]
 
 
-def check_results(folder, out, n_processes=2):
+def check_results(folder, out, n_processes):
     """A subclass that changes nothing plays like its parent, in worker processes as well."""
     assert len(regrets(out, "mine")) == 6
     assert regrets(out, "mine") == regrets(out, "uniform")
     assert len(list(folder.glob("imported-*"))) >= n_processes  # the command, at least one worker
 
 
-def test_a_study_file_names_its_plugins_relative_to_itself(tmp_path):
+@pytest.mark.usefixtures("unrendered")
+def test_a_study_file_names_its_plugins_relative_to_itself(tmp_path, monkeypatch):
     folder = tmp_path / "deep"
     folder.mkdir()
-    write(folder, "mine", 'plugins = ["mine.py"]')
-    done = halfseen(tmp_path, "run", "deep/mine.toml", "--jobs", "2", "--out", "out")
-    assert done.returncode == 0, done.stdout + done.stderr
-    check_results(folder, tmp_path / "out")
+    write(folder, "own_study", 'plugins = ["own_study.py"]')
+    monkeypatch.chdir(tmp_path)
+    options = ["--jobs", "2", "--out", "out"]
+    result = CliRunner().invoke(app, ["run", "deep/own_study.toml", *options])
+    assert result.exit_code == 0, result.output
+    check_results(folder, tmp_path / "out", n_processes=2)
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit  # scipy.stats takes half a second to import
 
 from halfseen.reports.data import Point, Results, points_of
 from halfseen.reports.verdicts import paired_difference
@@ -112,7 +112,7 @@ def compared_pair(
     if mean is None:
         return None
     error = math.nan if error is None else error
-    half = float(student.ppf((1 + LEVEL) / 2, n - 1)) * error if n > 1 else math.nan
+    half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * error if n > 1 else math.nan
     levels = float(ours.mean()), float(theirs.mean())
     return Compared(
         point, method, other, tuple(both), *levels, mean, error, mean - half, mean + half

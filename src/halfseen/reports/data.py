@@ -96,8 +96,9 @@ class Results:
     def diagnostic(self, point: Point, method: str, name: str) -> pd.DataFrame:
         """Return a diagnostic of a method: one row per seed, one column per position."""
         found = rows(self.diagnostics, point, method)
-        found = found[found["name"] == name]
-        return found.pivot_table(index="seed", columns="position", values="value")
+        found = found[(found["name"] == name) & found["value"].notna()]
+        # What `pivot_table` does, in a third of the time.
+        return found.groupby(["seed", "position"])["value"].mean().unstack()
 
     def horizon(self, point: Point, method: str) -> int | None:
         """Return the last round that a method played, None where it did not."""

@@ -15,6 +15,7 @@ from halfseen.testing.rounds import (
     looks,
     offers,
     state_bytes,
+    twin_of,
     walk,
 )
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
@@ -95,7 +96,7 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
 def hidden_values_are_irrelevant(factory: Factory) -> None:
     """The value of a hidden entry never changes a decision."""
     policy = factory()
-    others = {poison: copy_of(policy) for poison in (np.nan, np.inf, 1e300, -1e300)}
+    others = {poison: twin_of(policy) for poison in (np.nan, np.inf, 1e300, -1e300)}
     for table, rewards in offers(14, policy):
         expected = policy.choose(table)
         mask = ~np.isnan(table)
@@ -161,7 +162,7 @@ def permuting_arms_permutes_the_choice(factory: Factory) -> None:
     random = np.random.default_rng(5)
     for table, rewards in offers(18, policy):
         order = random.permutation(len(table))
-        permuted = copy_of(policy).choose(table[order])
+        permuted = twin_of(policy).choose(table[order])
         decision = policy.choose(table)
         near = np.allclose(permuted.scores, decision.scores[order], rtol=1e-9, atol=1e-12)
         expect(near, f"round {decision.round}: scores depend on the order of the arms")

@@ -12,11 +12,11 @@ from halfseen.policies.base import Policy
 from halfseen.testing.check import Check, expect, expect_refusal
 from halfseen.testing.rounds import (
     Factory,
-    copy_of,
     expect_scores,
     offers,
     state_bytes,
     state_size,
+    twin_of,
     walk,
 )
 from halfseen.values import Decision, Slate
@@ -59,7 +59,7 @@ def a_reward_counts_once(factory: Factory) -> None:
 def what_the_policy_remembers_decides(factory: Factory) -> None:
     """A decision counts by its id: as it is, from JSON, edited, or the id alone."""
     policy = factory()
-    by_id, by_json, edited = copy_of(policy), copy_of(policy), copy_of(policy)
+    by_id, by_json, edited = twin_of(policy), twin_of(policy), twin_of(policy)
     for table, rewards in offers(30, policy):
         decision = policy.choose(table)
         reward = float(rewards[decision.arm])
