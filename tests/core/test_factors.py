@@ -149,7 +149,9 @@ def test_columns_of_zeros_and_ones_are_filled_between_them():
     latent = random.normal(size=(400, 1))
     table = np.column_stack([latent + 0.1 * random.normal(size=(400, 3)), latent > 0.0])
     table[random.random(table.shape) < 0.3] = np.nan
-    filled = fitted(Arms(table), rank=1).model.fill(np.array([[2.0] * 3 + [np.nan], [-2.0] * 3 + [np.nan]]))
+    filled = fitted(Arms(table), rank=1).model.fill(
+        np.array([[2.0] * 3 + [np.nan], [-2.0] * 3 + [np.nan]])
+    )
     assert filled[0, 3] > 0.8
     assert filled[1, 3] < 0.2
 
@@ -159,7 +161,9 @@ def test_an_arm_of_weight_two_counts_like_two_arms():
     weights = np.where(np.arange(30) < 10, 2.0, 1.0)
     twice, once = Arms(np.vstack([table, table[:10]])), Arms(table, weights)
     start = Spectrum(twice).start(RANK)
-    expected, fit = (fit_factors(arms, start, max_steps=20, tolerance=-1.0) for arms in (twice, once))
+    expected, fit = (
+        fit_factors(arms, start, max_steps=20, tolerance=-1.0) for arms in (twice, once)
+    )
     assert fit.log_likelihood == pytest.approx(expected.log_likelihood)
     np.testing.assert_allclose(fit.model.fill(table), expected.model.fill(table))
 
@@ -185,7 +189,9 @@ def test_a_model_survives_saving():
 
 
 def test_rows_are_the_same_if_their_values_and_holes_are():
-    rows = np.array([[1.0, np.nan, 0.0], [1.0, -np.nan, -0.0], [np.nan, 1.0, 0.0], [1.0, 1e-100, 0.0]])
+    rows = np.array(
+        [[1.0, np.nan, 0.0], [1.0, -np.nan, -0.0], [np.nan, 1.0, 0.0], [1.0, 1e-100, 0.0]]
+    )
     keys = row_keys(rows)
     assert keys[0] == keys[1]
     assert len(set(keys.tolist())) == 3

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from halfseen.core.factors import Arms
 from halfseen.core.factor_rank import Search
+from halfseen.core.factors import Arms
 from halfseen.core.features import INTERCEPT, Features
 from halfseen.core.group_scales import ITEM, Samples, Scales, estimate_scales
 from halfseen.core.group_scales import _Evidence as Evidence
@@ -37,6 +37,7 @@ def model_of(arms, rewards, **settings):
 
 def dense_posterior(model, arms, rewards, new):
     """Mean and deviation of new arms' rewards, from the whole covariance of all rewards."""
+
     def covariance(left, right):
         points, others = model.features.points(left), model.features.points(right)
         same = np.array([[_same(a, b) for b in right] for a in left])
@@ -169,7 +170,12 @@ def test_a_model_survives_saving():
 def test_features_by_hand():
     table = np.array([[1.0, 3.0], [3.0, 5.0], [2.0, np.nan]])
     latent = Arms(table).empty_model()
-    features = Features(latent, np.array([1.0, 2 / 3]), ["filled", "mask"], Scales({"filled": 0.0, "mask": math.log(2)}, 1.0))
+    features = Features(
+        latent,
+        np.array([1.0, 2 / 3]),
+        ["filled", "mask"],
+        Scales({"filled": 0.0, "mask": math.log(2)}, 1.0),
+    )
     deviation = math.sqrt(2 / 3)
     np.testing.assert_allclose(
         features.points(table),

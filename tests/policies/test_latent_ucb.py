@@ -61,7 +61,9 @@ def test_equal_rewards_do_not_starve_it():
     for seed in range(20):
         ours.append(earned(LatentUcb(seed=seed), seed, 500))
         uniform.append(earned(None, seed, 500, np.random.default_rng(seed)))
-    first, first_uniform = (np.median([each.argmax() + 1 for each in runs]) for runs in (ours, uniform))
+    first, first_uniform = (
+        np.median([each.argmax() + 1 for each in runs]) for runs in (ours, uniform)
+    )
     assert first <= 3 * first_uniform
     # The best arm of a slate pays in about 43 % of the rounds, a random one in 5 %.
     assert min(each[100:].mean() for each in ours) > 0.3

@@ -98,4 +98,3 @@ class Search:
         rank = max(1, fit.model.rank)
         self._work += (1 + fit.n_steps) * step_work(len(self._arms), self._arms.dim, rank)
         return fit
-

@@ -90,15 +90,15 @@ class Factors(NamedTuple):
     def lift(self) -> Lift:
         """Return the map from residuals (`residuals`) to the posterior mean of z."""
         basis = np.ascontiguousarray((self.loadings / np.sqrt(self.noise)).T)
-        return Lift(basis, 1.0, np.ones(self.rank), noise=1.0)
+        return Lift(basis, 1.0, np.ones(self.rank))
 
     def residuals(self, table: FloatArray) -> FloatArray:
-        """Return (x − location)/(scale·√ψ) of arms (n, dim); NaN where hidden or ignored."""
-        known = self.scale > 0.0
-        factor = np.where(known, 1.0, 0.0)
-        factor[known] /= self.scale[known] * np.sqrt(self.noise[known])
-        rest = np.empty(table.shape)
-        _arm_features.subtract(np.ascontiguousarray(table), self.location, factor, rest)
+        """Return (x − location)/(scale·√ψ) of arms (n, dim); NaN where hidden or ignored.
+
+        Entries farther away than 1000 deviations are clipped.
+        """
+        rest, table = np.empty(table.shape), np.ascontiguousarray(table)
+        _arm_features.subtract(table, self.location, self.scale, np.sqrt(self.noise), rest)
         return rest
 
     def latent(self, table: FloatArray) -> FloatArray:
@@ -183,11 +183,8 @@ class Arms:
         self.weights = np.ones(len(table)) if weights is None else weights[shown].copy()
         self.has_mean = not through_origin
         self.centre, self.scale = _units(table, self.weights, through_origin)
-        known = self.scale > 0.0
-        factor = np.where(known, 1.0, 0.0)
-        factor[known] /= self.scale[known]
         standard = np.empty(table.shape)
-        _arm_features.subtract(table, self.centre, factor, standard)
+        _arm_features.subtract(table, self.centre, self.scale, np.ones(self.dim), standard)
         seen = standard == standard
         self.seen = seen.astype(np.float64)
         self.filled = np.where(seen, standard, 0.0)
@@ -214,7 +211,7 @@ class Arms:
         """Return loadings, with the mean below them if there is one, and noise in these units."""
         known = (model.scale > 0.0) & (self.scale > 0.0)
         unit = np.where(known, self.scale, 1.0)
-        ratio = np.where(known, model.scale / unit, 0.0)
+        ratio = np.minimum(np.where(known, model.scale / unit, 0.0), _LARGEST_LOADING)
         rows = model.loadings * ratio
         if self.has_mean:
             mean = np.where(known, (model.location - self.centre) / unit, 0.0)

@@ -23,7 +23,7 @@ rewards are centred."""
 class Features:
     """Maps half-seen arms to the features of the reward model, group after group.
 
-    - The intercept, if there is one.
+    - The intercept; 0 if there is none.
     - "latent": the posterior means of the latent coordinates.
     - "filled": the arm in deviations from the mean, hidden entries filled in.
     - "mask": 1 or 0 for a seen or hidden entry, minus the share of arms that show it.
@@ -48,8 +48,7 @@ class Features:
     """
 
     __slots__ = (
-        "_factor", "_lift", "_model", "_roots", "_shares", "_sizes",
-        "columns", "intercept", "n_features",
+        "_lift", "_model", "_roots", "_shares", "_sizes", "columns", "intercept", "n_features",
     )  # fmt: skip
 
     def __init__(
@@ -62,10 +61,7 @@ class Features:
         intercept: bool = True,
     ) -> None:
         self._model, self._shares, self.intercept = model, shares, intercept
-        known = model.scale > 0.0
         self._roots = np.sqrt(model.noise)
-        self._factor = np.zeros(model.dim)
-        self._factor[known] = 1.0 / (model.scale * self._roots)[known]
         self._lift = model.lift() if model.rank else None
         spread = float((shares * (1.0 - shares)).sum())
         norms = {
@@ -77,7 +73,7 @@ class Features:
             group: (1.0 if scales is None else scales.of(group)) / norms[group] for group in groups
         }
         self.columns: dict[str, slice] = {}
-        first = int(intercept)
+        first = 1
         for group in groups:
             end = first + (model.rank if group == LATENT else model.dim)
             self.columns[group] = slice(first, end)
@@ -88,10 +84,9 @@ class Features:
         """Return the features of arms (n, dim), NaN where hidden, shape (n, n_features)."""
         model, columns, sizes = self._model, self.columns, self._sizes
         points = np.empty((len(table), self.n_features))
-        if self.intercept:
-            points[:, 0] = INTERCEPT
+        points[:, 0] = INTERCEPT if self.intercept else 0.0
         rest = np.empty(table.shape)
-        _kernels.subtract(table, model.location, self._factor, rest)
+        _kernels.subtract(table, model.location, model.scale, self._roots, rest)
         latent = np.empty((len(table), 0))
         if self._lift is not None:
             latent = self._lift.coordinates(rest)

@@ -63,7 +63,7 @@ class Samples(NamedTuple):
         """Sum up rewards (n,) by the numbers of their items (n,), counted from 0."""
         if weights is None:
             weights = np.ones(len(rewards))
-        counts = np.bincount(items, weights)
+        counts: FloatArray = np.bincount(items, weights).astype(np.float64)
         means = np.bincount(items, weights * rewards) / counts
         rests = rewards - means[items]
         return cls(counts, means, float(weights @ (rests * rests)))
@@ -203,9 +203,12 @@ class _Evidence:
         products, targets, rest, log_det = self._weighted(
             math.exp(logs[ITEM]) if ITEM in logs else 0.0
         )
-        covariance = np.eye(len(targets))
+        covariance = np.zeros((len(targets), len(targets)))
         for group, product in zip(self._groups, products, strict=True):
             covariance += math.exp(2.0 * logs[group]) * product
+        # Less than its share of the trace would be lost to rounding.
+        noise = max(1.0, _ROUNDING * float(covariance.trace()))
+        covariance.ravel()[:: len(targets) + 1] += noise
         factor = np.linalg.cholesky(covariance)
         white = np.linalg.solve(factor, targets)
         log_det += 2.0 * float(np.log(factor.diagonal()).sum())

@@ -98,7 +98,5 @@ class Items(NamedTuple):
         """Return the items that `state` described."""
         keys = archive.array(state, "keys", (None,), np.uint64)
         counts = archive.array(state, "counts", (len(keys),), low=0.0, high=LARGEST_POINT)
-        means = archive.array(
-            state, "means", (len(keys),), low=-LARGEST_POINT, high=LARGEST_POINT
-        )
+        means = archive.array(state, "means", (len(keys),), low=-LARGEST_POINT, high=LARGEST_POINT)
         return cls(keys, counts, means, scale)

@@ -52,8 +52,6 @@ class Lift:
     ridge : float
         ρ ≥ 0.
     scales : ndarray, shape (rank,)
-    noise : float
-        Variance of an entry's noise; a has posterior covariance noise·(W_Ω'W_Ω + ρI)⁻¹.
 
     Attributes
     ----------
@@ -63,15 +61,12 @@ class Lift:
         Basis, ridge and scales in the layout of the compiled loops.
     """
 
-    __slots__ = ("_kernel", "basis", "noise", "plan", "rank", "ridge", "scales")
+    __slots__ = ("_kernel", "basis", "plan", "rank", "ridge", "scales")
 
-    def __init__(
-        self, basis: FloatArray, ridge: float, scales: FloatArray, noise: float = 0.0
-    ) -> None:
+    def __init__(self, basis: FloatArray, ridge: float, scales: FloatArray) -> None:
         self.basis = basis
         self.ridge = ridge
         self.scales = scales
-        self.noise = noise
         self.rank = int(basis.shape[1])
         self.plan = _plan(basis, ridge, scales)
         self._kernel = _narrow.lift if self.rank <= _NARROW_RANK else _wide.lift

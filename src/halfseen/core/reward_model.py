@@ -17,6 +17,9 @@ from halfseen.values import LARGEST, FloatArray
 CENTRES: Mapping[str, float] = {LATENT: 0.0, FILLED: 0.0, MASK: -1.0, ITEM: 0.0}
 """Centre of the prior of each group's log τ."""
 
+# Rewards farther from the mean, in deviations of the noise, are clipped, so that squares are finite.
+_LARGEST_TARGET = 1e50
+
 
 class RewardModel:
     """Rewards given the features of arms: intercept, groups with prior scales, and item effects.
@@ -140,7 +143,9 @@ class RewardModel:
         """Add the reward of an arm (dim,); `point` are its features, if they are known."""
         if point is None:
             point = self.features.points(arm[None, :])[0]
-        target = (reward - self.shift) / self.scales.noise
+        target = min(
+            max((reward - self.shift) / self.scales.noise, -_LARGEST_TARGET), _LARGEST_TARGET
+        )
         if self.items is not None:
             self.items, weight, target = self.items.after(arm, target)
             point, target = math.sqrt(weight) * point, math.sqrt(weight) * target

@@ -7,6 +7,9 @@ from halfseen.kernels.compiling import compiled
 from halfseen.kernels.types import in_1, in_2, out_2
 
 _bits_2 = Array(uint64, 2, "C", readonly=True)
+# Entries are clipped at this many deviations: what is farther away comes from another world, and
+# squares of larger numbers lose the others to rounding.
+_FARTHEST = 1e3
 
 
 @compiled(uint64(uint64))
@@ -38,13 +41,16 @@ def row_keys(table, bits, keys):
         keys[i] = key
 
 
-@compiled(void(in_2, in_1, in_1, out_2))
-def subtract(table, location, factor, rest):
-    """Write (x − location)·factor of every entry; NaN where hidden or where the factor is 0."""
+@compiled(void(in_2, in_1, in_1, in_1, out_2))
+def subtract(table, location, scale, unit, rest):
+    """Write (x − location)/scale, clipped, over `unit`; NaN where hidden or the scale is 0."""
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
-            if factor[j] > 0.0:
-                rest[i, j] = (table[i, j] - location[j]) * factor[j]
+            if scale[j] > 0.0:
+                value = (table[i, j] - location[j]) / scale[j]
+                if value == value:
+                    value = min(max(value, -_FARTHEST), _FARTHEST)
+                rest[i, j] = value / unit[j]
             else:
                 rest[i, j] = np.nan
 

@@ -182,7 +182,7 @@ def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, spread
         _log_pivots(grams, rank, logs, size)
         _invert(grams, size)
         _posterior(grams, targets, means[:rank], explained, second[:packed_rows], size)
-        for a in range(rank, n_rows):  # the mean's factor is 1
+        if n_rows > rank:  # the mean's factor is 1
             for b in range(rank):
                 for i in range(size):
                     second[packed_rows + b, i] = means[b, i]

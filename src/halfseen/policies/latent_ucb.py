@@ -27,11 +27,13 @@ GROUPS = (*FEATURE_GROUPS, ITEM)
 EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 WIDTH_SCALE = 2.0
-ITEM_WIDTH = 0.5
-MAXW = True
-FREQUENT_ITEM_WIDTH = 0.75
-"""Chosen by benchmarks/choose_defaults.py on worlds and seeds that no study reports."""
+RARE_ITEMS, FREQUENT_ITEMS = 0.25, 0.375
+"""Multiple of the posterior deviation in a score, and shares of it for the effects of items that
+come back rarely or in every round: chosen by benchmarks/choose_defaults.py, on worlds and seeds
+that no study reports."""
 
+# Rewards that differ by less than this share are equal.
+_ROUNDING = 1e-12
 # Smallest sample of arms, even if `memory_bytes` allows less.
 _FEWEST_ROWS = 2
 # With a half-life, an epoch lasts at most this share of it.
@@ -170,7 +172,9 @@ class LatentUcb(Policy):
 
         If rewards are known to have mean zero, only zeros tell nothing.
         """
-        return bool(np.any(rewards != (0.0 if self.through_origin else first)))
+        usual = 0.0 if self.through_origin else first
+        rests = np.abs(np.asarray(rewards) - usual)
+        return bool(np.any(rests > _ROUNDING * abs(usual)))
 
     def faded(self, ages: Any) -> FloatArray:
         """Return how much arms or rewards of some ages, in rounds, count."""
@@ -187,19 +191,14 @@ class LatentUcb(Policy):
         epoch = self._epoch
         stale = self._rewards_tell and (epoch is None or epoch.rewards is None)
         if self._round > 0 and (self._round >= self._next_event or stale):
-            self._enter(
-                LatentEpoch.open(self, self._offered, self._played, self._round + 1, epoch)
-            )
+            self._enter(LatentEpoch.open(self, self._offered, self._played, self._round + 1, epoch))
         offered = self._offered.fork()
         offered.add(slate._table)
         self._offered = offered
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
-        # To know an item better pays off the more, the more often it comes back.
-        often = math.sqrt(2.0 * math.log(self._round + 1.0))
-        item_width = ITEM_WIDTH + FREQUENT_ITEM_WIDTH * often * epoch.record.frequency
-        width = max(self.width_scale, item_width) if MAXW else self.width_scale
+        item_width, width = self._widths(epoch.record.frequency)
         estimates, widths, points = epoch.rewards.score(slate._table, width, item_width)
         if self.exploration == "greedy":
             widths = np.zeros(len(estimates))
@@ -209,6 +208,16 @@ class LatentUcb(Policy):
             widths = epoch.rewards.draw(slate._table, random, self.width_scale)
         chosen = Choice.best(estimates, widths)
         return chosen._replace(epoch=epoch.record.epoch, point=points[chosen.arm].copy())
+
+    def _widths(self, frequency: float) -> tuple[float, float]:
+        """Return the multiples of the deviations of item effects and of the regression.
+
+        To know an arm better pays off the more often it comes back. If all arms come in every round,
+        multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong arm.
+        """
+        often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
+        item_width = self.width_scale * (RARE_ITEMS + FREQUENT_ITEMS * often)
+        return item_width, max(self.width_scale, item_width)
 
     def _at_random(self, slate: Slate) -> Choice:
         """Choose every arm with the same probability.
