@@ -6,11 +6,12 @@ Every candidate plays every world with the same seeds. A candidate's score is th
 of the logarithm of its mean regret, so that a world counts by factors and not by its size. What was
 tried and what came out is written to benchmarks/defaults.csv.
 
-Where every round offers fresh arms, these explore by themselves, and no exploration at all scores
-best; where the same arms come back in every round, it is ruinous. Both kinds are here.
+Where every round offers fresh arms, these explore by themselves, and little exploration scores
+best; where the same arms come back in every round, it is ruinous. Both kinds are here: synthetic
+worlds, and real tables with rows that come back rarely or always.
 
-Chosen are the radius scale and the share of held-out entries. Slower epochs and a longer burn-in
-are tried once each, to see what they would do.
+Chosen are the multiple of the posterior deviation in a score, and how much the effects of items
+count in it. Slower epochs are tried once, to see what they would do.
 """
 
 import csv
@@ -24,7 +25,7 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import track
 
-from halfseen import LatentUcb, LowRankWorld, Slate, play
+from halfseen import LatentUcb, LowRankWorld, RealTableWorld, Slate, play
 from halfseen.seeding import stream
 from halfseen.worlds.base import Round
 
@@ -52,28 +53,50 @@ WORLDS: dict[str, dict[str, Any]] = {
     "catalogue of 25": {**_BASE, "n_arms": 25, "observe_prob": 0.5},
     "catalogue of 25, all seen": {**_BASE, "n_arms": 25, "observe_prob": 1.0},
     "catalogue of 10, rank 10": {**_BASE, "n_arms": 10, "rank": 10, "observe_prob": 0.6},
+    "fixed catalogue": {
+        **_BASE, "n_arms": 40, "observe_prob": 0.5, "noise_scale": 1.0, "horizon": 1500,
+    },
+    "fixed catalogue, features tell nothing": {
+        **_BASE, "n_arms": 40, "observe_prob": 0.5, "noise_scale": 1.0, "horizon": 1500,
+    },
 }  # fmt: skip
-"""By name; a catalogue offers the arms of its first round in every round, hidden anew."""
+"""By name; a catalogue offers the arms of its first round in every round, hidden anew unless it is
+fixed. If features tell nothing, mean rewards are permuted."""
 
-_FIRST_GUESS = {"radius_scale": 0.3, "share": 0.1, "growth": 1.25, "burn_in": 1}
-CANDIDATES: list[dict[str, Any]] = [
-    *(
-        _FIRST_GUESS | {"radius_scale": radius_scale, "share": share}
-        for share in (0.1, 0.2)
-        for radius_scale in (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 1.0)
-    ),
+_TABLE = {"horizon": 500, "n_arms": 10}
+_CATALOGUE = {"horizon": 1500, "catalogue": True, "noise_scale": 1.0}
+TABLES: dict[str, dict[str, Any]] = {
+    "wine": {**_TABLE, "table": "wine"},
+    "diabetes": {**_TABLE, "table": "diabetes", "observe_prob": 0.5},
+    "digits": {**_TABLE, "table": "digits", "observe_prob": 0.4},
+    "hepatitis": {**_TABLE, "table": "hepatitis"},
+    "ionosphere": {**_TABLE, "table": "ionosphere"},
+    "bone-marrow": {**_TABLE, "table": "bone-marrow"},
+    "clicks on wine": {**_TABLE, "table": "winequality", "click_rate": 0.05, "horizon": 1000},
+    "catalogue of players": {
+        **_CATALOGUE, "table": "skillcraft1", "n_arms": 40, "observe_prob": 0.7,
+    },
+    "catalogue of patients": {**_CATALOGUE, "table": "bone-marrow", "n_arms": 50},
+    "catalogue of wines": {**_CATALOGUE, "table": "winequality", "n_arms": 20, "observe_prob": 0.6},
+}  # fmt: skip
+"""Problems from real tables, by name, as `RealTableWorld` plays them."""
+
+_FIRST_GUESS = {"width_scale": 2.0, "rare_items": 0.25, "frequent_items": 0.375, "growth": 1.25}
+CANDIDATES: list[dict[str, float]] = [
+    *(_FIRST_GUESS | {"width_scale": width} for width in (0.0, 1.0, 1.5, 2.0, 3.0)),
+    *(_FIRST_GUESS | {"rare_items": share} for share in (0.0, 0.5)),
+    *(_FIRST_GUESS | {"frequent_items": share} for share in (0.0, 0.25, 0.5)),
     _FIRST_GUESS | {"growth": 1.5},
-    _FIRST_GUESS | {"burn_in": 3},
 ]
 
 TABLE = Path(__file__).with_name("defaults.csv")
 
 
 class Catalogue:
-    """The arms of a realization's first round, in every round, hidden anew."""
+    """The arms of a realization's first round, in every round."""
 
-    def __init__(self, world: LowRankWorld, seed: int) -> None:
-        self._world, self._seed = world, seed
+    def __init__(self, world: LowRankWorld, seed: int, name: str) -> None:
+        self._world, self._seed, self._name = world, seed, name
         self._first = next(iter(world.realize(seed).rounds()))
         self.facts = world.realize(seed).facts
 
@@ -81,25 +104,34 @@ class Catalogue:
         """Yield all rounds."""
         world, random = self._world, stream(self._seed, "catalogue")
         _, means, _, arms = self._first
+        if "nothing" in self._name:
+            means = random.permutation(means)
+        shown = random.random(arms.shape) < world.observe_prob
         for _ in range(world.horizon):
-            shown = random.random(arms.shape) < world.observe_prob
+            if "fixed" not in self._name:
+                shown = random.random(arms.shape) < world.observe_prob
             noise = world.noise_scale * float(random.standard_normal())
             yield Round(Slate(np.where(shown, arms, np.nan)), means, noise, arms)
 
 
-def regret(candidate: dict[str, Any], name: str, seed: int) -> float:
+def regret(candidate: dict[str, float], name: str, seed: int) -> float:
     """Return the final regret of a candidate."""
-    policy = LatentUcb(seed=seed, **candidate)
-    world = LowRankWorld(**WORLDS[name])
-    realization = Catalogue(world, seed) if "catalogue" in name else world.realize(seed)
+    shares = {key: candidate[key] for key in ("rare_items", "frequent_items")}
+    policy = type("Candidate", (LatentUcb,), shares)(
+        seed=seed, width_scale=candidate["width_scale"], growth=candidate["growth"]
+    )
+    if name in TABLES:
+        realization: Any = RealTableWorld(**TABLES[name]).realize(seed)
+    else:
+        world = LowRankWorld(**WORLDS[name])
+        realization = Catalogue(world, seed, name) if "catalogue" in name else world.realize(seed)
     return play(policy, realization).final_regret
 
 
 def chosen(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the best candidate that differs in what is to be chosen."""
-    fixed = ("growth", "burn_in")
     best = min(
-        (row for row in rows if all(row[name] == _FIRST_GUESS[name] for name in fixed)),
+        (row for row in rows if row["growth"] == _FIRST_GUESS["growth"]),
         key=lambda row: row["score"],
     )
     return {name: best[name] for name in _FIRST_GUESS}
@@ -107,10 +139,10 @@ def chosen(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     """Try all candidates and write the table, best first."""
-    rows = []
+    rows, names = [], [*WORLDS, *TABLES]
     with Parallel(n_jobs=-1) as parallel:
         for candidate in track(CANDIDATES, "Candidates"):
-            jobs = (delayed(regret)(candidate, name, seed) for name in WORLDS for seed in SEEDS)
+            jobs = (delayed(regret)(candidate, name, seed) for name in names for seed in SEEDS)
             regrets = parallel(jobs)
             means = [
                 sum(regrets[first : first + len(SEEDS)]) / len(SEEDS)
@@ -119,7 +151,7 @@ def main() -> None:
             score = sum(map(math.log, means)) / len(means)
             rows.append(
                 {**candidate, "score": round(score, 4)}
-                | {name: round(mean, 2) for name, mean in zip(WORLDS, means, strict=True)}
+                | {name: round(mean, 2) for name, mean in zip(names, means, strict=True)}
             )
     rows.sort(key=lambda row: row["score"])
     with TABLE.open("w", newline="") as file:

@@ -1,7 +1,6 @@
 """Defaults are chosen where no study looks."""
 
 import csv
-import inspect
 
 from benchmarks import choose_defaults
 from halfseen import LatentUcb
@@ -42,6 +41,19 @@ def test_the_defaults_are_the_ones_that_the_table_chooses():
     with choose_defaults.TABLE.open() as file:
         rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
     chosen = choose_defaults.chosen(rows)
-    parameters = inspect.signature(LatentUcb).parameters
-    assert {name: parameters[name].default for name in chosen} == chosen
-    assert list(rows[0])[5:] == list(choose_defaults.WORLDS)
+    policy = LatentUcb()
+    assert {name: getattr(policy, name) for name in chosen} == chosen
+    assert list(rows[0])[5:] == [*choose_defaults.WORLDS, *choose_defaults.TABLES]
+
+
+def test_no_study_has_a_problem_of_the_choice():
+    """Tables are shared, as they are few: horizons, and with them problems, are not."""
+    horizons = {table["horizon"] for table in choose_defaults.TABLES.values()}
+    seen = {
+        setting.world.get("horizon")
+        for study in studies()
+        for setting in study.settings.values()
+        if setting.world.get("kind") == "real-table"
+    }
+    assert seen
+    assert not horizons & seen

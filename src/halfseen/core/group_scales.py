@@ -49,7 +49,7 @@ class Samples(NamedTuple):
     means : ndarray, shape (n_items,)
         Mean reward of each item.
     within : float
-        Sum of squared differences between rewards and the mean of their item.
+        Root of the sum of squared differences between rewards and the mean of their item.
     """
 
     counts: FloatArray
@@ -65,8 +65,9 @@ class Samples(NamedTuple):
             weights = np.ones(len(rewards))
         counts: FloatArray = np.bincount(items, weights).astype(np.float64)
         means = np.bincount(items, weights * rewards) / counts
-        rests = rewards - means[items]
-        return cls(counts, means, float(weights @ (rests * rests)))
+        rests = np.sqrt(weights) * (rewards - means[items])
+        size = float(np.abs(rests).max(initial=0.0)) or 1.0  # tiny squares would underflow
+        return cls(counts, means, size * float(np.linalg.norm(rests / size)))
 
 
 class Scales(NamedTuple):
@@ -178,9 +179,8 @@ class _Evidence:
         means = samples.means
         if intercept:
             means = means - float(samples.counts @ means) / self._n
-        largest = float(np.abs(means).max())  # squares of tiny rewards would underflow
-        largest = max(largest, math.sqrt(samples.within / self._n))
-        means, within = means / largest, samples.within / largest / largest
+        largest = max(float(np.abs(means).max()), samples.within / math.sqrt(self._n))
+        means, within = means / largest, (samples.within / largest) ** 2
         share = (float(samples.counts @ (means * means)) + within) / self._n
         self.unit = largest * math.sqrt(share)
         self._means, self._within = means / math.sqrt(share), within / share

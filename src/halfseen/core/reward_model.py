@@ -17,7 +17,7 @@ from halfseen.values import LARGEST, FloatArray
 CENTRES: Mapping[str, float] = {LATENT: 0.0, FILLED: 0.0, MASK: -1.0, ITEM: 0.0}
 """Centre of the prior of each group's log τ."""
 
-# Rewards farther from the mean, in deviations of the noise, are clipped, so that squares are finite.
+# Rewards farther from the mean than this many deviations of the noise are clipped.
 _LARGEST_TARGET = 1e50
 
 

@@ -27,10 +27,8 @@ GROUPS = (*FEATURE_GROUPS, ITEM)
 EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 WIDTH_SCALE = 2.0
-RARE_ITEMS, FREQUENT_ITEMS = 0.25, 0.375
-"""Multiple of the posterior deviation in a score, and shares of it for the effects of items that
-come back rarely or in every round: chosen by benchmarks/choose_defaults.py, on worlds and seeds
-that no study reports."""
+"""Chosen, like `rare_items` and `frequent_items`, by benchmarks/choose_defaults.py, on worlds and
+seeds that no study reports."""
 
 # Rewards that differ by less than this share are equal.
 _ROUNDING = 1e-12
@@ -70,6 +68,10 @@ class LatentUcb(Policy):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
+
+    # Shares of `width_scale` for the effects of items that come back rarely, or in every round.
+    rare_items: ClassVar[float] = 0.25
+    frequent_items: ClassVar[float] = 0.375
 
     dim: int | None = integer(  # type: ignore[assignment]
         default=None,
@@ -212,11 +214,12 @@ class LatentUcb(Policy):
     def _widths(self, frequency: float) -> tuple[float, float]:
         """Return the multiples of the deviations of item effects and of the regression.
 
-        To know an arm better pays off the more often it comes back. If all arms come in every round,
-        multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong arm.
+        To know an arm better pays off the more often it comes back. If all arms come in every
+        round, multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong
+        arm.
         """
         often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
-        item_width = self.width_scale * (RARE_ITEMS + FREQUENT_ITEMS * often)
+        item_width = self.width_scale * (self.rare_items + self.frequent_items * often)
         return item_width, max(self.width_scale, item_width)
 
     def _at_random(self, slate: Slate) -> Choice:
