@@ -38,7 +38,7 @@ class Played:
             policy.learn(decision, reward(means[arm] + noise))
             best, second = np.sort(decision.scores)[::-1][:2]
             spread = best - decision.scores.min()
-            self.ties.append(0.0 < spread and best - second <= 1e-6 * spread)
+            self.ties.append(spread > 0.0 and best - second <= 1e-6 * spread)
             self.arms.append(arm)
             self.regret += means.max() - means[arm]
 

@@ -5,7 +5,6 @@ variance ψ_j on feature j. Hidden entries do not enter the likelihood, so no ob
 is needed. Features are standardised first, so units and offsets do not matter.
 """
 
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,15 +192,6 @@ class Arms:
 
     def __len__(self) -> int:
         return len(self.filled)
-
-    def some(self, count: int) -> "Arms":
-        """Return the last arms alone, in the same units."""
-        part = copy(self)
-        part.filled, part.seen = self.filled[-count:], self.seen[-count:]
-        part.weights = self.weights[-count:]
-        part.counts = part.weights @ part.seen
-        part.n_entries = int(np.count_nonzero(part.seen))
-        return part
 
     def empty_model(self) -> Factors:
         """Return the model of rank 0 with each feature's own mean and variance."""

@@ -97,16 +97,14 @@ class LatentEpoch(NamedTuple):
     ) -> "LatentEpoch":
         """Fit the latent model to all offered arms, then the reward model to all rewards."""
         sample = _Sample.of(policy, offered, round - 1)
-        arms = Arms(sample.table, sample.weights, through_origin=policy.through_origin)
-        n_ranked = 0 if last is None else last.record.n_ranked
-        latent, ranked = _latent(policy, arms, None if last is None else last.latent, n_ranked)
+        latent, n_ranked = _latent(policy, sample, last)
         shares = sample.weights @ (sample.table == sample.table) / max(1e-300, sample.weights.sum())
         rewards = _rewards(policy, latent, shares, played, round, sample.frequency > 0.0, last)
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
-            n_arms=len(arms),
-            n_ranked=len(arms) if ranked else n_ranked,
+            n_arms=len(sample.table),
+            n_ranked=n_ranked,
             rank=latent.rank,
             noise_scale=None if rewards is None else rewards.scales.noise,
             scales={}
@@ -186,28 +184,32 @@ class _Sample(NamedTuple):
         return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
 
 
-def _latent(
-    policy: "LatentUcb", arms: Arms, last: Factors | None, n_ranked: int
-) -> tuple[Factors, bool]:
-    """Return the latent model to freeze, and whether its rank was chosen anew."""
+def _latent(policy: "LatentUcb", sample: _Sample, last: LatentEpoch | None) -> tuple[Factors, int]:
+    """Return the latent model to freeze, and the number of arms when its rank was last chosen."""
+    n_arms = len(sample.table)
+    if last is not None and n_arms >= _LOOK and _still_explains_all(policy, sample, last.latent):
+        return last.latent, last.record.n_ranked
+    arms = Arms(sample.table, sample.weights, through_origin=policy.through_origin)
     if arms.n_entries == 0:
-        return arms.empty_model(), True
-    if last is not None and len(arms) >= _LOOK and _still_explains_all(arms, last):
-        return last, False
-    search = Search(arms, last)
+        return arms.empty_model(), n_arms
+    search = Search(arms, None if last is None else last.latent)
     if policy.rank is not None:
-        return search.fit(search.affordable(policy.rank)).model, True
-    if last is None or len(arms) <= FEW_ARMS or len(arms) >= _RANK_GROWTH * n_ranked:
-        return search.run().model, True
-    return fit_factors(arms, last).model, False
+        return search.fit(search.affordable(policy.rank)).model, n_arms
+    if last is None or n_arms <= FEW_ARMS or n_arms >= _RANK_GROWTH * last.record.n_ranked:
+        return search.run().model, n_arms
+    return fit_factors(arms, last.latent).model, last.record.n_ranked
 
 
-def _still_explains_all(arms: Arms, last: Factors) -> bool:
+def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> bool:
     """Return whether the last model leaves nothing to explain: then nothing is fitted.
 
     This only happens if the arms are low-rank to rounding error.
     """
-    return last.explains_all and fit_factors(arms.some(_LOOK), last, max_steps=1).model.explains_all
+    if not last.explains_all:
+        return False
+    latest = slice(-_LOOK, None)
+    arms = Arms(sample.table[latest], sample.weights[latest], through_origin=policy.through_origin)
+    return fit_factors(arms, last, max_steps=1).model.explains_all
 
 
 def _rewards(

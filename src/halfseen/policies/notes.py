@@ -57,9 +57,9 @@ class Choice(NamedTuple):
         >>> Choice.best([0.1, 0.3], [0.5, 0.2]).arm
         0
         """
-        estimates = np.asarray(estimates, dtype=np.float64)
-        widths = np.broadcast_to(np.asarray(widths, dtype=np.float64), estimates.shape)
-        parts = np.stack([estimates + widths, estimates, widths])
+        parts = np.empty((3, len(estimates)))
+        parts[1], parts[2] = estimates, widths
+        np.add(parts[1], parts[2], out=parts[0])
         return cls(int(parts[0].argmax()), parts)
 
 
