@@ -27,8 +27,8 @@ GROUPS = (*FEATURE_GROUPS, ITEM)
 EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 WIDTH_SCALE = 2.0
-"""Chosen, like `rare_items` and `frequent_items`, by benchmarks/choose_defaults.py, on worlds and
-seeds that no study reports."""
+"""Chosen, like `item_share`, by benchmarks/choose_defaults.py, on worlds and seeds that no study
+reports."""
 
 # Rewards that differ by less than this share are equal.
 _ROUNDING = 1e-12
@@ -69,9 +69,8 @@ class LatentUcb(Policy):
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
 
-    # Shares of `width_scale` for the effects of items that come back rarely, or in every round.
-    rare_items: ClassVar[float] = 0.25
-    frequent_items: ClassVar[float] = 0.375
+    item_share: ClassVar[float] = 0.375
+    """Share of `width_scale`, times √(2 log t), for the effects of items that are always offered."""
 
     dim: int | None = integer(  # type: ignore[assignment]
         default=None,
@@ -219,7 +218,7 @@ class LatentUcb(Policy):
         arm.
         """
         often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
-        item_width = self.width_scale * (self.rare_items + self.frequent_items * often)
+        item_width = self.width_scale * self.item_share * often
         return item_width, max(self.width_scale, item_width)
 
     def _at_random(self, slate: Slate) -> Choice:
