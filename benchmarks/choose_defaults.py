@@ -11,8 +11,8 @@ best; where the same arms come back in every round, it is ruinous. Both kinds ar
 worlds, and real tables with rows that come back rarely or always.
 
 Chosen are the multiple of the posterior deviation in a score, and how much the effects of items
-count in it, among those candidates whose regret levels off in every fixed catalogue ("late"). Slower
-epochs are tried once, to see what they would do.
+count in it, among those candidates whose regret levels off in every fixed catalogue ("late").
+Slower epochs are tried once, to see what they would do.
 """
 
 import csv

@@ -70,7 +70,7 @@ class LatentUcb(Policy):
     needs: ClassVar[tuple[str, ...]] = ("seed",)
 
     item_share: ClassVar[float] = 0.375
-    """Share of `width_scale`, times √(2 log t), for the effects of items that are always offered."""
+    """Share of `width_scale`, times √(2 log t), for effects of items that are always offered."""
 
     dim: int | None = integer(  # type: ignore[assignment]
         default=None,
