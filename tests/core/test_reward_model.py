@@ -68,6 +68,18 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(n_items):
     np.testing.assert_allclose(widths, deviations, rtol=1e-5)  # the dense one cancels
 
 
+def test_the_number_of_items_is_bounded(monkeypatch):
+    monkeypatch.setattr("halfseen.core.items.MOST_ITEMS", 8)
+    arms, rewards = world(60, n_items=12)
+    items = model_of(arms, rewards, item_effects=True).items
+    counts = np.unique([row.tobytes() for row in arms], return_counts=True)[1]
+    assert sorted(items.counts.tolist()) == sorted(counts.tolist())[-8:]
+    new = world(1, seed=9)[0][0]
+    after, weight, target = items.after(new, 2.0)
+    assert after is items
+    assert (weight, target) == (1.0 / (1.0 + items.scale**2), 2.0)
+
+
 def test_known_features_of_an_arm_give_the_same_regression():
     arms, rewards = world(30)
     with_point, without = (model_of(arms[:29], rewards[:29]) for _ in range(2))

@@ -10,6 +10,10 @@ from halfseen.core.factors import row_keys
 from halfseen.core.group_scales import sample_weights
 from halfseen.values import LARGEST_POINT, FloatArray
 
+MOST_ITEMS = 10_000
+"""Items of which mean rewards are kept, those that were played most; to others each reward is that
+of a new item."""
+
 
 class Items(NamedTuple):
     """How often each known item was played, and what it paid on average.
@@ -31,6 +35,20 @@ class Items(NamedTuple):
     counts: FloatArray
     means: FloatArray
     scale: float
+
+    @classmethod
+    def of(
+        cls,
+        keys: NDArray[np.uint64],
+        counts: FloatArray,
+        means: FloatArray,
+        scale: float,
+    ) -> "Items":
+        """Return items, given in ascending order of their keys, without the least played ones."""
+        if len(keys) > MOST_ITEMS:
+            kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
+            keys, counts, means = keys[kept], counts[kept], means[kept]
+        return cls(keys, counts, means, scale)
 
     def places(self, table: FloatArray) -> NDArray[np.int64]:
         """Return the position of each arm (n, dim) among the items; −1 if it is not known."""
@@ -77,7 +95,10 @@ class Items(NamedTuple):
         """
         key = row_keys(arm[None, :])[0]
         place = int(np.searchsorted(self.keys, key))
-        if place == len(self.keys) or self.keys[place] != key:
+        is_new = place == len(self.keys) or self.keys[place] != key
+        if is_new and len(self.keys) >= MOST_ITEMS:
+            return self, sample_weights(1.0, self.scale), reward
+        if is_new:
             keys = np.insert(self.keys, place, key)
             counts, means = (np.insert(each, place, 0.0) for each in (self.counts, self.means))
             items = Items(keys, counts, means, self.scale)

@@ -99,7 +99,7 @@ class RewardModel:
         model = Ridge.fitted(roots[:, None] * points, roots * targets, ridge=1.0)
         items = None
         if item_effects:
-            items = Items(keys, samples.counts, targets, scales.of(ITEM))
+            items = Items.of(keys, samples.counts, targets, scales.of(ITEM))
         features = Features(latent, shares, groups, scales, intercept=intercept)
         return cls(features, scales, shift, model, items)
 

@@ -138,9 +138,9 @@ class Blocks(MaskLaw):
 class ValueDependent(MaskLaw):
     """Whether a value is seen depends on the value itself: missing not at random.
 
-    P(seen | x) = 1 / (1 + exp(−c − strength · |x|/scale)), with c such that the average is
-    `observe_prob` if x/scale is standard normal. For other laws of x it is close to that: in the
-    low-rank world .29 at strength 1, .27 at 3 and .34 at −3, instead of .3.
+    P(seen | x) = 1 / (1 + exp(−c − strength · |x|/scale)), or with x itself if `signed`; c is such
+    that the average is `observe_prob` if x/scale is standard normal. For other laws of x it is close
+    to that: in the low-rank world .29 at strength 1, .27 at 3 and .34 at −3, instead of .3.
 
     Parameters
     ----------
@@ -149,15 +149,19 @@ class ValueDependent(MaskLaw):
         Bernoulli law.
     scale : float, optional
         Typical size of the values; by default the root mean square of the slate.
+    signed : bool
+        Whether the sign counts, so that a hole says on which side of zero the value probably is.
     """
 
     strength: float = 1.0
     scale: float | None = None
+    signed: bool = False
 
     def __post_init__(self) -> None:
         checks.real("strength", self.strength, -20.0, 20.0)
         if self.scale is not None:
             checks.real("scale", self.scale, 0.0, low_open=True)
+        checks.boolean("signed", self.signed)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen; NaN is not."""
@@ -165,15 +169,18 @@ class ValueDependent(MaskLaw):
             return ~np.isnan(arms)
         known = arms[~np.isnan(arms)]
         scale = self.scale or math.sqrt(float(known @ known) / max(known.size, 1)) or 1.0
-        lift = _intercept(self.strength, observe_prob)
-        chances = _logistic(lift + self.strength * np.abs(arms / scale))
+        lift = _intercept(self.strength, observe_prob, self.signed)
+        sizes = arms / scale if self.signed else np.abs(arms / scale)
+        chances = _logistic(lift + self.strength * sizes)
         return uniforms < chances
 
 
 @lru_cache(maxsize=64)
-def _intercept(strength: float, observe_prob: float) -> float:
-    """Return c with E[logistic(c + strength·|Z|)] = p for a standard normal Z."""
+def _intercept(strength: float, observe_prob: float, signed: bool) -> float:
+    """Return c with E[logistic(c + strength·|Z|)] = p for a standard normal Z, or Z if `signed`."""
     sizes = (np.arange(4000, dtype=np.float64) + 0.5) * (8.5 / 4000)
+    if signed:
+        sizes = np.concatenate([-sizes, sizes])
     weights = np.exp(-(sizes**2) / 2)
     weights /= weights.sum()
     bound = 50.0 + 8.5 * abs(strength)
