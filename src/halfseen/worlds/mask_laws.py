@@ -139,8 +139,8 @@ class ValueDependent(MaskLaw):
     """Whether a value is seen depends on the value itself: missing not at random.
 
     P(seen | x) = 1 / (1 + exp(−c − strength · |x|/scale)), or with x itself if `signed`; c is such
-    that the average is `observe_prob` if x/scale is standard normal. For other laws of x it is close
-    to that: in the low-rank world .29 at strength 1, .27 at 3 and .34 at −3, instead of .3.
+    that the average is `observe_prob` if x/scale is standard normal. For other laws of x it is
+    close to that: in the low-rank world .29 at strength 1, .27 at 3 and .34 at −3, instead of .3.
 
     Parameters
     ----------
