@@ -43,9 +43,10 @@ def test_the_rank_of_forty_arms_that_come_back_is_found():
     assert ranks.count(3) >= 18
 
 
-def test_too_few_entries_give_a_small_rank():
-    table = offered(2000, rounds=1, observe_prob=0.2)
-    assert Search(Arms(table)).run().model.rank <= 1
+def test_entries_that_do_not_determine_the_rank_give_a_smaller_one():
+    search = Search(Arms(offered(2000, rounds=3, observe_prob=0.2)))
+    assert search.affordable(None) >= 3
+    assert search.run().model.rank <= 1
 
 
 def test_a_search_goes_down_from_the_last_rank():

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from halfseen.core.factor_rank import Search
-from halfseen.core.factors import Arms
+from halfseen.core.factors import Arms, row_keys
 from halfseen.core.features import INTERCEPT, Features
 from halfseen.core.group_scales import ITEM, Samples, Scales, estimate_scales
 from halfseen.core.group_scales import _Evidence as Evidence
+from halfseen.core.items import Items
 from halfseen.core.reward_model import RewardModel
 
 DIM = 8
@@ -36,18 +37,20 @@ def model_of(arms, rewards, **settings):
 
 
 def dense_posterior(model, arms, rewards, new):
-    """Mean and deviation of new arms' rewards, from the whole covariance of all rewards."""
+    """Mean and deviation of new arms' rewards from the covariance of all, with a flat intercept."""
 
     def covariance(left, right):
-        points, others = model.features.points(left), model.features.points(right)
+        points, others = (model.features.points(each)[:, 1:] for each in (left, right))
         same = np.array([[_same(a, b) for b in right] for a in left])
         return points @ others.T + model.scales.of(ITEM) ** 2 * same
 
-    gain = covariance(new, arms) @ np.linalg.inv(covariance(arms, arms) + np.eye(len(arms)))
-    noise = model.scales.noise
-    means = model.shift + noise * gain @ ((rewards - model.shift) / noise)
-    rest = covariance(new, new) - gain @ covariance(arms, new)
-    return means, noise * np.sqrt(rest.diagonal())
+    inverse = np.linalg.inv(covariance(arms, arms) + np.eye(len(arms)))
+    gain, ones, noise = covariance(new, arms) @ inverse, np.ones(len(arms)), model.scales.noise
+    precision = ones @ inverse @ ones
+    intercept = ones @ inverse @ rewards / precision
+    means = intercept + gain @ (rewards - intercept)
+    rest = (covariance(new, new) - gain @ covariance(arms, new)).diagonal()
+    return means, noise * np.sqrt(rest + (1.0 - gain @ ones) ** 2 / precision)
 
 
 def _same(a, b):
@@ -64,8 +67,30 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(n_items):
     new = np.vstack([arms[:5], world(5, seed=9)[0]])
     estimates, widths, _ = model.score(new, 1.0, 1.0)
     means, deviations = dense_posterior(model, arms, rewards, new)
-    np.testing.assert_allclose(estimates, means, rtol=1e-7)
-    np.testing.assert_allclose(widths, deviations, rtol=1e-5)  # the dense one cancels
+    # The intercept's prior is wide, not flat.
+    np.testing.assert_allclose(estimates, means, rtol=1e-5)
+    np.testing.assert_allclose(widths, deviations, rtol=1e-4)
+
+
+def test_another_reward_of_an_item_that_was_played_often_is_learned():
+    """The weight of the sample is tiny, and not lost to rounding."""
+    keys = row_keys(np.ones((1, DIM)))
+    items = Items(keys, np.array([1e9]), np.array([2.0]), math.exp(8.0))
+    after, weight, target = items.after(np.ones(DIM), 2.5)
+    variance = math.exp(16.0)
+    assert weight == pytest.approx(1.0 / (1.0 + variance * 1e9) / (1.0 + variance * (1e9 + 1)))
+    assert target == pytest.approx(2.5 + variance * 1e9 * 0.5)
+    assert after.counts[0] == 1e9 + 1
+
+
+def test_copies_of_an_item_get_the_same_draw_wherever_they_stand():
+    arms, rewards = world(60, n_items=12)
+    model = model_of(arms, rewards, item_effects=True)
+    slate = np.vstack([arms[:4], arms[:1]])
+    draws = model.draw(slate, np.random.default_rng(0), 1.0, 1.0)
+    turned = model.draw(slate[::-1].copy(), np.random.default_rng(0), 1.0, 1.0)
+    assert draws[0] == draws[4]
+    np.testing.assert_array_equal(turned[::-1], draws)
 
 
 def test_the_number_of_items_is_bounded(monkeypatch):
@@ -164,7 +189,7 @@ def test_thompson_draws_have_the_posterior_deviation():
     model = model_of(arms, rewards, item_effects=True)
     new = np.vstack([arms[:3], world(3, seed=9)[0]])
     _, widths, _ = model.score(new, 1.0, 1.0)
-    draws = [model.draw(new, np.random.default_rng(seed), 1.0) for seed in range(4000)]
+    draws = [model.draw(new, np.random.default_rng(seed), 1.0, 1.0) for seed in range(4000)]
     # The standard error of a deviation from 4000 draws is 1.1 %.
     np.testing.assert_allclose(np.std(draws, axis=0), widths, rtol=0.06)
 

@@ -30,7 +30,7 @@ class Played:
 
     def __init__(self, rounds, *, options=lambda table: table, reward=float, orders=None):
         policy = LatentUcb(seed=3)
-        self.arms, self.ties, self.regret = [], [], 0.0
+        self.arms, self.scores, self.ties, self.regret = [], [], [], 0.0
         for index, (table, means, noise) in enumerate(rounds):
             order = np.arange(N_ARMS) if orders is None else orders[index]
             decision = policy.choose(options(table)[order])
@@ -40,6 +40,7 @@ class Played:
             spread = best - decision.scores.min()
             self.ties.append(spread > 0.0 and best - second <= 1e-6 * spread)
             self.arms.append(arm)
+            self.scores.append(decision.scores)
             self.regret += means.max() - means[arm]
 
 
@@ -51,12 +52,13 @@ def test_powers_of_two_change_no_bit(kind, share):
     rounds, random = made_rounds(kind, share), np.random.default_rng(2)
     expected = Played(rounds)
     for _ in range(5):
-        factors = 2.0 ** random.integers(-20, 20, DIM) * random.choice([-1.0, 1.0], DIM)
+        factors = 2.0 ** random.integers(-20, 20, DIM)
         unit = 2.0 ** random.integers(-20, 20)
         other = Played(
             rounds, options=lambda table, by=factors: by * table, reward=lambda r, by=unit: by * r
         )
         assert other.arms == expected.arms
+        np.testing.assert_array_equal(np.array(other.scores), unit * np.array(expected.scores))
 
 
 @pytest.mark.parametrize(("kind", "share"), CASES)

@@ -130,6 +130,36 @@ def test_with_a_half_life_it_recovers_from_a_change(change):
     assert after <= 2.0 * before
 
 
+def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
+    policy, random = LatentUcb(half_life=10.0), np.random.default_rng(0)
+    for _ in range(800):  # more arms than a model is fitted to
+        decision = policy.choose(random.normal(size=(8, 3)))
+        policy.learn(decision, float(random.normal()))
+    counted = 8 * policy.memory
+    assert abs(policy.epoch_log[-1].n_arms - counted) < 0.1 * counted
+    assert len(policy._played) < 2 * policy.memory
+
+
+def test_a_rare_reward_that_has_faded_opens_no_epochs():
+    policy, random = LatentUcb(half_life=20.0), np.random.default_rng(0)
+    for round in range(300):
+        decision = policy.choose(random.normal(size=(4, 3)))
+        policy.learn(decision, float(round == 5))
+    assert len(policy.epoch_log) < 100
+
+
+def test_absorbed_arms_do_not_change_how_often_arms_come_back():
+    table, means = catalogue(0, n_arms=40, dim=6)
+    policy, random = LatentUcb(dim=6), np.random.default_rng(0)
+    for _ in range(3):
+        policy.absorb(table)
+    for _ in range(20):
+        some = random.choice(40, 8, replace=False)
+        decision = policy.choose(table[some])
+        policy.learn(decision, means[some[decision.arm]])
+    assert policy.epoch_log[-1].frequency == pytest.approx(8 / 40)
+
+
 def test_without_a_half_life_old_rewards_count_forever():
     policy = LatentUcb(dim=3)
     assert policy.faded([0, 1000]).tolist() == [1.0, 1.0]
@@ -191,22 +221,23 @@ def test_without_an_intercept_one_reward_is_enough():
     assert policy.choose(tables[1]).estimates.any()
 
 
-def test_rewards_come_late_and_in_any_order():
-    # Two policies see the same, one of them learns a reward three epochs late.
+def test_late_rewards_lead_to_the_same_models_as_timely_ones():
+    """Both policies play the same arms; one gets its rewards in pairs, in reverse order."""
     policy, late = LatentUcb(), LatentUcb()
-    waiting = None
-    for round, (table, rewards) in enumerate(offers(30)):
-        decision, other = policy.choose(table), late.choose(table)
-        reward = float(rewards[decision.arm])
-        policy.learn(decision, reward)
-        if round == 9:
-            waiting = other, float(rewards[other.arm])
-        else:
-            late.learn(other, float(rewards[other.arm]))
-        if round == 20:
-            late.learn(*waiting)
-    assert late.n_open == 0
-    assert len(late._played) == len(policy._played) == 30
+    waiting = []
+    for table, rewards in offers(24):
+        decision = policy.choose(table)
+        other = late.choose(table[decision.arm : decision.arm + 1])  # it has no other choice
+        late.absorb(np.delete(table, decision.arm, axis=0))
+        policy.learn(decision, float(rewards[decision.arm]))
+        waiting.append((other, float(rewards[decision.arm])))
+        if len(waiting) == 2:
+            late.learn(*waiting.pop())
+            late.learn(*waiting.pop())
+    ours, theirs = policy._played.samples(), late._played.samples()
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert policy.epoch_log[-1].rank == late.epoch_log[-1].rank
 
 
 def test_a_late_reward_enters_the_present_regression():

@@ -65,9 +65,9 @@ class Search:
         least = TOLERANCE * self._arms.n_entries
         return fresh if known is None or fresh.objective > known.objective + least else known
 
-    def run(self, max_rank: int | None = None) -> Fit:
+    def run(self) -> Fit:
         """Return the fit with the largest evidence."""
-        highest = self.affordable(max_rank)
+        highest = self.affordable(None)
         last_rank = 0 if self._last is None else self._last.rank
         first = 0 if len(self._arms) < FEW_ARMS else min(max(0, last_rank - 1), highest)
         best = self.fit(first)

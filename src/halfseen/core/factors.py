@@ -17,7 +17,7 @@ from halfseen.core.moments import corrected_covariance
 from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
 from halfseen.core.subspace import top_eigenpairs
 from halfseen.lazy import LazyModule
-from halfseen.values import LARGEST, FloatArray
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.factors")
 _arm_features = LazyModule("halfseen.kernels.arm_features")
@@ -45,7 +45,7 @@ _START_NOISE = 0.3
 _START_VARIANCE = 0.1
 # Beyond the arms' rank eigenvalues lie close together, and a start need not separate them.
 _START_TOLERANCE = 1e-2
-_FEW_ARMS = 8  # times these many are fewer than the features
+_ARMS_FOR_MATRIX = 1 / 8  # share of the features; with fewer arms no covariance matrix is made
 _FIRST_COUNT = 4  # eigenpairs computed at first
 # Loadings and means of a start, in deviations of the present arms, are clipped here: larger ones
 # come from arms in another unit.
@@ -121,7 +121,7 @@ class Factors(NamedTuple):
     @classmethod
     def restored(cls, state: dict[str, Any], dim: int) -> "Factors":
         """Return the model that `state` described."""
-        location = archive.array(state, "location", (dim,), low=-LARGEST, high=LARGEST)
+        location = archive.array(state, "location", (dim,), low=-LARGEST_POINT, high=LARGEST_POINT)
         scale = archive.array(state, "scale", (dim,), low=0.0, high=2.0 * LARGEST)
         loadings = archive.array(
             state, "loadings", (None, dim), low=-_LARGEST_LOADING, high=_LARGEST_LOADING
@@ -215,7 +215,8 @@ class Arms:
         location = self.centre
         if self.has_mean:
             location = location + self.scale * rows[rank]
-        return Factors(location, self.scale, rows[:rank].copy(), noise)
+        loadings = np.clip(rows[:rank], -_LARGEST_LOADING, _LARGEST_LOADING)
+        return Factors(location, self.scale, loadings, noise)
 
 
 def _units(
@@ -336,7 +337,7 @@ class Spectrum:
         arms = self._arms
         shares = np.maximum(arms.seen.sum(axis=0), 1.0) / max(1, len(arms))
         # With few arms, products are cheaper than the matrix, which may not fit in memory.
-        if arms.dim > LARGEST_DENSE_DIM or _FEW_ARMS * len(arms) < arms.dim:
+        if arms.dim > LARGEST_DENSE_DIM or len(arms) < _ARMS_FOR_MATRIX * arms.dim:
             return CovarianceOperator(arms.filled, shares)
         return corrected_covariance(arms.filled.T @ arms.filled, len(arms), shares)
 
@@ -352,9 +353,3 @@ def row_keys(table: FloatArray) -> NDArray[np.uint64]:
     keys = np.empty(len(table), dtype=np.uint64)
     _arm_features.row_keys(table, table.view(np.uint64), keys)
     return keys
-
-
-def distinct_rows(table: FloatArray) -> NDArray[np.int64]:
-    """Return the positions of rows that differ from all before them, ascending."""
-    first = np.unique(row_keys(table), return_index=True)[1]
-    return np.sort(first)

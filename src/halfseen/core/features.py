@@ -15,7 +15,7 @@ _kernels = LazyModule("halfseen.kernels.arm_features")
 LATENT, FILLED, MASK = "latent", "filled", "mask"
 GROUPS = (LATENT, FILLED, MASK)
 
-INTERCEPT = 100.0
+INTERCEPT = 1000.0
 """The intercept's feature: with coefficients of deviation 1 its prior is practically flat, as
 rewards are centred."""
 

@@ -184,8 +184,11 @@ class _Evidence:
         share = (float(samples.counts @ (means * means)) + within) / self._n
         self.unit = largest * math.sqrt(share)
         self._means, self._within = means / math.sqrt(share), within / share
-        # The deviation between the items' means; 1 if there is only one item.
-        self.log_spread = math.log(float(self._means.std()) or 1.0)
+        # The deviation between the items' means, at least that which noise alone causes. A single
+        # item says nothing about it: then that of the rewards.
+        n_items = len(self._means)
+        spread = max(float(self._means.var()), self._within * n_items / self._n**2)
+        self.log_spread = 0.5 * math.log(spread) if n_items > 1 else 0.0
         self._groups = list(features)
         self._widths = [features[group].shape[1] for group in self._groups]
         self._features = np.hstack([np.empty((len(means), 0)), *features.values()])

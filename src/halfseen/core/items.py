@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive
+from halfseen.checks import LARGEST_HORIZON
 from halfseen.core.factors import row_keys
-from halfseen.core.group_scales import sample_weights
+from halfseen.errors import ArchiveError
 from halfseen.values import LARGEST_POINT, FloatArray
 
 MOST_ITEMS = 10_000
-"""Items of which mean rewards are kept, those that were played most; to others each reward is that
-of a new item."""
+"""Mean rewards are kept of this many items, those played most. Others have no effect of their own:
+each of their rewards counts as that of a new item."""
 
 
 class Items(NamedTuple):
@@ -43,10 +44,14 @@ class Items(NamedTuple):
         counts: FloatArray,
         means: FloatArray,
         scale: float,
+        first: NDArray[np.int64],
     ) -> "Items":
-        """Return items, given in ascending order of their keys, without the least played ones."""
+        """Return items, given in ascending order of their keys, without the least played ones.
+
+        Of equally often played ones, those that were played first (`first`) are kept.
+        """
         if len(keys) > MOST_ITEMS:
-            kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
+            kept = np.sort(np.lexsort((first, -counts))[:MOST_ITEMS])
             keys, counts, means = keys[kept], counts[kept], means[kept]
         return cls(keys, counts, means, scale)
 
@@ -80,44 +85,50 @@ class Items(NamedTuple):
         table: FloatArray,
         rests: FloatArray,
         random: np.random.Generator,
-        width_scale: float,
+        item_width: float,
     ) -> FloatArray:
         """Return drawn rewards of arms minus their estimates, with drawn effects of their items."""
         shares = self.shrunk(table)[0]
-        own = width_scale * self.scale * np.sqrt(1.0 - shares)
-        return (1.0 - shares) * rests + own * random.standard_normal(len(table))
+        items, copies = np.unique(row_keys(table), return_inverse=True)
+        effects = random.standard_normal(len(items))[copies]
+        return (1.0 - shares) * rests + item_width * self.scale * np.sqrt(1.0 - shares) * effects
 
     def after(self, arm: FloatArray, reward: float) -> tuple["Items", float, float]:
         """Return the items after a reward, and the weight and target of the regression's sample.
 
-        Another reward of an item makes its mean more precise. The sample adds the difference:
-        weight w' − w with target (w'·mean' − w·mean)/(w' − w).
+        Another reward of an item makes its mean more precise. With w = n/(1 + τ²n) before and w'
+        after it, the sample that adds the difference has the weight w' − w and the target
+        (w'·mean' − w·mean)/(w' − w), which are computed without cancellation.
         """
         key = row_keys(arm[None, :])[0]
         place = int(np.searchsorted(self.keys, key))
         is_new = place == len(self.keys) or self.keys[place] != key
+        count, mean = (0.0, 0.0) if is_new else (self.counts[place], self.means[place])
+        variance = self.scale**2
+        weight = 1.0 / ((1.0 + variance * count) * (1.0 + variance * (count + 1.0)))
+        target = reward + variance * count * (reward - mean)
         if is_new and len(self.keys) >= MOST_ITEMS:
-            return self, sample_weights(1.0, self.scale), reward
+            return self, weight, target
+        keys, counts, means = self.keys, self.counts, self.means
         if is_new:
-            keys = np.insert(self.keys, place, key)
-            counts, means = (np.insert(each, place, 0.0) for each in (self.counts, self.means))
-            items = Items(keys, counts, means, self.scale)
+            keys = np.insert(keys, place, key)
+            counts, means = (np.insert(each, place, 0.0) for each in (counts, means))
         else:
-            items = self._replace(counts=self.counts.copy(), means=self.means.copy())
-        before, mean = float(items.counts[place]), float(items.means[place])
-        items.counts[place] = count = before + 1.0
-        items.means[place] = new_mean = mean + (reward - mean) / count
-        old, new = (sample_weights(n, self.scale) for n in (before, count))
-        return items, new - old, (new * new_mean - old * mean) / (new - old)
+            counts, means = counts.copy(), means.copy()
+        counts[place] = count + 1.0
+        means[place] = mean + (reward - mean) / (count + 1.0)
+        return Items(keys, counts, means, self.scale), float(weight), float(target)
 
     def state(self) -> dict[str, Any]:
-        """Return everything as arrays and a number."""
-        return dict(self._asdict())
+        """Return keys, counts and means."""
+        return {"keys": self.keys, "counts": self.counts, "means": self.means}
 
     @classmethod
     def restored(cls, state: dict[str, Any], scale: float) -> "Items":
         """Return the items that `state` described."""
         keys = archive.array(state, "keys", (None,), np.uint64)
-        counts = archive.array(state, "counts", (len(keys),), low=0.0, high=LARGEST_POINT)
+        if len(keys) == 0 or (keys[1:] <= keys[:-1]).any():
+            raise ArchiveError("the keys of items must be ascending, at least one")
+        counts = archive.array(state, "counts", (len(keys),), low=0.0, high=LARGEST_HORIZON)
         means = archive.array(state, "means", (len(keys),), low=-LARGEST_POINT, high=LARGEST_POINT)
         return cls(keys, counts, means, scale)

@@ -62,9 +62,21 @@ class Played:
         self._n_played = n + 1
 
     @property
-    def first_reward(self) -> float:
-        """The reward that came first."""
-        return float(self._rewards[0])
+    def last_reward(self) -> float | None:
+        """The reward that came last; None if there is none."""
+        return float(self._rewards[self._n_played - 1]) if self._n_played else None
+
+    def since(self, round: float) -> "Played":
+        """Return what was played from a round on."""
+        n = self._n_played
+        late = self._rounds[:n] >= round
+        if late.all():
+            return self
+        kept = Played(self.dim)
+        kept._rounds, kept._arms = self._rounds[:n][late], self._arms[:n][late]
+        kept._rewards, kept._n_played = self._rewards[:n][late], int(np.count_nonzero(late))
+        kept._grow(max(_FIRST_ROOM, kept._n_played))
+        return kept
 
     def samples(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
         """Return arms, NaN where hidden, shape (n_played, dim), rewards and rounds, by round."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive, checks
+from halfseen.errors import ArchiveError
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, FloatArray
 
@@ -119,12 +120,17 @@ class Reservoir:
         self._place_latest()
         return np.arange(len(self.rows)) if self._numbers is None else self._numbers
 
-    def numbered_sample(self, max_rows: int) -> tuple[FloatArray, NDArray[np.int64]]:
+    def numbered_sample(
+        self, max_rows: int, since: float = 0.0
+    ) -> tuple[FloatArray, NDArray[np.int64]]:
         """Return a uniform sample of at most `max_rows` kept rows, and their `numbers`.
 
-        It depends on `n_arms`.
+        Only rows with numbers from `since` on are sampled. The sample depends on `n_arms`.
         """
         rows, numbers = self.rows, self.numbers
+        if since > 0.0:
+            recent = numbers >= since
+            rows, numbers = rows[recent], numbers[recent]
         if len(rows) <= max_rows:
             return rows, numbers
         random = stream(self.seed, "reservoir", "sample", str(self.n_arms))
@@ -144,6 +150,8 @@ class Reservoir:
         self._block[:n_rows] = archive.array(
             state, "rows", (n_rows, self.dim), low=-LARGEST, high=LARGEST, hidden=True
         )
+        if state["numbers"] is not None and n_arms <= self.max_rows:
+            raise ArchiveError("numbers must be None while all rows are kept")
         if state["numbers"] is not None:
             self._numbers = archive.array(
                 state, "numbers", (n_rows,), np.int64, low=0, high=n_arms - 1

@@ -8,10 +8,11 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.factors import Factors, row_keys
-from halfseen.core.features import FILLED, LATENT, MASK, Features
+from halfseen.core.features import FILLED, GROUPS, LATENT, MASK, Features
 from halfseen.core.group_scales import ITEM, Samples, Scales, estimate_scales, sample_weights
 from halfseen.core.items import Items
 from halfseen.core.ridge import Ridge
+from halfseen.errors import ArchiveError
 from halfseen.values import LARGEST, FloatArray
 
 CENTRES: Mapping[str, float] = {LATENT: 0.0, FILLED: 0.0, MASK: -1.0, ITEM: 0.0}
@@ -78,10 +79,14 @@ class RewardModel:
             log τ of the previous model, from which the search starts.
         """
         keys, first, numbers = np.unique(row_keys(arms), return_index=True, return_inverse=True)
-        samples = Samples.of(numbers, rewards, weights)
+        # Samples are in the order of their first play: that of keys depends on the arms' units, and
+        # sums in another order are rounded differently.
+        order = np.argsort(first)
+        places = np.argsort(order)
+        samples = Samples.of(places[numbers], rewards, weights)
         shift = float(samples.counts @ samples.means / samples.counts.sum()) if intercept else 0.0
         unscaled = Features(latent, shares, groups, intercept=intercept)
-        points = unscaled.points(np.ascontiguousarray(arms[first]))
+        points = unscaled.points(np.ascontiguousarray(arms[first[order]]))
         centres = {group: CENTRES[group] for group in groups}
         if item_effects:
             centres[ITEM] = CENTRES[ITEM]
@@ -99,7 +104,8 @@ class RewardModel:
         model = Ridge.fitted(roots[:, None] * points, roots * targets, ridge=1.0)
         items = None
         if item_effects:
-            items = Items.of(keys, samples.counts, targets, scales.of(ITEM))
+            counts, means = samples.counts[places], targets[places]
+            items = Items.of(keys, counts, means, scales.of(ITEM), first)
         features = Features(latent, shares, groups, scales, intercept=intercept)
         return cls(features, scales, shift, model, items)
 
@@ -120,7 +126,11 @@ class RewardModel:
         return self.shift + noise * estimates, noise * widths, points
 
     def draw(
-        self, table: FloatArray, random: np.random.Generator, width_scale: float
+        self,
+        table: FloatArray,
+        random: np.random.Generator,
+        width_scale: float,
+        item_width: float,
     ) -> FloatArray:
         """Return rewards of arms under parameters drawn from the posterior, minus the estimates.
 
@@ -132,7 +142,7 @@ class RewardModel:
         drawn.set_root(model.factor, normals, model.log_det, model.n_samples)
         rests = drawn.predict(self.features.points(table))[0]
         if self.items is not None:
-            rests = self.items.drawn(table, rests, random, width_scale)
+            rests = self.items.drawn(table, rests, random, item_width)
         return self.scales.noise * rests
 
     def fork(self) -> "RewardModel":
@@ -167,7 +177,9 @@ class RewardModel:
         cls, state: dict[str, Any], latent: Factors, shares: FloatArray, *, intercept: bool
     ) -> "RewardModel":
         """Return the model that `state` described."""
-        groups = [checks.one_of("groups", group, tuple(CENTRES)) for group in state["groups"]]
+        groups = [checks.one_of("groups", group, GROUPS) for group in state["groups"]]
+        if len(set(groups)) < len(groups):
+            raise ArchiveError(f"groups must be different, got {groups}")
         has_items = state["items"] is not None
         scales = Scales.restored(state, [*groups, *([ITEM] if has_items else [])])
         features = Features(latent, shares, groups, scales, intercept=intercept)

@@ -267,12 +267,24 @@ def _absorb_spread(spread, rank, loadings):
                 loadings[b, j] += entry * loadings[a, j]
 
 
+@compiled(float64(out_1, float64, float64))
+def _log_prior(noise, level, strength):
+    """Return the logarithm of the noise's prior density, up to a constant.
+
+    It is inverse gamma, as of `strength` pseudo-entries of variance `level` for each feature.
+    """
+    total = 0.0
+    for j in range(len(noise)):
+        ratio = level / noise[j]
+        total += 0.5 * strength * (np.log(ratio) - ratio)
+    return total
+
+
 @compiled(float64(in_1, in_1, float64, float64, float64, boolean, out_1))
 def _set_noise(rests, counts, level, strength, floor, common, noise):
     """Write each feature's noise variance; return the logarithm of its prior, up to a constant.
 
-    With `common` noise there is one variance for all features. Otherwise each has `strength`
-    pseudo-entries of variance `level` besides its own: an inverse gamma prior.
+    With `common` noise there is one variance for all features, and no prior.
     """
     dim = len(noise)
     if common:
@@ -280,11 +292,9 @@ def _set_noise(rests, counts, level, strength, floor, common, noise):
         for j in range(dim):
             noise[j] = pooled
         return 0.0
-    penalty = 0.0
     for j in range(dim):
         noise[j] = max(floor, (strength * level + rests[j]) / (strength + counts[j]))
-        penalty -= 0.5 * strength * (np.log(noise[j]) + level / noise[j])
-    return penalty
+    return _log_prior(noise, level, strength)
 
 
 @compiled(float64(in_2, out_2, in_1, int64))
@@ -329,7 +339,7 @@ def climb(
     each arm counts. `loadings` has the rows W' and, below them, μ if arms have a mean. The
     objective is the log-likelihood plus that of the prior of the noise, the evidence is Laplace's
     approximation of the likelihood averaged over all loadings. Steps are taken until there are none
-    left or one gains less than `least_gain`; what is returned is that of the result.
+    left or one gains less than `least_gain`.
 
     Mean and covariance of the factors are fitted, too, and then absorbed (parameter expansion).
     This keeps the objective monotone and saves most of the steps.
@@ -348,10 +358,7 @@ def climb(
             squares[j] += weights[i] * filled[i, j] * filled[i, j]
             counts[j] += weights[i] * seen[i, j]
     rests = np.empty(dim)
-    penalty = 0.0
-    if not common:
-        for j in range(dim):
-            penalty -= 0.5 * strength * (np.log(noise[j]) + level / noise[j])
+    penalty = 0.0 if common else _log_prior(noise, level, strength)
     before = -np.inf
     n_steps = 0
     while True:

@@ -14,6 +14,7 @@ from halfseen.core.operators import LARGEST_DENSE_DIM
 from halfseen.core.replay import Played
 from halfseen.core.reservoir import Reservoir
 from halfseen.core.reward_model import RewardModel
+from halfseen.errors import ArchiveError
 from halfseen.values import FloatArray
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ _DIFFERENT = 0.9
 _LOOK = 256
 # The rank is chosen again when the number of arms has grown by this factor.
 _RANK_GROWTH = 2.0
-# Arms and rewards that count less than this are left out.
-_NEGLIGIBLE_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +92,14 @@ class LatentEpoch(NamedTuple):
         offered: Reservoir,
         played: Played,
         round: int,
+        per_round: float,
         last: "LatentEpoch | None",
     ) -> "LatentEpoch":
-        """Fit the latent model to all offered arms, then the reward model to all rewards."""
-        sample = _Sample.of(policy, offered, round - 1)
+        """Fit the latent model to all offered arms, then the reward model to all rewards.
+
+        `per_round` is the mean number of arms in the rounds before.
+        """
+        sample = _Sample.of(policy, offered, round - 1, per_round)
         latent, n_ranked = _latent(policy, sample, last)
         shares = sample.weights @ (sample.table == sample.table) / max(1e-300, sample.weights.sum())
         rewards = _rewards(policy, latent, shares, played, round, sample.frequency > 0.0, last)
@@ -134,7 +137,10 @@ class LatentEpoch(NamedTuple):
             rewards = RewardModel.restored(
                 rewards, latent, shares, intercept=not policy.through_origin
             )
-        return cls(record_from(state["record"]), latent, shares, rewards)
+        record = record_from(state["record"])
+        if record.rank != latent.rank:
+            raise ArchiveError(f"a latent model must have rank {record.rank}, got {latent.rank}")
+        return cls(record, latent, shares, rewards)
 
 
 def record_from(plain: dict[str, Any]) -> LatentRecord:
@@ -167,18 +173,20 @@ class _Sample(NamedTuple):
     frequency: float
 
     @classmethod
-    def of(cls, policy: "LatentUcb", offered: Reservoir, rounds: int) -> "_Sample":
+    def of(
+        cls, policy: "LatentUcb", offered: Reservoir, rounds: int, per_round: float
+    ) -> "_Sample":
         """Return a bounded sample; arms that come back count once."""
-        table, numbers = offered.numbered_sample(MAX_FIT_ARMS)
-        per_round = offered.n_arms / max(1, rounds)
-        # An arm's age in rounds, if all rounds offered equally many arms.
-        weights = policy.faded((offered.n_arms - 1 - numbers) / per_round)
+        # Ages are in rounds, as if arms had come, or been absorbed, at a constant rate.
+        rate = offered.n_arms / rounds
+        since = offered.n_arms - rate * policy.memory
+        table, numbers = offered.numbered_sample(MAX_FIT_ARMS, since)
+        weights = policy.faded((offered.n_arms - 1 - numbers) / rate)
         keys = row_keys(table)
         _, first, copies = np.unique(keys, return_index=True, return_inverse=True)
         latest = np.zeros(len(first))
         np.maximum.at(latest, copies, weights)
         order = np.argsort(first)
-        order = order[latest[order] >= _NEGLIGIBLE_WEIGHT]
         comes_back = len(first) < _DIFFERENT * len(table)
         frequency = min(1.0, per_round / len(first)) if comes_back else 0.0
         return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
@@ -207,8 +215,8 @@ def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> 
     """
     if not last.explains_all:
         return False
-    latest = slice(-_LOOK, None)
-    arms = Arms(sample.table[latest], sample.weights[latest], through_origin=policy.through_origin)
+    some = slice(-_LOOK, None)
+    arms = Arms(sample.table[some], sample.weights[some], through_origin=policy.through_origin)
     return fit_factors(arms, last, max_steps=1).model.explains_all
 
 
@@ -223,10 +231,6 @@ def _rewards(
 ) -> RewardModel | None:
     """Return the reward model, if rewards tell something."""
     arms, rewards, rounds = played.samples()
-    weights = policy.faded(round - 1 - rounds)
-    count = weights >= _NEGLIGIBLE_WEIGHT
-    if not count.all():
-        arms, rewards, weights = arms[count], rewards[count], weights[count]
     if len(rewards) == 0 or not policy.tells(rewards, rewards[0]):
         return None
     before = None if last is None or last.rewards is None else last.rewards.scales.logs
@@ -236,7 +240,7 @@ def _rewards(
         [group for group in policy.groups if _has(group, latent, shares)],
         arms,
         rewards,
-        weights=weights,
+        weights=policy.faded(round - 1 - rounds),
         intercept=not policy.through_origin,
         item_effects=comes_back and ITEM in policy.groups,
         last=before,

@@ -21,7 +21,7 @@ from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import scale_param
 from halfseen.seeding import stream
-from halfseen.values import FloatArray, Slate
+from halfseen.values import SMALLEST, FloatArray, Slate
 
 GROUPS = (*FEATURE_GROUPS, ITEM)
 EXPLORATIONS = ("ucb", "thompson", "greedy")
@@ -32,6 +32,10 @@ reports."""
 
 # Rewards that differ by less than this share are equal.
 _ROUNDING = 1e-12
+# Arms and rewards that count less than this are left out.
+_NEGLIGIBLE_WEIGHT = 1e-3
+# Records of this many epochs are kept.
+_LONGEST_LOG = 1000
 # Smallest sample of arms, even if `memory_bytes` allows less.
 _FEWEST_ROWS = 2
 # With a half-life, an epoch lasts at most this share of it.
@@ -51,7 +55,8 @@ class LatentUcb(Policy):
       are equal, arms are chosen at random.
 
     Both models are frozen in epochs that start in rounds 2, 3, 4, 5, 7, 9, … and use all rewards so
-    far. Units and offsets of features and rewards do not matter, nor does the order of features.
+    far. Units and offsets of features and rewards do not matter, nor does the order of features
+    (with "thompson": in distribution).
 
     Examples
     --------
@@ -79,7 +84,10 @@ class LatentUcb(Policy):
         doc="Number of features; by default that of the first slate.",
     )
     rank: int | None = integer(
-        default=None, low=0, doc="Number of latent coordinates; by default the evidence chooses."
+        default=None,
+        low=0,
+        doc="""Number of latent coordinates, at most dim − 1; fewer while there are too few entries.
+    By default the evidence chooses.""",
     )
     through_origin: bool = flag(
         default=False,
@@ -128,6 +136,7 @@ class LatentUcb(Policy):
         self._epoch: LatentEpoch | None = None
         self._log: list[LatentRecord] = []
         self._next_event = 1
+        self._n_offered = 0  # arms in rounds that were played, absorbed ones not among them
         self._rewards_tell = False
         if self.dim is not None:
             if self.rank is not None:
@@ -168,14 +177,21 @@ class LatentUcb(Policy):
             "frequency": log[-1].frequency if log else 0.0,
         }
 
-    def tells(self, rewards: Any, first: float) -> bool:
-        """Return whether rewards tell something about arms: not if all are equal.
+    def tells(self, rewards: Any, other: float) -> bool:
+        """Return whether rewards tell something about arms: not if all equal another one.
 
         If rewards are known to have mean zero, only zeros tell nothing.
         """
-        usual = 0.0 if self.through_origin else first
+        usual = 0.0 if self.through_origin else other
         rests = np.abs(np.asarray(rewards) - usual)
-        return bool(np.any(rests > _ROUNDING * abs(usual)))
+        return bool(np.any(rests > max(_ROUNDING * abs(usual), SMALLEST)))
+
+    @property
+    def memory(self) -> float:
+        """Age in rounds from which on arms and rewards no longer count; infinite by default."""
+        if self.half_life is None:
+            return math.inf
+        return self.half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
 
     def faded(self, ages: Any) -> FloatArray:
         """Return how much arms or rewards of some ages, in rounds, count."""
@@ -192,10 +208,9 @@ class LatentUcb(Policy):
         epoch = self._epoch
         stale = self._rewards_tell and (epoch is None or epoch.rewards is None)
         if self._round > 0 and (self._round >= self._next_event or stale):
-            self._enter(LatentEpoch.open(self, self._offered, self._played, self._round + 1, epoch))
-        offered = self._offered.fork()
-        offered.add(slate._table)
-        self._offered = offered
+            self._enter(self._opened_epoch())
+        self.observe(slate)
+        self._n_offered += slate.n_arms
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
@@ -206,7 +221,7 @@ class LatentUcb(Policy):
         elif self.exploration == "thompson":
             # Each round has its own random stream, so there is no stream state to save.
             random = stream(self.seed, "thompson", str(self._round + 1))
-            widths = epoch.rewards.draw(slate._table, random, self.width_scale)
+            widths = epoch.rewards.draw(slate._table, random, width, item_width)
         chosen = Choice.best(estimates, widths)
         return chosen._replace(epoch=epoch.record.epoch, point=points[chosen.arm].copy())
 
@@ -235,10 +250,19 @@ class LatentUcb(Policy):
         index = -1 if self._epoch is None else self._epoch.record.epoch
         return Choice(arm, np.zeros((3, slate.n_arms)), index)
 
+    def _opened_epoch(self) -> LatentEpoch:
+        """Fit both models to what still counts."""
+        round = self._round + 1
+        self._played = self._played.since(round - self.memory)
+        per_round = self._n_offered / self._round
+        return LatentEpoch.open(self, self._offered, self._played, round, per_round, self._epoch)
+
     def _enter(self, epoch: LatentEpoch) -> None:
         if self._epoch is not None:
-            self._log = [*self._log, self._epoch.record]
+            self._log = [*self._log[1 - _LONGEST_LOG :], self._epoch.record]
         self._epoch = epoch
+        # What was learned so far is in the models, or has faded.
+        self._rewards_tell = False
         round = epoch.record.round
         longest = np.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
         length = min((self.growth - 1.0) * round, longest)
@@ -246,10 +270,12 @@ class LatentUcb(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the present epoch's regression."""
+        before = self._played.last_reward
         played = self._played.fork()
         played.append(note.round, note.arm, reward)
         self._played = played
-        self._rewards_tell = self._rewards_tell or self.tells(reward, played.first_reward)
+        usual = reward if before is None else before
+        self._rewards_tell = self._rewards_tell or self.tells(reward, usual)
         epoch = self._epoch
         if epoch is not None and epoch.rewards is not None:
             rewards = epoch.rewards.fork()
@@ -273,6 +299,8 @@ class LatentUcb(Policy):
             "log": [asdict(record) for record in self._log],
             "epoch": None if self._epoch is None else self._epoch.state(),
             "next_event": self._next_event,
+            "n_offered": self._n_offered,
+            "rewards_tell": self._rewards_tell,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -281,19 +309,19 @@ class LatentUcb(Policy):
             return
         self._offered.restore(state["offered"])
         self._played.restore(state["played"])
-        rewards = self._played.samples()[1]
-        self._rewards_tell = len(rewards) > 0 and self.tells(rewards, rewards[0])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = LatentEpoch.restored(self, state["epoch"])
-        self._next_event = checks.integer(
-            "next_event", state["next_event"], 0, checks.LARGEST_HORIZON
-        )
+        most = checks.LARGEST_HORIZON
+        self._next_event = checks.integer("next_event", state["next_event"], 0, most)
+        self._n_offered = checks.integer("n_offered", state["n_offered"], self._round, most)
+        self._rewards_tell = checks.boolean("rewards_tell", state["rewards_tell"])
 
     def check_note(self, note: Note) -> None:
         """Raise an ArchiveError if this policy cannot have written a restored note."""
         super().check_note(note)
         epoch = self._epoch
+        checks.integer("epoch", note.epoch, -1, -1 if epoch is None else epoch.record.epoch)
         if note.point is not None and epoch is not None and note.epoch == epoch.record.epoch:
             n_features = 0 if epoch.rewards is None else epoch.rewards.features.n_features
             archive.array(note._asdict(), "point", (n_features,))

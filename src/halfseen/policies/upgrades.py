@@ -109,7 +109,9 @@ def _from_format_4(tree: Tree) -> Tree:
         )
         if state:
             state = {name: state[name] for name in ("offered", "played")}
+            n_offered = max(tree["round"], state["offered"]["n_arms"])
             state |= {"log": [], "epoch": None, "next_event": 0}
+            state |= {"n_offered": n_offered, "rewards_tell": False}
     elif "burn_in_policy" in state:  # TofuPov, or a policy derived from it
         state = _tofu_state_from_format_4(state)
     elif "inners" in state:
@@ -143,6 +145,8 @@ def _settings_from_format_4(policy: str, settings: Tree) -> Tree:
 def _latent_settings_from_format_4(settings: Tree) -> Tree:
     if settings.get("subspace", "likelihood") != "likelihood":  # it may have kept no arms
         raise _gone("LatentUcb", "subspace", settings["subspace"])
+    if settings.get("replay", "full") != "full":  # it kept no rewards
+        raise _gone("LatentUcb", "replay", settings["replay"])
     kept = {name: settings[name] for name in _LATENT_SETTINGS if name in settings}
     rule = settings.get("rank") or {}
     if rule.get("rule") == "FixedRank":
