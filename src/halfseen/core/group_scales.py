@@ -35,6 +35,9 @@ _MOST_SWEEPS = 20
 # rewards' variance: a few rewards do not prove that there is no noise.
 _PRIOR_REWARDS = 2.0
 _PRIOR_SHARE = 0.05
+# Smallest variance between items' means, in units of the mean square: without an intercept all
+# rewards may be equal.
+_LEAST_SPREAD = 1e-6
 # Eigenvalues of a Gram matrix below this share of the largest are rounding.
 _ROUNDING = 1e-12
 
@@ -187,7 +190,8 @@ class _Evidence:
         # The deviation between the items' means, at least that which noise alone causes. A single
         # item says nothing about it: then that of the rewards.
         n_items = len(self._means)
-        spread = max(float(self._means.var()), self._within * n_items / self._n**2)
+        noise = self._within * n_items / self._n**2
+        spread = max(float(self._means.var()), noise, _LEAST_SPREAD)
         self.log_spread = 0.5 * math.log(spread) if n_items > 1 else 0.0
         self._groups = list(features)
         self._widths = [features[group].shape[1] for group in self._groups]
