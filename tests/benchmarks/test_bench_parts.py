@@ -10,7 +10,7 @@ from benchmarks import budget, memory
 from benchmarks.growth import Growth
 from benchmarks.harness import Compared, Quartiles, in_turns
 from benchmarks.large import Large
-from benchmarks.latent import Latent
+from benchmarks.latent import Latent, Played
 from benchmarks.line_profile import Profile, profile
 from benchmarks.rotation import Size, rotation_of
 from benchmarks.rounds import play_round, tofu_in_epoch
@@ -50,12 +50,16 @@ def test_memory_rows_tell_flat_from_growing():
 
 
 def test_latent_rows_show_which_budgets_are_met():
-    quarter = Quartiles(5.0, 5.5, 7.0)
-    small = Compared(Quartiles(0.02, 0.03, 0.04), Quartiles(0.005, 0.006, 0.007), quarter)
-    found = Latent(small, 8000, 2000.0, 1200.0, 400.0, 1300.0, Profile(1.0, []))
-    assert [row.met for row in budget.latent_rows(found)] == [False, True, True]
-    slow = found._replace(microseconds=9000.0, small=small._replace(ratio=Quartiles(5.0, 6.5, 7.0)))
-    assert [row.met for row in budget.latent_rows(slow)] == [False, False, False]
+    quick, slow = Quartiles(90.0, 200.0, 300.0), Quartiles(900.0, 1100.0, 1200.0)
+    run = Played(8000, 30.0, 1200.0)
+    found = Latent(quick, quick, run, run, quick, Profile(1.0, []))
+    assert [row.met for row in budget.latent_rows(found)] == [True, True, True]
+    worse = found._replace(small=slow, newsgroups=run._replace(seconds=41.0), full_rank=slow)
+    assert [row.met for row in budget.latent_rows(worse)] == [False, False, False]
+
+
+def test_the_time_of_a_round_is_that_of_its_run():
+    assert Played(400, 0.1, 5.0).microseconds == pytest.approx(250.0)
 
 
 def test_a_large_run_over_its_memory_is_not_met():
