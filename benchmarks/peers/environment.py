@@ -10,6 +10,8 @@ ROOT = HERE.parents[1]
 VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = HERE / "requirements.txt"
+# What `play` itself imports; not every peer depends on it.
+_NEEDED_BY_PLAY = ("numpy",)
 _PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check")
 
 
@@ -29,7 +31,7 @@ def install(name: str, packages: tuple[str, ...]) -> Installed:
     wanted = REQUIREMENTS.read_text()
     if marker.exists() and marker.read_text() == wanted:
         return Installed("")
-    done = _run(str(PYTHON), *_PIP, "-c", str(REQUIREMENTS), *packages)
+    done = _run(str(PYTHON), *_PIP, "-c", str(REQUIREMENTS), *_NEEDED_BY_PLAY, *packages)
     if done.returncode != 0:
         return Installed(_reason(done))
     marker.write_text(wanted)
