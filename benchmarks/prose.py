@@ -14,6 +14,12 @@ CONTEST = (
     "context for all arms gets the whole slate as that context. Imputers are fitted at rounds 30, "
     "60, 120, …, which their time includes; PPCA is told the rank, as TofuPov is."
 )
+REAL_TABLES = (
+    "Problems of the study `tables` at seeds from 1000 on, which it does not report. The reward is "
+    "the target of the chosen row, with noise in the catalogue. Everybody plays the same rounds in "
+    "turns. Vowpal Wabbit has its default settings; where an entry is hidden, it sees the mean of "
+    "the column so far. Its time does not include this filling."
+)
 FLOORS = (
     "The floor of a round: all K systems of a slate in one compiled call made from Python, slates "
     "rotated beyond the cache; one `Decision`; and the second-moment product in BLAS, one per "
