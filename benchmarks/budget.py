@@ -70,7 +70,10 @@ def lock_row(microseconds: Quartiles) -> Row:
 
 
 def peer_row(standings: Sequence[Standing]) -> Row:
-    """Ours with entries hidden against the quickest peer, whatever that one needs to see."""
+    """Ours with entries hidden against the quickest peer, whatever that one needs to see.
+
+    A peer that did not run might be quicker: without it, the budget can be missed but not met.
+    """
     ours = next(each for each in standings if each.ours)
     peers = [each for each in standings if not each.ours and each.title != "yardstick"]
     timed = [each for each in peers if not each.error]
@@ -79,12 +82,11 @@ def peer_row(standings: Sequence[Standing]) -> Row:
         return Row(workload, "no peer ran", f"≥ {LEAST_FACTOR} times as fast", None)
     best = min(timed, key=lambda each: each.time.median)
     factor = best.time.median / ours.time.median
-    return Row(
-        workload,
-        f"{factor:.1f} times as fast as {best.title}",
-        f"≥ {LEAST_FACTOR} times as fast",
-        factor >= LEAST_FACTOR,
-    )
+    measured, met = f"{factor:.1f} times as fast as {best.title}", factor >= LEAST_FACTOR
+    if len(timed) < len(peers):
+        measured += f"; {len(timed)} of {len(peers)} peers ran"
+        met = None if met else False
+    return Row(workload, measured, f"≥ {LEAST_FACTOR} times as fast", met)
 
 
 def ambient_row(compared: Compared) -> Row:
