@@ -15,7 +15,8 @@ CONTEST = (
     "60, 120, …, which their time includes; PPCA is told the rank, as TofuPov is."
 )
 REAL_TABLES = (
-    "Problems of the study `tables` at seeds from 1000 on, which it does not report. The reward is "
+    "Problems of the study `tables` at seeds that neither the study nor the choice of the defaults "
+    "of `LatentUcb` uses; that choice had other problems, some from the same tables. The reward is "
     "the target of the chosen row, with noise in the catalogue. Everybody plays the same rounds in "
     "turns. Vowpal Wabbit has its default settings; where an entry is hidden, it sees the mean of "
     "the column so far. Its time does not include this filling."
