@@ -1,6 +1,7 @@
 """`LatentUcb` in whole runs: the main study's size, the newsgroups study, a table of full rank."""
 
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 from benchmarks.harness import Advance, Plan, Quartiles, in_turns
@@ -16,6 +17,8 @@ SMALL = LowRankWorld(dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.3, no
 FULL_RANK = LowRankWorld(
     dim=100, rank=100, n_arms=10, horizon=2000, observe_prob=0.8, noise_scale=0.05
 )
+# The same with eigenvalues that fall, as those of real tables do: there is something to infer.
+DECAYING = replace(FULL_RANK, decay=1.0)
 NEWSGROUPS_RANK = 20
 
 
@@ -32,12 +35,20 @@ class Played(NamedTuple):
         return self.seconds / self.n_rounds * 1e6
 
 
+class Wide(NamedTuple):
+    """Runs of 100 columns of full rank."""
+
+    microseconds: Quartiles  # per round
+    rank: int  # of the last latent model
+
+
 class Latent(NamedTuple):
     small: Quartiles  # µs per round
     small_tofu: Quartiles  # TofuPov with full history on the same rounds
     newsgroups: Played
     newsgroups_tofu: Played
-    full_rank: Quartiles  # µs per round
+    full_rank: Wide
+    decaying: Wide
     profile: Profile  # of the newsgroups study
 
 
@@ -51,12 +62,19 @@ def measure_latent(plan: Plan, advance: Advance = lambda: None) -> Latent:
     tofu = TofuPov(dim=1000, rank=NEWSGROUPS_RANK, observe_prob=0.3, burn_in=100)
     newsgroups_tofu = _play(tofu, rounds)
     advance()
-    wide = list(FULL_RANK.realize(0).rounds())
-    full_rank = [_play(LatentUcb(), wide).microseconds for _ in range(plan.pick(5, 1))]
+    full_rank, decaying = _wide(FULL_RANK, plan), _wide(DECAYING, plan)
     advance()
     found = profile(lambda: _play(LatentUcb(), rounds[: plan.pick(2000, 250)]))
     advance()
-    return Latent(*small, newsgroups, newsgroups_tofu, Quartiles.of(full_rank), found)
+    return Latent(*small, newsgroups, newsgroups_tofu, full_rank, decaying, found)
+
+
+def _wide(world: LowRankWorld, plan: Plan) -> Wide:
+    rounds, taken = list(world.realize(0).rounds()), []
+    for _ in range(plan.pick(5, 1)):
+        policy = LatentUcb()
+        taken.append(_play(policy, rounds).microseconds)
+    return Wide(Quartiles.of(taken), policy.current_rank)
 
 
 def _small(plan: Plan) -> tuple[Quartiles, Quartiles]:

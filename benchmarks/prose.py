@@ -19,7 +19,8 @@ REAL_TABLES = (
     "of `LatentUcb` uses; that choice had other problems, some from the same tables. The reward is "
     "the target of the chosen row, with noise in the catalogue. Everybody plays the same rounds in "
     "turns. Vowpal Wabbit has its default settings; where an entry is hidden, it sees the mean of "
-    "the column so far. Its time does not include this filling."
+    "the column so far. Its time does not include this filling. In hepatitis and in the catalogue "
+    "rows come back with the same holes: only `LatentUcb` learns something about each row."
 )
 FLOORS = (
     "The floor of a round: all K systems of a slate in one compiled call made from Python, slates "
