@@ -8,7 +8,7 @@ from benchmarks.growth import Growth
 from benchmarks.harness import Compared, Quartiles
 from benchmarks.large import LARGEST_PEAK, Large
 from benchmarks.large import RANK as RANK_OF_LARGE
-from benchmarks.latent import MOST_SECONDS, MOST_TIMES_TOFU, REQUIRED_SHARE, Latent
+from benchmarks.latent import MOST_FULL_RANK, MOST_NEWSGROUPS, MOST_SMALL, Latent, Wide
 from benchmarks.peers.contest import Standing
 from benchmarks.reproduction import Reproduction
 from benchmarks.rounds import Outcome
@@ -70,7 +70,10 @@ def lock_row(microseconds: Quartiles) -> Row:
 
 
 def peer_row(standings: Sequence[Standing]) -> Row:
-    """Ours with entries hidden against the quickest peer, whatever that one needs to see."""
+    """Ours with entries hidden against the quickest peer, whatever that one needs to see.
+
+    A peer that did not run might be quicker: without it, the budget can be missed but not met.
+    """
     ours = next(each for each in standings if each.ours)
     peers = [each for each in standings if not each.ours and each.title != "yardstick"]
     timed = [each for each in peers if not each.error]
@@ -79,12 +82,11 @@ def peer_row(standings: Sequence[Standing]) -> Row:
         return Row(workload, "no peer ran", f"≥ {LEAST_FACTOR} times as fast", None)
     best = min(timed, key=lambda each: each.time.median)
     factor = best.time.median / ours.time.median
-    return Row(
-        workload,
-        f"{factor:.1f} times as fast as {best.title}",
-        f"≥ {LEAST_FACTOR} times as fast",
-        factor >= LEAST_FACTOR,
-    )
+    measured, met = f"{factor:.1f} times as fast as {best.title}", factor >= LEAST_FACTOR
+    if len(timed) < len(peers):
+        measured += f"; {len(timed)} of {len(peers)} peers ran"
+        met = None if met else False
+    return Row(workload, measured, f"≥ {LEAST_FACTOR} times as fast", met)
 
 
 def ambient_row(compared: Compared) -> Row:
@@ -117,29 +119,36 @@ def opening_row(compared: Compared, solver: str) -> Row:
 
 
 def latent_rows(latent: Latent) -> list[Row]:
-    share, small = latent.profile.compiled_share, latent.small
+    """Rows in processor time; the budget for full rank is for columns that are independent."""
+    small, run, tofu = latent.small, latent.newsgroups, latent.newsgroups_tofu
+    wide = "`LatentUcb()`, 100 columns of full rank, 20 % hidden, 10 arms, 2000 rounds"
     return [
         Row(
-            "`LatentUcb()`, newsgroups size",
-            f"{share:.0%} in BLAS or compiled loops",
-            f"≥ {REQUIRED_SHARE:.0%} in BLAS or compiled",
-            share >= REQUIRED_SHARE,
-        ),
-        Row(
-            f"`LatentUcb()`, {latent.n_rounds} rounds of the newsgroups study",
-            f"{latent.seconds:.1f} s, regret {latent.regret:.0f} (`TofuPov`: "
-            f"{latent.tofu_microseconds * latent.n_rounds / 1e6:.1f} s, {latent.tofu_regret:.0f})",
-            f"≤ {MOST_SECONDS:.0f} s",
-            latent.seconds <= MOST_SECONDS,
-        ),
-        Row(
             "`LatentUcb()`, whole run at (30, 3, 8), 400 rounds",
-            f"{small.ratio} × (medians {1e3 * small.ours.median:.1f} and "
-            f"{1e3 * small.other.median:.1f} ms)",
-            f"≤ {MOST_TIMES_TOFU:.0f} × `TofuPov` with full history",
-            small.ratio.median <= MOST_TIMES_TOFU,
+            f"{small} µs of processor time per round (`TofuPov` with full history: "
+            f"{latent.small_tofu} µs)",
+            f"≤ {MOST_SMALL:.0f} µs",
+            small.median <= MOST_SMALL,
         ),
+        Row(
+            f"`LatentUcb()`, {run.n_rounds} rounds of the newsgroups study",
+            f"{run.seconds:.1f} s of processor time, regret {run.regret:.0f} (`TofuPov`: "
+            f"{tofu.seconds:.1f} s, {tofu.regret:.0f})",
+            f"≤ {MOST_NEWSGROUPS:.0f} s",
+            run.seconds <= MOST_NEWSGROUPS,
+        ),
+        Row(
+            f"{wide}, independent columns",
+            _wide(latent.full_rank),
+            f"≤ {MOST_FULL_RANK:.0f} µs",
+            latent.full_rank.microseconds.median <= MOST_FULL_RANK,
+        ),
+        Row(f"{wide}, eigenvalues fall like 1/j", _wide(latent.decaying), "–", None),
     ]
+
+
+def _wide(found: Wide) -> str:
+    return f"{found.microseconds} µs of processor time per round, latent rank {found.rank}"
 
 
 def large_rows(found: list[Large]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from benchmarks import dense, memory, rounds, speed
+from benchmarks import dense, memory, real_tables, rounds, speed
 from benchmarks.growth import Growth, horizons, measure_growth
 from benchmarks.harness import Compared, Plan, Quartiles, Watch
 from benchmarks.large import Large, measure_large, n_large
@@ -10,6 +10,7 @@ from benchmarks.latent import Latent, measure_latent
 from benchmarks.line_profile import Profile, profile
 from benchmarks.machine import Rates, rates
 from benchmarks.peers.contest import Standing, hold_contest, steps
+from benchmarks.real_tables import Problem, measure_real_tables
 from benchmarks.reproduction import Reproduction, measure_reproduction, play_some_cells
 from benchmarks.rotation import Size, rotation_of
 from benchmarks.startup import compile_seconds, import_seconds
@@ -25,6 +26,7 @@ class Findings(NamedTuple):
     opening: Compared
     solver: str
     contest: list[Standing]
+    real_tables: list[Problem]
     whole_runs: list[speed.Result]
     reproduction: Reproduction
     growth: Growth
@@ -46,6 +48,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         opening, solver = _and(advance, dense.compare_opening(plan))
     with watch.part("peers (the first time they are installed)", steps(plan)) as advance:
         contest = hold_contest(plan, advance)
+    with watch.part("real tables", real_tables.steps(plan)) as advance:
+        problems = measure_real_tables(plan, advance)
     repeats = sum(plan.pick(run.repeats, 3) for run in speed.RUNS)
     with watch.part("yardstick", repeats) as advance:
         whole_runs = [speed.measure_run(run, plan, advance) for run in speed.RUNS]
@@ -53,7 +57,7 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         reproduction = measure_reproduction(plan, advance)
     with watch.part("growth", len(horizons(plan))) as advance:
         growth = measure_growth(plan, advance)
-    with watch.part("LatentUcb", 4) as advance:
+    with watch.part("LatentUcb", 5) as advance:
         latent = measure_latent(plan, advance)
     with watch.part("large dimension", n_large(plan)) as advance:
         large = measure_large(plan, advance)
@@ -66,7 +70,7 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         profiles["cells"] = _and(advance, profile(play_some_cells))
     return Findings(
         machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest,
-        whole_runs, reproduction, growth, latent, large, held, start, profiles,
+        problems, whole_runs, reproduction, growth, latent, large, held, start, profiles,
     )  # fmt: skip
 
 

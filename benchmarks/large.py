@@ -6,6 +6,7 @@ import sys
 from typing import NamedTuple
 
 from benchmarks.harness import Advance, Plan
+from benchmarks.peak import ROOT
 
 RANK = 20
 LARGEST_PEAK = 2 * 2**30
@@ -14,8 +15,9 @@ _POLICIES = ("TofuPov", "LatentUcb")
 _DIMS = (10_000, 50_000)
 
 _CHILD = """
-import json, resource, sys, time
+import json, sys, time
 import numpy as np
+from benchmarks.peak import peak_bytes
 from halfseen import LatentUcb, TofuPov
 from halfseen.core.subspace import one_sided_distance
 dim, rank, n_rounds, title = json.loads(sys.argv[1])
@@ -45,7 +47,7 @@ else:
     latent = policy._epoch.latent
     found = np.linalg.qr(latent.scale[:, None] * latent.loadings.T)[0]
 distance = one_sided_distance(found, basis)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = peak_bytes()
 print(json.dumps([taken, peak, distance, regret, uniform]))
 """
 
@@ -80,5 +82,5 @@ def _dims(plan: Plan) -> tuple[int, ...]:
 
 def _measured(dim: int, title: str, n_rounds: int) -> Large:
     command = [sys.executable, "-c", _CHILD, json.dumps([dim, RANK, n_rounds, title])]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     return Large(dim, title, *json.loads(output))

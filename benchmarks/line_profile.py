@@ -20,7 +20,8 @@ import halfseen
 _HOME = str(Path(halfseen.__file__).parent)
 # Calls of compiled loops, BLAS and LAPACK, as they stand in a line of source.
 _COMPILED = re.compile(
-    r"_kernels?\.\w|_kernel\(|tables\.\w|\s@=?\s|linalg|einsum|\bdot\(|eigsh\(|dsy\w+\(|solve\w*\(|\bqr\("
+    r"_kernels?\.\w|_kernel\(|_arm_features\.\w|tables\.\w|\s@=?\s|linalg|einsum|"
+    r"\bdot\(|eigsh\(|dsy\w+\(|solve\w*\(|\bqr\("
 )
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import NamedTuple
 
 from benchmarks.harness import Advance
+from benchmarks.peak import ROOT
 
 
 class Case(NamedTuple):
@@ -24,8 +25,9 @@ MEMORY_CASES = {
 DIM = 30
 
 _CHILD = """
-import gc, json, resource, sys, tracemalloc
+import gc, json, sys, tracemalloc
 import numpy as np
+from benchmarks.peak import peak_bytes
 from halfseen import TofuPov
 horizon, n_arms, replay = json.loads(sys.argv[1])
 random = np.random.default_rng(0)
@@ -46,7 +48,7 @@ run(policy, horizon)
 gc.collect()
 held = tracemalloc.get_traced_memory()[0]
 tracemalloc.stop()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = peak_bytes()
 print(json.dumps([held, peak]))
 """
 
@@ -54,7 +56,7 @@ print(json.dumps([held, peak]))
 def held_and_peak(case: Case) -> tuple[int, int]:
     """Return bytes that the policy holds after a run, and the peak of the process."""
     command = [sys.executable, "-c", _CHILD, json.dumps(case)]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     held, peak = json.loads(output)
     return held, peak
 

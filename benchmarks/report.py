@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks import budget, memory, plots, prose, rounds, speed, startup
+from benchmarks import budget, memory, plots, prose, real_tables, rounds, speed, startup
 from benchmarks.findings import Findings
 from benchmarks.harness import Plan
 from benchmarks.machine import description
@@ -21,6 +21,7 @@ def write(found: Findings, plan: Plan, path: Path = REPORT) -> list[budget.Row]:
         *_head(found, plan),
         *_budget(rows),
         *_contest(found.contest),
+        *_real_tables(found),
         *_floors(found),
         *_whole_runs(found),
         *_growth(found),
@@ -86,8 +87,7 @@ def _order(each: Standing) -> tuple[bool, float]:
 def _standing(each: Standing, ours: float) -> str:
     sees = "everything" if each.sees == "all" else "30 %"
     if each.error:
-        error = each.error.replace("|", "∣")[:160]
-        return f"| {each.title} | {sees} | {error} | | | 0 |"
+        return f"| {each.title} | {sees} | {each.short_error} | | | 0 |"
     n = len(each.regrets)
     mean = sum(each.regrets) / n
     regret = f"{mean:.1f}"
@@ -98,6 +98,10 @@ def _standing(each: Standing, ours: float) -> str:
         regret += f" after {min(each.n_rounds)} rounds, then out of time"
     factor = each.time.median / ours
     return f"| {each.title} | {sees} | {each.time} | {factor:.3g} × | {regret} | {n} |"
+
+
+def _real_tables(found: Findings) -> list[str]:
+    return ["## Real tables", "", prose.REAL_TABLES, "", *real_tables.lines(found.real_tables)]
 
 
 def _floors(found: Findings) -> list[str]:
@@ -151,10 +155,8 @@ def _profiles(found: Findings) -> list[str]:
     titles = {str(o.case.size): f"`TofuPov` at {o.case.size}, in an epoch" for o in found.rounds}
     titles["ambient"] = "ambient OFUL at dim 1000"
     titles["cells"] = "cells of `reproduce synthetic`"
-    profiles = dict(found.profiles)
-    if found.latent is not None:
-        titles["latent"] = "`LatentUcb`, newsgroups size"
-        profiles["latent"] = found.latent.profile
+    titles["latent"] = "`LatentUcb`, newsgroups size"
+    profiles = {**found.profiles, "latent": found.latent.profile}
     lines = [
         "## Where the time goes",
         "",

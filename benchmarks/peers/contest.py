@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-import halfseen
 from benchmarks.harness import Advance, Plan, Quartiles
 from benchmarks.peers import adapters, environment
+from benchmarks.peers.filling import filled_by_means
 from benchmarks.yardstick import Yardstick
-from halfseen import AmbientOful, LowRankWorld, TofuPov
+from halfseen import AmbientOful, LatentUcb, LowRankWorld, TofuPov
 
 WORLD = LowRankWorld(dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.3, noise_scale=0.05)
 BURN_IN = 30
@@ -41,6 +41,11 @@ class Standing(NamedTuple):
         return Quartiles.of(self.microseconds)
 
     @property
+    def short_error(self) -> str:
+        """Return the error as a cell of a table."""
+        return self.error.replace("|", "∣")[:160]
+
+    @property
     def finished(self) -> bool:
         return min(self.n_rounds) == WORLD.horizon
 
@@ -57,9 +62,9 @@ class Standing(NamedTuple):
 class Peer:
     """A peer in a process of its own, which stays for all its runs."""
 
-    def __init__(self, name: str, budget: float) -> None:
+    def __init__(self, name: str, budget: float, slow: float = _SLOW) -> None:
         told = constants(name)
-        self.budget = budget
+        self.budget, self.slow = budget, slow
         self.process: subprocess.Popen | None = None
         version = environment.version_of(told["PACKAGES"][0])
         self.standing = Standing(f"{told['TITLE']} ({version})", told["SEES"], ours=False)
@@ -88,12 +93,17 @@ class Peer:
 
     def play(self, path: Path) -> None:
         before = self.standing
-        slow = bool(before.n_rounds) and before.microseconds[0] * before.n_rounds[0] > _SLOW * 1e6
-        if before.error or slow:
+        if before.error or self._is_slow():
             return
         self.process.stdin.write(json.dumps({"rounds": str(path), "budget": self.budget}) + "\n")
         self.process.stdin.flush()
         self.standing = before.with_run(self._answer())
+
+    def _is_slow(self) -> bool:
+        played = self.standing
+        return (
+            bool(played.n_rounds) and played.microseconds[0] * played.n_rounds[0] > self.slow * 1e6
+        )
 
     def close(self) -> None:
         if self.process is not None:
@@ -133,7 +143,7 @@ def hold_contest(plan: Plan, advance: Advance = lambda: None) -> list[Standing]:
     try:
         with tempfile.TemporaryDirectory() as folder:
             for seed in range(plan.pick(7, 3)):
-                path = write_rounds(Path(folder) / f"{seed}.npz", seed)
+                path = write_rounds(Path(folder) / f"{seed}.npz", WORLD.realize(seed))
                 for each in everybody:
                     each.play(path)
                 advance()
@@ -147,13 +157,16 @@ def steps(plan: Plan) -> int:
     return plan.pick(7, 3) + len(adapters.NAMES) * plan.peers
 
 
-def write_rounds(path: Path, seed: int) -> Path:
+def write_rounds(path: Path, realization, *, fill: bool = False) -> Path:
+    """Write all rounds; with `fill`, who needs every entry gets column means for hidden ones."""
     full, masked, rewards, means = [], [], [], []
-    for slate, mean, noise, arms in WORLD.realize(seed).rounds():
+    for slate, mean, noise, arms in realization.rounds():
         full.append(arms)
         masked.append(np.where(slate.mask, slate.values, np.nan))
         rewards.append(mean + noise)
         means.append(mean)
+    if fill:
+        full = filled_by_means(np.array(masked))
     np.savez(path, full=full, masked=masked, rewards=rewards, means=means)
     return path
 
@@ -167,23 +180,19 @@ def own_contestants() -> list[Own]:
         "burn_in": BURN_IN,
         "noise_scale": WORLD.noise_scale,
     }
-    contestants = [
-        Own("**halfseen TofuPov**", "some", lambda *run: _play(TofuPov(**settings), *run)),
-        Own("**halfseen AmbientOful**", "all", lambda *run: _play(_ambient(), *run)),
+    return [
+        Own("**halfseen TofuPov**", "some", lambda *run: play_policy(TofuPov(**settings), *run)),
+        Own("**halfseen AmbientOful**", "all", lambda *run: play_policy(_ambient(), *run)),
         Own("yardstick", "some", lambda *run: _yardstick(Yardstick(**settings), *run), ours=False),
+        Own("**halfseen LatentUcb**", "some", lambda *run: play_policy(LatentUcb(), *run)),
     ]
-    latent_ucb = getattr(halfseen, "LatentUcb", None)
-    if latent_ucb is not None:
-        play = lambda *run: _play(latent_ucb(), *run)  # noqa: E731
-        contestants.append(Own("**halfseen LatentUcb**", "some", play))
-    return contestants
 
 
 def _ambient() -> AmbientOful:
     return AmbientOful(dim=WORLD.dim, noise_scale=WORLD.noise_scale)
 
 
-def _play(policy, options, rewards) -> list[int]:
+def play_policy(policy, options, rewards) -> list[int]:
     arms = []
     for table, pays in zip(options, rewards, strict=True):
         decision = policy.choose(table)

@@ -1,5 +1,9 @@
-"""The peers' environment: made when it is first needed, from exact versions, beside this file."""
+"""The peers' environment: made when it is first needed, from exact versions, beside this file.
 
+With HALFSEEN_INSTALL_PEERS=0 nothing is installed: only peers that are there already are run.
+"""
+
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +14,8 @@ ROOT = HERE.parents[1]
 VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = HERE / "requirements.txt"
+# What `play` itself imports; not every peer depends on it.
+_NEEDED_BY_PLAY = ("numpy",)
 _PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check")
 
 
@@ -21,15 +27,17 @@ class Installed(NamedTuple):
 
 def install(name: str, packages: tuple[str, ...]) -> Installed:
     """Install what a peer needs, at the versions of requirements.txt; remember that it worked."""
-    if not PYTHON.exists():
-        made = _run(sys.executable, "-m", "venv", str(VENV))
-        if made.returncode != 0:
-            return Installed(_reason(made))
     marker = VENV / f"{name}.installed"
     wanted = REQUIREMENTS.read_text()
     if marker.exists() and marker.read_text() == wanted:
         return Installed("")
-    done = _run(str(PYTHON), *_PIP, "-c", str(REQUIREMENTS), *packages)
+    if os.environ.get("HALFSEEN_INSTALL_PEERS") == "0":
+        return Installed("not installed for this run")
+    if not PYTHON.exists():
+        made = _run(sys.executable, "-m", "venv", str(VENV))
+        if made.returncode != 0:
+            return Installed(_reason(made))
+    done = _run(str(PYTHON), *_PIP, "-c", str(REQUIREMENTS), *_NEEDED_BY_PLAY, *packages)
     if done.returncode != 0:
         return Installed(_reason(done))
     marker.write_text(wanted)

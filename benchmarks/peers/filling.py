@@ -1,4 +1,4 @@
-"""What the two imputers share: fill in, then choose as LinUCB does."""
+"""How holes are filled in for peers: by two imputers with LinUCB, or by means of columns."""
 
 import numpy as np
 
@@ -30,3 +30,16 @@ class FillingPlayer:
 
     def learn(self, options, arm: int, reward: float) -> None:
         self.policy.learn(self.filled[arm], reward)
+
+
+def filled_by_means(slates: np.ndarray) -> np.ndarray:
+    """Return slates (n_rounds, n_arms, dim) with column means instead of NaN.
+
+    A mean is over all entries seen up to and including the slate's own round; it is zero where
+    there are none.
+    """
+    seen = ~np.isnan(slates)
+    sums = np.nan_to_num(slates).sum(axis=1).cumsum(axis=0)
+    counts = seen.sum(axis=1).cumsum(axis=0)
+    means = sums / np.maximum(counts, 1)
+    return np.where(seen, slates, means[:, None])

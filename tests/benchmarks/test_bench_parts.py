@@ -1,7 +1,10 @@
 """The small parts that measurements and the report are made of."""
 
+import subprocess
+import sys
 import time
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -10,8 +13,9 @@ from benchmarks import budget, memory
 from benchmarks.growth import Growth
 from benchmarks.harness import Compared, Quartiles, in_turns
 from benchmarks.large import Large
-from benchmarks.latent import Latent
+from benchmarks.latent import Latent, Played, Wide
 from benchmarks.line_profile import Profile, profile
+from benchmarks.peak import ROOT
 from benchmarks.rotation import Size, rotation_of
 from benchmarks.rounds import play_round, tofu_in_epoch
 from halfseen.cli import app
@@ -49,13 +53,26 @@ def test_memory_rows_tell_flat_from_growing():
     assert not budget.memory_rows(growing)[0].met
 
 
+def test_the_peak_of_a_child_is_not_that_of_its_parent():
+    held = np.ones(50_000_000)  # 400 MB
+    peak = "from benchmarks.peak import peak_bytes; print(peak_bytes())"
+    command = [sys.executable, "-c", peak]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert 2**20 < int(done.stdout) < held.nbytes / 2
+
+
 def test_latent_rows_show_which_budgets_are_met():
-    quarter = Quartiles(5.0, 5.5, 7.0)
-    small = Compared(Quartiles(0.02, 0.03, 0.04), Quartiles(0.005, 0.006, 0.007), quarter)
-    found = Latent(small, 8000, 2000.0, 1200.0, 400.0, 1300.0, Profile(1.0, []))
-    assert [row.met for row in budget.latent_rows(found)] == [False, True, True]
-    slow = found._replace(microseconds=9000.0, small=small._replace(ratio=Quartiles(5.0, 6.5, 7.0)))
-    assert [row.met for row in budget.latent_rows(slow)] == [False, False, False]
+    quick, slow = Quartiles(90.0, 200.0, 300.0), Quartiles(900.0, 1100.0, 1200.0)
+    run = Played(8000, 30.0, 1200.0)
+    found = Latent(quick, quick, run, run, Wide(quick, 0), Wide(slow, 20), Profile(1.0, []))
+    assert [row.met for row in budget.latent_rows(found)] == [True, True, True, None]
+    late = run._replace(seconds=41.0)
+    worse = found._replace(small=slow, newsgroups=late, full_rank=Wide(slow, 0))
+    assert [row.met for row in budget.latent_rows(worse)] == [False, False, False, None]
+
+
+def test_the_time_of_a_round_is_that_of_its_run():
+    assert Played(400, 0.1, 5.0).microseconds == pytest.approx(250.0)
 
 
 def test_a_large_run_over_its_memory_is_not_met():

@@ -87,3 +87,22 @@ def test_the_factor_is_taken_against_the_quickest_peer():
     row = peer_row([ours, slow, quick])
     assert row.met
     assert row.measured == "15.0 times as fast as quick"
+
+
+@pytest.mark.parametrize(("time", "met"), [(150.0, None), (50.0, False)])
+def test_with_a_peer_missing_the_budget_can_be_missed_but_not_met(time, met):
+    ours = contest.Standing("ours", "some", True, "", (10.0,), (400,), (5.0,))
+    ran = contest.Standing("ran", "all", False, "", (time,), (400,), (5.0,))
+    missing = contest.Standing("missing", "all", False, "not installed")
+    row = peer_row([ours, ran, missing])
+    assert row.met is met
+    assert "1 of 2 peers ran" in row.measured
+
+
+def test_nothing_is_installed_if_the_caller_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("HALFSEEN_INSTALL_PEERS", "0")
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(environment, "_run", lambda *command: pytest.fail("something was run"))
+    assert environment.install("peer", ("package",)).error == "not installed for this run"
+    (tmp_path / "peer.installed").write_text(environment.REQUIREMENTS.read_text())
+    assert environment.install("peer", ("package",)).error == ""
