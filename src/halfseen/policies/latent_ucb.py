@@ -20,11 +20,11 @@ from halfseen.policies.latent_epoch import LatentEpoch, LatentRecord, record_fro
 from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import scale_param
+from halfseen.policies.viewed import EXPLORATIONS
 from halfseen.seeding import stream
 from halfseen.values import SMALLEST, FloatArray, Slate
 
 GROUPS = (*FEATURE_GROUPS, ITEM)
-EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 WIDTH_SCALE = 2.0
 """Chosen, like `item_share`, by benchmarks/choose_defaults.py, on worlds and seeds that no study
@@ -36,8 +36,6 @@ _ROUNDING = 1e-12
 _NEGLIGIBLE_WEIGHT = 1e-3
 # Records of this many epochs are kept.
 _LONGEST_LOG = 1000
-# Smallest sample of arms, even if `memory_bytes` allows less.
-_FEWEST_ROWS = 2
 # With a half-life, an epoch lasts at most this share of it.
 _EPOCH_SHARE = 0.25
 
@@ -141,9 +139,8 @@ class LatentUcb(Policy):
         if self.dim is not None:
             if self.rank is not None:
                 checks.integer("rank", self.rank, 0, self.dim)
-            max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
-            self._offered = Reservoir(
-                self.dim, max_rows=max_rows, seed=self.seed, recent=self.half_life is not None
+            self._offered = Reservoir.of_size(
+                self.dim, self.memory_bytes, seed=self.seed, recent=self.half_life is not None
             )
             self._played = Played(self.dim)
 

@@ -24,8 +24,6 @@ from halfseen.values import LARGEST
 # Below this, divisions by p² could overflow.
 SMALLEST_PROB = 1e-6
 
-# Smallest sample of arms, even if `memory_bytes` allows less.
-_FEWEST_ROWS = 2
 COUNTED = "counted"
 UNKNOWN = "unknown"
 REPLAYS = tuple(mode.value for mode in Replay)
@@ -166,8 +164,7 @@ class TofuParams(Policy):
         """Return an empty collection of offered arms that suits these settings."""
         if self.fits_dense:
             return Moments(self.dim, count_pairs=isinstance(self.observe_prob, str))
-        max_rows = max(_FEWEST_ROWS, self.memory_bytes // (8 * self.dim))
-        return Reservoir(self.dim, max_rows=max_rows, seed=self.seed)
+        return Reservoir.of_size(self.dim, self.memory_bytes, seed=self.seed)
 
     @property
     def lemma_failure_prob(self) -> float:
