@@ -15,6 +15,7 @@ from .errors import InvalidInputError as InvalidInputError
 from .errors import InvalidRewardError as InvalidRewardError
 from .errors import InvalidSettingError as InvalidSettingError
 from .errors import InvalidSlateError as InvalidSlateError
+from .errors import InvalidTableError as InvalidTableError
 from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError

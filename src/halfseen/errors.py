@@ -6,6 +6,7 @@
     ├── InvalidInputError (also ValueError)    an argument is wrong
     │   ├── InvalidSettingError                a constructor's argument
     │   ├── InvalidSlateError                  offered options
+    │   │   └── InvalidTableError              a table; the message names the column or the row
     │   ├── InvalidRewardError                 a reward
     │   └── StudyError                         a study's description
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
@@ -46,6 +47,10 @@ class InvalidSettingError(InvalidInputError):
 
 class InvalidSlateError(InvalidInputError):
     """The offered options are not a slate."""
+
+
+class InvalidTableError(InvalidSlateError):
+    """A table of options cannot be used; the message names the column or the row."""
 
 
 class InvalidRewardError(InvalidInputError):
