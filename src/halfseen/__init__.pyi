@@ -27,6 +27,7 @@ from .policies.imputed import Imputed as Imputed
 from .policies.latent_ucb import LatentUcb as LatentUcb
 from .policies.notes import Choice as Choice
 from .policies.notes import Note as Note
+from .policies.notes import Scores as Scores
 from .policies.oracle import Oracle as Oracle
 from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load

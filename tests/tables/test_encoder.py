@@ -122,7 +122,7 @@ def test_a_column_that_changes_its_kind_or_is_out_of_range_is_refused(before, af
 
 
 def test_the_number_of_columns_is_bounded():
-    with pytest.raises(InvalidTableError, match="'c' is one too many.*max_columns is 2"):
+    with pytest.raises(InvalidTableError, match=r"'c' is one too many.*max_columns is 2"):
         encode(Encoder(max_columns=2), [{"a": 1.0, "b": 1.0, "c": 1.0}])
 
 
