@@ -10,9 +10,12 @@
     │   ├── InvalidRewardError                 a reward
     │   └── StudyError                         a study's description
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
+    │   ├── AlreadyRewardedError               an agent has learned its reward
+    │   └── ForgottenDecisionError             an agent no longer waits for its reward
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    all rounds of the horizon are played
     ├── ArchiveError                           a saved policy that cannot be read
+    ├── JournalError                           a journal that cannot be read or written
     ├── StoreError                             stored results that cannot be read
     ├── ClusterError                           a cluster that cannot be reached or used
     └── MissingExtraError                      an optional library is not installed
@@ -65,6 +68,14 @@ class UnknownDecisionError(HalfseenError, LookupError):
     """The decision is unknown to this policy, was already learned, or was forgotten."""
 
 
+class AlreadyRewardedError(UnknownDecisionError):
+    """The reward of the decision came before; each counts once."""
+
+
+class ForgottenDecisionError(UnknownDecisionError):
+    """The agent no longer waits for the reward: too many others waited, or it was closed."""
+
+
 class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of the program)
     """The seen entries of an arm do not determine its latent coordinates.
 
@@ -101,6 +112,10 @@ class HorizonReachedError(HalfseenError):
 
 class ArchiveError(HalfseenError):
     """A saved policy is damaged, truncated, not a policy, or from a newer version."""
+
+
+class JournalError(HalfseenError):
+    """A journal is damaged, incomplete, used by another process, or cannot be written."""
 
 
 class StoreError(HalfseenError):

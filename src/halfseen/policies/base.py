@@ -189,8 +189,7 @@ class Policy(Hooks):
         """
         with self._lock:
             # A copy, because forks can take back one step only, and this is a step per arm.
-            trial = object.__new__(type(self))
-            trial.__setstate__(self.__getstate__())
+            trial = self.copied()
             slate = trial._checked(options)
             trial.play_logged(slate, checked_rewards(rewards, slate.n_arms))
             self.__dict__ = trial.__dict__ | {"_lock": self._lock, "_token": self._token}
@@ -228,23 +227,15 @@ class Policy(Hooks):
         InvalidSettingError
             The number of features would shrink, or the policy cannot grow.
         """
-        known = self.dim or 1
-        dim = checks.integer("dim", dim, known, checks.LARGEST_SIZE)
+        dim = checks.integer("dim", dim, self.dim or 1, checks.LARGEST_SIZE)
         levels = dict(levels or {})
         for level, first in levels.items():
-            checks.integer("a further level", level, 0 if self.dim is None else known, dim - 1)
+            checks.integer("a further level", level, self.dim or 0, dim - 1)
             checks.integer("the first feature of a category", first, 0, level - 1)
         with self._lock:
             before = self.__dict__.copy()
             try:
-                if self.dim is None:
-                    self._start(dim)
-                if dim > known or (levels and self.can_grow()):
-                    self.grow(dim, levels)
-                    self.__dict__["dim"] = dim
-                    self._open = OrderedDict(
-                        (id, widened(note, dim)) for id, note in self._open.items()
-                    )
+                self._widen(dim, levels)
             except BaseException:
                 self.__dict__ = before
                 raise
@@ -325,6 +316,12 @@ class Policy(Hooks):
         fork.__dict__.update(self.__dict__)
         return fork
 
+    def copied(self) -> Self:
+        """Return an independent copy; its decisions have other ids."""
+        copy = object.__new__(type(self))
+        copy.__setstate__(self.__getstate__())
+        return copy
+
     # Python's own copies, all of them deep: of two shallow ones each would change the other. A lock
     # cannot be copied, and a copy gives other ids than the original.
 
@@ -344,10 +341,16 @@ class Policy(Hooks):
     def _checked(self, options: Any) -> Slate:
         return Slate.of(options, self.dim)
 
-    def _start(self, dim: int) -> None:
-        """Set the number of features of a policy that was made without one."""
-        self.__dict__["dim"] = dim
-        self.setup()
+    def _widen(self, dim: int, levels: dict[int, int]) -> None:
+        if self.dim is None:  # of a policy that waits for its first slate
+            self.__dict__["dim"] = dim
+            self.setup()
+            if levels and self.can_grow():
+                self.grow(dim, levels)
+        elif dim > self.dim:
+            self.grow(dim, levels)
+            self.__dict__["dim"] = dim
+            self._open = OrderedDict((id, widened(note, dim)) for id, note in self._open.items())
 
     def _recalled(self, note: Note, decision: Decision | str) -> Note:
         """Complete the note of a decision that was open in a file of format 2."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from halfseen.errors import InvalidTableError
 from halfseen.tables.cells import date_refusal, nested_refusal, read_cells
-from halfseen.tables.rows import Item, Labels, Rows, checked_items
+from halfseen.tables.rows import Item, Labels, Rows
 from halfseen.values import FloatArray
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _items(frame: Any, reader: "Reader") -> list[Item]:
     index = nw.maybe_get_index(frame)
     if index is None:
         return list(range(len(frame)))
-    return checked_items(index.tolist(), "the index")
+    return reader.items(index.tolist(), "the index")
 
 
 def _values(name: str, column: Any, kind: Any, categorical: bool) -> FloatArray | Labels:

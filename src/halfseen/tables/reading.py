@@ -31,6 +31,8 @@ class Reader:
         Columns that are not read.
     categorical : collection of str
         Columns whose numbers are categories.
+    unique : bool
+        Whether ids must differ, as those of options do, but not those of a log.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Reader:
     id: str | None = None
     ignore: frozenset[str] = frozenset()
     categorical: frozenset[str] = frozenset()
+    unique: bool = True
 
     def read(self, options: Any) -> Rows:
         """Return the rows of a table.
@@ -67,7 +70,7 @@ class Reader:
             if isinstance(options[0], Mapping):
                 return self._of_dicts(options)
             if isinstance(options[0], str | int):
-                return Rows(checked_items(options, "the list of options"), (), [])
+                return Rows(self.items(options, "the list of options"), (), [])
         if isinstance(options, np.ndarray | Slate | list | tuple):
             return self._of_array(options)
         return self._of_frame(options)
@@ -79,7 +82,7 @@ class Reader:
             return None
         items: list[Item] = list(range(len(values)))
         if (index := getattr(frame, "index", None)) is not None:
-            items = checked_items(index.tolist(), "the index")
+            items = self.items(index.tolist(), "the index")
         return Rows(items, names, values)
 
     def _is_special(self, names: tuple[Any, ...]) -> bool:
@@ -159,7 +162,11 @@ class Reader:
                 f"the id column {self.id!r} is not in the table, which has {known or 'no columns'}:"
                 " add it, or make an agent with another id=…"
             )
-        return checked_items(columns[self.id], f"column {self.id!r}")
+        return self.items(columns[self.id], f"column {self.id!r}")
+
+    def items(self, values: Any, source: str) -> list[Item]:
+        """Return ids after checking them."""
+        return checked_items(values, source, unique=self.unique)
 
 
 def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:

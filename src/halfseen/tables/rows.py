@@ -69,14 +69,14 @@ class Rows(NamedTuple):
         return cls(plain["items"], tuple(plain["names"]), columns)
 
 
-def checked_items(values: Any, source: str) -> list[Item]:
-    """Return ids after checking that each is a text or a whole number, and unique.
+def checked_items(values: Any, source: str, *, unique: bool = True) -> list[Item]:
+    """Return ids after checking that each is a text or a whole number, and maybe unique.
 
     >>> checked_items([1, 2.0, "a"], "the index")
     [1, 2, 'a']
     """
     items = [_item(value, row, source) for row, value in enumerate(values)]
-    if len(set(items)) < len(items):
+    if unique and len(set(items)) < len(items):
         twice = next(row for row, item in enumerate(items) if item in items[:row])
         raise InvalidTableError(
             f"{source} has {items[twice]!r} twice, in rows {items.index(items[twice])} and "
