@@ -128,7 +128,8 @@ class Core:
         self.seen = self.seen.added((table == table).sum(axis=0), len(table))
         forgotten = self.waiting.add(id, waiting._replace(number=self.n_decisions))
         if forgotten is not None:
-            log_forgotten(forgotten, self.waiting.n_forgotten, self.waiting.limit)
+            limit = f"max_pending = {self.waiting.limit}"
+            log_forgotten(forgotten, self.waiting.n_forgotten, limit)
 
     def learn(self, pairs: list[tuple[Any, float]]) -> None:
         """Learn rewards of decisions by their ids, all or none."""

@@ -13,6 +13,9 @@ from halfseen.errors import (
 from halfseen.policies.notes import Note, plain_note, restored_note, widened
 from halfseen.tables import Item
 
+N_GONE = 10_000
+"""Number of decisions that no longer wait whose ids are known."""
+
 REWARDED, FORGOTTEN, CLOSED = "rewarded", "forgotten", "closed"
 
 
@@ -42,8 +45,8 @@ class Waiting(NamedTuple):
 class WaitingDecisions:
     """Decisions that wait for their reward, oldest first, and the latest ones that no longer do.
 
-    Bounded: at most `limit` decisions wait, then the oldest is forgotten; as many that no longer
-    wait are known by id. Changes since `begin` can be undone.
+    Bounded: at most `limit` decisions wait, then the oldest is forgotten; of those that no longer
+    wait the latest `N_GONE` are known by id. Changes since `begin` can be undone.
     """
 
     def __init__(self, limit: int) -> None:
@@ -110,7 +113,7 @@ class WaitingDecisions:
             )
         raise UnknownDecisionError(
             f"decision {id} is not known here: another agent made it, or it was closed before the "
-            f"latest {self.limit}, or made after the checkpoint from which this agent continues"
+            f"latest {N_GONE}, or made after the checkpoint from which this agent continues"
         )
 
     def remove(self, id: str, why: str) -> None:
@@ -128,7 +131,7 @@ class WaitingDecisions:
         del self._waiting[id]
         self._gone[id] = why
         self.n_forgotten += why == FORGOTTEN
-        if len(self._gone) > self.limit:
+        if len(self._gone) > N_GONE:
             earliest, reason = self._gone.popitem(last=False)
             self._undo.append(lambda: self._recall(earliest, reason))
 
@@ -162,8 +165,8 @@ class WaitingDecisions:
         reasons = (REWARDED, FORGOTTEN, CLOSED)
         for id, why in state["gone"]:
             self._gone[checks.text("id", id)] = checks.one_of("reason", why, reasons)
-        for found in (self._waiting, self._gone):
-            checks.integer("the number of decisions", len(found), 0, self.limit)
+        for found, most in ((self._waiting, self.limit), (self._gone, N_GONE)):
+            checks.integer("the number of decisions", len(found), 0, most)
         self.n_forgotten = checks.integer("n_forgotten", state["n_forgotten"], 0)
 
 

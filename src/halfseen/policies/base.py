@@ -116,7 +116,7 @@ class Policy(Hooks):
                     self._open.move_to_end(oldest[0], last=False)
                 raise
             if oldest is not None:
-                log_forgotten(oldest[0], self._n_forgotten, self.max_open)
+                log_forgotten(oldest[0], self._n_forgotten, f"max_open = {self.max_open}")
             return made
 
     def learn(self, decision: Decision | str, reward: float) -> None:

@@ -57,14 +57,14 @@ def unknown_decision(id: Any, token: str, max_open: int) -> UnknownDecisionError
     )
 
 
-def log_forgotten(id: str, n_forgotten: int, max_open: int) -> None:
+def log_forgotten(id: str, n_forgotten: int, limit: str) -> None:
     """Log the 1st, 2nd, 4th, 8th, … decision that is forgotten."""
     if n_forgotten & (n_forgotten - 1) == 0:
         logger.warning(
-            "decision %s was forgotten, %d so far: more than max_open = %d wait for their reward",
+            "decision %s was forgotten, %d so far: more than %s wait for their reward",
             id,
             n_forgotten,
-            max_open,
+            limit,
         )
 
 

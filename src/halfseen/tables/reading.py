@@ -110,7 +110,9 @@ class Reader:
                     f"every option must be a dict if the first one is, got {type(row).__name__} in "
                     f"row {index}"
                 )
-        names = tuple(dict.fromkeys(name for row in rows for name in row))
+        names = tuple(rows[0])
+        if any(row.keys() != rows[0].keys() for row in rows):
+            names = tuple(dict.fromkeys(name for row in rows for name in row))
         if not self._is_special(names):
             features = tuple(name for name in names if name != self.id)
             cells = _cells(rows, features)
