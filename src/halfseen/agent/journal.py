@@ -77,6 +77,10 @@ class Journal:
         """Close the file; nothing can be appended any more."""
         self._file.close()
 
+    def __del__(self) -> None:
+        if "_file" in self.__dict__:  # not so if it could not be opened
+            self.close()
+
     def append(self, events: list[Event]) -> None:
         """Append events with their numbers; when this returns they are on disk.
 
