@@ -60,8 +60,8 @@ class Agent(AgentSettings):
     ['sku: id', 'price: number', 'colour: category of 1 levels']
     """
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def setup(self) -> None:
+        """Create the state of a fresh agent; its parameters are already set as attributes."""
         if both := set(self.ignore) & {*self.categorical, self.id}:
             raise InvalidSettingError(
                 f"must not have columns that are used, got {sorted(both)}", name="ignore"

@@ -1,6 +1,7 @@
 """The parameters of an agent."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from halfseen.policies.base import Policy
 Path = str | os.PathLike[str]
 
 
-class AgentSettings(Declared):
+class AgentSettings(Declared, ABC):
     """The parameters of an agent."""
 
     policy: Policy | None = custom(
@@ -63,6 +64,15 @@ class AgentSettings(Declared):
     journal_options: bool = flag(
         default=True, doc="Whether the journal has all options of a decision, or the chosen one."
     )
+
+    # Here and not in the subclass, where it would hide the parameters from type checkers.
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.setup()
+
+    @abstractmethod
+    def setup(self) -> None:
+        """Create the state of a fresh agent."""
 
 
 def _checked_policy(name: str, value: Any) -> Policy:
