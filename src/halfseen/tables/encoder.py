@@ -93,17 +93,7 @@ class Encoder:
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
         """
-        encoder, levels = self, dict[int, int]()
-        if isinstance(rows.columns, np.ndarray) and (plan := self._plan(rows.names)) is not None:
-            table = np.full((len(rows.items), max(dim, self.width)), np.nan)
-            table[:, plan] = rows.columns
-        else:
-            values = rows.values()
-            self._check_kinds(rows.names, values)
-            if grow:
-                encoder, levels = self._grown(rows.names, values)
-            table = np.full((len(rows.items), max(dim, encoder.width)), np.nan)
-            encoder._fill(table, rows.names, values)
+        table, encoder, levels = self.table(rows, dim=dim, grow=grow)
         if not table.shape[1]:
             raise InvalidTableError(
                 "options must have at least one column with a seen value, got none"
@@ -112,6 +102,23 @@ class Encoder:
             return Encoded(Slate(table), encoder, levels)
         except InvalidSlateError:
             raise encoder._out_of_range(table) from None
+
+    def table(
+        self, rows: Rows, *, dim: int = 0, grow: bool = True
+    ) -> tuple[FloatArray, "Encoder", dict[int, int]]:
+        """Return what `encode` does, but with an array instead of a slate: any size, any range."""
+        encoder, levels = self, dict[int, int]()
+        if isinstance(rows.columns, np.ndarray) and (plan := self._plan(rows.names)) is not None:
+            table = np.full((len(rows.items), max(dim, self.width)), np.nan)
+            table[:, plan] = rows.columns
+            return table, encoder, levels
+        values = rows.values()
+        self._check_kinds(rows.names, values)
+        if grow:
+            encoder, levels = self._grown(rows.names, values)
+        table = np.full((len(rows.items), max(dim, encoder.width)), np.nan)
+        encoder._fill(table, rows.names, values)
+        return table, encoder, levels
 
     def _plan(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         """Return the features of columns if all are known numbers, else None."""
