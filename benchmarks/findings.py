@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from benchmarks import dense, memory, real_tables, rounds, speed
+from benchmarks.agent import Added, measure_agent, n_forms
 from benchmarks.growth import Growth, horizons, measure_growth
 from benchmarks.harness import Compared, Plan, Quartiles, Watch
 from benchmarks.large import Large, measure_large, n_large
@@ -31,6 +32,7 @@ class Findings(NamedTuple):
     reproduction: Reproduction
     growth: Growth
     latent: Latent
+    agent: list[Added]
     large: list[Large]
     memory: dict[str, tuple[int, int]]
     start: tuple[float, float]
@@ -59,6 +61,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         growth = measure_growth(plan, advance)
     with watch.part("LatentUcb", 5) as advance:
         latent = measure_latent(plan, advance)
+    with watch.part("agent", n_forms()) as advance:
+        agent = measure_agent(plan, advance)
     with watch.part("large dimension", n_large(plan)) as advance:
         large = measure_large(plan, advance)
     with watch.part("memory and start", len(memory.MEMORY_CASES) + 2) as advance:
@@ -70,7 +74,7 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         profiles["cells"] = _and(advance, profile(play_some_cells))
     return Findings(
         machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest,
-        problems, whole_runs, reproduction, growth, latent, large, held, start, profiles,
+        problems, whole_runs, reproduction, growth, latent, agent, large, held, start, profiles,
     )  # fmt: skip
 
 

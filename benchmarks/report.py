@@ -41,6 +41,7 @@ def budget_rows(found: Findings) -> list[budget.Row]:
         budget.absorbing_row(found.absorbing),
         budget.opening_row(found.opening, found.solver),
         *budget.latent_rows(found.latent),
+        *budget.agent_rows(found.agent),
         *budget.large_rows(found.large),
         budget.reproduction_row(found.reproduction),
         *budget.growth_rows(found.growth),

@@ -175,15 +175,17 @@ def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
     """Return names and values of a frame if its columns are numbers without need of conversion."""
     if hasattr(frame, "column_names"):  # pyarrow
         names = tuple(frame.column_names)
-        parts = [column.to_numpy() for column in frame.columns]
+        try:
+            (batch,) = frame.combine_chunks().to_batches()
+            values = batch.to_tensor(null_to_nan=True).to_numpy()
+        except (AttributeError, TypeError, ValueError):  # other kinds of columns, or no rows
+            return names, None
     elif hasattr(frame, "to_numpy") and hasattr(frame, "columns"):
-        names, parts = tuple(frame.columns), [frame.to_numpy()]
+        names, values = tuple(frame.columns), frame.to_numpy()
     else:
         return (), None
-    numeric = parts and all(part.dtype.kind in "fiub" for part in parts)
-    if not numeric or len(set(names)) < len(names):
+    if values.dtype.kind not in "fiub" or len(set(names)) < len(names):
         return names, None
-    values = parts[0] if parts[0].ndim == 2 else np.column_stack(parts)
     return names, values.astype(np.float64, copy=False)
 
 
