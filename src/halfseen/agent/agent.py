@@ -74,7 +74,7 @@ class Agent(AgentSettings):
         # Makes the ids of this agent differ from those of every other, and of copies from a file.
         self._token = secrets.token_hex(6)
         self._journal: Journal | None = None
-        self._n_events = 0  # in the journal, that this agent has seen
+        self._n_events = 0  # that were in the journal when this agent was saved
         if self.journal is not None:
             self._start_journal(Journal(self.journal))
 
@@ -274,7 +274,6 @@ class Agent(AgentSettings):
             else:
                 agent._check_settings(settings)
                 agent._journal = book
-                agent._n_events = book.n_events
         except BaseException:
             book.close()
             raise
@@ -302,19 +301,17 @@ class Agent(AgentSettings):
     @contextmanager
     def _change(self) -> Iterator[list[Event]]:
         """Make one change, or none: write its events to the journal, undo everything on failure."""
-        with self._lock, self._core.change():
+        with self._lock:
             events: list[Event] = []
-            journal = self._journal
-            if journal is None:
-                yield events
-                return
-            size, n_events = journal.size, journal.n_events
+            journal, before = self._journal, self._core.begin()
+            size, n_events = (0, 0) if journal is None else (journal.size, journal.n_events)
             try:
                 yield events
-                journal.append(events)
-                self._n_events = journal.n_events
+                if journal is not None:
+                    journal.append(events)
             except BaseException:
-                if journal.size != size:
+                self._core.undo(before)
+                if journal is not None:
                     journal.cut(size, n_events)
                 raise
 
@@ -350,7 +347,8 @@ class Agent(AgentSettings):
     def _tree(self) -> dict[str, Any]:
         settings = self.settings()
         del settings["policy"], settings["journal"]
-        return {"agent": settings, "core": self._core.state(), "n_events": self._n_events}
+        n_events = self._n_events if self._journal is None else self._journal.n_events
+        return {"agent": settings, "core": self._core.state(), "n_events": n_events}
 
     @classmethod
     def _from_tree(cls, tree: dict[str, Any], version: int, name: str) -> Self:
@@ -365,7 +363,8 @@ class Agent(AgentSettings):
             raise
         except Exception as error:  # an invalid state can raise anything
             raise ArchiveError(f"{name} does not describe an agent: {error}") from None
-        agent.__dict__["policy"] = agent._core.policy
+        policy = agent._core.policy
+        agent.__dict__["policy"] = type(policy)(**policy.settings())
         return agent
 
     def _check_settings(self, given: Mapping[str, Any]) -> None:
