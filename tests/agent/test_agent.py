@@ -17,6 +17,7 @@ from halfseen import (
     Agent,
     AlreadyRewardedError,
     AmbientOful,
+    ArchiveError,
     ForgottenDecisionError,
     InvalidRewardError,
     InvalidTableError,
@@ -24,6 +25,7 @@ from halfseen import (
     LinearThompson,
     TofuPov,
     UnknownDecisionError,
+    load,
 )
 from halfseen.agent import progress, waiting
 
@@ -226,6 +228,21 @@ def test_a_log_warms_an_agent_up_in_whatever_parts_it_comes(make):
     assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
 
 
+def test_levels_and_columns_may_enter_in_any_part_of_a_log():
+    rows = [
+        {"sku": 1, "price": 1.0, "colour": None, "size": None},
+        {"sku": 1, "price": 2.0, "colour": "red", "size": None},
+        {"sku": 2, "price": None, "colour": "blue", "size": 3.0},
+        {"sku": 3, "price": 4.0, "colour": "green", "size": 4.0},
+    ]
+    whole, parts = ambient(), ambient()
+    whole.observe(rows, [1.0, 2.0, 3.0, 4.0])
+    for row, reward in zip(rows, [1.0, 2.0, 3.0, 4.0], strict=True):
+        parts.observe([row], [reward])
+    assert parts.columns == whole.columns
+    assert parts.score(rows[1:]) == whole.score(rows[1:])
+
+
 def test_a_long_log_has_a_progress_bar(monkeypatch):
     shown = []
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
@@ -274,6 +291,15 @@ def test_a_loaded_agent_goes_on_with_names_levels_and_what_waits(make, tmp_path)
     assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
     with pytest.raises(AlreadyRewardedError):
         loaded.learn(waiting[0].id, 1.0)
+
+
+def test_agents_and_policies_are_not_mistaken_for_each_other(tmp_path):
+    started(ambient).save(tmp_path / "agent")
+    AmbientOful(dim=2).save(tmp_path / "policy")
+    with pytest.raises(ArchiveError, match=r"holds an agent: read it with Agent\.load"):
+        load(tmp_path / "agent")
+    with pytest.raises(ArchiveError, match=r"is no agent: halfseen\.load"):
+        Agent.load(tmp_path / "policy")
 
 
 def test_a_decision_that_waited_while_columns_entered_is_learned(tmp_path):
