@@ -137,7 +137,7 @@ def test_columns_say_what_became_of_each():
         "sku: id",
         "url: ignored",
         "price: number",
-        "zip: category of 1 levels, all others share 16 features",
+        "zip: category of 1 level, all others share 16 features",
     ]
 
 
