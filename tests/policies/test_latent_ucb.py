@@ -137,7 +137,7 @@ def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
         policy.learn(decision, float(random.normal()))
     counted = 8 * policy.memory
     assert abs(policy.epoch_log[-1].n_arms - counted) < 0.1 * counted
-    assert len(policy._played) < 2 * policy.memory
+    assert policy._plays.n_rows < 2 * policy.memory
 
 
 def test_a_rare_reward_that_has_faded_opens_no_epochs():
@@ -244,7 +244,7 @@ def test_late_rewards_lead_to_the_same_models_as_timely_ones():
         if len(waiting) == 2:
             late.learn(*waiting.pop())
             late.learn(*waiting.pop())
-    ours, theirs = policy._played.samples(), late._played.samples()
+    ours, theirs = policy._plays.played.samples(), late._plays.played.samples()
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(mine, other)
     assert policy.epoch_log[-1].rank == late.epoch_log[-1].rank

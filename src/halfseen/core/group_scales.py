@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfseen import checks
+from halfseen.core.samples import Samples
 from halfseen.values import LARGEST, FloatArray
 
 ITEM = "item"
@@ -40,37 +40,6 @@ _PRIOR_SHARE = 0.05
 _LEAST_SPREAD = 1e-6
 # Eigenvalues of a Gram matrix below this share of the largest are rounding.
 _ROUNDING = 1e-12
-
-
-class Samples(NamedTuple):
-    """Rewards, summed up by item: arms with equal values and equal holes.
-
-    Attributes
-    ----------
-    counts : ndarray, shape (n_items,)
-        How often each item was played, or the sum of its plays' weights.
-    means : ndarray, shape (n_items,)
-        Mean reward of each item.
-    within : float
-        Root of the sum of squared differences between rewards and the mean of their item.
-    """
-
-    counts: FloatArray
-    means: FloatArray
-    within: float
-
-    @classmethod
-    def of(
-        cls, items: NDArray[np.int64], rewards: FloatArray, weights: FloatArray | None = None
-    ) -> "Samples":
-        """Sum up rewards (n,) by the numbers of their items (n,), counted from 0."""
-        if weights is None:
-            weights = np.ones(len(rewards))
-        counts: FloatArray = np.bincount(items, weights).astype(np.float64)
-        means = np.bincount(items, weights * rewards) / counts
-        rests = np.sqrt(weights) * (rewards - means[items])
-        size = float(np.abs(rests).max(initial=0.0)) or 1.0  # tiny squares would underflow
-        return cls(counts, means, size * float(np.linalg.norm(rests / size)))
 
 
 class Scales(NamedTuple):
@@ -100,16 +69,9 @@ class Scales(NamedTuple):
         return cls(logs, checks.real("noise", state["noise"], 0.0, LARGEST, low_open=True))
 
 
-def sample_weights(counts: Any, item_scale: float) -> Any:
-    """Return the precision of each item's mean reward around its regression, in units of 1/σ².
-
-    The mean of n rewards varies by σ²/n due to noise and by σ²τ² due to the item's effect.
-    """
-    return counts / (1.0 + item_scale**2 * counts)
-
-
 def estimate_scales(
-    features: Mapping[str, FloatArray],
+    points: FloatArray,
+    columns: Mapping[str, slice],
     samples: Samples,
     *,
     centres: Mapping[str, float],
@@ -120,8 +82,10 @@ def estimate_scales(
 
     Parameters
     ----------
-    features : mapping
-        For each group the features of every item, shape (n_items, n_features), of norm about 1.
+    points : ndarray, shape (n_items, n_features)
+        Features of every item. The first one is 1.
+    columns : mapping
+        For each group its columns, one group after the other, of norm about 1.
     samples : Samples
         Not all rewards are equal.
     centres : mapping
@@ -133,15 +97,15 @@ def estimate_scales(
     Examples
     --------
     >>> random = np.random.default_rng(0)
-    >>> latent, other = random.normal(size=(2, 300, 1))
-    >>> rewards = 7.0 + 3.0 * latent[:, 0] + 0.5 * random.normal(size=300)
+    >>> points = np.column_stack([np.ones(300), random.normal(size=(300, 2))])
+    >>> rewards = 7.0 + 3.0 * points[:, 1] + 0.5 * random.normal(size=300)
     >>> samples = Samples.of(np.arange(300), rewards)
-    >>> centres = {"latent": 0.0, "other": 0.0}
-    >>> scales = estimate_scales({"latent": latent, "other": other}, samples, centres=centres)
-    >>> round(scales.noise, 1), scales.of("latent") > 10 * scales.of("other")
+    >>> columns, centres = {"a": slice(1, 2), "b": slice(2, 3)}, {"a": 0.0, "b": 0.0}
+    >>> scales = estimate_scales(points, columns, samples, centres=centres)
+    >>> round(scales.noise, 1), scales.of("a") > 10 * scales.of("b")
     (0.5, True)
     """
-    evidence = _Evidence(features, samples, intercept)
+    evidence = _Evidence(points, columns, samples, intercept)
     logs = {group: (last or {}).get(group, centre) for group, centre in centres.items()}
 
     def value(logs: Mapping[str, float]) -> float:
@@ -175,27 +139,26 @@ class _Evidence:
     """Log-evidence and noise variance of rewards for given scales, in units of their deviation."""
 
     def __init__(
-        self, features: Mapping[str, FloatArray], samples: Samples, intercept: bool
+        self,
+        points: FloatArray,
+        columns: Mapping[str, slice],
+        samples: Samples,
+        intercept: bool,
     ) -> None:
-        self._counts, self._intercept = samples.counts, intercept
-        self._n = float(samples.counts.sum())
-        means = samples.means
-        if intercept:
-            means = means - float(samples.counts @ means) / self._n
-        largest = max(float(np.abs(means).max()), samples.within / math.sqrt(self._n))
-        means, within = means / largest, (samples.within / largest) ** 2
-        share = (float(samples.counts @ (means * means)) + within) / self._n
+        self._samples, self._intercept, self._n = samples, intercept, samples.n_rewards
+        targets = samples.targets(samples.mean() if intercept else 0.0)
+        largest = max(float(np.abs(targets).max()), samples.within / math.sqrt(self._n))
+        targets, within = targets / largest, (samples.within / largest) ** 2
+        share = (float(samples.weights(0.0) @ (targets * targets)) + within) / self._n
         self.unit = largest * math.sqrt(share)
-        self._means, self._within = means / math.sqrt(share), within / share
+        self._targets, self._within = targets / math.sqrt(share), within / share
         # The deviation between the items' means, at least that which noise alone causes. A single
         # item says nothing about it: then that of the rewards.
-        n_items = len(self._means)
+        n_items = len(samples.means)
         noise = self._within * n_items / self._n**2
-        spread = max(float(self._means.var()), noise, _LEAST_SPREAD)
+        spread = max(float(self._targets[:n_items].var()), noise, _LEAST_SPREAD)
         self.log_spread = 0.5 * math.log(spread) if n_items > 1 else 0.0
-        self._groups = list(features)
-        self._widths = [features[group].shape[1] for group in self._groups]
-        self._features = np.hstack([np.empty((len(means), 0)), *features.values()])
+        self._columns, self._points = columns, samples.stacked(points)
         self._parts: dict[float, tuple[list[FloatArray], FloatArray, float, float]] = {}
         self._found: dict[tuple[float, ...], tuple[float, float]] = {}
 
@@ -211,7 +174,7 @@ class _Evidence:
             math.exp(logs[ITEM]) if ITEM in logs else 0.0
         )
         covariance = np.zeros((len(targets), len(targets)))
-        for group, product in zip(self._groups, products, strict=True):
+        for group, product in zip(self._columns, products, strict=True):
             covariance += math.exp(2.0 * logs[group]) * product
         # Less than its share of the trace would be lost to rounding.
         noise = max(1.0, _ROUNDING * float(covariance.trace()))
@@ -230,18 +193,17 @@ class _Evidence:
         not depend on the scales.
         """
         if item_scale not in self._parts:
-            weights = sample_weights(self._counts, item_scale)
-            features, means = self._features, self._means
-            log_det = float(np.log1p(item_scale**2 * self._counts).sum())
+            roots = np.sqrt(self._samples.weights(item_scale))
+            log_det = self._samples.log_det(item_scale)
+            ones = roots * self._points[:, 0]
+            features, targets = roots[:, None] * self._points[:, 1:], roots * self._targets
             if self._intercept:  # integrated out
-                total = float(weights.sum())
-                features = features - (weights @ features) / total
-                means = means - float(weights @ means) / total
+                total = float(ones @ ones)
+                features = features - np.outer(ones, (ones @ features) / total)
+                targets = targets - ones * (float(ones @ targets) / total)
                 log_det += math.log(total / self._n)
-            roots = np.sqrt(weights)
-            rows, targets, rest = _compressed(roots[:, None] * features, roots * means)
-            ends = np.cumsum(self._widths)
-            blocks = np.split(rows, ends[:-1], axis=1) if self._widths else []
+            rows, targets, rest = _compressed(features, targets)
+            blocks = [rows[:, part.start - 1 : part.stop - 1] for part in self._columns.values()]
             products = [block @ block.T for block in blocks]
             self._parts[item_scale] = products, targets, rest + self._within, log_det
         return self._parts[item_scale]

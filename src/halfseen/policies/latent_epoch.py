@@ -8,31 +8,45 @@ import numpy as np
 from halfseen import archive, checks
 from halfseen.core.factor_rank import FEW_ARMS, Search
 from halfseen.core.factors import Arms, Factors, fit_factors, row_keys
-from halfseen.core.features import FILLED, LATENT, MASK
+from halfseen.core.features import FILLED, LATENT, MASK, Features
 from halfseen.core.group_scales import ITEM
 from halfseen.core.operators import LARGEST_DENSE_DIM
-from halfseen.core.replay import Played
-from halfseen.core.reservoir import Reservoir
+from halfseen.core.plays import Plays
 from halfseen.core.reward_model import RewardModel
+from halfseen.core.summary import joined
 from halfseen.errors import ArchiveError
 from halfseen.values import FloatArray
 
 if TYPE_CHECKING:
     from halfseen.policies.latent_ucb import LatentUcb
 
-MAX_FIT_ARMS = 5000
-"""Largest number of arms that a latent model is fitted to: more add little and cost time."""
+MOST_ARMS = 5000
+"""Largest number of offered arms to which a latent model is fitted, and of played arms that are
+kept one by one: more add little and cost time."""
 
 MOST_AMBIENT_FEATURES = 300
 """With more features, filled arms and masks are left out of the reward model: its time per round
 grows with the square of their number. Without a latent dimension filled arms stay."""
 
+DEFAULT_MEMORY = 128_000_000
+"""Bytes for offered and played arms."""
+
+_FEWEST_ARMS = 16
 # Arms come back if fewer than this share of the offered ones are different.
 _DIFFERENT = 0.9
 # Arms on which to check whether the last model still explains everything.
 _LOOK = 256
 # The rank is chosen again when the number of arms has grown by this factor.
 _RANK_GROWTH = 2.0
+
+
+def arms_kept(dim: int, memory_bytes: int) -> int:
+    """Return how many offered arms, and how many played ones, are kept in some memory.
+
+    A third of it is for offered arms, a third for played ones, and a third for those that were
+    played since the others were summed up.
+    """
+    return min(MOST_ARMS, max(_FEWEST_ARMS, memory_bytes // (3 * 8 * dim)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +69,9 @@ class LatentRecord:
         For each group of features its prior deviation, in units of the noise.
     frequency : float
         If arms come back, the share of all arms that one round offers; otherwise 0.
+    carry_error : float
+        Share of the features, as a deviation, that was lost when the summary of earlier rewards was
+        carried into them; 0 if there is no summary.
     """
 
     epoch: int
@@ -65,6 +82,25 @@ class LatentRecord:
     noise_scale: float | None
     scales: dict[str, float]
     frequency: float
+    carry_error: float
+
+
+class Offered(NamedTuple):
+    """Arms offered before an epoch.
+
+    Attributes
+    ----------
+    table : ndarray, shape (n, dim)
+        A sample of them, NaN where hidden.
+    ages : ndarray, shape (n,)
+        In rounds, as if arms had come, or been absorbed, at a constant rate.
+    per_round : float
+        Mean number of arms in a round.
+    """
+
+    table: FloatArray
+    ages: FloatArray
+    per_round: float
 
 
 class LatentEpoch(NamedTuple):
@@ -76,6 +112,8 @@ class LatentEpoch(NamedTuple):
     latent : Factors
     shares : ndarray, shape (dim,)
         Share of the offered arms that show each feature.
+    features : Features
+        All that may enter the reward model, without scales.
     rewards : RewardModel or None
         None while the rewards tell nothing about arms.
     """
@@ -83,26 +121,30 @@ class LatentEpoch(NamedTuple):
     record: LatentRecord
     latent: Factors
     shares: FloatArray
+    features: Features
     rewards: RewardModel | None
 
     @classmethod
     def open(
         cls,
         policy: "LatentUcb",
-        offered: Reservoir,
-        played: Played,
+        offered: Offered,
+        plays: Plays,
         round: int,
-        per_round: float,
         last: "LatentEpoch | None",
-    ) -> "LatentEpoch":
-        """Fit the latent model to all offered arms, then the reward model to all rewards.
+    ) -> tuple["LatentEpoch", Plays]:
+        """Fit the latent model to the offered arms, then the reward model to all rewards.
 
-        `per_round` is the mean number of arms in the rounds before.
+        Also returns the plays, compacted, with summaries in the features of this epoch.
         """
-        sample = _Sample.of(policy, offered, round - 1, per_round)
+        sample = _Sample.of(policy, offered)
         latent, n_ranked = _latent(policy, sample, last)
         shares = sample.weights @ (sample.table == sample.table) / max(1e-300, sample.weights.sum())
-        rewards = _rewards(policy, latent, shares, played, round, sample.frequency > 0.0, last)
+        features = _features(policy, latent, shares)
+        error = 0.0
+        if last is not None:
+            plays, error = policy.compacted(plays, last).carried(last.features, features)
+        rewards = _rewards(policy, features, plays, round, sample.frequency > 0.0, last)
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
@@ -114,8 +156,9 @@ class LatentEpoch(NamedTuple):
             if rewards is None
             else {group: rewards.scales.of(group) for group in rewards.scales.logs},
             frequency=sample.frequency,
+            carry_error=error,
         )
-        return cls(record, latent, shares, rewards)
+        return cls(record, latent, shares, features, rewards), plays
 
     def state(self) -> dict[str, Any]:
         """Return latent model, record and reward model."""
@@ -132,15 +175,13 @@ class LatentEpoch(NamedTuple):
         dim = policy.n_features
         latent = Factors.restored(state["latent"], dim)
         shares = archive.array(state, "shares", (dim,), low=0.0, high=1.0 + 1e-9)
-        rewards = state["rewards"]
+        features, rewards = _features(policy, latent, shares), state["rewards"]
         if rewards is not None:
-            rewards = RewardModel.restored(
-                rewards, latent, shares, intercept=not policy.through_origin
-            )
+            rewards = RewardModel.restored(rewards, features)
         record = record_from(state["record"])
         if record.rank != latent.rank:
             raise ArchiveError(f"a latent model must have rank {record.rank}, got {latent.rank}")
-        return cls(record, latent, shares, rewards)
+        return cls(record, latent, shares, features, rewards)
 
 
 def record_from(plain: dict[str, Any]) -> LatentRecord:
@@ -153,6 +194,7 @@ def record_from(plain: dict[str, Any]) -> LatentRecord:
     for scale in record.scales.values():
         checks.real("scales", scale, 0.0)
     checks.real("frequency", record.frequency, 0.0, 1.0)
+    checks.real("carry_error", record.carry_error, 0.0)
     return record
 
 
@@ -173,22 +215,16 @@ class _Sample(NamedTuple):
     frequency: float
 
     @classmethod
-    def of(
-        cls, policy: "LatentUcb", offered: Reservoir, rounds: int, per_round: float
-    ) -> "_Sample":
-        """Return a bounded sample; arms that come back count once."""
-        # Ages are in rounds, as if arms had come, or been absorbed, at a constant rate.
-        rate = offered.n_arms / rounds
-        since = offered.n_arms - rate * policy.memory
-        table, numbers = offered.numbered_sample(MAX_FIT_ARMS, since)
-        weights = policy.faded((offered.n_arms - 1 - numbers) / rate)
-        keys = row_keys(table)
-        _, first, copies = np.unique(keys, return_index=True, return_inverse=True)
+    def of(cls, policy: "LatentUcb", offered: Offered) -> "_Sample":
+        """Return the arms that still count; those that come back count once."""
+        recent = offered.ages <= policy.memory
+        table, weights = offered.table[recent], policy.faded(offered.ages[recent])
+        _, first, copies = np.unique(row_keys(table), return_index=True, return_inverse=True)
         latest = np.zeros(len(first))
         np.maximum.at(latest, copies, weights)
         order = np.argsort(first)
         comes_back = len(first) < _DIFFERENT * len(table)
-        frequency = min(1.0, per_round / len(first)) if comes_back else 0.0
+        frequency = min(1.0, offered.per_round / len(first)) if comes_back else 0.0
         return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
 
 
@@ -220,30 +256,37 @@ def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> 
     return fit_factors(arms, last, max_steps=1).model.explains_all
 
 
+def _features(policy: "LatentUcb", latent: Factors, shares: FloatArray) -> Features:
+    groups = [group for group in policy.groups if _has(group, latent, shares)]
+    return Features(latent, shares, groups, intercept=not policy.through_origin)
+
+
 def _rewards(
     policy: "LatentUcb",
-    latent: Factors,
-    shares: FloatArray,
-    played: Played,
+    features: Features,
+    plays: Plays,
     round: int,
     comes_back: bool,
     last: LatentEpoch | None,
 ) -> RewardModel | None:
     """Return the reward model, if rewards tell something."""
-    arms, rewards, rounds = played.samples()
-    if len(rewards) == 0 or not policy.tells(rewards, rewards[0]):
+    if plays.n_rows == 0 or not policy.tell(plays):
         return None
-    before = None if last is None or last.rewards is None else last.rewards.scales.logs
+    weights = None
+    if policy.half_life is not None:
+        weights = policy.faded(round - 1 - plays.played.columns()[2])
+    table, _, samples = plays.merged(weights)
+    if plays.summaries:
+        faded = [
+            each.faded(float(policy.faded(round - 1 - each.round))) for each in plays.summaries
+        ]
+        samples = samples._replace(others=joined(faded))
     return RewardModel.fitted(
-        latent,
-        shares,
-        [group for group in policy.groups if _has(group, latent, shares)],
-        arms,
-        rewards,
-        weights=policy.faded(round - 1 - rounds),
-        intercept=not policy.through_origin,
+        features,
+        table,
+        samples,
         item_effects=comes_back and ITEM in policy.groups,
-        last=before,
+        last=None if last is None or last.rewards is None else last.rewards.scales.logs,
     )
 
 

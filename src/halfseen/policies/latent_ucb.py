@@ -11,12 +11,19 @@ from halfseen.core.epochs import LARGEST_GROWTH
 from halfseen.core.factors import Arms
 from halfseen.core.features import GROUPS as FEATURE_GROUPS
 from halfseen.core.group_scales import ITEM
-from halfseen.core.replay import Played
+from halfseen.core.plays import Plays
 from halfseen.core.reservoir import Reservoir
 from halfseen.errors import InvalidSettingError
 from halfseen.params import choice, custom, flag, integer, real
 from halfseen.policies.base import Policy
-from halfseen.policies.latent_epoch import LatentEpoch, LatentRecord, record_from
+from halfseen.policies.latent_epoch import (
+    DEFAULT_MEMORY,
+    LatentEpoch,
+    LatentRecord,
+    Offered,
+    arms_kept,
+    record_from,
+)
 from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import scale_param
@@ -123,7 +130,10 @@ class LatentUcb(Policy):
     as many they count a sixteenth. By default they count forever.""",
     )
     memory_bytes: int = integer(
-        default=64_000_000, low=1, doc="Memory for the sample of offered arms."
+        default=DEFAULT_MEMORY,
+        low=1,
+        doc="""Memory for offered and played arms. What does not fit is sampled or summed up.
+    Decisions that wait for their reward take memory, too: see `max_open`.""",
     )
     seed: int = integer(
         default=0, low=0, doc="Seed of that sample, of random choices and of draws."
@@ -139,10 +149,14 @@ class LatentUcb(Policy):
         if self.dim is not None:
             if self.rank is not None:
                 checks.integer("rank", self.rank, 0, self.dim)
-            self._offered = Reservoir.of_size(
-                self.dim, self.memory_bytes, seed=self.seed, recent=self.half_life is not None
+            self._most_arms = arms_kept(self.dim, self.memory_bytes)
+            self._offered = Reservoir(
+                self.dim,
+                max_rows=self._most_arms,
+                seed=self.seed,
+                recent=self.half_life is not None,
             )
-            self._played = Played(self.dim)
+            self._plays = Plays.none(self.dim)
 
     @property
     def n_features(self) -> int:
@@ -174,6 +188,21 @@ class LatentUcb(Policy):
             "frequency": log[-1].frequency if log else 0.0,
         }
 
+    def compacted(self, plays: Plays, epoch: LatentEpoch) -> Plays:
+        """Return the plays of an epoch in bounded memory."""
+        return plays.compacted(epoch.features, self._most_arms, _EPOCH_SHARE * self._half_life)
+
+    @property
+    def _half_life(self) -> float:
+        return math.inf if self.half_life is None else self.half_life
+
+    def tell(self, plays: Plays) -> bool:
+        """Return whether the rewards of plays tell something about arms."""
+        rewards = plays.played.columns()[1]
+        first = float(rewards[0])
+        sums = [np.array([plays.within]), *(each.targets(first) for each in plays.summaries)]
+        return self.tells(rewards, first) or any(self.tells(first + each, first) for each in sums)
+
     def tells(self, rewards: Any, other: float) -> bool:
         """Return whether rewards tell something about arms: not if all equal another one.
 
@@ -186,9 +215,7 @@ class LatentUcb(Policy):
     @property
     def memory(self) -> float:
         """Age in rounds from which on arms and rewards no longer count; infinite by default."""
-        if self.half_life is None:
-            return math.inf
-        return self.half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
+        return self._half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
 
     def faded(self, ages: Any) -> FloatArray:
         """Return how much arms or rewards of some ages, in rounds, count."""
@@ -205,22 +232,25 @@ class LatentUcb(Policy):
         epoch = self._epoch
         stale = self._rewards_tell and (epoch is None or epoch.rewards is None)
         if self._round > 0 and (self._round >= self._next_event or stale):
-            self._enter(self._opened_epoch())
+            self._enter(*self._opened_epoch())
+        elif epoch is not None and self._plays.n_rows >= 2 * self._most_arms:
+            self._plays = self.compacted(self._plays, epoch)
         self.observe(slate)
         self._n_offered += slate.n_arms
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
         item_width, width = self._widths(epoch.record.frequency)
-        estimates, widths, points = epoch.rewards.score(slate._table, width, item_width)
-        if self.exploration == "greedy":
-            widths = np.zeros(len(estimates))
-        elif self.exploration == "thompson":
-            # Each round has its own random stream, so there is no stream state to save.
-            random = stream(self.seed, "thompson", str(self._round + 1))
-            widths = epoch.rewards.draw(slate._table, random, width, item_width)
-        chosen = Choice.best(estimates, widths)
-        return chosen._replace(epoch=epoch.record.epoch, point=points[chosen.arm].copy())
+        parts, points = epoch.rewards.score(slate._table, width, item_width)
+        if self.exploration != "ucb":
+            parts[2] = 0.0
+            if self.exploration == "thompson":
+                # Each round has its own random stream, so there is no stream state to save.
+                random = stream(self.seed, "thompson", str(self._round + 1))
+                parts[2] = epoch.rewards.draw(slate._table, random, width, item_width)
+            np.add(parts[1], parts[2], out=parts[0])
+        arm = int(parts[0].argmax())
+        return Choice(arm, parts, epoch.record.epoch, points[arm].copy())
 
     def _widths(self, frequency: float) -> tuple[float, float]:
         """Return the multiples of the deviations of item effects and of the regression.
@@ -247,30 +277,29 @@ class LatentUcb(Policy):
         index = -1 if self._epoch is None else self._epoch.record.epoch
         return Choice(arm, np.zeros((3, slate.n_arms)), index)
 
-    def _opened_epoch(self) -> LatentEpoch:
+    def _opened_epoch(self) -> tuple[LatentEpoch, Plays]:
         """Fit both models to what still counts."""
-        round = self._round + 1
-        self._played = self._played.since(round - self.memory)
-        per_round = self._n_offered / self._round
-        return LatentEpoch.open(self, self._offered, self._played, round, per_round, self._epoch)
+        round, offered = self._round + 1, self._offered
+        rate = offered.n_arms / self._round
+        ages = (offered.n_arms - 1 - offered.numbers) / rate
+        arms = Offered(offered.rows, ages, self._n_offered / self._round)
+        plays = self._plays.since(round - self.memory) if self.half_life else self._plays
+        return LatentEpoch.open(self, arms, plays, round, self._epoch)
 
-    def _enter(self, epoch: LatentEpoch) -> None:
+    def _enter(self, epoch: LatentEpoch, plays: Plays) -> None:
         if self._epoch is not None:
             self._log = [*self._log[1 - _LONGEST_LOG :], self._epoch.record]
-        self._epoch = epoch
+        self._epoch, self._plays = epoch, plays
         # What was learned so far is in the models, or has faded.
         self._rewards_tell = False
         round = epoch.record.round
-        longest = np.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
-        length = min((self.growth - 1.0) * round, longest)
+        length = min((self.growth - 1.0) * round, _EPOCH_SHARE * self._half_life)
         self._next_event = round - 1 + max(1, int(np.ceil(length)))
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the present epoch's regression."""
-        before = self._played.last_reward
-        played = self._played.fork()
-        played.append(note.round, note.arm, reward)
-        self._played = played
+        before = self._plays.played.last_reward
+        self._plays = self._plays.append(note.round, note.arm, reward)
         usual = reward if before is None else before
         self._rewards_tell = self._rewards_tell or self.tells(reward, usual)
         epoch = self._epoch
@@ -278,7 +307,7 @@ class LatentUcb(Policy):
             rewards = epoch.rewards.fork()
             known = note.epoch == epoch.record.epoch
             rewards.learn(note.arm, note.point if known else None, reward)
-            self._epoch = epoch._replace(rewards=rewards)
+            self._epoch = LatentEpoch(*epoch[:-1], rewards)
 
     def observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next latent model is estimated."""
@@ -292,7 +321,7 @@ class LatentUcb(Policy):
             return {}
         return {
             "offered": self._offered.state(),
-            "played": self._played.state(),
+            "plays": self._plays.state(),
             "log": [asdict(record) for record in self._log],
             "epoch": None if self._epoch is None else self._epoch.state(),
             "next_event": self._next_event,
@@ -305,10 +334,11 @@ class LatentUcb(Policy):
         if self.dim is None:
             return
         self._offered.restore(state["offered"])
-        self._played.restore(state["played"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = LatentEpoch.restored(self, state["epoch"])
+        features = None if self._epoch is None else self._epoch.features
+        self._plays = Plays.restored(state["plays"], self.dim, features)
         most = checks.LARGEST_HORIZON
         self._next_event = checks.integer("next_event", state["next_event"], 0, most)
         self._n_offered = checks.integer("n_offered", state["n_offered"], self._round, most)
