@@ -135,6 +135,10 @@ class RewardModel:
         """Return a copy that can learn; afterwards this one must learn no more."""
         return RewardModel(self.features, self.scales, self.shift, self.model.fork(), self.items)
 
+    def copied(self) -> "RewardModel":
+        """Return an independent copy."""
+        return RewardModel(self.features, self.scales, self.shift, self.model.copied(), self.items)
+
     def learn_all(self, table: FloatArray, rewards: FloatArray) -> None:
         """Add the rewards of several arms (n, dim)."""
         for arm, point, reward in zip(table, self.features.points(table), rewards, strict=True):

@@ -1,5 +1,6 @@
 """One epoch of `LatentUcb`: a frozen latent model and the reward model in its features."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,8 +37,12 @@ _FEWEST_ARMS = 16
 _DIFFERENT = 0.9
 # Arms on which to check whether the last model still explains everything.
 _LOOK = 256
-# The rank is chosen again when the number of arms has grown by this factor.
+# The rank is chosen on this many arms, evenly spaced in time, and then fitted to all of them.
+_SEARCH_ARMS = 2000
+# The rank is chosen again when the number of these arms has grown by this factor, and after a pause
+# of this many times the rounds so far.
 _RANK_GROWTH = 2.0
+_RANK_PAUSE = 3.0
 
 
 def arms_kept(dim: int, memory_bytes: int) -> int:
@@ -59,8 +64,8 @@ class LatentRecord:
         Index of the epoch and its first round.
     n_arms : int
         Different arms to which the latent model was fitted.
-    n_ranked : int
-        The same when its rank was last chosen.
+    n_ranked, ranked_round : int
+        The same, and the round, when its rank was last chosen.
     rank : int
         Latent dimensions.
     noise_scale : float or None
@@ -78,6 +83,7 @@ class LatentRecord:
     round: int
     n_arms: int
     n_ranked: int
+    ranked_round: int
     rank: int
     noise_scale: float | None
     scales: dict[str, float]
@@ -138,7 +144,7 @@ class LatentEpoch(NamedTuple):
         Also returns the plays, compacted, with summaries in the features of this epoch.
         """
         sample = _Sample.of(policy, offered)
-        latent, n_ranked = _latent(policy, sample, last)
+        latent, is_ranked = _latent(policy, sample, round, last)
         shares = sample.weights @ (sample.table == sample.table) / max(1e-300, sample.weights.sum())
         features = _features(policy, latent, shares)
         error = 0.0
@@ -149,7 +155,8 @@ class LatentEpoch(NamedTuple):
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
             n_arms=len(sample.table),
-            n_ranked=n_ranked,
+            n_ranked=len(sample.table) if is_ranked or last is None else last.record.n_ranked,
+            ranked_round=round if is_ranked or last is None else last.record.ranked_round,
             rank=latent.rank,
             noise_scale=None if rewards is None else rewards.scales.noise,
             scales={}
@@ -187,7 +194,7 @@ class LatentEpoch(NamedTuple):
 def record_from(plain: dict[str, Any]) -> LatentRecord:
     """Return the record that was saved as plain values."""
     record = LatentRecord(**plain)
-    for name in ("epoch", "round", "n_arms", "n_ranked", "rank"):
+    for name in ("epoch", "round", "n_arms", "n_ranked", "ranked_round", "rank"):
         checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
     if record.noise_scale is not None:
         checks.real("noise_scale", record.noise_scale, 0.0)
@@ -227,21 +234,41 @@ class _Sample(NamedTuple):
         frequency = min(1.0, offered.per_round / len(first)) if comes_back else 0.0
         return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
 
+    def arms(self, policy: "LatentUcb", some: Any = ...) -> Arms:
+        """Return the arms, or some of them, for a fit."""
+        through_origin = policy.through_origin
+        return Arms(self.table[some], self.weights[some], through_origin=through_origin)
 
-def _latent(policy: "LatentUcb", sample: _Sample, last: LatentEpoch | None) -> tuple[Factors, int]:
-    """Return the latent model to freeze, and the number of arms when its rank was last chosen."""
+
+def _latent(
+    policy: "LatentUcb", sample: _Sample, round: int, last: LatentEpoch | None
+) -> tuple[Factors, bool]:
+    """Return the latent model to freeze, and whether its rank was chosen anew."""
     n_arms = len(sample.table)
     if last is not None and n_arms >= _LOOK and _still_explains_all(policy, sample, last.latent):
-        return last.latent, last.record.n_ranked
-    arms = Arms(sample.table, sample.weights, through_origin=policy.through_origin)
+        return last.latent, False
+    arms = sample.arms(policy)
     if arms.n_entries == 0:
-        return arms.empty_model(), n_arms
-    search = Search(arms, None if last is None else last.latent)
+        return arms.empty_model(), True
+    known = None if last is None else last.latent
     if policy.rank is not None:
-        return search.fit(search.affordable(policy.rank)).model, n_arms
-    if last is None or n_arms <= FEW_ARMS or n_arms >= _RANK_GROWTH * last.record.n_ranked:
-        return search.run().model, n_arms
-    return fit_factors(arms, last.latent).model, last.record.n_ranked
+        search = Search(arms, known)
+        return search.fit(search.affordable(policy.rank)).model, True
+    if last is not None and not _is_rank_due(policy, n_arms, round, last.record):
+        return fit_factors(arms, last.latent).model, False
+    if n_arms <= _SEARCH_ARMS:
+        return Search(arms, known).run().model, True
+    some = sample.arms(policy, np.linspace(0, n_arms - 1, _SEARCH_ARMS).astype(np.int64))
+    return fit_factors(arms, Search(some, known).run().model).model, True
+
+
+def _is_rank_due(policy: "LatentUcb", n_arms: int, round: int, last: LatentRecord) -> bool:
+    """Return whether to choose the rank again: there are more arms, or much later."""
+    if n_arms <= FEW_ARMS or min(n_arms, _SEARCH_ARMS) >= _RANK_GROWTH * last.n_ranked:
+        return True
+    # With a half-life, the world may have another rank after some of them.
+    pause = _RANK_PAUSE * min(last.ranked_round, policy.half_life or math.inf)
+    return round >= last.ranked_round + pause
 
 
 def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> bool:
@@ -251,8 +278,7 @@ def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> 
     """
     if not last.explains_all:
         return False
-    some = slice(-_LOOK, None)
-    arms = Arms(sample.table[some], sample.weights[some], through_origin=policy.through_origin)
+    arms = sample.arms(policy, slice(-_LOOK, None))
     return fit_factors(arms, last, max_steps=1).model.explains_all
 
 

@@ -1,6 +1,7 @@
 """The policy without settings: a latent model of half-seen arms, and one model of their rewards."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -14,7 +15,9 @@ from halfseen.core.group_scales import ITEM
 from halfseen.core.plays import Plays
 from halfseen.core.reservoir import Reservoir
 from halfseen.errors import InvalidSettingError
+from halfseen.log import logger
 from halfseen.params import choice, custom, flag, integer, real
+from halfseen.policies.background import Background
 from halfseen.policies.base import Policy
 from halfseen.policies.latent_epoch import (
     DEFAULT_MEMORY,
@@ -129,6 +132,12 @@ class LatentUcb(Policy):
         doc="""Rounds after which arms and rewards count half, for a world that changes; after twice
     as many they count a sixteenth. By default they count forever.""",
     )
+    refit: str = choice(
+        default="inline",
+        words=("inline", "background"),
+        doc="""Where the models of the next epoch are fitted: in the round that opens it, which is
+    reproducible, or in a thread beside the present epoch, which goes on until they are ready.""",
+    )
     memory_bytes: int = integer(
         default=DEFAULT_MEMORY,
         low=1,
@@ -146,6 +155,9 @@ class LatentUcb(Policy):
         self._next_event = 1
         self._n_offered = 0  # arms in rounds that were played, absorbed ones not among them
         self._rewards_tell = False
+        self._next_epoch: Background[tuple[LatentEpoch, Plays]] | None = None
+        self._n_known = 0  # plays that the next epoch knows
+        self._n_failed_refits = 0
         if self.dim is not None:
             if self.rank is not None:
                 checks.integer("rank", self.rank, 0, self.dim)
@@ -186,6 +198,8 @@ class LatentUcb(Policy):
             "noise_scale": log[-1].noise_scale if log else None,
             "scales": log[-1].scales if log else {},
             "frequency": log[-1].frequency if log else 0.0,
+            "carry_error": log[-1].carry_error if log else 0.0,
+            "n_failed_refits": self._n_failed_refits,
         }
 
     def compacted(self, plays: Plays, epoch: LatentEpoch) -> Plays:
@@ -229,12 +243,7 @@ class LatentUcb(Policy):
 
     def decide(self, slate: Slate) -> Choice:
         """Open an epoch if one is due, then choose by its models."""
-        epoch = self._epoch
-        stale = self._rewards_tell and (epoch is None or epoch.rewards is None)
-        if self._round > 0 and (self._round >= self._next_event or stale):
-            self._enter(*self._opened_epoch())
-        elif epoch is not None and self._plays.n_rows >= 2 * self._most_arms:
-            self._plays = self.compacted(self._plays, epoch)
+        self._prepare()
         self.observe(slate)
         self._n_offered += slate.n_arms
         epoch = self._epoch
@@ -277,22 +286,66 @@ class LatentUcb(Policy):
         index = -1 if self._epoch is None else self._epoch.record.epoch
         return Choice(arm, np.zeros((3, slate.n_arms)), index)
 
-    def _opened_epoch(self) -> tuple[LatentEpoch, Plays]:
-        """Fit both models to what still counts."""
-        round, offered = self._round + 1, self._offered
-        rate = offered.n_arms / self._round
-        ages = (offered.n_arms - 1 - offered.numbers) / rate
-        arms = Offered(offered.rows, ages, self._n_offered / self._round)
+    def _prepare(self) -> None:
+        """Open an epoch, or let it be prepared, if one is due; keep memory bounded."""
+        if self._next_epoch is not None:
+            if not self._next_epoch.is_done:
+                return
+            self._replace_epoch(self._next_epoch)
+        epoch = self._epoch
+        is_ready = epoch is not None and epoch.rewards is not None
+        is_due = self._round >= self._next_event or (self._rewards_tell and not is_ready)
+        if self._round > 0 and is_due:
+            if is_ready and self.refit == "background":
+                self._next_epoch = Background(self._opening(copied=True))
+                self._n_known = self._plays.n_rows
+            else:
+                self._enter(*self._opening(copied=False)())
+            self._rewards_tell = False  # what was learned is in the models, or has faded
+        elif epoch is not None and self._plays.n_rows >= 2 * self._most_arms:
+            self._plays = self.compacted(self._plays, epoch)
+
+    def _opening(self, *, copied: bool) -> Callable[[], tuple[LatentEpoch, Plays]]:
+        """Return a function that fits both models to what still counts.
+
+        With `copied`, the function uses nothing that later rounds change.
+        """
+        round, offered, last = self._round + 1, self._offered, self._epoch
+        later = np.asarray(offered.n_arms - 1 - offered.numbers, dtype=np.float64)
+        ages = later * (self._round / offered.n_arms)
+        table = offered.rows.copy() if copied else offered.rows
+        arms = Offered(table, ages, self._n_offered / self._round)
         plays = self._plays.since(round - self.memory) if self.half_life else self._plays
-        return LatentEpoch.open(self, arms, plays, round, self._epoch)
+        return lambda: LatentEpoch.open(self, arms, plays, round, last)
+
+    def _replace_epoch(self, prepared: Background[tuple[LatentEpoch, Plays]]) -> None:
+        """Go on with an epoch that was prepared beside the present one."""
+        self._next_epoch = None
+        try:
+            epoch, plays = prepared.result()
+        except Exception:
+            self._n_failed_refits += 1
+            logger.exception("a refit failed, %d so far: the epoch goes on", self._n_failed_refits)
+            self._schedule(self._round + 1)
+            return
+        arms, rewards, rounds = self._plays.played.columns()
+        for row in range(self._n_known, len(rounds)):
+            plays = plays.append(int(rounds[row]), arms[row], float(rewards[row]))
+        if epoch.rewards is not None:
+            # A copy: if this call fails, the next one learns the same rewards.
+            model = epoch.rewards.copied()
+            model.learn_all(arms[self._n_known :], rewards[self._n_known :])
+            epoch = LatentEpoch(*epoch[:-1], model)
+        self._enter(epoch, plays)
 
     def _enter(self, epoch: LatentEpoch, plays: Plays) -> None:
         if self._epoch is not None:
             self._log = [*self._log[1 - _LONGEST_LOG :], self._epoch.record]
         self._epoch, self._plays = epoch, plays
-        # What was learned so far is in the models, or has faded.
-        self._rewards_tell = False
-        round = epoch.record.round
+        self._schedule(epoch.record.round)
+
+    def _schedule(self, round: int) -> None:
+        """Let the next epoch be due some time after a round."""
         length = min((self.growth - 1.0) * round, _EPOCH_SHARE * self._half_life)
         self._next_event = round - 1 + max(1, int(np.ceil(length)))
 
