@@ -23,12 +23,12 @@ def rounds(n_rounds, *, seed=0, n_arms=8, dim=30, noise=0.1):
         yield table, latent @ theta
 
 
-def play(policy, slates, seed=0):
+def play(policy, slates):
     """Return the regret."""
-    random, regret = np.random.default_rng(seed), 0.0
+    noise, regret = np.random.default_rng(0).normal(size=1000), 0.0
     for table, means in slates:
         decision = policy.choose(table)
-        policy.learn(decision, float(means[decision.arm] + random.normal()))
+        policy.learn(decision, float(means[decision.arm] + noise[policy.round % 1000]))
         regret += means.max() - means[decision.arm]
     return regret
 
@@ -96,7 +96,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held):
     slates = list(single_arms(60))
     while policy.round < 30 or policy._next_epoch is not None:
         for each in (policy, other):
-            play(each, slates[policy.round : policy.round + 1])
+            play(each, slates[each.round : each.round + 1])
         if policy._next_epoch is not None:
             policy._next_epoch.wait()
     n_epochs, gate = len(policy.epoch_log), held()
