@@ -13,6 +13,7 @@ from benchmarks.peers.contest import Standing, hold_contest, steps
 from benchmarks.real_tables import Problem, measure_real_tables
 from benchmarks.reproduction import Reproduction, measure_reproduction, play_some_cells
 from benchmarks.rotation import Size, rotation_of
+from benchmarks.service import Service, cases, measure_service
 from benchmarks.startup import compile_seconds, import_seconds
 
 
@@ -31,6 +32,7 @@ class Findings(NamedTuple):
     reproduction: Reproduction
     growth: Growth
     latent: Latent
+    service: list[Service]
     large: list[Large]
     memory: dict[str, tuple[int, int]]
     start: tuple[float, float]
@@ -59,6 +61,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         growth = measure_growth(plan, advance)
     with watch.part("LatentUcb", 5) as advance:
         latent = measure_latent(plan, advance)
+    with watch.part("LatentUcb in long service", len(cases(plan))) as advance:
+        service = measure_service(plan, advance)
     with watch.part("large dimension", n_large(plan)) as advance:
         large = measure_large(plan, advance)
     with watch.part("memory and start", len(memory.MEMORY_CASES) + 2) as advance:
@@ -69,8 +73,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         profiles["ambient"] = _and(advance, _profile_of_ambient())
         profiles["cells"] = _and(advance, profile(play_some_cells))
     return Findings(
-        machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest,
-        problems, whole_runs, reproduction, growth, latent, large, held, start, profiles,
+        machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest, problems,
+        whole_runs, reproduction, growth, latent, service, large, held, start, profiles,
     )  # fmt: skip
 
 
