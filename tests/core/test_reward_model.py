@@ -183,6 +183,25 @@ def test_a_scale_stays_at_its_centre_while_rewards_say_nothing_about_it():
     assert model.scales.logs == {"latent": 0.0, "filled": 0.0, "mask": -1.0}
 
 
+@pytest.mark.parametrize("n_items", [3, 8, 60])
+def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
+    """Without features, against a fine sum over log τ."""
+    random = np.random.default_rng(n_items)
+    items = np.repeat(np.arange(n_items), 4)
+    rewards = random.normal(size=n_items)[items] + 0.3 * random.normal(size=len(items))
+    samples = Samples.of(items, rewards)
+    evidence = Evidence({}, samples, True)
+    grid = np.linspace(-5.0, 7.0, 2401)
+    found = np.array([evidence.of({ITEM: log}) for log in grid])
+    rests = grid + 0.5 * np.log(found[:, 1]) - evidence.log_spread
+    density = found[:, 0] - 0.5 * rests**2
+    weights = np.exp(density - density.max())
+    expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
+    scales = estimate_scales({}, samples, centres={ITEM: 0.0})
+    # With many items the posterior is narrower than a step, and the mode is as good as the step.
+    assert abs(math.log(scales.of(ITEM) / expected)) < (0.02 if n_items < 10 else 0.25)
+
+
 def test_evidence_finds_the_groups_that_matter():
     random = np.random.default_rng(0)
     points = np.column_stack([np.ones(400), random.normal(size=(400, 9)) / math.sqrt(3)])

@@ -79,14 +79,15 @@ def catalogue(seed, *, n_arms=40, dim=30, useful=True):
 
 
 @pytest.mark.parametrize("useful", [True, False], ids=["features tell", "features tell nothing"])
-def test_regret_in_a_catalogue_levels_off(useful):
+@pytest.mark.parametrize(("n_arms", "noise"), [(40, 0.5), (10, 0.1)])
+def test_regret_in_a_catalogue_levels_off(n_arms, noise, useful):
     halves = np.zeros(2)
     for seed in range(6):
-        table, means = catalogue(seed, useful=useful)
+        table, means = catalogue(seed, n_arms=n_arms, useful=useful)
         policy, random = LatentUcb(seed=seed), np.random.default_rng(seed)
         for round in range(2000):
             decision = policy.choose(table)
-            policy.learn(decision, means[decision.arm] + 0.5 * random.normal())
+            policy.learn(decision, means[decision.arm] + noise * random.normal())
             halves[round // 1000] += means.max() - means[decision.arm]
     assert halves[1] <= 0.5 * halves[0]
 

@@ -7,10 +7,14 @@ prior: log τ is normal around a centre with deviation 1. So a scale stays where
 as long as the rewards say nothing about it, for example if only one arm is played. For item effects
 the centre is relative to the deviation of the items' mean rewards: an item that is played again and
 again shows how small the noise is, but nothing about other items.
+
+The scales maximise the posterior density. That of item effects is then replaced by the root of the
+posterior mean of τ²: while few items were played its posterior is wide, and the mode understates
+how different the others may be.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +35,8 @@ LOWEST, HIGHEST = -6.0, 8.0
 # A step must gain this much log-evidence; less is rounding.
 _LEAST_GAIN = 1e-6
 _MOST_SWEEPS = 20
+# The posterior of the items' log τ is summed over steps of this size, so far from its mode.
+_MEAN_STEP, _MEAN_REACH = 0.5, 3.0
 # The noise estimate includes this many pseudo-rewards whose squared residual is this share of the
 # rewards' variance: a few rewards do not prove that there is no noise.
 _PRIOR_REWARDS = 2.0
@@ -78,7 +84,7 @@ def estimate_scales(
     intercept: bool = True,
     last: Mapping[str, float] | None = None,
 ) -> Scales:
-    """Return the scales with the largest posterior density.
+    """Return the scales with the largest posterior density; for items the mean of τ² given these.
 
     Parameters
     ----------
@@ -132,7 +138,19 @@ def estimate_scales(
                         logs, best = moved, gained
             if best == before:
                 break
+    if ITEM in logs:
+        logs = logs | {ITEM: _log_mean_scale(lambda log: value(logs | {ITEM: log}), logs[ITEM])}
     return Scales(logs, evidence.unit * math.sqrt(evidence.of(logs)[1]))
+
+
+def _log_mean_scale(density: Callable[[float], float], mode: float) -> float:
+    """Return ½ log E[τ²], given the log-density of log τ and its mode."""
+    shifts = np.arange(-_MEAN_REACH, _MEAN_REACH + _MEAN_STEP, _MEAN_STEP)
+    grid = mode + shifts[(mode + shifts >= LOWEST) & (mode + shifts <= HIGHEST)]
+    values = np.array([density(float(log)) for log in grid])
+    weights = np.exp(values - values.max())
+    mean = float(weights @ np.exp(2.0 * (grid - mode))) / float(weights.sum())
+    return min(max(mode + 0.5 * math.log(mean), LOWEST), HIGHEST)
 
 
 class _Evidence:
