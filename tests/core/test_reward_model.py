@@ -190,14 +190,15 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     items = np.repeat(np.arange(n_items), 4)
     rewards = random.normal(size=n_items)[items] + 0.3 * random.normal(size=len(items))
     samples = Samples.of(items, rewards)
-    evidence = Evidence({}, samples, True)
+    ones = np.ones((n_items, 1))
+    evidence = Evidence(ones, {}, samples, True)
     grid = np.linspace(-5.0, 7.0, 2401)
     found = np.array([evidence.of({ITEM: log}) for log in grid])
     rests = grid + 0.5 * np.log(found[:, 1]) - evidence.log_spread
     density = found[:, 0] - 0.5 * rests**2
     weights = np.exp(density - density.max())
     expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
-    scales = estimate_scales({}, samples, centres={ITEM: 0.0})
+    scales = estimate_scales(ones, {}, samples, centres={ITEM: 0.0})
     # With many items the posterior is narrower than a step, and the mode is as good as the step.
     assert abs(math.log(scales.of(ITEM) / expected)) < (0.02 if n_items < 10 else 0.25)
 
