@@ -21,7 +21,7 @@ demo: $(READY)
 test: $(READY)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
-# Fuzzed calls, damaged files and injected faults at length: at most 20 minutes on two cores.
+# Fuzzed calls, damaged files, injected faults and killed processes at length: at most 20 minutes on two cores.
 soak: $(READY)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m robustness.soak
 

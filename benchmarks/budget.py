@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks import memory
+from benchmarks.agent import Added
 from benchmarks.growth import Growth
 from benchmarks.harness import Compared, Quartiles
 from benchmarks.large import LARGEST_PEAK, Large
@@ -149,6 +150,18 @@ def latent_rows(latent: Latent) -> list[Row]:
 
 def _wide(found: Wide) -> str:
     return f"{found.microseconds} µs of processor time per round, latent rank {found.rank}"
+
+
+def agent_rows(found: Sequence[Added]) -> list[Row]:
+    return [
+        Row(
+            f"added by an agent to choose + learn, 8 × 30, {each.name}",
+            f"{each.microseconds} µs",
+            f"≤ {each.most:g} µs",
+            each.microseconds.median <= each.most,
+        )
+        for each in found
+    ]
 
 
 def large_rows(found: list[Large]) -> list[Row]:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from benchmarks import dense, memory, real_tables, rounds, speed
+from benchmarks.agent import Added, measure_agent, n_forms
 from benchmarks.growth import Growth, horizons, measure_growth
 from benchmarks.harness import Compared, Plan, Quartiles, Watch
 from benchmarks.large import Large, measure_large, n_large
@@ -33,6 +34,7 @@ class Findings(NamedTuple):
     growth: Growth
     latent: Latent
     service: list[Service]
+    agent: list[Added]
     large: list[Large]
     memory: dict[str, tuple[int, int]]
     start: tuple[float, float]
@@ -63,6 +65,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         latent = measure_latent(plan, advance)
     with watch.part("LatentUcb in long service", len(cases(plan))) as advance:
         service = measure_service(plan, advance)
+    with watch.part("agent", n_forms()) as advance:
+        agent = measure_agent(plan, advance)
     with watch.part("large dimension", n_large(plan)) as advance:
         large = measure_large(plan, advance)
     with watch.part("memory and start", len(memory.MEMORY_CASES) + 2) as advance:
@@ -74,7 +78,7 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         profiles["cells"] = _and(advance, profile(play_some_cells))
     return Findings(
         machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest, problems,
-        whole_runs, reproduction, growth, latent, service, large, held, start, profiles,
+        whole_runs, reproduction, growth, latent, service, agent, large, held, start, profiles,
     )  # fmt: skip
 
 

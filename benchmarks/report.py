@@ -44,6 +44,7 @@ def budget_rows(found: Findings) -> list[budget.Row]:
         budget.opening_row(found.opening, found.solver),
         *budget.latent_rows(found.latent),
         *service.budget_rows(found.service),
+        *budget.agent_rows(found.agent),
         *budget.large_rows(found.large),
         budget.reproduction_row(found.reproduction),
         *budget.growth_rows(found.growth),

@@ -30,10 +30,16 @@ def every_public_name_can_be_imported():
         assert getattr(halfseen, name).__doc__, name
 
 
-def the_readmes_example_runs_and_its_policy_can_be_saved_and_loaded():
+def the_readmes_examples_run_and_can_be_saved_and_loaded():
     text = (ROOT / "README.md").read_text("utf-8")
     names = {}
-    exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], names)
+    for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(example, names)
+    agent, offers = names["agent"], names["offers"]
+    with tempfile.TemporaryDirectory() as folder:
+        agent.save(Path(folder) / "agent")
+        again = halfseen.Agent.load(Path(folder) / "agent")
+    assert again.choose(offers).item == agent.choose(offers).item
     policy, options = names["policy"], names["options"]
     with tempfile.TemporaryDirectory() as folder:
         policy.save(Path(folder) / "policy")
@@ -79,7 +85,7 @@ def the_command_exits_with_2_and_names_the_extra():
 for claim in (
     no_extra_is_installed,
     every_public_name_can_be_imported,
-    the_readmes_example_runs_and_its_policy_can_be_saved_and_loaded,
+    the_readmes_examples_run_and_can_be_saved_and_loaded,
     worlds_are_simulated,
     what_needs_an_extra_names_it,
     the_command_exits_with_2_and_names_the_extra,

@@ -13,7 +13,7 @@ import pytest
 import halfseen
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ("pandas", "matplotlib", "sklearn", "numba", "scipy", "joblib", "rich", "typer")
+HEAVY = ("narwhals", "pandas", "matplotlib", "sklearn", "numba", "scipy", "joblib", "rich", "typer")
 
 
 def loaded_after(statement):
@@ -67,6 +67,14 @@ MostSeen(dim=6, bonus=2.0)
 halfseen.TofuPov(dim=6, rank=2, observe_prob=0.7).choose([[1.0] * 6]).arm
 halfseen.TofuPov(dim=6, rnk=2, observe_prob=0.7)  # "rnk" for "TofuPov"
 MostSeen(dim=6, bonsu=2.0)  # "bonsu" for "MostSeen"
+agent = halfseen.Agent(policy=halfseen.LatentUcb(), id="sku")
+decision = agent.choose([{"sku": "hat", "price": 1.0}])
+item: str | int = decision.item
+agent.learn([decision, decision.id], [1.0, 2.0])
+width: float = agent.score([{"price": 1.0}])[0].width
+number: int = decision.id  # expression has type "str"
+agent.learn(decision, "1.0 €")  # incompatible type "str"
+halfseen.Agent(ignored=["url"])  # "ignored" for "Agent"
 halfseen.LatentUbc()  # no attribute "LatentUbc"
 """
 
@@ -105,7 +113,12 @@ def test_values_and_errors_load_nothing_heavy(name):
 def test_a_policy_loads_what_it_needs_and_no_more():
     loaded = loaded_after("from halfseen import TofuPov")
     assert "numba" in loaded
-    assert not loaded & {"pandas", "matplotlib", "sklearn", "joblib", "rich", "typer"}
+    assert not loaded & {"pandas", "matplotlib", "sklearn", "joblib", "rich", "typer", "narwhals"}
+
+
+def test_an_agent_loads_a_frame_library_only_for_its_frames():
+    loaded = loaded_after("from halfseen import Agent; Agent().choose([{'price': 1.0}])")
+    assert not loaded & {"pandas", "polars", "pyarrow", "rich", "narwhals"}
 
 
 def test_every_error_is_a_halfseen_error_and_can_be_caught_as_what_it_is():
@@ -119,17 +132,20 @@ def python_blocks():
     return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
 
 
-def test_the_readme_has_one_example_of_about_fifteen_lines():
-    (example,) = python_blocks()
-    assert len([line for line in example.splitlines() if line.strip()]) <= 16
+def test_the_readme_has_two_examples_of_about_fifteen_lines():
+    examples = python_blocks()
+    assert len(examples) == 2
+    for example in examples:
+        assert len([line for line in example.splitlines() if line.strip()]) <= 16
 
 
-def test_the_readmes_example_runs():
-    (example,) = python_blocks()
+@pytest.mark.parametrize(("at", "name"), [(0, "agent"), (1, "policy")])
+def test_the_readmes_examples_run(at, name):
     names, printed = {}, io.StringIO()
     with redirect_stdout(printed):
-        exec(compile(example, "README.md", "exec"), names)
-    assert names["policy"].round > 0
+        exec(compile(python_blocks()[at], "README.md", "exec"), names)
+    assert names["decision"].round > 0
+    assert names[name]
     assert printed.getvalue()
 
 

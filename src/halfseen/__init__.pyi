@@ -2,19 +2,27 @@
 
 from . import params as params
 from . import testing as testing
+from .agent.agent import Agent as Agent
+from .agent.agent import Pending as Pending
+from .agent.core import Scored as Scored
+from .agent.decision import AgentDecision as AgentDecision
 from .core.rank import ConstantThreshold as ConstantThreshold
 from .core.rank import FixedRank as FixedRank
 from .core.rank import PaperThreshold as PaperThreshold
 from .core.rank import PracticalThreshold as PracticalThreshold
 from .core.replay import Replay as Replay
+from .errors import AlreadyRewardedError as AlreadyRewardedError
 from .errors import ArchiveError as ArchiveError
 from .errors import ClusterError as ClusterError
+from .errors import ForgottenDecisionError as ForgottenDecisionError
 from .errors import HalfseenError as HalfseenError
 from .errors import HorizonReachedError as HorizonReachedError
 from .errors import InvalidInputError as InvalidInputError
 from .errors import InvalidRewardError as InvalidRewardError
 from .errors import InvalidSettingError as InvalidSettingError
 from .errors import InvalidSlateError as InvalidSlateError
+from .errors import InvalidTableError as InvalidTableError
+from .errors import JournalError as JournalError
 from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
@@ -26,6 +34,7 @@ from .policies.imputed import Imputed as Imputed
 from .policies.latent_ucb import LatentUcb as LatentUcb
 from .policies.notes import Choice as Choice
 from .policies.notes import Note as Note
+from .policies.notes import Scores as Scores
 from .policies.oracle import Oracle as Oracle
 from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load

@@ -6,12 +6,16 @@
     ├── InvalidInputError (also ValueError)    an argument is wrong
     │   ├── InvalidSettingError                a constructor's argument
     │   ├── InvalidSlateError                  offered options
+    │   │   └── InvalidTableError              a table; the message names the column or the row
     │   ├── InvalidRewardError                 a reward
     │   └── StudyError                         a study's description
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
+    │   ├── AlreadyRewardedError               an agent has learned its reward
+    │   └── ForgottenDecisionError             an agent no longer waits for its reward
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    all rounds of the horizon are played
     ├── ArchiveError                           a saved policy that cannot be read
+    ├── JournalError                           a journal that cannot be read or written
     ├── StoreError                             stored results that cannot be read
     ├── ClusterError                           a cluster that cannot be reached or used
     └── MissingExtraError                      an optional library is not installed
@@ -48,6 +52,10 @@ class InvalidSlateError(InvalidInputError):
     """The offered options are not a slate."""
 
 
+class InvalidTableError(InvalidSlateError):
+    """A table of options cannot be used; the message names the column or the row."""
+
+
 class InvalidRewardError(InvalidInputError):
     """The reward is not a finite number."""
 
@@ -58,6 +66,14 @@ class StudyError(InvalidInputError):
 
 class UnknownDecisionError(HalfseenError, LookupError):
     """The decision is unknown to this policy, was already learned, or was forgotten."""
+
+
+class AlreadyRewardedError(UnknownDecisionError):
+    """The reward of the decision came before; each counts once."""
+
+
+class ForgottenDecisionError(UnknownDecisionError):
+    """The agent no longer waits for the reward: too many others waited, or it was closed."""
 
 
 class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of the program)
@@ -96,6 +112,10 @@ class HorizonReachedError(HalfseenError):
 
 class ArchiveError(HalfseenError):
     """A saved policy is damaged, truncated, not a policy, or from a newer version."""
+
+
+class JournalError(HalfseenError):
+    """A journal is damaged, incomplete, used by another process, or cannot be written."""
 
 
 class StoreError(HalfseenError):

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import halfseen
-from benchmarks import budget, memory
+from benchmarks import agent, budget, memory
 from benchmarks.growth import Growth
-from benchmarks.harness import Compared, Quartiles, in_turns
+from benchmarks.harness import Compared, Plan, Quartiles, in_turns
 from benchmarks.large import Large
 from benchmarks.latent import Latent, Played, Wide
 from benchmarks.line_profile import Profile, profile
@@ -117,3 +117,10 @@ def test_bench_hands_its_options_over_and_returns_the_exit_code(monkeypatch):
     assert result.exit_code == 1
     assert called["command"][1:] == ["-m", "benchmarks", "--quick", "--no-peers", "--check"]
     assert called["env"]["OMP_NUM_THREADS"] == "1"
+
+
+def test_what_an_agent_adds_is_measured_for_every_form_of_a_table(monkeypatch):
+    monkeypatch.setattr(agent, "_ROUNDS", 3)
+    rows = budget.agent_rows(agent.measure_agent(Plan(quick=True)))
+    assert len(rows) == agent.n_forms() == 8
+    assert {row.required for row in rows} == {"≤ 150 µs", "≤ 5000 µs"}

@@ -383,9 +383,9 @@ def test_a_sample_of_another_shape_is_refused_and_changes_nothing(shape):
 # -- one more dimension ----------------------------------------------------------------------------
 
 
-def test_an_extended_regression_is_the_one_that_had_a_zero_there_all_along():
+def test_a_widened_regression_is_the_one_that_had_a_zero_there_all_along():
     points, rewards = samples(0, 12, 3)
-    wider = fitted(points, rewards, ridge=0.5).extended()
+    wider = fitted(points, rewards, ridge=0.5).widened(4)
     padded = fitted(np.c_[points, np.zeros(12)], rewards, ridge=0.5)
     later, later_rewards = samples(1, 5, 4)
     for model in (wider, padded):
@@ -395,10 +395,10 @@ def test_an_extended_regression_is_the_one_that_had_a_zero_there_all_along():
     assert bits(wider) == bits(padded)
 
 
-def test_extending_leaves_the_regression_as_it_was():
+def test_widening_leaves_the_regression_as_it_was():
     model = fitted(*samples(0, 12, 3))
     before = bits(model)
-    model.extended().update(np.ones(4), 1.0)
+    model.widened(4).update(np.ones(4), 1.0)
     assert bits(model) == before
     assert model.dim == 3
 

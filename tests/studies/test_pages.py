@@ -55,7 +55,9 @@ def summary(folder):
 def test_the_walk_ends_with_a_report(walked):
     folder, printed = walked
     assert "report: results/my-study/report.md" in printed[1]
-    assert "Offers with holes" in (folder / "results" / "my-study" / "report.md").read_text()
+    report = (folder / "results" / "my-study" / "report.md").read_text()
+    assert "Offers with holes" in report
+    assert "features, with the share recorded of each: feature 0 " in report
     for name in re.findall(r"`(\w+\.(?:csv|csv\.gz|json))`", (DOCS / "your-data.md").read_text()):
         assert (folder / "results" / "my-study" / name).exists()
     assert set(summary(folder / "part")) == {"tofu-fh", "zf-oful"}

@@ -170,7 +170,27 @@ class KeepsAll(Steps):
         self.rewards = list(state["rewards"])
 
 
+class RemembersItsScores(Steps):
+    def appraise(self, slate):
+        parts = super().appraise(slate)
+        self.weights += 1.0
+        return parts
+
+
+class LearnsTheStartOfALog(Steps):
+    def play_logged(self, slate, rewards):
+        super().play_logged(Slate(slate._table[:1]), rewards[:1])
+
+
+class ForgetsWhenItGrows(Steps):
+    def grow(self, dim, levels):
+        self.weights = np.zeros(dim)
+
+
 FAULTY_POLICIES = {
+    "scores_are_given_without_any_change": RemembersItsScores,
+    "a_log_may_come_in_any_parts": LearnsTheStartOfALog,
+    "growing_equals_having_known_all_features": ForgetsWhenItGrows,
     "inputs_are_neither_changed_nor_kept": WritesIntoItsInput,
     "decisions_show_what_was_chosen": ScoresOneArm,
     "the_best_score_is_chosen": PlaysTheWorst,

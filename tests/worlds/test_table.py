@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import InvalidInputError, InvalidSettingError, TableWorld, Uniform, play
+from halfseen import InvalidInputError, InvalidSettingError, Slate, TableWorld, Uniform, play
 from halfseen.worlds.registry import world_from, world_to_dict
 
 NAN = math.nan
@@ -49,7 +49,7 @@ def random_arrays(rounds=40, n_arms=5, dim=6, holes=0.3, seed=0):
 
 
 def test_a_csv_has_one_line_per_arm_and_holes_where_cells_are_empty(tmp_path):
-    world = TableWorld(path=written(tmp_path, CSV))
+    world = TableWorld(path=written(tmp_path, CSV), features=["price", "rating"])
     assert_recorded(walked(world))
     assert world.table().names == ("price", "rating")
 
@@ -268,6 +268,21 @@ def test_a_path_is_plain_data_and_arrays_are_not(tmp_path):
         world_to_dict(TableWorld.from_arrays(arms, means=means))
 
 
+def test_a_column_of_texts_is_a_category_and_every_feature_is_reported(tmp_path):
+    text = "round,arm,chosen,reward,x,colour\n1,a,1,0,,red\n1,b,0,1,2,\n2,a,1,0,3,blue\n"
+    world = TableWorld(path=written(tmp_path, text))
+    assert world.shares() == pytest.approx({"x": 2 / 3, "colour=red": 2 / 3, "colour=blue": 2 / 3})
+    first = next(iter(world.realize(0).rounds())).slate
+    assert first == Slate([[NAN, 1.0, 0.0], [2.0, NAN, NAN]])
+
+
+def test_what_was_chosen_is_never_a_feature(tmp_path):
+    path = written(tmp_path, "round,mean,chosen,x\n1,1,1,1\n")
+    assert list(TableWorld(path=path).shares()) == ["x"]
+    with pytest.raises(InvalidSettingError, match=r"features must not have 'chosen'.*rename"):
+        TableWorld(path=path, features=["chosen"]).realize(0)
+
+
 # Errors
 
 BAD_FILES = [
@@ -277,7 +292,11 @@ BAD_FILES = [
     ("round,x\n1,1\n", r"one of the columns 'mean' and 'reward', got \['round', 'x'\]"),
     ("round,mean,reward,x\n1,1,1,1\n", r"got \['mean', 'reward'\]"),
     ("round,mean\n1,1\n", r"no features: .*besides \['mean', 'round'\]"),
-    ("round,mean,colour\n1,1,red\n", "no features"),
+    ("round,mean,chosen\n1,1,1\n", r"no features: .*besides \['chosen', 'mean', 'round'\]"),
+    (
+        "round,mean,title\n" + "".join(f"1,1,text {i}\n" for i in range(60)),
+        r"'title' of .*log.csv has 60 different texts, more than the 50.*`features`",
+    ),
     ("round,mean,x\n1,1,1\n\n1,1,big\n", "column 'x' must be numbers, got 'big' in line 4"),
     ("round,mean,x\n1,1,1\none,1,2\n", "column 'round' must be numbers, got 'one' in line 3"),
     ("round,mean,x\n1,1,1\n1.5,1,2\n", r"'round' must be whole numbers, got 1\.5 in line 3"),

@@ -201,9 +201,9 @@ class Ridge:
         copy._root, copy._waiting = self.root.copy(), None
         return copy
 
-    def extended(self) -> "Ridge":
-        """Return the same regression with one more dimension that no sample has used."""
-        wider, n = Ridge(self.dim + 1, ridge=self.ridge), self.dim
+    def widened(self, dim: int) -> "Ridge":
+        """Return the same regression with more dimensions, which no sample has used."""
+        wider, n = Ridge(dim, ridge=self.ridge), self.dim
         factor, white = wider._factor_and_white()
         factor[:n, :n], white[:n] = self._factor_and_white()
         wider.set_root(factor, white, self.log_det, self.n_samples)

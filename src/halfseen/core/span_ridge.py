@@ -66,6 +66,17 @@ class SpanRidge:
         fork._directions, fork._n_directions = self._directions, self._n_directions
         return fork
 
+    def widened(self, dim: int) -> "SpanRidge":
+        """Return the same regression with more dimensions, which no sample has used."""
+        wider = self.fork()
+        wider.dim = dim
+        if self._directions is None:
+            wider._inner = self._inner.widened(dim)
+        else:
+            wider._directions = np.zeros((int(_DENSE_SHARE * dim), dim))
+            wider._directions[: len(self._directions), : self.dim] = self._directions
+        return wider
+
     @property
     def n_samples(self) -> int:
         """Number of samples."""
@@ -93,7 +104,7 @@ class SpanRidge:
             self._inner.update(inside[0] if self._n_directions else np.zeros(1), reward)
             return
         n = self._n_directions
-        wider = self._inner.extended() if n else self._inner
+        wider = self._inner.widened(n + 1) if n else self._inner
         wider.update(np.append(inside, size), reward)
         self._directions[n] = rest[0] / size
         self._inner, self._n_directions = wider, n + 1

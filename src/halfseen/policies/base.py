@@ -3,28 +3,34 @@
 import os
 import secrets
 import threading
-from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Mapping
 from copy import deepcopy
-from numbers import Real
-from typing import Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, Self
 
 from halfseen import archive, checks
-from halfseen.errors import (
-    ArchiveError,
-    InvalidInputError,
-    InvalidRewardError,
-    UnknownDecisionError,
+from halfseen.errors import ArchiveError, InvalidInputError, UnknownDecisionError
+from halfseen.policies.hooks import Hooks
+from halfseen.policies.notes import (
+    Choice,
+    Note,
+    Scores,
+    plain_note,
+    restored_note,
+    widened,
+    with_arm,
 )
-from halfseen.log import logger
-from halfseen.params import Declared, integer
-from halfseen.policies.notes import Choice, Note, plain_note, restored_note, with_arm
+from halfseen.policies.refusals import (
+    checked_reward,
+    checked_rewards,
+    log_forgotten,
+    no_context,
+    unknown_decision,
+)
 from halfseen.values import LARGEST, Decision, Slate
 
 
-class Policy(Declared, ABC):
+class Policy(Hooks):
     """Chooses one of the offered arms per round and learns from its reward.
 
     Any exception, an interrupt included, leaves the policy exactly as it was. All methods may be
@@ -39,16 +45,6 @@ class Policy(Declared, ABC):
     one in place: `self._sum = self._sum + reward`, not `self._sums.append(reward)`.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ("dim",)
-    """Parameters that a simulation gives the constructor, by the names of `Facts`."""
-
-    dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
-    max_open: int = integer(
-        default=10_000,
-        low=1,
-        doc="Largest number of decisions that wait for a reward; the oldest is forgotten first.",
-    )
-
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._round = 0
@@ -59,37 +55,6 @@ class Policy(Declared, ABC):
         self._n_forgotten = 0
         self._lock = threading.RLock()
         self.setup()
-
-    # Hooks that a subclass writes.
-
-    @abstractmethod
-    def setup(self) -> None:
-        """Create the state of a fresh policy; its parameters are already set as attributes.
-
-        Raises `InvalidSettingError` if parameters contradict each other.
-        """
-
-    @abstractmethod
-    def decide(self, slate: Slate) -> Choice:
-        """Choose from a valid slate."""
-
-    @abstractmethod
-    def update(self, note: Note, reward: float) -> None:
-        """Learn a finite reward of an open decision."""
-
-    def observe(self, slate: Slate) -> None:
-        """Learn from a valid slate from which nothing is chosen; by default ignore it."""
-
-    @abstractmethod
-    def state(self) -> dict[str, Any]:
-        """Return the state: everything that differs from a fresh policy with the same parameters.
-
-        A tree of dictionaries and lists with numbers, texts, None and arrays as leaves.
-        """
-
-    @abstractmethod
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned, in a fresh policy."""
 
     # What callers use.
 
@@ -113,19 +78,25 @@ class Policy(Declared, ABC):
         """Number of decisions whose reward did not come before `max_open` others were made."""
         return self._n_forgotten
 
-    def choose(self, options: Any) -> Decision:
+    def choose(self, options: Any, *, context: Any = None) -> Decision:
         """Choose one of the offered arms.
 
         Parameters
         ----------
         options : Slate or array_like, shape (n_arms, dim)
             NaN where hidden.
+        context : optional
+            A row that all arms of the round share, for policies that can use it.
 
         Raises
         ------
         InvalidSlateError
             The options are not a slate with `dim` features.
+        InvalidInputError
+            There is a context, and this policy cannot use one.
         """
+        if context is not None:
+            raise no_context(type(self))
         with self._lock:
             before, id = self.__dict__.copy(), f"{self._token}-{self._round + 1}"
             oldest = None
@@ -145,7 +116,7 @@ class Policy(Declared, ABC):
                     self._open.move_to_end(oldest[0], last=False)
                 raise
             if oldest is not None:
-                self._log_forgotten(oldest[0])
+                log_forgotten(oldest[0], self._n_forgotten, f"max_open = {self.max_open}")
             return made
 
     def learn(self, decision: Decision | str, reward: float) -> None:
@@ -165,12 +136,12 @@ class Policy(Declared, ABC):
             This policy did not make the decision, has already learned it, or has forgotten it.
         """
         if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
-            reward = _checked_reward(reward)
+            reward = checked_reward(reward)
         id = decision._id if isinstance(decision, Decision) else decision
         with self._lock:
             opened = self._open.get(id) if isinstance(id, str) else None
             if opened is None:
-                raise self._unknown(id)
+                raise unknown_decision(id, self._token, self.max_open)
             note = opened if opened.arm.size else self._recalled(opened, decision)
             before = self.__dict__.copy()
             try:
@@ -193,6 +164,78 @@ class Policy(Declared, ABC):
             before = self.__dict__.copy()
             try:
                 self.observe(self._checked(options))
+            except BaseException:
+                self.__dict__ = before
+                raise
+
+    def learn_logged(self, options: Any, rewards: Any) -> None:
+        """Learn rewards of arms that this policy did not choose: an old log.
+
+        Each arm counts as a round in which it was the only one offered. It does not matter in which
+        parts a log is learned.
+
+        Parameters
+        ----------
+        options : Slate or array_like, shape (n, dim)
+            The arms that were played, NaN where hidden.
+        rewards : array_like, shape (n,)
+
+        Raises
+        ------
+        InvalidSlateError
+            The options are not a slate with `dim` features.
+        InvalidRewardError
+            There is not one finite reward for each arm.
+        """
+        with self._lock:
+            # A copy, because forks can take back one step only, and this is a step per arm.
+            trial = self.copied()
+            slate = trial._checked(options)
+            trial.play_logged(slate, checked_rewards(rewards, slate.n_arms))
+            self.__dict__ = trial.__dict__ | {"_lock": self._lock, "_token": self._token}
+
+    def score(self, options: Any) -> Scores:
+        """Return what the policy expects of arms, without choosing one and without any change.
+
+        Raises
+        ------
+        InvalidSlateError
+            The options are not a slate with `dim` features.
+        """
+        with self._lock:
+            before = self.__dict__.copy()
+            try:
+                _, estimates, widths = self.appraise(self._checked(options))
+            finally:
+                self.__dict__ = before
+            return Scores(estimates, widths)
+
+    def widen(self, dim: int, *, levels: Mapping[int, int] | None = None) -> None:
+        """Let arms have more features, as if they had been there from the start, hidden.
+
+        Parameters
+        ----------
+        dim : int
+            The new number of features; new ones come last.
+        levels : mapping, optional
+            For each new feature that is a further level of a category, the category's first
+            feature. Both are hidden in the same arms. In the past the new level was 0 where that
+            feature was seen.
+
+        Raises
+        ------
+        InvalidSettingError
+            The number of features would shrink, or the policy cannot grow.
+        """
+        dim = checks.integer("dim", dim, self.dim or 1, checks.LARGEST_SIZE)
+        levels = dict(levels or {})
+        for level, first in levels.items():
+            checks.integer("a further level", level, self.dim or 0, dim - 1)
+            checks.integer("the first feature of a category", first, 0, level - 1)
+        with self._lock:
+            before = self.__dict__.copy()
+            try:
+                self._widen(dim, levels)
             except BaseException:
                 self.__dict__ = before
                 raise
@@ -247,6 +290,12 @@ class Policy(Declared, ABC):
         chosen = slate._table[choice.arm].copy()
         return choice, Note(self._round, choice.epoch, chosen, choice.point, choice.inner)
 
+    def play_logged(self, slate: Slate, rewards: list[float]) -> None:
+        """Learn from valid logged arms; if it fails, only a copy made before is as it was."""
+        for row, reward in zip(slate._table, rewards, strict=True):
+            _, note = self.play(Slate(row[None]))
+            self.update(note, reward)
+
     def check_note(self, note: Note) -> None:
         """Raise an ArchiveError if this policy cannot have written a restored note."""
         checks.integer("round", note.round, 1, self._round)
@@ -267,6 +316,12 @@ class Policy(Declared, ABC):
         fork.__dict__.update(self.__dict__)
         return fork
 
+    def copied(self) -> Self:
+        """Return an independent copy; its decisions have other ids."""
+        copy = object.__new__(type(self))
+        copy.__setstate__(self.__getstate__())
+        return copy
+
     # Python's own copies, all of them deep: of two shallow ones each would change the other. A lock
     # cannot be copied, and a copy gives other ids than the original.
 
@@ -286,17 +341,16 @@ class Policy(Declared, ABC):
     def _checked(self, options: Any) -> Slate:
         return Slate.of(options, self.dim)
 
-    def _log_forgotten(self, id: str) -> None:
-        """Log the 1st, 2nd, 4th, 8th, … decision that is forgotten."""
-        n = self._n_forgotten
-        if n & (n - 1) == 0:
-            logger.warning(
-                "decision %s was forgotten, %d so far: more than max_open = %d wait for their "
-                "reward",
-                id,
-                n,
-                self.max_open,
-            )
+    def _widen(self, dim: int, levels: dict[int, int]) -> None:
+        if self.dim is None:  # of a policy that waits for its first slate
+            self.__dict__["dim"] = dim
+            self.setup()
+            if levels and self.can_grow():
+                self.grow(dim, levels)
+        elif dim > self.dim:
+            self.grow(dim, levels)
+            self.__dict__["dim"] = dim
+            self._open = OrderedDict((id, widened(note, dim)) for id, note in self._open.items())
 
     def _recalled(self, note: Note, decision: Decision | str) -> Note:
         """Complete the note of a decision that was open in a file of format 2."""
@@ -311,28 +365,3 @@ class Policy(Declared, ABC):
                 f"the decision's arm must have {self.dim} features, got {len(arm)}"
             )
         return with_arm(note, arm)._replace(epoch=decision._epoch)
-
-    def _unknown(self, id: Any) -> UnknownDecisionError:
-        if not isinstance(id, str):
-            return UnknownDecisionError(
-                f"learn needs a Decision or the id of one, got {type(id).__name__}"
-            )
-        if not id.startswith(f"{self._token}-"):
-            return UnknownDecisionError(
-                f"decision {id} is not open here: it was made by another policy, or was open when "
-                "this one was loaded and has been learned or forgotten since, or before"
-            )
-        return UnknownDecisionError(
-            f"decision {id} is not open: it was learned before, or forgotten because more than "
-            f"max_open = {self.max_open} decisions waited"
-        )
-
-
-def _checked_reward(reward: Any) -> float:
-    if isinstance(reward, float | Real | np.bool_):  # float first: it is the common case
-        value = checks.as_float(reward)
-        if -LARGEST <= value <= LARGEST:
-            return value
-    raise InvalidRewardError(
-        f"a reward must be a finite number of size at most {LARGEST:g}, got {reward!r}"
-    )

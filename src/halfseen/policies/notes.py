@@ -63,6 +63,28 @@ class Choice(NamedTuple):
         return cls(int(parts[0].argmax()), parts)
 
 
+class Scores(NamedTuple):
+    """What a policy expects of arms, without choosing one.
+
+    Attributes
+    ----------
+    estimates, widths : ndarray, shape (n_arms,)
+    """
+
+    estimates: FloatArray
+    widths: FloatArray
+
+
+def widened(note: Note, dim: int) -> Note:
+    """Return a note whose arm has `dim` features, the new ones hidden."""
+    n = note.arm.size
+    if not n or n == dim:
+        return note
+    arm = np.full(dim, np.nan)
+    arm[:n] = note.arm
+    return note._replace(arm=arm)
+
+
 def with_arm(note: Note, arm: FloatArray) -> Note:
     """Return a note with its missing arm, also in the notes of inner policies."""
     inner = None if note.inner is None else with_arm(note.inner, arm)

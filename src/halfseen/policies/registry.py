@@ -19,6 +19,11 @@ def register_policy(policy: type[P]) -> type[P]:
     return policy
 
 
+def all_policies() -> dict[str, type[Policy]]:
+    """Return all registered policies by name."""
+    return dict(_CLASSES)
+
+
 def registered(name: Any) -> type[Policy]:
     """Return the policy class of a name."""
     if name not in _CLASSES:

@@ -1,5 +1,6 @@
 """The base class of policies that regress rewards on arms, and the parameters of optimism."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from halfseen import checks
@@ -64,6 +65,10 @@ class RidgePolicy(Policy):
         model = self._model.fork()
         model.update(note.arm, reward)
         self._model = model
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Widen the regression; zero and hidden are the same here, so levels do not matter."""
+        self._model = self._model.widened(dim)
 
     def refitted(self, points: FloatArray, rewards: FloatArray) -> Self:
         """Return a fork that has learned rewards (n,) of points (n, dim), and nothing else."""

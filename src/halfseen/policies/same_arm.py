@@ -1,5 +1,6 @@
 """A policy that always plays the same arm."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ class SameArm(Policy):
     def decide(self, slate: Slate) -> Choice:
         """Choose the first arm."""
         return Choice(0, np.zeros((3, slate.n_arms)))
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Nothing depends on the number of features."""
 
     def update(self, note: Note, reward: float) -> None:
         """Learn nothing."""

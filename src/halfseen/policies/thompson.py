@@ -58,6 +58,12 @@ class LinearThompson(RidgePolicy):
         self._random_state = random.state
         return Choice(int(parts[0].argmax()), parts)
 
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Return estimates with the posterior deviation as width, not with a draw."""
+        scale = self.noise_scale if self.scale is None else self.scale
+        parts: FloatArray = self._model.score(slate._table, lambda log_det, n_samples: scale)[1]
+        return parts
+
     def _parts(self, points: FloatArray) -> FloatArray:
         """Draw a parameter and return scores, estimates and differences, shape (3, n_arms)."""
         model = self._model

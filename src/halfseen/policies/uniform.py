@@ -1,5 +1,6 @@
 """A policy that chooses at random."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ class Uniform(Policy):
         arm = int(self._random.integers(slate.n_arms))
         self._random_state = random.state
         return Choice(arm, np.zeros((3, slate.n_arms)))
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Nothing depends on the number of features."""
 
     def update(self, note: Note, reward: float) -> None:
         """Learn nothing."""

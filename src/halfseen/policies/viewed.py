@@ -91,6 +91,12 @@ class ViewedPolicy(Policy):
         """Let the inner policy choose from its view."""
         return self._pass_on(self._view(slate))
 
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Let the inner policy score its view."""
+        player = self._inners[self._turn(self._round + 1)]
+        view = np.clip(self._view(slate), -LARGEST, LARGEST)
+        return player.appraise(Slate.of(view, player.dim))
+
     def _pass_on(self, view: FloatArray) -> Choice:
         """Let the inner policy choose from the view."""
         player = self._forked(self._turn(self._round + 1))

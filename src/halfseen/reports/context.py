@@ -18,7 +18,7 @@ from halfseen.reports.published import (
     reproduces_paper,
 )
 from halfseen.reports.table import FinalTable
-from halfseen.reports.truth import share_seen
+from halfseen.reports.truth import features_seen, share_seen
 from halfseen.reports.verdicts import Verdict, count_outcomes
 from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.figures import Comparison as ComparisonTable
@@ -109,6 +109,11 @@ class Report:
     def share_seen(self) -> str:
         """How much of the arms is seen, as text."""
         return share_seen(self.study)
+
+    @cached_property
+    def features_seen(self) -> str:
+        """The features of recorded tables, with the share recorded of each, as text."""
+        return features_seen(self.study)
 
     @property
     def worlds(self) -> list[str]:

@@ -14,6 +14,9 @@ from halfseen.reports.data import Point
 from halfseen.studies.spec import Study
 from halfseen.worlds.base import Facts
 
+# Features of a table that a report lists; a long list is cut off.
+_MOST_FEATURES = 40
+
 
 def facts_at(study: Study, point: Point) -> Facts | None:
     """Return what the world at a point reveals; None where its data are not on this machine."""
@@ -48,6 +51,22 @@ def share_seen(study: Study) -> str:
     texts = [f"{share_label(study)}: {', '.join(probs)}"] * bool(probs)
     texts += [f"share of entries seen: {', '.join(shares)}"] * bool(shares)
     return "; ".join(texts)
+
+
+def features_seen(study: Study) -> str:
+    """Return as text the features of recorded tables with the share recorded of each."""
+    found: dict[str, str] = {}
+    for name, setting in study.settings.items():
+        table = getattr(
+            _realization(study, Point(name, next(iter(setting.worlds())))), "table", None
+        )
+        shares = getattr(table, "shares", None)
+        if table is not None and shares is not None:
+            pairs = list(zip(table.names, shares.tolist(), strict=True))
+            texts = [f"{feature} {100 * share:.0f} %" for feature, share in pairs[:_MOST_FEATURES]]
+            more = [f"and {len(pairs) - len(texts)} more"] * (len(pairs) > len(texts))
+            found.setdefault(", ".join(texts + more), name)
+    return "; ".join(found)
 
 
 def lower_bounds(study: Study, point: Point) -> dict[str, float]:

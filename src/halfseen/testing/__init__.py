@@ -1,7 +1,8 @@
-"""Whether a policy or a world keeps its contracts: checks to run on a class of your own.
+"""Whether a policy, a world or an agent keeps its contracts: checks for classes of your own.
 
     check_policy(lambda: MyPolicy(dim=6))
     check_world(lambda: MyWorld(horizon=20))
+    check_agent(lambda: Agent(policy=MyPolicy(dim=6)))
 
 Each check makes one claim. With pytest, one test per claim:
 
@@ -10,8 +11,17 @@ Each check makes one claim. With pytest, one test per claim:
         check(lambda: MyPolicy(dim=6))
 """
 
+from halfseen.testing.agents import agent_checks, check_agent
 from halfseen.testing.check import Check
 from halfseen.testing.policies import check_policy, policy_checks
 from halfseen.testing.worlds import check_world, world_checks
 
-__all__ = ["Check", "check_policy", "check_world", "policy_checks", "world_checks"]
+__all__ = [
+    "Check",
+    "agent_checks",
+    "check_agent",
+    "check_policy",
+    "check_world",
+    "policy_checks",
+    "world_checks",
+]

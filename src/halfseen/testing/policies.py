@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from halfseen.testing import choosing, learning
+from halfseen.testing import choosing, growing, learning
 from halfseen.testing.check import Check, checks_in, run_checks
 from halfseen.testing.rounds import Factory
 
@@ -33,4 +33,4 @@ def check_policy(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 def policy_checks() -> tuple[Check, ...]:
     """Return the single checks, each to be called with a factory."""
-    return checks_in(choosing) + checks_in(learning)
+    return checks_in(choosing) + checks_in(learning) + checks_in(growing)

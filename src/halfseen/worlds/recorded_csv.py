@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.errors import InvalidInputError
+from halfseen.errors import InvalidInputError, InvalidSettingError
 from halfseen.lazy import from_extra
+from halfseen.tables.encoder import Encoder
+from halfseen.tables.rows import Labels, Rows
 from halfseen.values import FloatArray
 from halfseen.worlds.recorded import Columns, present
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+CHOSEN = "chosen"
+"""A column of this name says what was played; it is never a feature."""
 
 
 def read_csv(
@@ -20,8 +25,8 @@ def read_csv(
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     """Return the arrays of a file as `record_arrays` takes them, and the line of each row.
 
-    Messages call the file `source`. A column of texts alone is no feature; a text among numbers is
-    an error.
+    Messages call the file `source`. A column of texts alone is a category, one feature per text. A
+    text among numbers is an error, and so are more texts than categories can have.
 
     Raises
     ------
@@ -37,13 +42,14 @@ def read_csv(
             f"{source} must have one of the columns {columns.mean!r} and {columns.reward!r}, got "
             f"{paid or list(names)}: rename or remove columns, or set mean_column, reward_column"
         )
-    features = _features(frame, columns, source)
+    features = _features(names, columns, source)
     _check_twins(frame, columns, source)
+    arms, feature_names = _arms(frame, features, source)
     arrays = {
-        "arms": np.column_stack([_numbers(frame, name, source) for name in features]),
+        "arms": arms,
         "means" if paid == [columns.mean] else "rewards": _numbers(frame, paid[0], source),
         "rounds": rounds,
-        "features": np.array(features),
+        "features": np.array(feature_names),
     }
     return arrays, frame.index.to_numpy() + 2  # the header is line 1
 
@@ -67,24 +73,63 @@ def _frame(file: Path, source: str) -> "DataFrame":
     return frame
 
 
-def _features(frame: "DataFrame", columns: Columns, source: str) -> tuple[str, ...]:
-    import pandas as pd
-
-    names = tuple(str(name) for name in frame.columns)
+def _features(names: tuple[str, ...], columns: Columns, source: str) -> tuple[str, ...]:
+    """Return the columns that are features: those listed, or all that have no other meaning."""
     if columns.features is not None:
+        if CHOSEN in columns.features:
+            raise InvalidSettingError(
+                f"must not have {CHOSEN!r}, which says what was played and is no feature of an "
+                f"option: rename it in {source} if it is something else",
+                name="features",
+            )
         return tuple(present(name, names, source) for name in columns.features)
-    others = {columns.round, columns.arm, columns.mean, columns.reward}
-    found = []
-    for name in names:
-        column = frame[name]
-        texts = column.notna().any() and pd.to_numeric(column, errors="coerce").isna().all()
-        if name not in others and not texts:
-            found.append(name)
+    others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN}
+    found = tuple(name for name in names if name not in others)
     if not found:
         raise InvalidInputError(
-            f"{source} has no features: no column of numbers besides {sorted(others & set(names))}"
+            f"{source} has no features: no column besides {sorted(others & set(names))}"
         )
-    return tuple(found)
+    return found
+
+
+def _arms(
+    frame: "DataFrame", features: tuple[str, ...], source: str
+) -> tuple[FloatArray, list[str]]:
+    """Return all features, shape (n_rows, dim), and their names, in the order of the columns."""
+    values: list[FloatArray | Labels] = []
+    for name in features:
+        column = frame[name]
+        values.append(
+            _labels(column, source) if _is_text(column) else _numbers(frame, name, source)
+        )
+    table, encoder, _ = Encoder(max_columns=len(features)).table(
+        Rows(list(range(len(frame))), features, values)
+    )
+    places: list[int] = []
+    names: list[str] = []
+    for name in features:
+        known = encoder.columns.get(name)
+        if known is None:
+            raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
+        places += known.features
+        names += [f"{name}={level}" for level in known.levels] or [name]
+    return np.take(table, places, axis=1), names
+
+
+def _is_text(column: Any) -> bool:
+    import pandas as pd
+
+    return bool(column.notna().any() and pd.to_numeric(column, errors="coerce").isna().all())
+
+
+def _labels(column: Any, source: str) -> Labels:
+    n_levels, most = column.nunique(), Encoder.max_levels
+    if n_levels > most:
+        raise InvalidInputError(
+            f"column {str(column.name)!r} of {source} has {n_levels} different texts, more than "
+            f"the {most} that categories can have: list the other columns in `features`"
+        )
+    return [str(cell) if seen else None for cell, seen in zip(column, column.notna(), strict=True)]
 
 
 def _numbers(frame: "DataFrame", name: str, source: str) -> FloatArray:

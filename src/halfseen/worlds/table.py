@@ -27,8 +27,9 @@ class TableWorld:
     A file is read at the first `realize`, and once per process.
 
     - `.csv`: one line per offered arm, with a column for the round, one of mean and reward, maybe
-      one for the arm's name; all other columns of numbers are features. Empty cells, NaN and NA
-      are holes. Rounds may have different numbers of arms.
+      one for the arm's name and one called `chosen`; all other columns are features. A column of
+      texts is a category, one feature per text. Empty cells, NaN and NA are holes. Rounds may have
+      different numbers of arms.
     - `.npz`: `arms` (rounds, n_arms, dim) with NaN holes and `means` or `rewards`
       (rounds, n_arms); or `arms` (n_rows, dim), `means` or `rewards` (n_rows,) and `rounds`
       (n_rows,); maybe names in `features` (dim,).
@@ -144,6 +145,16 @@ class TableWorld:
             return self.recorded
         names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
         return load(str(self.path), Columns(*names, self.features))
+
+    def shares(self) -> dict[str, float]:
+        """Return which features the table has, and the share of recorded entries of each.
+
+        >>> arms = [[[1.0, 2.0], [3.0, float("nan")]]]
+        >>> TableWorld.from_arrays(arms, means=[[0.1, 0.7]], features=("a", "b")).shares()
+        {'a': 1.0, 'b': 0.5}
+        """
+        table = self.table()
+        return dict(zip(table.names, table.shares.tolist(), strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> "TableWorld":
         """Write the table to a .npz file (without a suffix: a folder); return its world."""

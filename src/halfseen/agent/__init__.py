@@ -1,0 +1,12 @@
+"""The front door: tables in, items out, rewards by id.
+
+agent = Agent()
+decision = agent.choose(frame)
+agent.learn(decision.id, 1.0)
+"""
+
+from halfseen.agent.agent import Agent, Pending
+from halfseen.agent.core import Scored
+from halfseen.agent.decision import AgentDecision
+
+__all__ = ["Agent", "AgentDecision", "Pending", "Scored"]

@@ -1,0 +1,217 @@
+"""A file to which events are appended, each one on disk before the call returns."""
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from halfseen.errors import JournalError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes are not kept apart there
+    fcntl = None  # type: ignore[assignment]
+
+Event = dict[str, Any]
+
+KEPT_PARTS = 2
+"""Number of old parts that are kept after a checkpoint."""
+
+_CHECK = b', "crc": "'
+
+
+class Journal:
+    r"""Events as lines of JSON, numbered without gaps; each line ends with its check sum.
+
+    A line that is torn at the end of the file is cut off when the file is read. After a checkpoint
+    the file becomes an old part, `<path>.<number of its last event>`.
+
+    Parameters
+    ----------
+    path : path
+        Created if it is not there. Only one process at a time can use it.
+
+    Attributes
+    ----------
+    n_events : int
+        Number of the last event, in this file or before it.
+    size : int
+        Length of the file in bytes.
+
+    Raises
+    ------
+    JournalError
+        The file cannot be opened, or another process uses it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.n_events = 0
+        self.size = 0
+        self._is_broken = False
+        self._file = self._opened()
+
+    def _opened(self) -> BinaryIO:
+        try:
+            file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the journal)
+        except OSError as error:
+            raise JournalError(f"the journal cannot be opened: {error}") from None
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+                raise JournalError(
+                    f"the journal {self.path} is in use: every process, and every agent, needs one "
+                    "of its own"
+                ) from None
+        self.size = os.fstat(file.fileno()).st_size
+        sync_folder(self.path)
+        return file
+
+    def close(self) -> None:
+        """Close the file; nothing can be appended any more."""
+        self._file.close()
+
+    def __del__(self) -> None:
+        if "_file" in self.__dict__:  # not so if it could not be opened
+            self.close()
+
+    def append(self, events: list[Event]) -> None:
+        """Append events with their numbers; when this returns they are on disk.
+
+        If it fails, the file is as it was.
+        """
+        if self._is_broken or self._file.closed:
+            raise JournalError(f"the journal {self.path} is closed, or failed before: open it anew")
+        first = self.n_events + 1
+        lines = b"".join(_line({"n": first + at} | event) for at, event in enumerate(events))
+        before = self.size
+        try:
+            view = memoryview(lines)
+            while view:
+                view = view[self._file.write(view) :]
+            os.fsync(self._file.fileno())
+        except BaseException as error:
+            self.cut(before)
+            if isinstance(error, OSError):
+                raise JournalError(f"the journal {self.path} cannot be written: {error}") from None
+            raise
+        self.size = before + len(lines)
+        self.n_events += len(events)
+
+    def cut(self, size: int, n_events: int | None = None) -> None:
+        """Cut off what was appended since the file had a size, and maybe count events anew."""
+        try:
+            self._file.truncate(size)
+            os.fsync(self._file.fileno())
+        except (OSError, ValueError):
+            self._is_broken = True
+            raise
+        self.size = size
+        if n_events is not None:
+            self.n_events = n_events
+
+    def events(self, after: int) -> Iterator[Event]:
+        """Yield all events after the one with a number; then cut off what is torn at the end.
+
+        Raises
+        ------
+        JournalError
+            A line in the middle is damaged, or events are missing.
+        """
+        last, end = after, 0
+        parts = [(part, False) for number, part in self._parts() if number > after]
+        for path, is_last in [*parts, (self.path, True)]:
+            for event, end in _events_in(path, is_last=is_last):  # noqa: B007 (used afterwards)
+                if event["n"] > last + 1:
+                    raise JournalError(
+                        f"events {last + 1} to {event['n'] - 1} are missing before {path}: the "
+                        "checkpoint is older than the journal, so use the latest checkpoint"
+                    )
+                if event["n"] == last + 1:
+                    last += 1
+                    yield event
+            end = end if is_last else 0
+        if end < self.size:
+            self.cut(end)
+        self.n_events = last
+
+    def rotate(self) -> None:
+        """Make the file an old part, start a new one, and delete parts that are older."""
+        if not self.size:
+            return
+        old = self.path.with_name(f"{self.path.name}.{self.n_events}")
+        os.replace(self.path, old)
+        file = self._file
+        self._file = self._opened()
+        file.close()
+        for _, part in self._parts()[:-KEPT_PARTS]:
+            part.unlink(missing_ok=True)
+
+    def _parts(self) -> list[tuple[int, Path]]:
+        """Return the old parts with the numbers of their last events, the oldest first."""
+        found = []
+        for path in self.path.parent.glob(f"{self.path.name}.*"):
+            suffix = path.name[len(self.path.name) + 1 :]
+            if suffix.isdigit():
+                found.append((int(suffix), path))
+        return sorted(found)
+
+
+def _line(event: Event) -> bytes:
+    text = json.dumps(event, allow_nan=False, separators=(",", ":")).encode()[:-1]
+    return text + _CHECK + b"%08x" % zlib.crc32(text) + b'"}\n'
+
+
+def _event_of(line: bytes) -> Event | None:
+    """Return the event of a line; None if the line is damaged."""
+    text, found, check = line.rpartition(_CHECK)
+    if not found or check != b"%08x" % zlib.crc32(text) + b'"}\n':
+        return None
+    event = json.loads(text + b"}")
+    return event if isinstance(event, dict) and isinstance(event.get("n"), int) else None
+
+
+def _events_in(path: Path, *, is_last: bool) -> Iterator[tuple[Event, int]]:
+    """Yield the events of a file, each with the position of its end."""
+    position, damaged = 0, None
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            event = _event_of(line)
+            if event is None:
+                damaged = damaged or number
+            elif damaged is not None:
+                raise JournalError(
+                    f"line {damaged} of {path} is damaged, and line {number} is not: restore the "
+                    "file from a copy"
+                )
+            else:
+                position += len(line)
+                yield event, position
+    if damaged is not None and not is_last:
+        raise JournalError(f"line {damaged} of {path} is damaged: restore the file from a copy")
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Write to disk which files a folder has, where the system can do that."""
+    with suppress(OSError):
+        folder = os.open(Path(path).resolve().parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def packed(content: bytes) -> str:
+    """Return bytes as a text for an event."""
+    return base64.b64encode(content).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """Return the bytes that `packed` made a text."""
+    return base64.b64decode(text, validate=True)

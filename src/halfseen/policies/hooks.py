@@ -1,0 +1,74 @@
+"""What the author of a policy writes: parameters and hooks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from halfseen import checks
+from halfseen.params import Declared, integer
+from halfseen.policies.notes import Choice, Note
+from halfseen.policies.refusals import cannot_grow
+from halfseen.values import FloatArray, Slate
+
+
+class Hooks(Declared, ABC):
+    """Parameters that every policy has, and hooks; `Policy` calls them."""
+
+    needs: ClassVar[tuple[str, ...]] = ("dim",)
+    """Parameters that a simulation gives the constructor, by the names of `Facts`."""
+
+    takes_context: ClassVar[bool] = False
+    """Whether `choose` accepts a context."""
+
+    dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
+    max_open: int = integer(
+        default=10_000,
+        low=1,
+        doc="Largest number of decisions that wait for a reward; the oldest is forgotten first.",
+    )
+
+    @abstractmethod
+    def setup(self) -> None:
+        """Create the state of a fresh policy; its parameters are already set as attributes.
+
+        Raises `InvalidSettingError` if parameters contradict each other.
+        """
+
+    @abstractmethod
+    def decide(self, slate: Slate) -> Choice:
+        """Choose from a valid slate."""
+
+    @abstractmethod
+    def update(self, note: Note, reward: float) -> None:
+        """Learn a finite reward of an open decision."""
+
+    def observe(self, slate: Slate) -> None:
+        """Learn from a valid slate from which nothing is chosen; by default ignore it."""
+
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Return score, estimate and width of each arm, shape (3, n_arms); changes are undone."""
+        return self.decide(slate).parts
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let arms have `dim` features; `self.dim` is still the earlier number.
+
+        The result must be as if all features had been known from the start: hidden, or 0 for a
+        level of a category (see `widen`). By default a policy cannot grow.
+        """
+        raise cannot_grow(self, dim)
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Return the state: everything that differs from a fresh policy with the same parameters.
+
+        A tree of dictionaries and lists with numbers, texts, None and arrays as leaves.
+        """
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned, in a fresh policy."""
+
+    @classmethod
+    def can_grow(cls) -> bool:
+        """Return whether arms may get more features: whether `grow` is written."""
+        return cls.grow is not Hooks.grow

@@ -1,0 +1,256 @@
+"""From rows to a slate: columns and levels get features in the order in which they appear."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import checks
+from halfseen.errors import ArchiveError, InvalidSlateError, InvalidTableError
+from halfseen.log import logger
+from halfseen.tables.cells import IGNORE
+from halfseen.tables.columns import N_SHARED, Column, restored_column
+from halfseen.tables.rows import Labels, Rows
+from halfseen.values import LARGEST, FloatArray, Slate
+
+_LARGEST_CACHE = 64
+
+
+class _New(NamedTuple):
+    """A feature that enters.
+
+    Features are sorted by the row in which they first appear, so that their order is the same in
+    whatever parts the rows come.
+    """
+
+    row: int
+    place: int
+    name: str
+    level: str | None
+    shared: bool = False
+
+
+class Encoded(NamedTuple):
+    """Rows as a slate.
+
+    Attributes
+    ----------
+    slate : Slate
+    encoder : Encoder
+        The encoder that knows the columns and levels of these rows.
+    levels : dict
+        Of each new feature that is a further level of a category: the first feature of it.
+    """
+
+    slate: Slate
+    encoder: "Encoder"
+    levels: dict[int, int]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Turns rows into slates; names decide, not positions.
+
+    A column of numbers is one feature, a category is one feature per level: 1 or 0 where its value
+    is seen, all of them hidden where it is not. A column enters with its first seen value, a level
+    when it first appears. The encoder itself never changes: `encode` returns the next one.
+
+    Parameters
+    ----------
+    max_levels : int
+        Levels of a category that have a feature of their own, the first ones.
+    max_columns : int
+
+    Examples
+    --------
+    >>> from halfseen.tables import Reader
+    >>> rows = Reader().read([{"price": 3.0, "colour": "red"}, {"price": 4.0}])
+    >>> encoded = Encoder().encode(rows)
+    >>> encoded.slate.values.tolist(), encoded.slate.mask.tolist()
+    ([[3.0, 1.0], [4.0, 0.0]], [[True, True], [True, False]])
+    >>> encoded.encoder.encode(Reader().read([{"colour": "blue"}])).levels
+    {2: 1}
+    """
+
+    max_levels: int = 50
+    max_columns: int = 1000
+    width: int = 0
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    _plans: dict[tuple[str, ...], NDArray[np.intp] | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def encode(self, rows: Rows, *, dim: int = 0, grow: bool = True) -> Encoded:
+        """Return rows as a slate with all known features, and at least `dim` of them.
+
+        Features that no column has are hidden. Unless the encoder may grow, columns that it does
+        not know are left out, and all features of a level that it does not know are 0.
+
+        Raises
+        ------
+        InvalidTableError
+            Names the column or the row, the value got, and the remedy.
+        """
+        table, encoder, levels = self.table(rows, dim=dim, grow=grow)
+        if not table.shape[1]:
+            raise InvalidTableError(
+                "options must have at least one column with a seen value, got none"
+            )
+        try:
+            return Encoded(Slate(table), encoder, levels)
+        except InvalidSlateError:
+            raise encoder._out_of_range(table) from None
+
+    def table(
+        self, rows: Rows, *, dim: int = 0, grow: bool = True
+    ) -> tuple[FloatArray, "Encoder", dict[int, int]]:
+        """Return what `encode` does, but with an array instead of a slate: any size, any range."""
+        encoder, levels = self, dict[int, int]()
+        if isinstance(rows.columns, np.ndarray) and (plan := self._plan(rows.names)) is not None:
+            table = np.full((len(rows.items), max(dim, self.width)), np.nan)
+            table[:, plan] = rows.columns
+            return table, encoder, levels
+        values = rows.values()
+        self._check_kinds(rows.names, values)
+        if grow:
+            encoder, levels = self._grown(rows.names, values)
+        table = np.full((len(rows.items), max(dim, encoder.width)), np.nan)
+        encoder._fill(table, rows.names, values)
+        return table, encoder, levels
+
+    def _plan(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+        """Return the features of columns if all are known numbers, else None."""
+        if names not in self._plans:
+            found = [self.columns.get(name) for name in names]
+            known = [column for column in found if column and column.kind == "number"]
+            plan = np.array([column.features[0] for column in known], dtype=np.intp)
+            if len(self._plans) >= _LARGEST_CACHE:
+                self._plans.clear()
+            self._plans[names] = plan if len(known) == len(names) else None
+        return self._plans[names]
+
+    def _check_kinds(self, names: tuple[str, ...], values: list[FloatArray | Labels]) -> None:
+        for name, column in zip(names, values, strict=True):
+            known, row = self.columns.get(name), _first_seen(column)
+            if known is None or known.kind == _kind(column) or row is None:
+                continue
+            before = "numbers" if known.kind == "number" else "texts"
+            raise InvalidTableError(
+                f"column {name!r} held {before} before, got {column[row]!r} in row {row}: correct "
+                "it, leave it empty, or list the column in categorical=[…] from the start"
+            )
+
+    def _grown(
+        self, names: tuple[str, ...], values: list[FloatArray | Labels]
+    ) -> tuple["Encoder", dict[int, int]]:
+        """Return an encoder that knows these columns and levels; see `Encoded.levels`."""
+        news: list[_New] = []
+        for place, (name, column) in enumerate(zip(names, values, strict=True)):
+            if isinstance(column, list):
+                news += self._new_levels(place, name, column)
+            elif name not in self.columns and (row := _first_seen(column)) is not None:
+                news.append(_New(row, place, name, None))
+        if not news:
+            return self, {}
+        columns, levels, width = dict(self.columns), {}, self.width
+        for new in sorted(news, key=lambda new: (new.row, new.place)):
+            known = columns.get(new.name) or self._entering(new, len(columns))
+            if known.features:
+                levels[width] = known.features[0]
+            own = () if new.level is None else (new.level,)
+            columns[new.name] = replace(
+                known,
+                features=(*known.features, width),
+                levels=known.levels + own,
+                n_shared=known.n_shared + new.shared,
+            )
+            width += 1
+        return replace(self, width=width, columns=columns), levels
+
+    def _entering(self, new: _New, n_columns: int) -> Column:
+        if n_columns >= self.max_columns:
+            raise InvalidTableError(
+                f"column {new.name!r} is one too many, {n_columns} are known and max_columns is "
+                f"{self.max_columns}: list columns that are no features in ignore=[…], or allow "
+                "more"
+            )
+        return Column(new.name, "number" if new.level is None else "category")
+
+    def _new_levels(self, place: int, name: str, labels: Labels) -> list[_New]:
+        known = self.columns.get(name)
+        own = {} if known is None else known.feature_of
+        if known is not None and known.n_shared:
+            return []
+        news: dict[str, _New] = {}
+        for row, label in enumerate(labels):
+            if label is None or label in own or label in news:
+                continue
+            if len(own) + len(news) == self.max_levels:
+                logger.warning(
+                    "column %r has more than %d levels: further ones, such as %r, share %d "
+                    "features (max_levels=… allows more, ignore=[…] leaves the column out)",
+                    *(name, self.max_levels, label, N_SHARED),
+                )
+                return [*news.values(), *[_New(row, place, name, None, True)] * N_SHARED]
+            news[label] = _New(row, place, name, label)
+        return list(news.values())
+
+    def _fill(
+        self, table: FloatArray, names: tuple[str, ...], values: list[FloatArray | Labels]
+    ) -> None:
+        """Write the seen values into a table (n_rows, width) of NaN."""
+        for name, column in zip(names, values, strict=True):
+            known = self.columns.get(name)
+            if known is None:
+                continue
+            if not isinstance(column, list):
+                if known.kind == "number":  # otherwise nothing is seen
+                    table[:, known.features[0]] = column
+                continue
+            seen = [row for row, label in enumerate(column) if label is not None]
+            if not seen:
+                continue
+            table[np.ix_(seen, known.features)] = 0.0
+            for row in seen:
+                feature = known.feature(column[row] or "")
+                if feature is not None:
+                    table[row, feature] = 1.0
+
+    def _out_of_range(self, table: FloatArray) -> InvalidTableError:
+        row, feature = np.argwhere(np.abs(table) > LARGEST)[0]
+        name = next(name for name, each in self.columns.items() if int(feature) in each.features)
+        return InvalidTableError(
+            f"column {name!r} must be finite and at most {LARGEST:g} in size, got "
+            f"{table[row, feature]} in row {row}: leave it empty or correct it, {IGNORE}"
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return the known columns as plain values."""
+        return {
+            "width": self.width,
+            "columns": [column.state() for column in self.columns.values()],
+        }
+
+    def restored(self, state: dict[str, Any]) -> "Encoder":
+        """Return the encoder that `state` described, with these settings."""
+        width = checks.integer("width", state["width"], 0, checks.LARGEST_SIZE)
+        columns = [restored_column(each, width) for each in state["columns"]]
+        features = sorted(feature for column in columns for feature in column.features)
+        by_name = {column.name: column for column in columns}
+        if features != list(range(width)) or len(by_name) < len(columns):
+            raise ArchiveError("the columns of an encoder must have each feature exactly once")
+        return replace(self, width=width, columns=by_name)
+
+
+def _kind(column: FloatArray | Labels) -> str:
+    return "category" if isinstance(column, list) else "number"
+
+
+def _first_seen(column: FloatArray | Labels) -> int | None:
+    """Return the first row that is seen, if there is one."""
+    if isinstance(column, list):
+        return next((row for row, label in enumerate(column) if label is not None), None)
+    seen = column == column
+    return int(seen.argmax()) if seen.any() else None

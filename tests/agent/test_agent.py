@@ -1,0 +1,368 @@
+"""What an agent does with tables, ids and rewards."""
+
+import datetime
+import json
+import logging
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from agent.tables import looks, offers, walk
+from halfseen import (
+    Agent,
+    AlreadyRewardedError,
+    AmbientOful,
+    ForgottenDecisionError,
+    InvalidRewardError,
+    InvalidTableError,
+    LatentUcb,
+    LinearThompson,
+    TofuPov,
+    UnknownDecisionError,
+)
+from halfseen.agent import progress, waiting
+
+
+def ambient(**settings):
+    return Agent(policy=AmbientOful(dim=1), **{"id": "sku"} | settings)
+
+
+MAKERS = {
+    "latent": lambda **settings: Agent(**{"id": "sku"} | settings),
+    "ambient": ambient,
+    "thompson": lambda **settings: Agent(policy=LinearThompson(dim=1), **{"id": "sku"} | settings),
+}
+# Rows in which every column and level is there, so that policies that cannot grow know them.
+ALL = [
+    {"sku": name, "price": 1.0, "weight": 1.0, "colour": name} for name in ("red", "green", "blue")
+]
+
+
+def started(make, **settings):
+    agent = make(**settings)
+    agent.learn(agent.choose(ALL), 0.5)
+    return agent
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_an_agent_earns_more_than_chance(make):
+    """Standard error of the mean of 100 rewards about 0.12, the gap to chance about 1: 5 sigma."""
+    agent, earned, chance = started(make), [], []
+    for rows, rewards in offers(200):
+        decision = agent.choose(rows)
+        reward = rewards[decision.items.index(decision.item)]
+        agent.learn(decision, reward)
+        earned.append(reward)
+        chance.append(np.mean(rewards))
+    assert np.mean(earned[100:]) > np.mean(chance[100:]) + 0.4
+
+
+FORMS = {
+    "pandas": lambda rows: pd.DataFrame(rows),
+    "polars": lambda rows: pl.DataFrame(rows, infer_schema_length=None),
+    "pyarrow": lambda rows: pa.Table.from_pylist(rows),
+    "columns": lambda rows: {name: [row[name] for row in rows] for name in rows[0]},
+    "absent keys": lambda rows: [
+        {name: cell for name, cell in row.items() if cell is not None} for row in rows
+    ],
+    "other order": lambda rows: [dict(reversed(row.items())) for row in rows],
+    "a constant beside": lambda rows: [row | {"note": None} for row in rows],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_decisions_are_the_same_for_every_form_of_a_table(form):
+    agent, other = started(ambient), started(ambient)
+    rounds = offers(30)
+    expected = walk(agent, rounds)
+    found = walk(other, [(FORMS[form](rows), rewards) for rows, rewards in rounds])
+    assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
+
+
+def test_a_decision_names_the_chosen_item_and_ranks_all():
+    agent = started(ambient)
+    walk(agent, offers(20))
+    decision = agent.choose(offers(1)[0][0])
+    assert decision.ranking[0] == decision.item
+    assert sorted(decision.ranking) == sorted(decision.items)
+    order = [decision.items.index(item) for item in decision.ranking]
+    assert (np.diff(decision.scores[order]) <= 0.0).all()
+    assert json.loads(decision.to_json())["item"] == decision.item
+    with pytest.raises(ValueError, match="read-only"):
+        decision.scores[0] = 1.0
+
+
+def test_growing_later_is_as_having_known_all_columns():
+    late, early = ambient(), started(ambient)
+    late.learn(late.choose([{"sku": "a", "price": 1.0}]), 0.5)
+    other = ambient()
+    other.observe([{"sku": "a", "price": 1.0}], [0.5])
+    names = ("sku", "price")
+    for rows, rewards in offers(10):
+        few = [{name: row[name] for name in names} for row in rows]
+        for agent in (late, other):
+            agent.observe(few, rewards)
+    rows = offers(1, seed=5)[0][0]
+    assert late.score(rows) == other.score(rows)
+    assert early.columns.keys() == {"sku", "price", "weight", "colour"}
+
+
+def test_a_policy_that_cannot_grow_refuses_a_new_column_by_name_and_goes_on():
+    agent = Agent(policy=TofuPov(dim=2, rank=1, observe_prob=0.5))
+    agent.choose([{"price": 1.0, "weight": 2.0}])
+    with pytest.raises(InvalidTableError, match=r"column 'size' .*TofuPov.*cannot grow.*ignore"):
+        agent.choose([{"price": 1.0, "size": 2.0}])
+    assert list(agent.columns) == ["price", "weight"]
+    assert agent.choose([{"price": 1.0}]).round == 2
+
+
+def test_a_policy_with_more_features_than_columns_has_room():
+    agent = Agent(policy=TofuPov(dim=3, rank=1, observe_prob=0.5))
+    agent.choose([{"price": 1.0}])
+    agent.choose([{"price": 1.0, "size": 2.0, "weight": 3.0}])
+    assert list(agent.columns) == ["price", "size", "weight"]
+
+
+def test_columns_say_what_became_of_each():
+    agent = ambient(ignore=["url"], categorical=["zip"], max_levels=1)
+    agent.choose([{"sku": "a", "price": 1.0, "url": "x", "zip": 3}, {"sku": "b", "zip": 4}])
+    assert [str(column) for column in agent.columns.values()] == [
+        "sku: id",
+        "url: ignored",
+        "price: number",
+        "zip: category of 1 levels, all others share 16 features",
+    ]
+
+
+# Rewards
+
+
+def test_rewards_come_late_in_any_order_and_many_at_once():
+    agent, single = started(ambient), started(ambient)
+    rounds = offers(12)
+    for each in (agent, single):
+        each.made = [each.choose(rows) for rows, _ in rounds]
+    order = np.random.default_rng(0).permutation(12)
+    rewards = [0.1 * at for at in range(12)]
+    agent.learn(
+        [agent.made[at].id if at % 2 else agent.made[at] for at in order],
+        [rewards[at] for at in order],
+    )
+    for at in order:
+        single.learn(single.made[at], rewards[at])
+    rows = offers(1, seed=3)[0][0]
+    assert agent.score(rows) == single.score(rows)
+    assert agent.pending == ()
+
+
+def test_each_kind_of_id_that_does_not_wait_has_its_own_error():
+    agent = started(ambient, max_pending=3)
+    rows = offers(1)[0][0]
+    first, _, third = (agent.choose(rows) for _ in range(3))
+    agent.learn(first, 1.0)
+    agent.expire(before=datetime.timedelta(0), reward=None)
+    later = [agent.choose(rows) for _ in range(4)]
+    with pytest.raises(AlreadyRewardedError, match=f"{first.id} was rewarded before"):
+        agent.learn(first.id, 1.0)
+    with pytest.raises(ForgottenDecisionError, match=f"{third.id} was closed by expire"):
+        agent.learn(third, 1.0)
+    with pytest.raises(ForgottenDecisionError, match=f"{later[0].id} was forgotten.*max_pending"):
+        agent.learn(later[0], 1.0)
+    with pytest.raises(UnknownDecisionError, match="decision abc is not known here"):
+        agent.learn("abc", 1.0)
+    assert [each.id for each in agent.pending] == [each.id for each in later[1:]]
+
+
+def test_a_batch_is_learned_as_a_whole_or_not_at_all():
+    agent = started(ambient)
+    rows = offers(1)[0][0]
+    first, second = agent.choose(rows), agent.choose(rows)
+    before = agent.score(rows)
+    for ids, rewards, error in (
+        ([first, "unknown"], [1.0, 1.0], UnknownDecisionError),
+        ([first, first], [1.0, 1.0], ValueError),
+        ([first, second], [1.0], InvalidRewardError),
+        ([first, second], [1.0, float("nan")], InvalidRewardError),
+        ([first, second], 1.0, InvalidRewardError),
+    ):
+        with pytest.raises(error):
+            agent.learn(ids, rewards)
+        assert agent.score(rows) == before
+    assert [each.id for each in agent.pending] == [first.id, second.id]
+
+
+def test_what_never_came_is_closed_with_a_reward():
+    agent, other = started(ambient), started(ambient)
+    rows = offers(1)[0][0]
+    old, same = agent.choose(rows), other.choose(rows)
+    time.sleep(0.002)
+    now = datetime.datetime.now(datetime.UTC)
+    new = agent.choose(rows)
+    other.choose(rows)
+    assert agent.expire(before=now, reward=-1.0) == 1
+    other.learn(same, -1.0)
+    assert [each.id for each in agent.pending] == [new.id]
+    assert agent.pending[0].item == new.item
+    assert agent.score(rows) == other.score(rows)
+    with pytest.raises(AlreadyRewardedError):
+        agent.learn(old, 1.0)
+    assert agent.expire(before=datetime.timedelta(hours=1)) == 0
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_log_warms_an_agent_up_in_whatever_parts_it_comes(make):
+    rows = [row for rows, _ in offers(30) for row in rows]
+    rewards = [reward for _, rewards in offers(30) for reward in rewards]
+    whole, parts = started(make), started(make)
+    whole.observe(pd.DataFrame(rows), rewards)
+    for start, stop in ((0, 1), (1, 50), (50, len(rows))):
+        parts.observe(rows[start:stop], np.array(rewards[start:stop]))
+    found, expected = (walk(agent, offers(10, seed=1)) for agent in (parts, whole))
+    assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
+
+
+def test_a_long_log_has_a_progress_bar(monkeypatch):
+    shown = []
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "_bar", lambda what, n_rows: shown.append(n_rows))
+    started(ambient).observe({"sku": list(range(500)), "price": [1.0] * 500}, [0.5] * 500)
+    assert shown == [500]
+    monkeypatch.undo()
+    bar = progress._bar("learning", 3)
+    bar.stop()
+    assert bar.tasks[0].total == 3
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_scoring_changes_nothing(make):
+    agent, other = started(make), started(make)
+    rounds = offers(20)
+    for at, (rows, _) in enumerate(rounds):
+        scored = agent.score(rows)
+        assert [each.item for each in scored] == [row["sku"] for row in rows]
+        assert all(0.0 <= each.share_seen <= 1.0 for each in scored)
+        found, expected = (walk(each, rounds[at : at + 1]) for each in (agent, other))
+        assert looks(found[0]) == looks(expected[0])
+    assert list(agent.columns) == ["sku", "price", "weight", "colour"]
+
+
+def test_a_fresh_agent_can_score():
+    assert Agent().score([{"price": 1.0}]) == ((0, 0.0, 0.0, 1.0),)
+
+
+# Life
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_loaded_agent_goes_on_with_names_levels_and_what_waits(make, tmp_path):
+    agent = started(make)
+    walk(agent, offers(30))
+    waiting = [agent.choose(rows) for rows, _ in offers(3, seed=2)]
+    agent.save(tmp_path / "agent")
+    loaded = Agent.load(tmp_path / "agent")
+    assert loaded.columns == agent.columns
+    assert loaded.pending == agent.pending
+    assert loaded.health().keys() == agent.health().keys()
+    for each in (agent, loaded):
+        each.learn([decision.id for decision in waiting], [0.1, 0.2, 0.3])
+    found, expected = (walk(each, offers(10, seed=4)) for each in (loaded, agent))
+    assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
+    with pytest.raises(AlreadyRewardedError):
+        loaded.learn(waiting[0].id, 1.0)
+
+
+def test_a_decision_that_waited_while_columns_entered_is_learned(tmp_path):
+    agent = ambient()
+    first, second = (agent.choose([{"sku": "a", "price": 1.0}]) for _ in range(2))
+    agent.choose([{"sku": "a", "price": 1.0, "size": 2.0}])
+    agent.learn(first, 1.0)
+    agent.save(tmp_path / "agent")
+    loaded = Agent.load(tmp_path / "agent")
+    loaded.learn(second.id, 1.0)
+    agent.learn(second.id, 1.0)
+    row = [{"sku": "a", "price": 1.0, "size": 2.0}]
+    assert loaded.score(row) == agent.score(row)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{"sku": "a", "new": 1.0, "price": float("inf")}],
+        [{"sku": "a", "colour": "violet", "weight": "heavy"}],
+        [{"sku": "a", "price": datetime.date(2026, 1, 1)}],
+        [{"sku": "a"}, {"sku": "a"}],
+        [],
+    ],
+)
+def test_a_refused_table_changes_nothing(options):
+    agent, other = started(ambient), started(ambient)
+    for call in (agent.choose, agent.score, lambda table: agent.observe(table, [1.0])):
+        with pytest.raises((InvalidTableError, InvalidRewardError)):
+            call(options)
+    assert agent.columns == other.columns
+    found, expected = (walk(each, offers(5)) for each in (agent, other))
+    assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
+
+
+def test_memory_is_bounded(caplog, monkeypatch):
+    monkeypatch.setattr(waiting, "N_GONE", 7)
+    agent = started(ambient, max_pending=5)
+    rows = offers(1)[0][0]
+    with caplog.at_level(logging.WARNING, logger="halfseen"):
+        for _ in range(40):
+            agent.choose(rows)
+    assert len(agent.pending) == 5
+    assert agent.health()["forgotten"] == 35
+    assert "was forgotten, 8 so far: more than max_pending = 5" in caplog.text
+    assert len(agent._core.state()["decisions"]["gone"]) == 7
+
+
+def test_many_threads_may_use_one_agent():
+    agent, rounds, errors = started(ambient), offers(40), []
+
+    def serve():
+        try:
+            walk(agent, rounds)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=serve) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert agent.health()["decisions"] == 161
+    assert agent.pending == ()
+
+
+def test_health_shows_what_changed_lately():
+    agent = started(ambient)
+    for at in range(1200):
+        rows = [{"sku": "a", "price": 1.0, "weight": 2.0 if at < 500 else None}]
+        agent.learn(agent.choose(rows), 0.0 if at < 500 else 1.0)
+    health = agent.health()
+    json.dumps(health, allow_nan=False)
+    assert health["rewards"]["lately"]["mean"] > 0.9 > 0.1 > health["rewards"]["before"]["mean"]
+    assert health["seen"]["lately"]["weight"] < 0.2 < 0.8 < health["seen"]["before"]["weight"]
+    assert health["seen"]["lately"]["price"] == 1.0
+    assert health["decisions"] == 1201
+
+
+def test_health_of_latent_ucb_shows_rank_epoch_and_refits():
+    agent = started(MAKERS["latent"])
+    walk(agent, offers(30))
+    health = agent.health()
+    assert health["refits"] == health["epoch"] + 1 > 3
+    assert isinstance(health["rank"], int)
+
+
+def test_the_policy_that_is_given_is_not_touched():
+    policy = LatentUcb()
+    walk(Agent(policy=policy, id="sku"), [(ALL, [1.0, 2.0, 3.0])] * 3)
+    assert (policy.round, policy.dim) == (0, None)

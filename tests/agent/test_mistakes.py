@@ -1,0 +1,178 @@
+"""Natural mistakes: each has a message that names the column or the id, and the remedy."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from halfseen import Agent, AmbientOful, HalfseenError, TofuPov
+
+ROWS = [{"sku": "a", "price": 1.0, "colour": "red"}, {"sku": "b", "price": 2.0, "colour": "blue"}]
+FRAME = pd.DataFrame(ROWS)
+DAY = datetime.datetime(2026, 1, 1)
+
+
+def agent():
+    made = Agent(policy=AmbientOful(dim=1), id="sku")
+    made.learn(made.choose(ROWS), 0.5)
+    return made
+
+
+def rewarded_twice():
+    made = agent()
+    decision = made.choose(ROWS)
+    made.learn(decision, 1.0)
+    made.learn(decision, 1.0)
+
+
+def rewarded_too_late():
+    made = Agent(policy=AmbientOful(dim=1), max_pending=1)
+    first = made.choose([{"price": 1.0}])
+    made.choose([{"price": 1.0}])
+    made.learn(first, 1.0)
+
+
+def no_room():
+    made = Agent(policy=TofuPov(dim=1, rank=1, observe_prob=0.5))
+    made.choose([{"price": 1.0, "size": 2.0}])
+
+
+def journal_used_again(folder="."):
+    Agent(journal=f"{folder}/no/such/folder")
+
+
+# What was done; whom the message names; what it says to do.
+MISTAKES = {
+    "an id column that is not there": (
+        lambda: agent().choose([{"price": 1.0}]),
+        "'sku'",
+        "another id=",
+    ),
+    "an id twice": (lambda: agent().choose([ROWS[0], ROWS[0]]), "'a' twice", "make ids unique"),
+    "an id that is missing": (
+        lambda: agent().choose([{"sku": None, "price": 1.0}]),
+        "column 'sku'",
+        "convert it",
+    ),
+    "an index that is not unique": (
+        lambda: Agent().choose(pd.DataFrame({"x": [1, 2]}, index=["k", "k"])),
+        "'k' twice, in rows 0 and 1",
+        "reset_index",
+    ),
+    "a text among numbers": (
+        lambda: agent().choose([ROWS[0], {"sku": "b", "price": "n/a"}]),
+        "'price'",
+        "leave it empty",
+    ),
+    "numbers as text, in a later round": (
+        lambda: agent().choose([{"sku": "a", "price": "1.0"}]),
+        "'price' held numbers before, got '1.0'",
+        "categorical=",
+    ),
+    "numbers in a column of texts": (
+        lambda: agent().choose([{"sku": "a", "colour": 3}]),
+        "'colour' held texts before",
+        "categorical=",
+    ),
+    "a date": (
+        lambda: agent().choose(FRAME.assign(day=DAY)),
+        "'day'",
+        "age in days",
+    ),
+    "a list in a cell": (
+        lambda: agent().choose([{"sku": "a", "tags": ["x"]}]),
+        "'tags'",
+        "a column of its own",
+    ),
+    "infinity from a division": (
+        lambda: agent().choose(FRAME.assign(price=np.inf)),
+        "'price'.*inf in row 0",
+        "leave it empty",
+    ),
+    "one dict instead of a list": (
+        lambda: agent().choose({"sku": "a", "price": 1.0}),
+        "'sku' of a dict",
+        "list of dicts",
+    ),
+    "one row as a series": (
+        lambda: agent().choose(FRAME.iloc[0]),
+        "one column is no table",
+        r"frame.loc\[\[label\]\]",
+    ),
+    "a lazy frame": (lambda: agent().choose(pl.LazyFrame(ROWS)), "lazy", "collect"),
+    "an empty frame": (lambda: agent().choose(FRAME[:0]), "without rows", "at least one option"),
+    "two columns of one name": (
+        lambda: agent().choose(pd.concat([FRAME, FRAME], axis=1)),
+        "'sku' is there twice",
+        "rename or remove",
+    ),
+    "columns of unequal lengths": (
+        lambda: agent().choose({"sku": ["a", "b"], "price": [1.0]}),
+        "'price'",
+        "equal lengths",
+    ),
+    "a column that the policy cannot take": (no_room, "'size'", "ignore="),
+    "a context for a policy that has no use for it": (
+        lambda: agent().choose(ROWS, context={"age": 3}),
+        "AmbientOful",
+        "leave it out",
+    ),
+    "the item instead of the decision": (
+        lambda: agent().learn("a", 1.0),
+        "decision a is not known",
+        "another agent made it",
+    ),
+    "the position instead of the decision": (
+        lambda: agent().learn(0, 1.0),
+        "got int 0",
+        r"pass decision or decision\.id",
+    ),
+    "a reward twice": (rewarded_twice, "was rewarded before", "drop this one"),
+    "a reward too late": (rewarded_too_late, "-1 was forgotten", "larger max_pending"),
+    "a reward that is missing": (
+        lambda: agent().learn(agent().choose(ROWS), None),
+        "got None",
+        "finite number",
+    ),
+    "fewer rewards than rows": (
+        lambda: agent().observe(ROWS, [1.0]),
+        "got 1",
+        "there must be 2 rewards",
+    ),
+    "a time without its zone": (
+        lambda: agent().expire(before=DAY),
+        "2026",
+        r"datetime.now\(UTC\)",
+    ),
+    "a class instead of a policy": (
+        lambda: Agent(policy=AmbientOful),
+        "AmbientOful",
+        r"such as LatentUcb\(\)",
+    ),
+    "a name instead of a list of names": (
+        lambda: Agent(ignore="url"),
+        "'url'",
+        "list of column names",
+    ),
+    "a misspelt setting": (lambda: Agent(categoricals=["zip"]), "categoricals", "did you mean"),
+    "a journal in a folder that is not there": (
+        journal_used_again,
+        "no/such/folder",
+        "cannot be opened",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_has_a_message_that_names_it_and_the_remedy(mistake):
+    make, named, remedy = MISTAKES[mistake]
+    with pytest.raises((HalfseenError, TypeError)) as raised:
+        make()
+    assert raised.match(named)
+    assert raised.match(remedy)
+
+
+def test_the_table_has_at_least_twenty():
+    assert len(MISTAKES) >= 20

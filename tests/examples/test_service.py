@@ -1,0 +1,81 @@
+"""The web service of examples/ as a real process: killed and started again, nothing is lost."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+OPTIONS = [{"id": "a", "price": 3.5, "colour": "red"}, {"id": "b", "price": None, "colour": "blue"}]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def service(folder):
+    """Start the service; yield its process and a function that calls it."""
+    port = free_port()
+    command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=EXAMPLES, env=os.environ | {"DATA": str(folder)})
+
+    def call(path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data)
+        request.add_header("Content-Type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    try:
+        for _ in range(600):
+            try:
+                call("/health")
+                break
+            except OSError:
+                assert process.poll() is None, "the service ended"
+                time.sleep(0.1)
+        yield process, call
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_killed_service_continues_with_nothing_lost(tmp_path):
+    with service(tmp_path) as (process, call):
+        made = [call("/rank", {"options": OPTIONS})[1] for _ in range(4)]
+        assert {*made[0]["ranking"]} == {"a", "b"}
+        assert call("/reward", {"id": made[0]["id"], "reward": 1.0})[0] == 200
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    with service(tmp_path) as (process, call):
+        health = call("/health")[1]
+        assert (health["decisions"], health["pending"]) == (4, 3)
+        assert health["rewards"]["lately"] == {"n": 1, "mean": 1.0}
+        assert call("/reward", {"id": made[1]["id"], "reward": 0.0})[0] == 200
+        code, answer = call("/reward", {"id": made[0]["id"], "reward": 1.0})
+        assert (code, "was rewarded before" in answer["error"]) == (404, True)
+        code, answer = call("/reward", {"id": "x", "reward": 1.0})
+        assert (code, "decision x is not known" in answer["error"]) == (404, True)
+        code, answer = call("/rank", {"options": [{"id": "a"}, {"id": "a"}]})
+        assert (code, "'a' twice" in answer["error"]) == (422, True)
+        process.send_signal(signal.SIGTERM)  # a proper end writes a checkpoint
+        assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+    assert (tmp_path / "agent").exists()
+    assert (tmp_path / "events.jsonl").stat().st_size == 0
+
+
+def test_the_service_has_at_most_60_lines():
+    assert len((EXAMPLES / "service.py").read_text("utf-8").splitlines()) <= 60
