@@ -79,6 +79,7 @@ class TofuPov(TofuParams):
             "bonus_scale": 1.0,
             "impute_ridge": 0.0,
             "replay": "none",
+            "follows_theorem": True,
         }
         return cls(arm_bound=arm_bound, rank=rank, **(defaults | settings))
 

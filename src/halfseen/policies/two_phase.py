@@ -56,6 +56,7 @@ class TwoPhase(TofuPov):
 
     # A single epoch for every horizon, so that it gets the whole share of δ.
     growth = LARGEST_GROWTH
+    follows_theorem = False
     n_arms = None
 
     @property  # type: ignore[misc]
