@@ -69,8 +69,8 @@ class EpochSchedule:
         """Return δ_e, an epoch's share of the failure probability.
 
         With a horizon δ_e = δ / (2·number of epochs). For g = 2 that number is the paper's bound
-        ⌈log₂ T⌉ + 2, as in the published runs; the theorems count anew. Without a horizon δ_e = δ / (2(e + 1)(e + 2)), which sums to
-        at most δ/2.
+        ⌈log₂ T⌉ + 2, as in the published runs. Without a horizon δ_e = δ / (2(e + 1)(e + 2)), which
+        sums to at most δ/2.
 
         Examples
         --------

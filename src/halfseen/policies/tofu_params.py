@@ -110,8 +110,9 @@ class TofuParams(Policy):
     )
     follows_theorem: bool = flag(
         default=False,
-        doc="""Whether δ is divided among epochs as in the regret theorems, which count them. If not,
-    it is divided as in the published runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
+        doc="""Whether δ is divided among epochs as in the regret theorems, which count them, and an
+    arm longer than `arm_bound` causes a `PremiseWarning`. If not, δ is divided as in the published
+    runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
     )
     growth: float = real(
         default=2.0,
@@ -135,7 +136,7 @@ class TofuParams(Policy):
     def setup(self) -> None:
         """Check parameters against each other and make the schedule of epochs."""
         self.check_together()
-        burn_in = self._theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
+        burn_in = self.theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
         self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
 
     def check_together(self) -> None:
@@ -219,7 +220,14 @@ class TofuParams(Policy):
         )
         return min(self.bonus_scale * bias, LARGEST)
 
-    def _theory_burn_in(self) -> int:
+    def theory_burn_in(self) -> int:
+        """Return t_b of the theorem.
+
+        Raises
+        ------
+        InvalidSettingError
+            What it depends on is not given, or it is longer than anything that can be played.
+        """
         prob = self.observe_prob
         if (
             self.last_eigenvalue is None

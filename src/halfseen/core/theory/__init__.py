@@ -4,6 +4,7 @@
 one arm. ``representation`` has the error bounds that policies use, ``rounds`` the same bounds for a
 whole problem. ``regret`` bounds one epoch, ``main_theorem`` and ``rank_adaptive`` all epochs,
 ``two_phase`` the strategy that learns the subspace once, and ``lower_bound`` every policy.
+``premises`` says which of all this applies to a problem.
 """
 
 from halfseen.core.theory.lower_bound import (
@@ -34,6 +35,13 @@ from halfseen.core.theory.main_theorem import (
     n_epochs_bound,
     post_burn_in_regret_bound,
     trivial_regret_bound,
+)
+from halfseen.core.theory.premises import (
+    Premise,
+    Premises,
+    burn_in_premise,
+    mask_premise,
+    premises_of,
 )
 from halfseen.core.theory.problem import (
     Problem,
@@ -114,11 +122,14 @@ __all__ = [
     "FirstRankedEpoch",
     "Gaps",
     "LowerBound",
+    "Premise",
+    "Premises",
     "Problem",
     "RegretBound",
     "balanced_split",
     "best_split",
     "burn_in_length",
+    "burn_in_premise",
     "complete_slate_prob",
     "confidence_term",
     "context_limited_lower_bound",
@@ -154,6 +165,7 @@ __all__ = [
     "lower_bound_applies",
     "lower_bound_at",
     "main_regret_bound",
+    "mask_premise",
     "misspecification",
     "misspecification_at",
     "n_epochs",
@@ -167,6 +179,7 @@ __all__ = [
     "potential_bound",
     "potential_envelope",
     "potential_sums",
+    "premises_of",
     "rank_adaptive_confidence_term",
     "rank_adaptive_n_epochs",
     "rank_adaptive_regret_bound",
