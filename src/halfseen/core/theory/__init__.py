@@ -33,6 +33,7 @@ from halfseen.core.theory.main_theorem import (
     known_rank_confidence_term,
     main_regret_bound,
     n_epochs_bound,
+    naive_regret_bound,
     post_burn_in_regret_bound,
     trivial_regret_bound,
 )
@@ -171,6 +172,7 @@ __all__ = [
     "n_epochs",
     "n_epochs_bound",
     "naive_bias_bound",
+    "naive_regret_bound",
     "no_reveal_prob",
     "observe_prob_condition",
     "observe_prob_suffices",
