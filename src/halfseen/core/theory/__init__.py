@@ -111,6 +111,7 @@ from halfseen.core.theory.sampling import (
 from halfseen.core.theory.two_phase import (
     balanced_split,
     best_split,
+    power_split,
     two_phase_regret_bound,
 )
 
@@ -181,6 +182,7 @@ __all__ = [
     "potential_bound",
     "potential_envelope",
     "potential_sums",
+    "power_split",
     "premises_of",
     "rank_adaptive_confidence_term",
     "rank_adaptive_n_epochs",
