@@ -32,6 +32,7 @@ from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load
 from .policies.registry import register_policy as register_policy
 from .policies.same_arm import SameArm as SameArm
+from .policies.sign_seeker import SignSeeker as SignSeeker
 from .policies.standardized import Standardized as Standardized
 from .policies.thompson import LinearThompson as LinearThompson
 from .policies.tofu import TofuPov as TofuPov

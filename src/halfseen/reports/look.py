@@ -100,6 +100,7 @@ _STANDARD = {
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
+    "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P", "xx"),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
     "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p", "//"),
     "replay-none": Look("no replay", "#E3B505", DASHED, "v"),
@@ -130,6 +131,7 @@ _NOT_IN_PAPER = (
     "zf-greedy",
     "scaled-",
     "same-arm",
+    "sign-seeker",
 )
 """Prefixes of the keys of methods that are not from the paper."""
 

@@ -4,9 +4,16 @@
 one arm. ``representation`` has the error bounds that policies use, ``rounds`` the same bounds for a
 whole problem. ``regret`` bounds one epoch, ``main_theorem`` and ``rank_adaptive`` all epochs,
 ``two_phase`` the strategy that learns the subspace once, and ``lower_bound`` every policy.
+``hidden_sign`` says what a policy that knows the hard family pays in it.
 ``premises`` says which of all this applies to a problem.
 """
 
+from halfseen.core.theory.hidden_sign import (
+    discovery_cost,
+    expected_wait,
+    reveal_prob,
+    uninformed_loss,
+)
 from halfseen.core.theory.lower_bound import (
     COMPLETE_SLATE_FLOOR,
     GAP_SCALE,
@@ -14,6 +21,7 @@ from halfseen.core.theory.lower_bound import (
     Gaps,
     LowerBound,
     complete_slate_prob,
+    context_limited_applies,
     context_limited_lower_bound,
     divergence_bound,
     explicit_lower_bound,
@@ -134,17 +142,20 @@ __all__ = [
     "burn_in_premise",
     "complete_slate_prob",
     "confidence_term",
+    "context_limited_applies",
     "context_limited_lower_bound",
     "contracted_bias_bound",
     "corrected_sample",
     "corrected_sample_second_moment",
     "covariance_error",
     "covariance_error_at",
+    "discovery_cost",
     "divergence_bound",
     "doubling_sum_bound",
     "epoch_regret_bound",
     "epoch_regret_raw",
     "epoch_regrets",
+    "expected_wait",
     "explicit_lower_bound",
     "feature_bound",
     "feature_bound_at",
@@ -191,6 +202,7 @@ __all__ = [
     "rank_is_separated",
     "representation_cost",
     "representation_level",
+    "reveal_prob",
     "reward_sign_error",
     "spectral_norm_bound",
     "steady_radius_sum_bound",
@@ -202,5 +214,6 @@ __all__ = [
     "trivial_regret_bound",
     "two_phase_regret_bound",
     "uniform_epoch_regret_bound",
+    "uninformed_loss",
     "variance_proxy",
 ]
