@@ -48,12 +48,19 @@ PANELS: Mapping[str, PanelKind] = {
 """How each kind of panel is made, if it does not ask for something else than regret over p."""
 
 
-def _kind_of(panel: AnyPanel) -> PanelKind:
+def _kind_of(panel: AnyPanel, study: Study) -> PanelKind:
     if isinstance(panel, RoundsPanel) and panel.value == "rank":
         return _RANKS
-    if isinstance(panel, SweepPanel) and panel.over != "p":
-        return _GROWTH if panel.over == "horizon" else _VALIDATION
+    if isinstance(panel, SweepPanel) and (panel.over != "p" or panel.powers):
+        return _VALIDATION if _is_tuned(study, panel.over) else _GROWTH
     return PANELS[panel.kind]
+
+
+def _is_tuned(study: Study, name: str) -> bool:
+    """Tell whether values of a setting are tried for some method."""
+    tunings = [study.tuning, *(setting.tuning for setting in study.settings.values())]
+    searches = [search for tuning in tunings if tuning for search in tuning.searches.values()]
+    return any(name in search.grid for search in searches)
 
 
 _MOST_DEFAULT_PANELS = 4
@@ -139,7 +146,7 @@ def _write(scene: Scene, spec: FigureTable, folder: Path) -> Drawn:
 
 def figure_of(scene: Scene, spec: FigureTable) -> tuple[Figure | None, str]:
     """Return a figure with all panels for which something was run, and a note on the others."""
-    found = [(panel, _kind_of(panel).collect(scene, panel)) for panel in spec.panels]
+    found = [(panel, _kind_of(panel, scene.study).collect(scene, panel)) for panel in spec.panels]
     there = [(panel, data) for panel, data in found if len(data)]
     missing = len(found) - len(there)
     if not there:
@@ -147,7 +154,7 @@ def figure_of(scene: Scene, spec: FigureTable) -> tuple[Figure | None, str]:
     with house_style():
         figure = Figure(layout="constrained")
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.02)
-        kinds = [_kind_of(panel) for panel, _ in there]
+        kinds = [_kind_of(panel, scene.study) for panel, _ in there]
         heights = [kind.height(data) for kind, (_, data) in zip(kinds, there, strict=True)]
         placed = zip(_axes(figure, kinds, heights), kinds, there, strict=True)
         for axes, kind, (panel, data) in placed:

@@ -4,17 +4,20 @@ A kind of panel has two halves: one collects what was run, the other draws it. A
 nothing was run is left out before anything is drawn.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from halfseen.reports.data import Point, Results
 from halfseen.reports.look import Look
 from halfseen.reports.truth import share_label
+from halfseen.reports.words import number
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
 from halfseen.values import FloatArray
@@ -130,8 +133,29 @@ def set_regret_axis(axes: Axes, log: bool) -> None:
     """Let regret begin at 0, or make its axis logarithmic with plain numbers."""
     if not log:
         axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
         return
     axes.set_yscale("log")
-    axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
-    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        set_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    label_decades(axes.yaxis)
+
+
+def label_decades(axis: Axis) -> None:
+    """Label the powers of 10 of a logarithmic axis, with 2 and 5 between them if it has few."""
+    low, high = sorted(axis.get_view_interval())
+    n_decades = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    between = FuncFormatter(lambda value, _: number(value)) if n_decades < 2 else NullFormatter()
+    if n_decades < 2:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+    axis.set_minor_formatter(between)
+
+
+def label_numbers(axis: Axis, values: Iterable[float]) -> None:
+    """Label a logarithmic axis at the values that were run, as far as there is room for them."""
+    shown: list[float] = []
+    spread = sorted(values)
+    for value in spread:
+        if not shown or value / shown[-1] > (spread[-1] / spread[0]) ** 0.12:
+            shown.append(value)
+    axis.set_ticks(shown, [number(value) for value in shown])
+    axis.set_ticks([], minor=True)
