@@ -1,8 +1,10 @@
 """The small parts that measurements and the report are made of."""
 
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,8 +121,21 @@ def test_bench_hands_its_options_over_and_returns_the_exit_code(monkeypatch):
     assert called["env"]["OMP_NUM_THREADS"] == "1"
 
 
+<<<<<<< HEAD
 def test_what_an_agent_adds_is_measured_for_every_form_of_a_table(monkeypatch):
     monkeypatch.setattr(agent, "_ROUNDS", 3)
     rows = budget.agent_rows(agent.measure_agent(Plan(quick=True)))
     assert len(rows) == agent.n_forms() == 8
     assert {row.required for row in rows} == {"≤ 150 µs", "≤ 5000 µs"}
+=======
+def test_the_times_in_the_readme_are_those_of_the_committed_report():
+    root = Path(__file__).parents[2]
+    report = (root / "benchmarks" / "report.md").read_text(encoding="utf-8")
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    inside = re.search(r"\(30, 3, 8\), in an epoch \|[^:]*: ([\d.]+) ", report)[1]
+    whole = re.search(r"\*\*halfseen TofuPov\*\* \| 30 % \| ([\d.]+) ", report)[1]
+    ratio = re.search(r"against the quickest peer \| ([\d.]+) times as fast as ([\w ]+),", report)
+    told = f"takes {float(inside):.0f} µs inside an epoch and {float(whole):.0f} µs on average"
+    assert told in readme
+    assert f"That is {ratio[1]} times as fast as {ratio[2]}" in readme
+>>>>>>> referee

@@ -68,9 +68,7 @@ _STANDARD = {
         "RA-TOFU, full history, published threshold", "#6E8B1E", DOTTED, "d", ".."
     ),
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
-    "latent-ucb-told": Look(
-        "latent UCB, given the rank, means known to be 0", "#9B6FC4", DASHED, "P", "//"
-    ),
+    "latent-ucb-told": Look("latent UCB, given rank and zero means", "#9B6FC4", DASHED, "P", "//"),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),

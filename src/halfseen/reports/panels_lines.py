@@ -18,6 +18,7 @@ from halfseen.reports.panels import (
     Curve,
     Scene,
     draw_bands,
+    draw_lines,
     draw_points,
     label_decades,
     label_numbers,
@@ -32,6 +33,7 @@ from halfseen.studies.figures import RoundsPanel, SweepPanel
 
 _HORIZON_SLOPES = (1 / 2, 2 / 3)  # of the theorem, and of a single estimate
 _BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED, DOTTED, MIXED), strict=True))
+_SMALLEST_SHOWN = 1e-5  # of the largest regret, beside lower bounds
 _BOUND_NAMES = {"hidden": "lower bound, explicit, due to masks"}
 
 
@@ -61,7 +63,11 @@ def draw_regret(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve
     axes.set(xlabel="round", ylabel="cumulative regret", title=title)
     set_regret_axis(axes, panel.log)
     axes.margins(x=0.01)
-    axes.locator_params(axis="x", nbins=5)
+    if panel.log:
+        axes.set_xscale("log")
+        label_decades(axes.xaxis)
+    else:
+        axes.locator_params(axis="x", nbins=5)
 
 
 def rank_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
@@ -121,8 +127,7 @@ def draw_sweep(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Curve])
 
     With the lower bounds that apply the axis of regret is logarithmic.
     """
-    for curve in curves:
-        draw_points(axes, curve)
+    draw_lines(axes, curves)
     several = panel.bounds or (len(scene.study.settings) > 1 and panel.setting != "default")
     axes.set(ylabel=FINAL_REGRET, title=panel.title or (panel.setting if several else ""))
     set_probability_axis(axes, scene, curves)
@@ -149,6 +154,8 @@ def _draw_bounds(axes: Axes, scene: Scene, setting: str, curves: list[Curve]) ->
         label = "Kp² + (S B/R)² above 1/2: no optimized bound"
         axes.plot(x, y, "o", color="#000000", markerfacecolor="white", label=label)
     axes.set_yscale("log")
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom=max(bottom, _SMALLEST_SHOWN * top))
     label_decades(axes.yaxis)
 
 
@@ -270,8 +277,7 @@ def draw_validation(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Cu
         draw_points(axes, curve)
     values = sorted({float(x) for curve in curves for x in curve.x})
     axes.set_xscale("log", base=2)
-    axes.set_xticks(values, [f"{value:.3g}" for value in values])
-    axes.minorticks_off()
+    label_numbers(axes.xaxis, values)
     label = words_for(panel.over).label
     axes.set(xlabel=label, ylabel="final regret, validation seeds", title=panel.title)
-    axes.set_ylim(bottom=0)
+    set_regret_axis(axes, log=False)

@@ -36,6 +36,13 @@ def _slopes(value: Any) -> tuple[float, ...]:
     return tuple(float(each) for each in values)
 
 
+def _columns(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 4:
+        raise ValueError
+    return value
+
+
+Columns: TypeAlias = Annotated[int, must_be("a whole number from 1 to 4", _columns)]
 Slopes: TypeAlias = Annotated[tuple[float, ...], must_be("one number or a list", _slopes)]
 
 
@@ -215,11 +222,12 @@ Panel: TypeAlias = Annotated[AnyPanel, Field(discriminator="kind")]
 
 
 class Figure(Table):
-    """Panels side by side. The label is that of the paper where it has this figure."""
+    """Panels side by side, in `columns`. The label is that of the paper if it has this figure."""
 
     label: Label
     caption: Words = ""
     methods: Texts | None = None
+    columns: Columns | None = None
     panels: Annotated[tuple[Panel, ...], Field(min_length=1)]
 
     @property
