@@ -14,6 +14,7 @@ from benchmarks.peers.contest import Standing, hold_contest, steps
 from benchmarks.real_tables import Problem, measure_real_tables
 from benchmarks.reproduction import Reproduction, measure_reproduction, play_some_cells
 from benchmarks.rotation import Size, rotation_of
+from benchmarks.service import Service, cases, measure_service
 from benchmarks.startup import compile_seconds, import_seconds
 
 
@@ -32,6 +33,7 @@ class Findings(NamedTuple):
     reproduction: Reproduction
     growth: Growth
     latent: Latent
+    service: list[Service]
     agent: list[Added]
     large: list[Large]
     memory: dict[str, tuple[int, int]]
@@ -61,6 +63,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         growth = measure_growth(plan, advance)
     with watch.part("LatentUcb", 5) as advance:
         latent = measure_latent(plan, advance)
+    with watch.part("LatentUcb in long service", len(cases(plan))) as advance:
+        service = measure_service(plan, advance)
     with watch.part("agent", n_forms()) as advance:
         agent = measure_agent(plan, advance)
     with watch.part("large dimension", n_large(plan)) as advance:
@@ -73,8 +77,8 @@ def measure_all(plan: Plan, watch: Watch) -> Findings:
         profiles["ambient"] = _and(advance, _profile_of_ambient())
         profiles["cells"] = _and(advance, profile(play_some_cells))
     return Findings(
-        machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest,
-        problems, whole_runs, reproduction, growth, latent, agent, large, held, start, profiles,
+        machine, outcomes, lock, ambient, bandwidth, absorbing, opening, solver, contest, problems,
+        whole_runs, reproduction, growth, latent, service, agent, large, held, start, profiles,
     )  # fmt: skip
 
 

@@ -1,8 +1,10 @@
 """Plots of the report, as PNG."""
 
+import itertools
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -11,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from benchmarks.growth import Growth
 from benchmarks.peers.contest import WORLD, Standing
 from benchmarks.rounds import Outcome
+from benchmarks.service import Service
 
 FOLDER = Path(__file__).parent / "plots"
 _OURS, _OTHERS, _FLOOR = "#0072B2", "#7f7f7f", "#E69F00"
@@ -83,6 +86,25 @@ def draw_floors(outcomes: list[Outcome]) -> Path:
         handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in (_FLOOR, _OURS)]
         axes.legend(handles, ["floor", "TofuPov in an epoch"], frameon=False, loc="upper left")
         return _save(figure, "floors")
+
+
+def draw_service(found: list[Service]) -> Path:
+    """Draw the median and the slowest round of each stretch of rounds, of the longest runs."""
+    longest = max(each.case.n_rounds for each in found)
+    shown = [each for each in found if each.case.n_rounds == longest]
+    with plt.rc_context(_STYLE):
+        size = (3 * len(shown), 3.2)
+        figure, panels = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False)
+        for axes, each in zip(panels[0], shown, strict=True):
+            edges = np.unique(np.geomspace(100, longest, 40).astype(int))
+            parts = [each.seconds[a:b] for a, b in itertools.pairwise(edges)]
+            axes.loglog(edges[1:], [1e3 * part.max() for part in parts], color=_FLOOR)
+            axes.loglog(edges[1:], [1e3 * np.median(part) for part in parts], color=_OURS)
+            axes.set(title=each.case.title, xlabel="round")
+        panels[0, 0].set(ylabel="ms per round")
+        lines = panels[0, -1].get_lines()
+        panels[0, -1].legend(lines, ["slowest", "median"], frameon=False)
+        return _save(figure, "service")
 
 
 def _save(figure, name: str) -> Path:

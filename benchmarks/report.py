@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks import budget, memory, plots, prose, real_tables, rounds, speed, startup
+from benchmarks import budget, memory, plots, prose, real_tables, rounds, service, speed, startup
 from benchmarks.findings import Findings
 from benchmarks.harness import Plan
 from benchmarks.machine import description
@@ -16,6 +16,7 @@ def write(found: Findings, plan: Plan, path: Path = REPORT) -> list[budget.Row]:
     plots.draw_floors(found.rounds)
     plots.draw_growth(found.growth)
     plots.draw_contest(found.contest)
+    plots.draw_service(found.service)
     rows = budget_rows(found)
     lines = [
         *_head(found, plan),
@@ -25,6 +26,7 @@ def write(found: Findings, plan: Plan, path: Path = REPORT) -> list[budget.Row]:
         *_floors(found),
         *_whole_runs(found),
         *_growth(found),
+        *_service(found),
         *_profiles(found),
     ]
     path.write_text("\n".join(lines).rstrip() + "\n")
@@ -41,6 +43,7 @@ def budget_rows(found: Findings) -> list[budget.Row]:
         budget.absorbing_row(found.absorbing),
         budget.opening_row(found.opening, found.solver),
         *budget.latent_rows(found.latent),
+        *service.budget_rows(found.service),
         *budget.agent_rows(found.agent),
         *budget.large_rows(found.large),
         budget.reproduction_row(found.reproduction),
@@ -148,6 +151,18 @@ def _growth(found: Findings) -> list[str]:
         "",
         *memory.lines(found.memory),
         *startup.lines(*found.start),
+    ]
+
+
+def _service(found: Findings) -> list[str]:
+    return [
+        "## Long service",
+        "",
+        prose.SERVICE,
+        "",
+        *service.lines(found.service),
+        "![time of rounds](plots/service.png)",
+        "",
     ]
 
 

@@ -28,9 +28,9 @@ SCENARIOS = {
     "synthetic": {"default": "main_d30_m3"},
     "synthetic-fh": {"default": "main_d30_m3"},
     "rank-selection": {
-        "d12-p0.8": "dense_d12_m3_p08",
-        "d30-p0.3": "sparse_d30_m3_p03",
-        "d50-p0.2": "sparse_d50_m5_p02",
+        "12 features": "dense_d12_m3_p08",
+        "30 features": "sparse_d30_m3_p03",
+        "50 features": "sparse_d50_m5_p02",
     },
     "warm-start": {"default": "d12_m3_T300"},
     "digits": {"default": "digits_lr_d80_m3"},

@@ -27,6 +27,7 @@ from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
 from .kernels.compiling import warm_up as warm_up
+from .measures.premises import premises as premises
 from .policies.ambient import AmbientOful as AmbientOful
 from .policies.base import Policy as Policy
 from .policies.greedy import Greedy as Greedy
@@ -40,9 +41,11 @@ from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load
 from .policies.registry import register_policy as register_policy
 from .policies.same_arm import SameArm as SameArm
+from .policies.sign_seeker import SignSeeker as SignSeeker
 from .policies.standardized import Standardized as Standardized
 from .policies.thompson import LinearThompson as LinearThompson
 from .policies.tofu import TofuPov as TofuPov
+from .policies.tofu_premises import PremiseWarning as PremiseWarning
 from .policies.two_phase import TwoPhase as TwoPhase
 from .policies.uniform import Uniform as Uniform
 from .reports.public import report as report

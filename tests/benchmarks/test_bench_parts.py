@@ -1,15 +1,17 @@
 """The small parts that measurements and the report are made of."""
 
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import halfseen
-from benchmarks import agent, budget, memory
+from benchmarks import agent, budget, memory, service
 from benchmarks.growth import Growth
 from benchmarks.harness import Compared, Plan, Quartiles, in_turns
 from benchmarks.large import Large
@@ -124,3 +126,29 @@ def test_what_an_agent_adds_is_measured_for_every_form_of_a_table(monkeypatch):
     rows = budget.agent_rows(agent.measure_agent(Plan(quick=True)))
     assert len(rows) == agent.n_forms() == 8
     assert {row.required for row in rows} == {"≤ 150 µs", "≤ 5000 µs"}
+
+
+def test_the_times_in_the_readme_are_those_of_the_committed_report():
+    root = Path(__file__).parents[2]
+    report = (root / "benchmarks" / "report.md").read_text(encoding="utf-8")
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    inside = re.search(r"\(30, 3, 8\), in an epoch \|[^:]*: ([\d.]+) ", report)[1]
+    whole = re.search(r"\*\*halfseen TofuPov\*\* \| 30 % \| ([\d.]+) ", report)[1]
+    ratio = re.search(r"against the quickest peer \| ([\d.]+) times as fast as ([\w ]+),", report)
+    told = f"takes {float(inside):.0f} µs inside an epoch and {float(whole):.0f} µs on average"
+    assert told in readme
+    assert f"That is {ratio[1]} times as fast as {ratio[2]}" in readme
+
+
+def test_service_rows_tell_a_stall_and_growing_memory():
+    def served(refit, slowest, megabytes):
+        seconds = np.full(5000, 2e-5)
+        seconds[3000] = slowest
+        case = service.Case(service.SMALL, 5000, refit)
+        return service.Service(case, seconds, {500: 4.0, 5000: megabytes}, 1.0, 0.1, 0.1)
+
+    good = [served("inline", 0.04, 4.5), served("background", 0.02, 4.5)]
+    assert [row.met for row in service.budget_rows(good)] == [True] * 5
+    bad = [served("inline", 0.06, 9.0), served("background", 0.03, 9.0)]
+    assert [row.met for row in service.budget_rows(bad)] == [False, False, True, False, True]
+    assert len(service.lines(good)) == 5

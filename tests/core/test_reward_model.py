@@ -8,10 +8,12 @@ import pytest
 from halfseen.core.factor_rank import Search
 from halfseen.core.factors import Arms, row_keys
 from halfseen.core.features import INTERCEPT, Features
-from halfseen.core.group_scales import ITEM, Samples, Scales, estimate_scales
+from halfseen.core.group_scales import ITEM, Scales, estimate_scales
 from halfseen.core.group_scales import _Evidence as Evidence
 from halfseen.core.items import Items
-from halfseen.core.reward_model import RewardModel
+from halfseen.core.plays import Plays
+from halfseen.core.reward_model import NEGLIGIBLE, RewardModel
+from halfseen.core.samples import Samples
 
 DIM = 8
 GROUPS = ["latent", "filled", "mask"]
@@ -30,10 +32,20 @@ def world(n, *, seed=0, n_items=None, noise=0.3):
     return arms[played], rewards
 
 
+def plays_of(arms, rewards):
+    plays = Plays.none(DIM)
+    for round, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
+        plays = plays.append(round, arm, float(reward))
+    return plays
+
+
+def features_of(arms):
+    return Features(Search(Arms(arms)).run().model, (arms == arms).mean(axis=0), GROUPS)
+
+
 def model_of(arms, rewards, **settings):
-    latent = Search(Arms(arms)).run().model
-    shares = (arms == arms).mean(axis=0)
-    return RewardModel.fitted(latent, shares, GROUPS, arms, rewards, **settings)
+    table, _, samples = plays_of(arms, rewards).merged()
+    return RewardModel.fitted(features_of(arms), table, samples, **settings)
 
 
 def dense_posterior(model, arms, rewards, new):
@@ -65,7 +77,7 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(n_items):
         model = model.fork()
         model.learn(arm, None, float(reward))
     new = np.vstack([arms[:5], world(5, seed=9)[0]])
-    estimates, widths, _ = model.score(new, 1.0, 1.0)
+    (_, estimates, widths), _ = model.score(new, 1.0, 1.0)
     means, deviations = dense_posterior(model, arms, rewards, new)
     # The intercept's prior is wide, not flat.
     np.testing.assert_allclose(estimates, means, rtol=1e-5)
@@ -125,8 +137,9 @@ def test_evidence_is_the_density_of_contrasts(n, intercept):
     items = np.array([sorted(set(keys)).index(key) for key in keys])
     first = [items.tolist().index(item) for item in range(items.max() + 1)]
     points = features.points(np.ascontiguousarray(arms[first]))
+    points[:, 0] = 1.0
     groups = {group: points[:, columns] for group, columns in features.columns.items()}
-    evidence = Evidence(groups, Samples.of(items, rewards), intercept)
+    evidence = Evidence(points, features.columns, Samples.of(items, rewards), intercept)
     # An orthonormal basis of everything but the mean.
     basis = np.eye(n)
     if intercept:
@@ -165,20 +178,40 @@ def test_a_scale_stays_at_its_centre_while_rewards_say_nothing_about_it():
     # One arm, played again and again: its rewards say nothing about features.
     arms, _ = world(1)
     rewards = np.random.default_rng(0).normal(size=50)
-    shares = np.full(DIM, 0.5)
-    latent = Search(Arms(world(50)[0])).run().model
-    model = RewardModel.fitted(latent, shares, GROUPS, np.repeat(arms, 50, axis=0), rewards)
+    samples = Samples.of(np.zeros(50, dtype=int), rewards)
+    model = RewardModel.fitted(features_of(world(50)[0]), arms, samples)
     assert model.scales.logs == {"latent": 0.0, "filled": 0.0, "mask": -1.0}
+
+
+@pytest.mark.parametrize("n_items", [3, 8, 60])
+def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
+    """Without features, against a fine sum over log τ."""
+    random = np.random.default_rng(n_items)
+    items = np.repeat(np.arange(n_items), 4)
+    rewards = random.normal(size=n_items)[items] + 0.3 * random.normal(size=len(items))
+    samples = Samples.of(items, rewards)
+    ones = np.ones((n_items, 1))
+    evidence = Evidence(ones, {}, samples, True)
+    grid = np.linspace(-5.0, 7.0, 2401)
+    found = np.array([evidence.of({ITEM: log}) for log in grid])
+    rests = grid + 0.5 * np.log(found[:, 1]) - evidence.log_spread
+    density = found[:, 0] - 0.5 * rests**2
+    weights = np.exp(density - density.max())
+    expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
+    scales = estimate_scales(ones, {}, samples, centres={ITEM: 0.0})
+    # With many items the posterior is narrower than a step, and the mode is as good as the step.
+    assert abs(math.log(scales.of(ITEM) / expected)) < (0.02 if n_items < 10 else 0.25)
 
 
 def test_evidence_finds_the_groups_that_matter():
     random = np.random.default_rng(0)
-    blocks = {name: random.normal(size=(400, 3)) / math.sqrt(3) for name in GROUPS}
+    points = np.column_stack([np.ones(400), random.normal(size=(400, 9)) / math.sqrt(3)])
+    columns = {name: slice(1 + 3 * i, 4 + 3 * i) for i, name in enumerate(GROUPS)}
     centres = dict.fromkeys(GROUPS, 0.0)
     for name in GROUPS:
-        rewards = 5.0 * blocks[name] @ random.normal(size=3) + random.normal(size=400)
+        rewards = 5.0 * points[:, columns[name]] @ random.normal(size=3) + random.normal(size=400)
         samples = Samples.of(np.arange(400), rewards)
-        scales = estimate_scales(blocks, samples, centres=centres)
+        scales = estimate_scales(points, columns, samples, centres=centres)
         others = [scales.of(other) for other in GROUPS if other != name]
         assert scales.of(name) > 5 * max(others)
         assert scales.noise == pytest.approx(1.0, abs=0.15)  # 4 standard errors
@@ -188,7 +221,7 @@ def test_thompson_draws_have_the_posterior_deviation():
     arms, rewards = world(60, n_items=12)
     model = model_of(arms, rewards, item_effects=True)
     new = np.vstack([arms[:3], world(3, seed=9)[0]])
-    _, widths, _ = model.score(new, 1.0, 1.0)
+    (_, _, widths), _ = model.score(new, 1.0, 1.0)
     draws = [model.draw(new, np.random.default_rng(seed), 1.0, 1.0) for seed in range(4000)]
     # The standard error of a deviation from 4000 draws is 1.1 %.
     np.testing.assert_allclose(np.std(draws, axis=0), widths, rtol=0.06)
@@ -197,9 +230,7 @@ def test_thompson_draws_have_the_posterior_deviation():
 def test_a_model_survives_saving():
     arms, rewards = world(60, n_items=12)
     model = model_of(arms, rewards, item_effects=True)
-    again = RewardModel.restored(
-        model.state(), model.features._model, model.features._shares, intercept=True
-    )
+    again = RewardModel.restored(model.state(), features_of(arms))
     for ours, theirs in zip(model.score(arms, 2.0, 1.0), again.score(arms, 2.0, 1.0), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -223,3 +254,17 @@ def test_features_by_hand():
         ],
         atol=1e-12,
     )
+
+
+def test_a_group_that_moves_nothing_is_left_out_of_a_round():
+    random = np.random.default_rng(0)
+    arms = random.normal(size=(40_000, 2)) @ random.normal(size=(2, DIM))
+    arms += 0.1 * random.normal(size=arms.shape)
+    arms[random.random(arms.shape) < 0.4] = np.nan
+    features = features_of(arms[:500])
+    latent = features.points(arms)[:, features.columns["latent"]]
+    rewards = latent @ [5.0, 3.0] + random.normal(size=40_000)
+    model = RewardModel.fitted(features, arms, Samples.of(np.arange(40_000), rewards))
+    assert model.scales.logs["mask"] <= NEGLIGIBLE
+    assert "mask" not in model.features.columns
+    assert "latent" in model.features.columns

@@ -154,6 +154,34 @@ def test_the_naive_bias_bound_loses_the_root_of_twice_the_potential():
     assert naive == pytest.approx(4 * contracted)
 
 
+def test_the_naive_regret_bound_loses_the_root_of_the_rank():
+    # Flat spectra and T/m fixed: G_T is m log(1 + T/m), and both share every other factor.
+    losses = []
+    for rank in (16, 64, 256):
+        flat = replace(EASY, rank=rank, dim=512, last_eigenvalue=0.5 / rank, horizon=1000 * rank)
+        naive = theory.naive_regret_bound(flat, failure_prob=0.1)
+        contracted = theory.main_regret_bound(flat, failure_prob=0.1)
+        losses.append(naive.representation / contracted.representation)
+        assert naive.total - naive.representation == pytest.approx(
+            contracted.total - contracted.representation
+        )
+    assert losses[1] / losses[0] == pytest.approx(2, rel=0.05)
+    assert losses[2] / losses[1] == pytest.approx(2, rel=0.03)
+
+
+def test_the_naive_regret_bound_of_one_epoch_by_hand():
+    # Radii b·sqrt(2sΓ) for s = 0 … n - 1 with widths that sum to 2Γ in squares: at most 2√2·b·n·Γ.
+    n, potential, bias = 50, 8.0, 0.3
+    widths = np.full(n, math.sqrt(2 * potential / n))
+    radii = [
+        theory.naive_bias_bound(misspecification=bias, n_samples=s, potential=potential)
+        for s in range(n)
+    ]
+    paid = theory.epoch_regret_raw(radii=radii, widths=widths, misspecification=bias)
+    limit = 2 * bias * n * (math.sqrt(2) * potential + 1)
+    assert 0.9 * limit < paid <= limit
+
+
 # All epochs
 
 

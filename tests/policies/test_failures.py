@@ -111,7 +111,7 @@ def test_a_failure_while_an_epoch_opens_changes_nothing(monkeypatch, part, late,
 
 
 LATENT_OPENING = {
-    "sample of the arms": (Reservoir, "numbered_sample"),
+    "sample of the arms": (latent_epoch, "row_keys"),
     "arms of a fit": (Arms, "__init__"),
     "spectral start": (Spectrum, "start"),
     "search for the rank": (latent_epoch.Search, "run"),

@@ -56,9 +56,9 @@ def test_a_latent_ucb_of_an_earlier_format_is_fitted_anew_with_a_warning(folder,
     assert (warning.name, warning.levelname) == ("halfseen", "WARNING")
     assert "its decisions may differ" in warning.message
     assert (policy.round, policy.n_open, policy.dim) == (N_BEFORE, 3, DIM)
-    assert len(policy._played) == N_BEFORE - 3
+    assert policy._plays.n_rows == N_BEFORE - 3
     played = play_on(policy, decisions)
-    assert (policy.n_open, len(policy._played)) == (0, N_BEFORE + N_AFTER)
+    assert (policy.n_open, policy._plays.n_rows) == (0, N_BEFORE + N_AFTER)
     assert policy.epoch_log[0].round == N_BEFORE + 1
     assert len(played) == len(expected)
     assert all(np.isfinite(each["scores"]).all() for each in played)
@@ -128,11 +128,13 @@ def test_a_saved_tofu_whose_burn_in_was_a_latent_ucb_learns_its_open_decisions(c
     (table, rewards), *_ = rounds(1, seed=0)
     decision = policy.choose(table)
     tree = policy.to_tree()
+    burner = tree["state"]["burn_in_policy"]["state"]
+    burner["played"] = burner["plays"]["played"]
     (_, note), *_ = tree["open"]
     note["inner"] |= {"epoch": 3, "point": np.ones(2), "inner": note["inner"]}
     loaded = policy_from_tree(upgraded(tree, 4, "it"))
     loaded.learn(decision, float(rewards[decision.arm]))
-    assert len(loaded._burner._played) == 1
+    assert loaded._burner._plays.n_rows == 1
 
 
 def test_a_decision_that_was_open_in_format_2_cannot_be_learned_by_its_id_alone():

@@ -79,14 +79,15 @@ def catalogue(seed, *, n_arms=40, dim=30, useful=True):
 
 
 @pytest.mark.parametrize("useful", [True, False], ids=["features tell", "features tell nothing"])
-def test_regret_in_a_catalogue_levels_off(useful):
+@pytest.mark.parametrize(("n_arms", "noise"), [(40, 0.5), (10, 0.1)])
+def test_regret_in_a_catalogue_levels_off(n_arms, noise, useful):
     halves = np.zeros(2)
     for seed in range(6):
-        table, means = catalogue(seed, useful=useful)
+        table, means = catalogue(seed, n_arms=n_arms, useful=useful)
         policy, random = LatentUcb(seed=seed), np.random.default_rng(seed)
         for round in range(2000):
             decision = policy.choose(table)
-            policy.learn(decision, means[decision.arm] + 0.5 * random.normal())
+            policy.learn(decision, means[decision.arm] + noise * random.normal())
             halves[round // 1000] += means.max() - means[decision.arm]
     assert halves[1] <= 0.5 * halves[0]
 
@@ -137,7 +138,7 @@ def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
         policy.learn(decision, float(random.normal()))
     counted = 8 * policy.memory
     assert abs(policy.epoch_log[-1].n_arms - counted) < 0.1 * counted
-    assert len(policy._played) < 2 * policy.memory
+    assert policy._plays.n_rows < 2 * policy.memory
 
 
 def test_a_rare_reward_that_has_faded_opens_no_epochs():
@@ -244,7 +245,7 @@ def test_late_rewards_lead_to_the_same_models_as_timely_ones():
         if len(waiting) == 2:
             late.learn(*waiting.pop())
             late.learn(*waiting.pop())
-    ours, theirs = policy._played.samples(), late._played.samples()
+    ours, theirs = policy._plays.played.samples(), late._plays.played.samples()
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(mine, other)
     assert policy.epoch_log[-1].rank == late.epoch_log[-1].rank

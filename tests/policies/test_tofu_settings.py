@@ -50,6 +50,7 @@ def test_by_default_it_is_practical_with_full_replay():
         "bonus_scale": 0.0,
         "impute_ridge": 1e-5,
         "replay": "full",
+        "follows_theorem": False,
         "radius_scale": 1.0,
         "memory_bytes": 64_000_000,
         "seed": 0,
@@ -97,6 +98,50 @@ def test_algorithm_1_has_the_settings_of_the_theorem():
         "growth": 2.0,
         "radius_scale": 1.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("make", "rank", "divisor"),
+    [
+        (TofuPov.algorithm_1, 2, 8),  # epochs start at 31, 62, 124 and 248
+        (TofuPov.rank_adaptive_algorithm_1, PaperThreshold(), 20),  # ⌈log₂ 400⌉ + 1 = 10
+        (TofuPov.practical, 2, 22),  # ⌈log₂ 400⌉ + 2 = 11, as in the published runs
+        (TofuPov.full_history, 2, 22),
+    ],
+)
+def test_algorithm_1_divides_delta_as_its_bound_does_and_published_forms_as_published(
+    make, rank, divisor
+):
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "horizon": 400}
+    policy = make(dim=6, rank=rank, observe_prob=0.7, **settings)
+    assert {policy.epoch_failure_prob(epoch) for epoch in range(4)} == {0.05 / divisor}
+
+
+def test_the_radius_of_algorithm_1_has_the_confidence_term_of_its_theorem():
+    known = theory.known_rank_confidence_term(
+        n_epochs=theory.n_epochs(burn_in=30, horizon=400), failure_prob=0.05
+    )
+    adaptive = theory.rank_adaptive_confidence_term(horizon=400, failure_prob=0.05 / 2)
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "horizon": 400}
+    for rank, expected in ((2, known), (PaperThreshold(), adaptive)):
+        policy = TofuPov.algorithm_1(dim=6, rank=rank, observe_prob=0.7, **settings)
+        assert theory.confidence_term(policy.epoch_failure_prob(0)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("horizon", "growth"), [(None, 2.0), (400, 1.5)])
+def test_without_a_horizon_or_with_another_growth_delta_is_divided_as_by_the_schedule(
+    horizon, growth
+):
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "growth": growth}
+    policy = TofuPov.algorithm_1(dim=6, rank=2, observe_prob=0.7, horizon=horizon, **settings)
+    shares = [policy.epoch_failure_prob(epoch) for epoch in range(3)]
+    assert shares == [policy.schedule.failure_prob(0.05, epoch, horizon) for epoch in range(3)]
+
+
+def test_a_burn_in_as_long_as_the_horizon_leaves_one_share():
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 400, "horizon": 400}
+    policy = TofuPov.algorithm_1(dim=6, rank=2, observe_prob=0.7, **settings)
+    assert policy.epoch_failure_prob(0) == 0.05 / 2
 
 
 def test_rank_adaptive_algorithm_1_has_the_papers_threshold():

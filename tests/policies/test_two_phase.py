@@ -47,6 +47,11 @@ def test_the_balanced_split_is_the_horizon_to_two_thirds():
     assert TwoPhase(**BASICS, horizon=400).schedule.burn_in == 55
 
 
+def test_a_power_of_the_horizon_may_be_the_split():
+    assert TwoPhase(**BASICS, horizon=10_000, split=0.5).schedule.burn_in == 100
+    assert TwoPhase(**BASICS, horizon=1000, split=0.3).schedule.burn_in == 8  # 1000^.3 = 7.94
+
+
 def test_with_a_horizon_half_of_the_failure_probability_is_the_second_phases():
     policy = TwoPhase(**BASICS, split=4, horizon=50, failure_prob=0.06)
     walk(policy, few_arms(6))
@@ -100,6 +105,7 @@ def test_it_continues_from_its_file(tmp_path, n_rounds):
         ({"split": 2.5}, r"split .* got 2\.5"),
         ({"split": "best"}, "split .*'balanced', got 'best'"),
         ({"split": "balanced"}, "split='balanced' needs a horizon"),
+        ({"split": 0.5}, "split=0.5 needs a horizon"),
         ({"replay": "full"}, "replay must be one of 'none', 'burn-in', got 'full'"),
         ({"first_phase": "greedy"}, "'zero-filled', 'uniform' or a Policy, got 'greedy'"),
         ({"rank": 0}, "rank .* got 0"),

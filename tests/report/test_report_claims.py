@@ -11,7 +11,7 @@ from halfseen.errors import StudyError
 from halfseen.reports.claims import JUDGES, as_frame, verdicts_on
 from halfseen.reports.data import Point
 from halfseen.reports.figures import PANELS
-from halfseen.reports.growth import growth_of, slope_interval
+from halfseen.reports.growth import Quantity, growth_of, slope_interval
 from halfseen.reports.truth import lower_bounds
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.claims import AnyClaim
@@ -360,11 +360,44 @@ def test_an_exponent_whose_interval_holds_the_value_is_undecided(tmp_path):
 def test_a_slope_is_that_of_the_mean_regret_and_repeats(tmp_path):
     study = small_study(settings=HORIZONS, observe_prob=0.5)
     results = write_results(tmp_path, study, grows(0.6))
-    first, second = (growth_of(study, results, "tofu") for _ in range(2))
+    first, second = (growth_of(study, results, Quantity("tofu")) for _ in range(2))
     assert first == second
-    assert first.horizons == (40, 80, 160)
+    assert first.numbers == (40, 80, 160)
     assert first.slope == pytest.approx(0.6)
     assert first.low <= first.slope <= first.high
+
+
+ARMS = {f"K={n}": {"world": {"n_arms": n}} for n in (4, 16, 64)}
+
+
+def test_an_excess_over_another_method_grows_with_a_number_of_the_world(tmp_path):
+    study = small_study(settings=ARMS, observe_prob=0.5)
+    # 30 + 8/√K and 30: the whole barely falls, the excess like K^(-1/2).
+    n_arms = {name: table["world"]["n_arms"] for name, table in ARMS.items()}
+
+    def regret(key):
+        noise = 1 + 0.01 * key.seed
+        return 30 * noise + (8 * noise / n_arms[key.setting] ** 0.5 if key.method == "tofu" else 0)
+
+    results = write_results(tmp_path, study, regret)
+    excess = growth_of(study, results, Quantity("tofu", minus="zf-oful"), "n_arms")
+    assert excess.numbers == (4, 16, 64)
+    assert excess.slope == pytest.approx(-0.5)
+    assert growth_of(study, results, Quantity("tofu"), "n_arms").slope > -0.1
+    some = growth_of(study, results, Quantity("tofu"), "n_arms", settings=("K=4", "K=64"))
+    assert some.numbers == (4, 64)
+
+
+def test_of_settings_with_the_same_number_the_first_counts(tmp_path):
+    study = small_study(settings=HORIZONS, observe_prob=0.5)
+    results = write_results(tmp_path, study, grows(0.6))
+    assert growth_of(study, results, Quantity("tofu"), "n_arms") is None
+
+
+def test_a_power_of_p_is_that_of_one_setting(tmp_path):
+    study = small_study(observe_prob=[0.8, 0.4, 0.2])
+    results = write_results(tmp_path, study, lambda key: (1 + 0.01 * key.seed) / key.p**2)
+    assert growth_of(study, results, Quantity("tofu"), "p").slope == pytest.approx(-2)
 
 
 def test_the_interval_covers_the_slope_about_as_often_as_it_says():
@@ -405,6 +438,37 @@ def test_above_bound_flips_with_the_numbers(tmp_path, bound):
     assert outcome(1.0, run=lambda key: False) == "not run"
 
 
+def test_a_regret_may_be_claimed_to_be_within_a_factor_of_the_bound(tmp_path):
+    study = small_study(world=HARD, observe_prob=[0.1])
+    bound = lower_bounds(study, Point("default", 0.1))["hidden"]
+    claim = {"kind": "above-bound", "bound": "hidden", "methods": ["tofu"], "within": 5}
+
+    def found(factor):
+        # Other methods pay nothing, and are not asked.
+        paid = factor * bound
+        pays = lambda key: paid * (1 + 0.01 * wobble(key)) if key.method == "tofu" else 0.0  # noqa: E731
+        return verdict(tmp_path, claim, pays, world=HARD, observe_prob=[0.1])
+
+    assert found(4.0).outcome == "holds"
+    assert "times the bound" in found(4.0).numbers
+    assert found(6.0).outcome == "fails"
+    assert found(0.5).outcome == "fails"
+
+
+@pytest.mark.parametrize(
+    ("noise_scale", "forms"),
+    [
+        (1.0, {"explicit", "hidden"}),  # (S B/R)² alone is 1
+        (2.0, {"explicit", "hidden", "optimized"}),  # Kp² is .08, (S B/R)² is .25
+        (4.0, {"explicit", "hidden", "optimized", "context-limited"}),  # .0625
+    ],
+)
+def test_a_form_of_the_bound_is_given_where_its_premise_holds(noise_scale, forms):
+    world = HARD | {"noise_scale": noise_scale, "n_arms": 8}
+    study = small_study(world=world, observe_prob=[0.1])
+    assert set(lower_bounds(study, Point("default", 0.1))) == forms
+
+
 def test_the_lower_bound_applies_to_the_hard_family_only(tmp_path):
     claim = {"kind": "above-bound", "bound": "explicit"}
     found = verdict(tmp_path, claim, noisy(SWEPT))
@@ -421,14 +485,28 @@ def test_the_lower_bound_applies_to_the_hard_family_only(tmp_path):
         ({**LOWER, "thn": "b"}, r"claims\[0\]\.thn is not a key here: did you mean 'than'\?"),
         ({"kind": "regret", "method": "tofu"}, r"claims\[0\]\.at_most must be given, or at_least"),
         ({"kind": "regret", "method": "tofu", "at_most": []}, r"at_most must be a number in"),
-        ({"kind": "exponent", "method": "tofu"}, r"\.at_most must be given, or near and tolerance"),
+        ({"kind": "exponent", "method": "tofu"}, r"\.at_most must be given, or at_least, or near"),
         (
-            {"kind": "exponent", "method": "tofu", "at_most": 1, "p": 0.5},
-            r"\.p must be left out: regret grows over the horizons",
+            {"kind": "exponent", "method": "tofu", "at_most": 1, "p": [0.5, 0.2]},
+            r"\.p must be left out, or be one probability",
         ),
         (
-            {"kind": "exponent", "method": "tofu", "near": 1, "value": "a"},
-            r"(?s)claims\[0\]\.x must be given: .*claims\[0\]\.tolerance must be given: ",
+            {
+                "kind": "exponent",
+                "method": "tofu",
+                "at_most": 1,
+                "over": "p",
+                "setting": ["a", "b"],
+            },
+            r"\.setting must be one setting, over whose probabilities",
+        ),
+        (
+            {"kind": "exponent", "method": "tofu", "at_most": 1, "value": "a", "minus": "tofu"},
+            r"\.minus must be left out: only a regret has an excess",
+        ),
+        (
+            {"kind": "exponent", "method": "tofu", "near": 1, "x": "a"},
+            r"(?s)claims\[0\]\.value must be given: .*claims\[0\]\.tolerance must be given: ",
         ),
         ({**LOWER, "p": 1.2}, r"claims\[0\]\.p must be a probability in \(0, 1\] or .*got 1\.2"),
         ({**LOWER, "setting": 3}, r"claims\[0\]\.setting must be a text or a list of them, got 3"),

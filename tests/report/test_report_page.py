@@ -94,14 +94,40 @@ class TestTables:
     def rendered(self, template, folder, study):
         return render(template, report=Report(study, write_results(folder, study, regret)))
 
-    def test_rows_are_probabilities_and_columns_methods(self, tmp_path, study):
+    def test_rows_are_methods_and_columns_probabilities(self, tmp_path, study):
         text = self.rendered(MARKDOWN, tmp_path, study)
-        lines = text.split("## Final regret\n\n")[1].splitlines()
-        assert lines[0] == "| p | TOFU | zero-filled OFUL | uniform |"
-        assert lines[2].startswith("| 0.8 | **6.2 ± 0.1** | 11.2 ± 0.1 |")
-        assert lines[4] == ""
+        lines = text.split("## Final regret\n\n")[1].splitlines()[2:]
+        assert lines[0] == "| method | p = 0.8 | p = 0.2 |"
+        assert lines[2].startswith("| TOFU | **6.2 ± 0.1** | ")
+        assert lines[5] == ""
 
-    def test_the_best_mean_of_a_row_is_bold(self, tmp_path, study):
+    def test_many_methods_are_one_table(self, tmp_path):
+        study = small_study(methods=list(METHODS))
+        text = self.rendered(MARKDOWN, tmp_path, study)
+        assert text.count("| method | p = 0.8 | p = 0.2 |") == 1
+
+    def test_the_best_method_that_can_be_played_is_bold_and_oracles_stand_below(self, tmp_path):
+        study = small_study(methods=["oracle-masked", "full-oful", "tofu", "uniform"])
+        paid = {"oracle-masked": 1.0, "full-oful": 2.0, "tofu": 3.0, "uniform": 1265.0}
+        results = write_results(tmp_path, study, lambda key: paid[key.method])
+        text = render(MARKDOWN, report=Report(study, results))
+        lines = text.split("| method | p = 0.8 | p = 0.2 |")[1].splitlines()[2:7]
+        assert [line.split(" | ")[0] for line in lines] == [
+            "| TOFU",
+            "| uniform",
+            "| *sees or knows more:*",
+            "| subspace given",
+            "| OFUL, nothing hidden",
+        ]
+        assert [line.split(" | ")[1] for line in lines[:2]] == ["**3.0 ± 0.0**", "1,265.0 ± 0.0"]
+        assert "**" not in "".join(lines[1:])
+        tex = render(LATEX, report=Report(study, results))
+        assert tex.count(r"\midrule") == 2
+        assert tex.count(r"\textbf{") == 2
+        (table,) = terminal_tables(results.summary, study)
+        assert [row.end_section for row in table.rows] == [False, True, False, False]
+
+    def test_the_best_mean_of_a_column_is_bold(self, tmp_path, study):
         text = self.rendered(LATEX, tmp_path, study)
         assert text.count(r"\textbf{") == 2
         assert r"\textbf{25.0 $\pm$ 0.1}" in text
@@ -114,13 +140,13 @@ class TestTables:
         code = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
         bare = re.sub(r"\\[&%$#_{}]", "", code)
         assert bare.count("{") == bare.count("}")
-        assert bare.count(r"\begin{tabular}") == bare.count(r"\end{tabular}") == 1
+        assert bare.count(r"\begin{tabular}") == bare.count(r"\end{tabular}") == 2
         assert "%" not in bare
         assert "#" not in bare
         assert "_" not in bare
         assert bare.count("$") % 2 == 0
         rows = [line for line in bare.splitlines() if line.endswith(r" \\")]
-        assert {line.count("&") for line in rows} == {3}
+        assert {line.count("&") for line in rows} == {0, 2}  # captions, and two probabilities
 
     def test_many_methods_fit_the_terminal(self, tmp_path):
         study = small_study(methods=list(METHODS), settings={"a-long-setting": {}, "b": {}})
@@ -203,7 +229,7 @@ class TestPage:
             "![It](it.png)",
             "Claims (holds 1)",
             "| a \\| b | **holds** |",
-            "| p | TOFU |",
+            "| method | p = 0.8 | p = 0.2 |",
             "Published results and ours",
             "| default | 0.8 | TOFU | 4 | 6.25 ± 0 |",
             "- Know this.",

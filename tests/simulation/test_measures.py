@@ -13,10 +13,12 @@ from halfseen.core import theory
 from halfseen.errors import InvalidSettingError
 from halfseen.measures import measured
 from halfseen.measures.coverage import Radii, Surrogate, missed_by
+from halfseen.measures.excitation import Offer, smallest_eigenvalues
 from halfseen.measures.freezing import Samples, steps_of
 from halfseen.measures.regression import bias_of, potential_of
 from halfseen.measures.runs import algorithm_1, catalogue_of, play_epochs
 from halfseen.measures.tools import log_spaced
+from halfseen.policies.same_arm import SameArm
 from halfseen.simulation.methods import Method
 from halfseen.simulation.runner import play
 from halfseen.worlds.hard_instance import HardInstanceWorld
@@ -352,6 +354,25 @@ def test_the_first_step_of_reestimation_agrees_with_projectors(realization):
     # Whatever arm was played: A_11 - A_10 is the change of λP plus a positive term in P_11.
     floor = eigvalsh(steps[1] - steps[0])[0]
     assert found["reestimated_smallest_increment"][0] >= floor - 1e-9
+
+
+# Excitation
+
+
+def test_offered_arms_excite_two_directions_and_a_fixed_choice_one(realization):
+    found = measured(realization, measure="excitation", points=4)
+    assert found["round"] == [1.0, 4.0, 15.0, 60.0]
+    assert found["example_offered"] == pytest.approx([0.5] * 4)  # I/2 in every round
+    assert found["example_fixed"] == pytest.approx([0.0] * 4)
+    assert 0 < found["example_oful"][-1] < found["example_offered"][-1]
+
+
+def test_smallest_eigenvalues_by_hand():
+    # Arms (2, 0) and (0, 1): the first is always chosen.
+    offers = [Offer(np.diag([2.0, 1.0]), np.zeros(2))] * 3
+    offered, chosen = smallest_eigenvalues(SameArm(dim=2), offers, [1, 3])
+    assert offered == pytest.approx([0.5, 0.5])
+    assert chosen == pytest.approx([0.0, 0.0])
 
 
 # The study

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from halfseen.cli import app
 from halfseen.simulation.tables import Tables
 from halfseen.studies import published_summary as module
+from halfseen.studies.builtin import builtin_study
 from halfseen.studies.published_summary import Summary, compare_summary, published_summary
 from shared import shared_file
 
@@ -59,6 +60,35 @@ def comparison(figures=FIGURES, **changes):
     return compare_summary(*rows_of(**changes), figures)
 
 
+def with_published_form(rows, ranks):
+    """Add the rows of `ra-tofu-fh` again, with the published threshold and other ranks."""
+    per_seed, diagnostics = rows
+    form = {"method": "ra-tofu-fh-published"}
+    again = [
+        row | form | {"final_rank": float(ranks[row["seed"] % 5])}
+        for row in per_seed
+        if row["method"] == "ra-tofu-fh"
+    ]
+    noted = [row | form for row in diagnostics if row["method"] == "ra-tofu-fh"]
+    return per_seed + again, diagnostics + noted
+
+
+def test_ranks_are_compared_at_the_published_threshold_where_it_was_run():
+    tuned = rows_of(ranks=(8, 9, 8, 9, 9))
+    assert not compare_summary(*tuned, FIGURES).agrees
+    (rank,) = compare_summary(*with_published_form(tuned, (4, 4, 5, 4, 4)), FIGURES).ranks
+    assert (rank.method, rank.ours, rank.agrees) == ("ra-tofu-fh-published", 4.2, True)
+    (off,) = compare_summary(*with_published_form(tuned, (6, 6, 6, 6, 6)), FIGURES).ranks
+    assert not off.agrees
+
+
+def test_with_the_published_threshold_beside_it_the_tuned_form_is_judged_by_its_regret():
+    rows = with_published_form(rows_of(ranks=(8, 9, 8, 9, 9)), (4,) * 5)
+    assert compare_summary(*rows, FIGURES).agrees
+    worse = with_published_form(rows_of(excess=160.0), (4,) * 5)
+    assert not compare_summary(*worse, FIGURES).agrees
+
+
 @pytest.mark.parametrize(("name", "horizon"), [("mnist", 5000), ("newsgroups", 8000)])
 def test_the_packaged_figures_are_the_published_ones(name, horizon):
     with shared_file("reference", "published", f"{name}_summary.csv").open(newline="") as file:
@@ -75,6 +105,13 @@ def test_the_packaged_figures_are_the_published_ones(name, horizon):
         assert row.mean_rank == (float(rank) if rank else None)
         unavoidable = (1.0 - float(told["mean_heldout_accuracy"])) * horizon
         assert row.irreducible == pytest.approx(unavoidable, abs=1e-6)
+
+
+def test_the_published_thresholds_of_mnist_are_those_of_its_selections():
+    with shared_file("reference", "published", "mnist_selections.csv").open(newline="") as file:
+        expected = {float(r["p"]): float(r["adaptive_threshold"]) for r in csv.DictReader(file)}
+    cells = builtin_study("mnist").narrowed(methods=["ra-tofu-fh-published"]).cells()
+    assert {c.key.p: c.method.settings["rank"]["multiplier"] for c in cells} == expected
 
 
 def test_nothing_ships_for_other_studies():
@@ -194,7 +231,7 @@ class TestVerify:
         result, (study,) = call()
         assert result.exit_code == 0, result.output
         assert study.seeds == (0, 1, 2, 3, 4)
-        assert sorted(study.methods) == ["ra-tofu-fh", "zf-oful"]
+        assert sorted(study.methods) == ["ra-tofu-fh", "ra-tofu-fh-published", "zf-oful"]
         assert study.observe_probs == (0.2,)
         assert "mnist agrees with the published means" in result.output
         assert "1 pairs of methods compared: for 1 of them the published gap" in result.output

@@ -234,3 +234,34 @@ def test_the_command_line_tunes_first_and_goes_on_where_it_stopped(tmp_path, mon
     assert "first (24 cells, 24 of them finished before)" in result.output
     assert "tuned (20 cells, 20 of them finished before)" in result.output
     assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+BY_P = {"0.8": {"rank": {"value": 0.3}}, "0.4": {"rank": {"value": 0.9}}}
+
+
+def test_settings_that_were_chosen_elsewhere_count_at_their_probability():
+    study = study_from(tuning(**{"ra-tofu": {"by_p": BY_P}}))
+    assert study.tasks() == []
+    for part in (study, study_from(study.to_dict()), study.narrowed(methods=["ra-tofu"])):
+        cells = [cell for cell in part.cells() if cell.key.method == "ra-tofu"]
+        values = {cell.key.p: cell.method.settings["rank"]["value"] for cell in cells}
+        assert values == {0.8: 0.3, 0.4: 0.9}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"by_p": BY_P, "ridge": [1.0]}, "ra-tofu.ridge cannot be tried beside by_p"),
+        ({"by_p": {"half": {"ridge": 1.0}}}, "by_p must be tables of settings by probability"),
+        ({"by_p": {}}, "by_p must be tables of settings by probability"),
+    ],
+)
+def test_settings_by_probability_are_checked(given, says):
+    with pytest.raises(StudyError, match=says):
+        study_from(tuning(**{"ra-tofu": given}))
+
+
+def test_a_setting_that_was_chosen_elsewhere_must_suit_its_method():
+    study = study_from(tuning(**{"ra-tofu": {"by_p": {"0.4": {"ridge": -1.0}}}}))
+    with pytest.raises(StudyError, match=r"tuning\.methods\.ra-tofu\.ridge must be in"):
+        study.check()

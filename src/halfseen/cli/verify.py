@@ -40,7 +40,7 @@ def verify(
         from halfseen.errors import StudyError
         from halfseen.studies.builtin import builtin_study
         from halfseen.studies.published import published
-        from halfseen.studies.published_summary import published_summary
+        from halfseen.studies.published_summary import PUBLISHED_FORM, published_summary
     with options.explained(console):
         study, figures, means = builtin_study(name), published(name), published_summary(name)
         if not figures and not means:
@@ -50,6 +50,7 @@ def verify(
         if not figures:
             seeds = _seeds_of(means, seeds)
         known = {key.method for key in figures} | {mean.method for mean in means}
+        known |= {f"{key}{PUBLISHED_FORM}" for key in known}
         study = _published_part(part_of(study, seeds, p, methods), known, methods)
         folder = folder_for(name, "paper", out)
         study.check()

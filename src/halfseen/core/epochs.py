@@ -68,9 +68,9 @@ class EpochSchedule:
     def failure_prob(self, total: float, epoch: int, horizon: int | None) -> float:
         """Return δ_e, an epoch's share of the failure probability.
 
-        With a horizon δ_e = δ / (2·number of epochs); for g = 2 that number is the paper's bound
-        ⌈log₂ T⌉ + 2 for every burn-in. Without a horizon δ_e = δ / (2(e + 1)(e + 2)), which sums to
-        at most δ/2.
+        With a horizon δ_e = δ / (2·number of epochs). For g = 2 that number is the paper's bound
+        ⌈log₂ T⌉ + 2, as in the published runs. Without a horizon δ_e = δ / (2(e + 1)(e + 2)), which
+        sums to at most δ/2.
 
         Examples
         --------

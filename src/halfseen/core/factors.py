@@ -86,10 +86,10 @@ class Factors(NamedTuple):
         """Whether no feature has more noise than the floor, up to a factor of 2."""
         return self.rank > 0 and bool((self.noise <= 2.0 * NOISE_FLOOR)[self.scale > 0.0].all())
 
-    def lift(self) -> Lift:
-        """Return the map from residuals (`residuals`) to the posterior mean of z."""
+    def lift(self, scale: float = 1.0) -> Lift:
+        """Return the map from residuals (`residuals`) to the posterior mean of z, times a scale."""
         basis = np.ascontiguousarray((self.loadings / np.sqrt(self.noise)).T)
-        return Lift(basis, 1.0, np.ones(self.rank))
+        return Lift(basis, 1.0, np.full(self.rank, scale))
 
     def residuals(self, table: FloatArray) -> FloatArray:
         """Return (x − location)/(scale·√ψ) of arms (n, dim); NaN where hidden or ignored.

@@ -1,7 +1,7 @@
 """Features of the reward model: an intercept, latent coordinates, filled arms, and masks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,14 +16,13 @@ LATENT, FILLED, MASK = "latent", "filled", "mask"
 GROUPS = (LATENT, FILLED, MASK)
 
 INTERCEPT = 1000.0
-"""The intercept's feature: with coefficients of deviation 1 its prior is practically flat, as
-rewards are centred."""
+"""The intercept's scale: its prior is practically flat, as rewards are centred."""
 
 
 class Features:
     """Maps half-seen arms to the features of the reward model, group after group.
 
-    - The intercept; 0 if there is none.
+    - The intercept: 1, or 0 if there is none.
     - "latent": the posterior means of the latent coordinates.
     - "filled": the arm in deviations from the mean, hidden entries filled in.
     - "mask": 1 or 0 for a seen or hidden entry, minus the share of arms that show it.
@@ -37,18 +36,19 @@ class Features:
         Share of the arms that show each feature.
     groups : sequence of str
     scales : Scales, optional
-        By default all are 1.
+        By default all are 1, also that of the intercept, which is `INTERCEPT` otherwise.
     intercept : bool
 
     Attributes
     ----------
     n_features : int
-    columns : dict
-        For each group the slice of its columns.
+    columns, scales : dict
+        For each group the slice of its columns, and its scale.
     """
 
     __slots__ = (
-        "_lift", "_model", "_roots", "_shares", "_sizes", "columns", "intercept", "n_features",
+        "_first", "_lift", "_model", "_roots", "_shares", "_sizes", "columns", "intercept",
+        "n_features", "scales",
     )  # fmt: skip
 
     def __init__(
@@ -62,16 +62,17 @@ class Features:
     ) -> None:
         self._model, self._shares, self.intercept = model, shares, intercept
         self._roots = np.sqrt(model.noise)
-        self._lift = model.lift() if model.rank else None
         spread = float((shares * (1.0 - shares)).sum())
         norms = {
             LATENT: math.sqrt(max(1, model.rank)),
-            FILLED: math.sqrt(model.dim),
+            FILLED: math.sqrt(max(1, int(np.count_nonzero(model.scale)))),
             MASK: math.sqrt(spread) if spread > 0.0 else 1.0,
         }
-        self._sizes = {
-            group: (1.0 if scales is None else scales.of(group)) / norms[group] for group in groups
-        }
+        self._first = (1.0 if scales is None else INTERCEPT) if intercept else 0.0
+        self.scales = {group: 1.0 if scales is None else scales.of(group) for group in groups}
+        self._sizes = {group: scale / norms[group] for group, scale in self.scales.items()}
+        # Of latent coordinates, in the scale of their group.
+        self._lift = model.lift(self._sizes.get(LATENT, 1.0)) if model.rank else None
         self.columns: dict[str, slice] = {}
         first = 1
         for group in groups:
@@ -84,19 +85,43 @@ class Features:
         """Return the features of arms (n, dim), NaN where hidden, shape (n, n_features)."""
         model, columns, sizes = self._model, self.columns, self._sizes
         points = np.empty((len(table), self.n_features))
-        points[:, 0] = INTERCEPT if self.intercept else 0.0
+        points[:, 0] = self._first
         rest = np.empty(table.shape)
         _kernels.subtract(table, model.location, model.scale, self._roots, rest)
         latent = np.empty((len(table), 0))
         if self._lift is not None:
             latent = self._lift.coordinates(rest)
             if LATENT in columns:
-                points[:, columns[LATENT]] = sizes[LATENT] * latent
+                points[:, columns[LATENT]] = latent
         if FILLED in columns:
+            unit = sizes.get(LATENT, 1.0)
             first = columns[FILLED].start
             _kernels.write_filled(
-                rest, latent, self._roots, model.loadings, sizes[FILLED], first, points
+                rest, latent / unit, self._roots, model.loadings, sizes[FILLED], first, points
             )
         if MASK in columns:
             _kernels.write_mask(table, self._shares, sizes[MASK], columns[MASK].start, points)
         return points
+
+    def scaled(self, scales: Scales, groups: Sequence[str]) -> "Features":
+        """Return some of the groups with scales."""
+        return Features(self._model, self._shares, groups, scales, intercept=self.intercept)
+
+    def rescaled(self, points: FloatArray, columns: Mapping[str, slice]) -> FloatArray:
+        """Return what `points` would return, given features without scales and their columns."""
+        parts = [self._first * points[:, :1]]
+        parts += [self.scales[group] * points[:, columns[group]] for group in self.columns]
+        return np.hstack(parts)
+
+    def alike(self, other: "Features") -> FloatArray:
+        """Return the matrix that takes each feature of others for the one of the same name.
+
+        Shape (other.n_features, n_features). Latent coordinates of another number have no names.
+        """
+        matrix = np.zeros((other.n_features, self.n_features))
+        matrix[0, 0] = 1.0
+        for group, columns in self.columns.items():
+            old = other.columns.get(group, slice(0, 0))
+            if columns.stop - columns.start == old.stop - old.start:
+                matrix[old, columns] = np.eye(columns.stop - columns.start)
+        return matrix

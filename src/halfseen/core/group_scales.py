@@ -7,16 +7,20 @@ prior: log τ is normal around a centre with deviation 1. So a scale stays where
 as long as the rewards say nothing about it, for example if only one arm is played. For item effects
 the centre is relative to the deviation of the items' mean rewards: an item that is played again and
 again shows how small the noise is, but nothing about other items.
+
+The scales maximise the posterior density. That of item effects is then replaced by the root of the
+posterior mean of τ²: while few items were played its posterior is wide, and the mode understates
+how different the others may be.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfseen import checks
+from halfseen.core.samples import Samples
 from halfseen.values import LARGEST, FloatArray
 
 ITEM = "item"
@@ -31,6 +35,8 @@ LOWEST, HIGHEST = -6.0, 8.0
 # A step must gain this much log-evidence; less is rounding.
 _LEAST_GAIN = 1e-6
 _MOST_SWEEPS = 20
+# The posterior of the items' log τ is summed over steps of this size, so far from its mode.
+_MEAN_STEP, _MEAN_REACH = 0.5, 3.0
 # The noise estimate includes this many pseudo-rewards whose squared residual is this share of the
 # rewards' variance: a few rewards do not prove that there is no noise.
 _PRIOR_REWARDS = 2.0
@@ -40,37 +46,6 @@ _PRIOR_SHARE = 0.05
 _LEAST_SPREAD = 1e-6
 # Eigenvalues of a Gram matrix below this share of the largest are rounding.
 _ROUNDING = 1e-12
-
-
-class Samples(NamedTuple):
-    """Rewards, summed up by item: arms with equal values and equal holes.
-
-    Attributes
-    ----------
-    counts : ndarray, shape (n_items,)
-        How often each item was played, or the sum of its plays' weights.
-    means : ndarray, shape (n_items,)
-        Mean reward of each item.
-    within : float
-        Root of the sum of squared differences between rewards and the mean of their item.
-    """
-
-    counts: FloatArray
-    means: FloatArray
-    within: float
-
-    @classmethod
-    def of(
-        cls, items: NDArray[np.int64], rewards: FloatArray, weights: FloatArray | None = None
-    ) -> "Samples":
-        """Sum up rewards (n,) by the numbers of their items (n,), counted from 0."""
-        if weights is None:
-            weights = np.ones(len(rewards))
-        counts: FloatArray = np.bincount(items, weights).astype(np.float64)
-        means = np.bincount(items, weights * rewards) / counts
-        rests = np.sqrt(weights) * (rewards - means[items])
-        size = float(np.abs(rests).max(initial=0.0)) or 1.0  # tiny squares would underflow
-        return cls(counts, means, size * float(np.linalg.norm(rests / size)))
 
 
 class Scales(NamedTuple):
@@ -100,28 +75,23 @@ class Scales(NamedTuple):
         return cls(logs, checks.real("noise", state["noise"], 0.0, LARGEST, low_open=True))
 
 
-def sample_weights(counts: Any, item_scale: float) -> Any:
-    """Return the precision of each item's mean reward around its regression, in units of 1/σ².
-
-    The mean of n rewards varies by σ²/n due to noise and by σ²τ² due to the item's effect.
-    """
-    return counts / (1.0 + item_scale**2 * counts)
-
-
 def estimate_scales(
-    features: Mapping[str, FloatArray],
+    points: FloatArray,
+    columns: Mapping[str, slice],
     samples: Samples,
     *,
     centres: Mapping[str, float],
     intercept: bool = True,
     last: Mapping[str, float] | None = None,
 ) -> Scales:
-    """Return the scales with the largest posterior density.
+    """Return the scales with the largest posterior density; for items the mean of τ² given these.
 
     Parameters
     ----------
-    features : mapping
-        For each group the features of every item, shape (n_items, n_features), of norm about 1.
+    points : ndarray, shape (n_items, n_features)
+        Features of every item. The first one is 1.
+    columns : mapping
+        For each group its columns, one group after the other, of norm about 1.
     samples : Samples
         Not all rewards are equal.
     centres : mapping
@@ -133,15 +103,15 @@ def estimate_scales(
     Examples
     --------
     >>> random = np.random.default_rng(0)
-    >>> latent, other = random.normal(size=(2, 300, 1))
-    >>> rewards = 7.0 + 3.0 * latent[:, 0] + 0.5 * random.normal(size=300)
+    >>> points = np.column_stack([np.ones(300), random.normal(size=(300, 2))])
+    >>> rewards = 7.0 + 3.0 * points[:, 1] + 0.5 * random.normal(size=300)
     >>> samples = Samples.of(np.arange(300), rewards)
-    >>> centres = {"latent": 0.0, "other": 0.0}
-    >>> scales = estimate_scales({"latent": latent, "other": other}, samples, centres=centres)
-    >>> round(scales.noise, 1), scales.of("latent") > 10 * scales.of("other")
+    >>> columns, centres = {"a": slice(1, 2), "b": slice(2, 3)}, {"a": 0.0, "b": 0.0}
+    >>> scales = estimate_scales(points, columns, samples, centres=centres)
+    >>> round(scales.noise, 1), scales.of("a") > 10 * scales.of("b")
     (0.5, True)
     """
-    evidence = _Evidence(features, samples, intercept)
+    evidence = _Evidence(points, columns, samples, intercept)
     logs = {group: (last or {}).get(group, centre) for group, centre in centres.items()}
 
     def value(logs: Mapping[str, float]) -> float:
@@ -168,34 +138,45 @@ def estimate_scales(
                         logs, best = moved, gained
             if best == before:
                 break
+    if ITEM in logs:
+        logs = logs | {ITEM: _log_mean_scale(lambda log: value(logs | {ITEM: log}), logs[ITEM])}
     return Scales(logs, evidence.unit * math.sqrt(evidence.of(logs)[1]))
+
+
+def _log_mean_scale(density: Callable[[float], float], mode: float) -> float:
+    """Return ½ log E[τ²], given the log-density of log τ and its mode."""
+    shifts = np.arange(-_MEAN_REACH, _MEAN_REACH + _MEAN_STEP, _MEAN_STEP)
+    grid = mode + shifts[(mode + shifts >= LOWEST) & (mode + shifts <= HIGHEST)]
+    values = np.array([density(float(log)) for log in grid])
+    weights = np.exp(values - values.max())
+    mean = float(weights @ np.exp(2.0 * (grid - mode))) / float(weights.sum())
+    return min(max(mode + 0.5 * math.log(mean), LOWEST), HIGHEST)
 
 
 class _Evidence:
     """Log-evidence and noise variance of rewards for given scales, in units of their deviation."""
 
     def __init__(
-        self, features: Mapping[str, FloatArray], samples: Samples, intercept: bool
+        self,
+        points: FloatArray,
+        columns: Mapping[str, slice],
+        samples: Samples,
+        intercept: bool,
     ) -> None:
-        self._counts, self._intercept = samples.counts, intercept
-        self._n = float(samples.counts.sum())
-        means = samples.means
-        if intercept:
-            means = means - float(samples.counts @ means) / self._n
-        largest = max(float(np.abs(means).max()), samples.within / math.sqrt(self._n))
-        means, within = means / largest, (samples.within / largest) ** 2
-        share = (float(samples.counts @ (means * means)) + within) / self._n
+        self._samples, self._intercept, self._n = samples, intercept, samples.n_rewards
+        targets = samples.targets(samples.mean() if intercept else 0.0)
+        largest = max(float(np.abs(targets).max()), samples.within / math.sqrt(self._n))
+        targets, within = targets / largest, (samples.within / largest) ** 2
+        share = (float(samples.weights(0.0) @ (targets * targets)) + within) / self._n
         self.unit = largest * math.sqrt(share)
-        self._means, self._within = means / math.sqrt(share), within / share
+        self._targets, self._within = targets / math.sqrt(share), within / share
         # The deviation between the items' means, at least that which noise alone causes. A single
         # item says nothing about it: then that of the rewards.
-        n_items = len(self._means)
+        n_items = len(samples.means)
         noise = self._within * n_items / self._n**2
-        spread = max(float(self._means.var()), noise, _LEAST_SPREAD)
+        spread = max(float(self._targets[:n_items].var()), noise, _LEAST_SPREAD)
         self.log_spread = 0.5 * math.log(spread) if n_items > 1 else 0.0
-        self._groups = list(features)
-        self._widths = [features[group].shape[1] for group in self._groups]
-        self._features = np.hstack([np.empty((len(means), 0)), *features.values()])
+        self._columns, self._points = columns, samples.stacked(points)
         self._parts: dict[float, tuple[list[FloatArray], FloatArray, float, float]] = {}
         self._found: dict[tuple[float, ...], tuple[float, float]] = {}
 
@@ -211,7 +192,7 @@ class _Evidence:
             math.exp(logs[ITEM]) if ITEM in logs else 0.0
         )
         covariance = np.zeros((len(targets), len(targets)))
-        for group, product in zip(self._groups, products, strict=True):
+        for group, product in zip(self._columns, products, strict=True):
             covariance += math.exp(2.0 * logs[group]) * product
         # Less than its share of the trace would be lost to rounding.
         noise = max(1.0, _ROUNDING * float(covariance.trace()))
@@ -230,18 +211,17 @@ class _Evidence:
         not depend on the scales.
         """
         if item_scale not in self._parts:
-            weights = sample_weights(self._counts, item_scale)
-            features, means = self._features, self._means
-            log_det = float(np.log1p(item_scale**2 * self._counts).sum())
+            roots = np.sqrt(self._samples.weights(item_scale))
+            log_det = self._samples.log_det(item_scale)
+            ones = roots * self._points[:, 0]
+            features, targets = roots[:, None] * self._points[:, 1:], roots * self._targets
             if self._intercept:  # integrated out
-                total = float(weights.sum())
-                features = features - (weights @ features) / total
-                means = means - float(weights @ means) / total
+                total = float(ones @ ones)
+                features = features - np.outer(ones, (ones @ features) / total)
+                targets = targets - ones * (float(ones @ targets) / total)
                 log_det += math.log(total / self._n)
-            roots = np.sqrt(weights)
-            rows, targets, rest = _compressed(roots[:, None] * features, roots * means)
-            ends = np.cumsum(self._widths)
-            blocks = np.split(rows, ends[:-1], axis=1) if self._widths else []
+            rows, targets, rest = _compressed(features, targets)
+            blocks = [rows[:, part.start - 1 : part.stop - 1] for part in self._columns.values()]
             products = [block @ block.T for block in blocks]
             self._parts[item_scale] = products, targets, rest + self._within, log_det
         return self._parts[item_scale]

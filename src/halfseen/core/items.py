@@ -38,22 +38,15 @@ class Items(NamedTuple):
     scale: float
 
     @classmethod
-    def of(
-        cls,
-        keys: NDArray[np.uint64],
-        counts: FloatArray,
-        means: FloatArray,
-        scale: float,
-        first: NDArray[np.int64],
-    ) -> "Items":
-        """Return items, given in ascending order of their keys, without the least played ones.
+    def of(cls, table: FloatArray, counts: FloatArray, means: FloatArray, scale: float) -> "Items":
+        """Return the items of different arms (n, dim), in the order of their first plays.
 
-        Of equally often played ones, those that were played first (`first`) are kept.
+        If there are too many, the least played ones, and of these the latest, are left out.
         """
-        if len(keys) > MOST_ITEMS:
-            kept = np.sort(np.lexsort((first, -counts))[:MOST_ITEMS])
-            keys, counts, means = keys[kept], counts[kept], means[kept]
-        return cls(keys, counts, means, scale)
+        keys = row_keys(table)
+        kept = np.argsort(-counts, kind="stable")[:MOST_ITEMS]
+        kept = kept[np.argsort(keys[kept])]
+        return cls(keys[kept], counts[kept], means[kept], scale)
 
     def places(self, table: FloatArray) -> NDArray[np.int64]:
         """Return the position of each arm (n, dim) among the items; −1 if it is not known."""

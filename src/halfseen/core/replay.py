@@ -66,22 +66,23 @@ class Played:
         """The reward that came last; None if there is none."""
         return float(self._rewards[self._n_played - 1]) if self._n_played else None
 
-    def since(self, round: float) -> "Played":
-        """Return what was played from a round on."""
+    @classmethod
+    def of(cls, arms: FloatArray, rewards: FloatArray, rounds: NDArray[np.int64]) -> "Played":
+        """Return played arms (n, dim) with their rewards and rounds."""
+        played = cls(arms.shape[1])
+        played._rounds, played._arms, played._rewards = rounds, arms, rewards
+        played._n_played = len(rounds)
+        played._grow(max(_FIRST_ROOM, len(rounds)))
+        return played
+
+    def columns(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return arms, NaN where hidden, shape (n_played, dim), rewards and rounds."""
         n = self._n_played
-        late = self._rounds[:n] >= round
-        if late.all():
-            return self
-        kept = Played(self.dim)
-        kept._rounds, kept._arms = self._rounds[:n][late], self._arms[:n][late]
-        kept._rewards, kept._n_played = self._rewards[:n][late], int(np.count_nonzero(late))
-        kept._grow(max(_FIRST_ROOM, kept._n_played))
-        return kept
+        return self._arms[:n], self._rewards[:n], self._rounds[:n]
 
     def samples(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-        """Return arms, NaN where hidden, shape (n_played, dim), rewards and rounds, by round."""
-        n = self._n_played
-        arms, rewards, rounds = self._arms[:n], self._rewards[:n], self._rounds[:n]
+        """Return `columns`, sorted by round."""
+        arms, rewards, rounds = self.columns()
         if (rounds[1:] > rounds[:-1]).all():
             return arms, rewards, rounds
         order = np.argsort(rounds, kind="stable")

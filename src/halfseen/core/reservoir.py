@@ -1,6 +1,6 @@
 """A uniform sample of bounded size from a stream of rows."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,32 @@ from halfseen.values import LARGEST, FloatArray
 _FEWEST_ROWS = 2
 # Rows whose places are drawn at once: a generator per slate would be slower than the slate.
 _DRAWS = 4096
+
+
+class _Ahead(NamedTuple):
+    """Rows that will be kept.
+
+    Attributes
+    ----------
+    numbers, places : ndarray, shape (n,)
+        Their numbers, ascending, and the places that they will get.
+    end : int
+        Number of the first row of which nothing is known yet.
+    """
+
+    numbers: NDArray[np.int64]
+    places: NDArray[np.int64]
+    end: int
+
+    def next_kept(self, first: int) -> int:
+        """Return the number of the next row from `first` on that may be kept."""
+        at = int(self.numbers.searchsorted(first))
+        return int(self.numbers[at]) if at < len(self.numbers) else self.end
+
+    def between(self, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return numbers and places of the rows that are kept of those from `first` to `end`."""
+        part = slice(*self.numbers.searchsorted([first, end]))
+        return self.numbers[part], self.places[part]
 
 
 class Reservoir:
@@ -43,7 +69,7 @@ class Reservoir:
     """
 
     __slots__ = (
-        "_block", "_draws", "_latest", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
+        "_ahead", "_block", "_latest", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
     )  # fmt: skip
 
     def __init__(self, dim: int, *, max_rows: int, seed: int = 0, recent: bool = False) -> None:
@@ -56,7 +82,8 @@ class Reservoir:
         self._block = np.empty((self.max_rows, self.dim))
         # The numbers of the kept rows, counted from 0; None while all rows are kept.
         self._numbers: NDArray[np.int64] | None = None
-        self._draws: tuple[int, NDArray[np.int64]] | None = None
+        # Which of the coming rows replace kept ones.
+        self._ahead: _Ahead | None = None
         # The latest rows, which may replace kept ones, and the number of the first. Forks share the
         # block, so these wait until the fork is known to be the one that continues.
         self._latest: tuple[int, FloatArray] | None = None
@@ -72,8 +99,9 @@ class Reservoir:
     def fork(self) -> "Reservoir":
         """Return a copy that continues in place of this one, which must not be changed any more."""
         fork = object.__new__(Reservoir)
-        for name in self.__slots__:
-            setattr(fork, name, getattr(self, name))
+        fork.dim, fork.max_rows, fork.seed = self.dim, self.max_rows, self.seed
+        fork.recent, fork.n_arms, fork._latest = self.recent, self.n_arms, self._latest
+        fork._block, fork._numbers, fork._ahead = self._block, self._numbers, self._ahead
         return fork
 
     @property
@@ -82,30 +110,13 @@ class Reservoir:
         self._place_latest()
         return self._block[: self.n_arms]
 
-    def _places(self, first: int, n_rows: int) -> NDArray[np.int64]:
-        """Return the places of rows, shape (n_rows,); `max_rows` and above means not kept."""
-        stop, parts = first + n_rows, []
-        while first < stop:
-            number, offset = divmod(first, _DRAWS)
-            if self._draws is None or self._draws[0] != number:
-                self._draws = number, self._drawn(number)
-            parts.append(self._draws[1][offset : offset + stop - first])
-            first += len(parts[-1])
-        return np.concatenate(parts)
-
-    def _drawn(self, number: int) -> NDArray[np.int64]:
-        order = np.arange(number * _DRAWS, (number + 1) * _DRAWS)
-        random = stream(self.seed, "reservoir", str(number))
-        places = np.full(len(order), self.max_rows) if self.recent else order + 1
-        return np.where(order < self.max_rows, order, random.integers(0, places))
-
     def add(self, rows: FloatArray) -> None:
         """Add rows, shape (n, dim), in order; the array must not be changed afterwards."""
         self._place_latest()
         end = self.n_arms + len(rows)
         if end <= self.max_rows:
             self._block[self.n_arms : end] = rows
-        else:
+        elif self._ahead is None or self._ahead.next_kept(self.n_arms) < end:
             self._latest = self.n_arms, rows
         self.n_arms = end
 
@@ -114,37 +125,32 @@ class Reservoir:
         if self._latest is None:
             return
         first, rows = self._latest
-        places = self._places(first, len(rows))
-        kept = np.flatnonzero(places < self.max_rows)
-        if len(kept):
-            numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
-            self._block[places[kept]] = rows[kept]  # for equal places the last row wins
-            numbers[places[kept]] = first + kept
-            self._numbers = numbers
-        self._latest = None
+        numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
+        end = first + len(rows)
+        while first < end:
+            if self._ahead is None or first >= self._ahead.end:
+                self._ahead = self._drawn(first)
+            kept, places = self._ahead.between(first, end)
+            self._block[places] = rows[kept - end]  # for equal places the last row wins
+            numbers[places] = kept
+            first = min(end, self._ahead.end)
+        self._numbers, self._latest = numbers, None
+
+    def _drawn(self, first: int) -> "_Ahead":
+        """Draw the places of the rows around a number."""
+        block = first // _DRAWS
+        order = np.arange(block * _DRAWS, (block + 1) * _DRAWS)
+        random = stream(self.seed, "reservoir", str(block))
+        places = np.full(len(order), self.max_rows) if self.recent else order + 1
+        places = np.where(order < self.max_rows, order, random.integers(0, places))
+        kept = places < self.max_rows
+        return _Ahead(order[kept], places[kept], int(order[-1]) + 1)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
         """Positions of the kept rows among all rows, counted from 0, shape (n,)."""
         self._place_latest()
         return np.arange(len(self.rows)) if self._numbers is None else self._numbers
-
-    def numbered_sample(
-        self, max_rows: int, since: float = 0.0
-    ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return a uniform sample of at most `max_rows` kept rows, and their `numbers`.
-
-        Only rows with numbers from `since` on are sampled. The sample depends on `n_arms`.
-        """
-        rows, numbers = self.rows, self.numbers
-        if since > 0.0:
-            recent = numbers >= since
-            rows, numbers = rows[recent], numbers[recent]
-        if len(rows) <= max_rows:
-            return rows, numbers
-        random = stream(self.seed, "reservoir", "sample", str(self.n_arms))
-        sampled = np.sort(random.choice(len(rows), max_rows, replace=False))
-        return rows[sampled], numbers[sampled]
 
     def state(self) -> dict[str, Any]:
         """Return the whole state of this reservoir."""

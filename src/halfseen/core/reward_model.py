@@ -1,22 +1,25 @@
 """The reward model of `LatentUcb`: regression on groups of features, and effects of items."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.factors import Factors, row_keys
-from halfseen.core.features import FILLED, GROUPS, LATENT, MASK, Features
-from halfseen.core.group_scales import ITEM, Samples, Scales, estimate_scales, sample_weights
+from halfseen.core.features import FILLED, LATENT, MASK, Features
+from halfseen.core.group_scales import ITEM, Scales, estimate_scales
 from halfseen.core.items import Items
 from halfseen.core.ridge import Ridge
+from halfseen.core.samples import Samples
 from halfseen.errors import ArchiveError
 from halfseen.values import LARGEST, FloatArray
 
 CENTRES: Mapping[str, float] = {LATENT: 0.0, FILLED: 0.0, MASK: -1.0, ITEM: 0.0}
 """Centre of the prior of each group's log τ."""
+
+NEGLIGIBLE = -4.0
+"""A group whose log τ is not above this is left out: it moves rewards by 2 % of their noise."""
 
 # Rewards farther from the mean than this many deviations of the noise are clipped.
 _LARGEST_TARGET = 1e50
@@ -49,14 +52,10 @@ class RewardModel:
     @classmethod
     def fitted(
         cls,
-        latent: Factors,
-        shares: FloatArray,
-        groups: Sequence[str],
-        arms: FloatArray,
-        rewards: FloatArray,
+        unscaled: Features,
+        table: FloatArray,
+        samples: Samples,
         *,
-        weights: FloatArray | None = None,
-        intercept: bool = True,
         item_effects: bool = False,
         last: Mapping[str, float] | None = None,
     ) -> "RewardModel":
@@ -64,66 +63,53 @@ class RewardModel:
 
         Parameters
         ----------
-        latent : Factors
-        shares : ndarray, shape (dim,)
-            Share of the offered arms that show each feature.
-        groups : sequence of str
-            Groups of `Features`.
-        arms : ndarray, shape (n, dim)
-            The played arms, NaN where hidden.
-        rewards : ndarray, shape (n,)
-        weights : ndarray, shape (n,), optional
-            How much each reward counts; by default 1.
-        intercept, item_effects : bool
+        unscaled : Features
+            Without scales.
+        table : ndarray, shape (n, dim)
+            The different arms that were played, NaN where hidden, in the order of first plays.
+        samples : Samples
+            Their rewards.
+        item_effects : bool
         last : mapping, optional
             log τ of the previous model, from which the search starts.
         """
-        keys, first, numbers = np.unique(row_keys(arms), return_index=True, return_inverse=True)
-        # Samples are in the order of their first play: that of keys depends on the arms' units, and
-        # sums in another order are rounded differently.
-        order = np.argsort(first)
-        places = np.argsort(order)
-        samples = Samples.of(places[numbers], rewards, weights)
-        shift = float(samples.counts @ samples.means / samples.counts.sum()) if intercept else 0.0
-        unscaled = Features(latent, shares, groups, intercept=intercept)
-        points = unscaled.points(np.ascontiguousarray(arms[first[order]]))
-        centres = {group: CENTRES[group] for group in groups}
-        if item_effects:
-            centres[ITEM] = CENTRES[ITEM]
+        shift = samples.mean() if unscaled.intercept else 0.0
+        points = unscaled.points(table)
+        groups = [*unscaled.columns, *([ITEM] if item_effects else [])]
         scales = estimate_scales(
-            {group: points[:, columns] for group, columns in unscaled.columns.items()},
+            points,
+            unscaled.columns,
             samples,
-            centres=centres,
-            intercept=intercept,
+            centres={group: CENTRES[group] for group in groups},
+            intercept=unscaled.intercept,
             last=last,
         )
-        for group, columns in unscaled.columns.items():
-            points[:, columns] *= scales.of(group)
-        targets = (samples.means - shift) / scales.noise
-        roots = np.sqrt(sample_weights(samples.counts, scales.of(ITEM)))
+        features = unscaled.scaled(scales, _telling(unscaled, scales))
+        points = features.rescaled(samples.stacked(points), unscaled.columns)
+        targets = samples.targets(shift) / scales.noise
+        roots = np.sqrt(samples.weights(scales.of(ITEM)))
         model = Ridge.fitted(roots[:, None] * points, roots * targets, ridge=1.0)
         items = None
         if item_effects:
-            counts, means = samples.counts[places], targets[places]
-            items = Items.of(keys, counts, means, scales.of(ITEM), first)
-        features = Features(latent, shares, groups, scales, intercept=intercept)
+            items = Items.of(table, samples.counts, targets[: len(table)], scales.of(ITEM))
         return cls(features, scales, shift, model, items)
 
     def score(
         self, table: FloatArray, width_scale: float, item_width: float
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return estimates and widths of arms (n, dim), and their features.
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return scores, estimates and widths of arms (n, dim), shape (3, n), and their features.
 
         The width is that of the regression and of the item's effect together, each times its
         factor.
         """
         points = self.features.points(table)
-        estimates, deviations = self.model.predict(points)
-        widths = width_scale * deviations
+        _, parts = self.model.score(points, lambda log_det, n_samples: width_scale)
         if self.items is not None:
-            estimates, widths = self.items.scored(table, estimates, widths, item_width)
-        noise = self.scales.noise
-        return self.shift + noise * estimates, noise * widths, points
+            parts[1:] = self.items.scored(table, parts[1], parts[2], item_width)
+        parts *= self.scales.noise
+        parts[1] += self.shift
+        np.add(parts[1], parts[2], out=parts[0])
+        return parts, points
 
     def draw(
         self,
@@ -149,6 +135,15 @@ class RewardModel:
         """Return a copy that can learn; afterwards this one must learn no more."""
         return RewardModel(self.features, self.scales, self.shift, self.model.fork(), self.items)
 
+    def copied(self) -> "RewardModel":
+        """Return an independent copy."""
+        return RewardModel(self.features, self.scales, self.shift, self.model.copied(), self.items)
+
+    def learn_all(self, table: FloatArray, rewards: FloatArray) -> None:
+        """Add the rewards of several arms (n, dim)."""
+        for arm, point, reward in zip(table, self.features.points(table), rewards, strict=True):
+            self.learn(arm, point, float(reward))
+
     def learn(self, arm: FloatArray, point: FloatArray | None, reward: float) -> None:
         """Add the reward of an arm (dim,); `point` are its features, if they are known."""
         if point is None:
@@ -173,18 +168,25 @@ class RewardModel:
         }
 
     @classmethod
-    def restored(
-        cls, state: dict[str, Any], latent: Factors, shares: FloatArray, *, intercept: bool
-    ) -> "RewardModel":
+    def restored(cls, state: dict[str, Any], unscaled: Features) -> "RewardModel":
         """Return the model that `state` described."""
-        groups = [checks.one_of("groups", group, GROUPS) for group in state["groups"]]
+        groups = [
+            checks.one_of("groups", group, tuple(unscaled.columns)) for group in state["groups"]
+        ]
         if len(set(groups)) < len(groups):
             raise ArchiveError(f"groups must be different, got {groups}")
         has_items = state["items"] is not None
-        scales = Scales.restored(state, [*groups, *([ITEM] if has_items else [])])
-        features = Features(latent, shares, groups, scales, intercept=intercept)
+        scales = Scales.restored(state, [*unscaled.columns, *([ITEM] if has_items else [])])
+        features = unscaled.scaled(scales, groups)
         model = Ridge(features.n_features, ridge=1.0)
         model.restore(state["model"])
         items = Items.restored(state["items"], scales.of(ITEM)) if has_items else None
         shift = checks.real("shift", state["shift"], -LARGEST, LARGEST)
         return cls(features, scales, shift, model, items)
+
+
+def _telling(unscaled: Features, scales: Scales) -> list[str]:
+    """Return the groups that move rewards, at least one if there is any."""
+    largest = max((scales.logs[group] for group in unscaled.columns), default=NEGLIGIBLE)
+    least = min(largest, math.nextafter(NEGLIGIBLE, math.inf))
+    return [group for group in unscaled.columns if scales.logs[group] >= least]

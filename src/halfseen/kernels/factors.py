@@ -326,6 +326,7 @@ def _log_odds_of_loadings(moments, loadings, noise, rank):
     Tuple((float64, float64, float64, int64))(
         in_2, in_2, in_1, out_2, out_1, int64, float64, float64, float64, boolean, int64, float64
     ),
+    nogil=True,  # a policy may serve while its next model is fitted
 )
 def climb(
     filled, seen, weights, loadings, noise, rank,

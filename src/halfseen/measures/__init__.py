@@ -11,6 +11,7 @@ from typing import Any
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.measures.coverage import coverage
+from halfseen.measures.excitation import excitation
 from halfseen.measures.freezing import freezing
 from halfseen.measures.regression import algorithm_1_run
 from halfseen.measures.representation import gram, representation, subspace_error
@@ -24,6 +25,7 @@ Measure = Callable[..., dict[str, list[float]]]
 MEASURES: Mapping[str, Measure] = {
     "algorithm-1": algorithm_1_run,
     "coverage": coverage,
+    "excitation": excitation,
     "freezing": freezing,
     "gram": gram,
     "representation": representation,

@@ -176,11 +176,13 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
     horizons = log_spaced(_FARTHEST, 2 * points)
     far = [replace(problem, horizon=horizon) for horizon in horizons]
     bounds = [theory.main_regret_bound(there, failure_prob=failure_prob) for there in far]
+    naive = [theory.naive_regret_bound(there, failure_prob=failure_prob) for there in far]
     return {
         "far_horizon": [float(horizon) for horizon in horizons],
         "far_theorem": [bound.total for bound in bounds],
         "far_startup": [bound.startup for bound in bounds],
         "far_learning": [bound.ridge + bound.noise for bound in bounds],
         "far_representation": [bound.representation for bound in bounds],
+        "far_naive_representation": [bound.representation for bound in naive],
         "far_trivial": [theory.trivial_regret_bound(there) for there in far],
     }

@@ -1,5 +1,6 @@
 """A run of TOFU, epoch by epoch: the frozen basis, the features of all arms, and the choices."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from halfseen.core.theory import Problem
 from halfseen.measures.tools import leading_basis
 from halfseen.policies.tofu import TofuPov
 from halfseen.policies.tofu_epoch import EpochRecord
+from halfseen.policies.tofu_premises import PremiseWarning
 from halfseen.values import Decision, FloatArray, Slate
 from halfseen.worlds.base import Round
 from halfseen.worlds.lowrank import LowRankRealization
@@ -119,20 +121,22 @@ def algorithm_1(
 ) -> TofuPov:
     """Return Algorithm 1 with all constants of the theorem except for its burn-in."""
     problem = truth.problem()
-    return TofuPov.algorithm_1(
-        dim=problem.dim,
-        rank=problem.rank,
-        observe_prob=problem.observe_prob,
-        horizon=problem.horizon,
-        burn_in=burn_in,
-        impute_ridge=impute_ridge,
-        arm_bound=problem.arm_bound,
-        top_eigenvalue=problem.top_eigenvalue,
-        last_eigenvalue=problem.last_eigenvalue,
-        theta_bound=problem.theta_bound,
-        noise_scale=problem.noise_scale,
-        failure_prob=failure_prob,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PremiseWarning)  # the burn-in is shorter on purpose
+        return TofuPov.algorithm_1(
+            dim=problem.dim,
+            rank=problem.rank,
+            observe_prob=problem.observe_prob,
+            horizon=problem.horizon,
+            burn_in=burn_in,
+            impute_ridge=impute_ridge,
+            arm_bound=problem.arm_bound,
+            top_eigenvalue=problem.top_eigenvalue,
+            last_eigenvalue=problem.last_eigenvalue,
+            theta_bound=problem.theta_bound,
+            noise_scale=problem.noise_scale,
+            failure_prob=failure_prob,
+        )
 
 
 def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:

@@ -1,5 +1,6 @@
 """One epoch of `LatentUcb`: a frozen latent model and the reward model in its features."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,31 +9,49 @@ import numpy as np
 from halfseen import archive, checks
 from halfseen.core.factor_rank import FEW_ARMS, Search
 from halfseen.core.factors import Arms, Factors, fit_factors, row_keys
-from halfseen.core.features import FILLED, LATENT, MASK
+from halfseen.core.features import FILLED, LATENT, MASK, Features
 from halfseen.core.group_scales import ITEM
 from halfseen.core.operators import LARGEST_DENSE_DIM
-from halfseen.core.replay import Played
-from halfseen.core.reservoir import Reservoir
+from halfseen.core.plays import Plays
 from halfseen.core.reward_model import RewardModel
+from halfseen.core.summary import joined
 from halfseen.errors import ArchiveError
 from halfseen.values import FloatArray
 
 if TYPE_CHECKING:
     from halfseen.policies.latent_ucb import LatentUcb
 
-MAX_FIT_ARMS = 5000
-"""Largest number of arms that a latent model is fitted to: more add little and cost time."""
+MOST_ARMS = 5000
+"""Largest number of offered arms to which a latent model is fitted, and of played arms that are
+kept one by one: more add little and cost time."""
 
 MOST_AMBIENT_FEATURES = 300
 """With more features, filled arms and masks are left out of the reward model: its time per round
 grows with the square of their number. Without a latent dimension filled arms stay."""
 
+DEFAULT_MEMORY = 128_000_000
+"""Bytes for offered and played arms."""
+
+_FEWEST_ARMS = 16
 # Arms come back if fewer than this share of the offered ones are different.
 _DIFFERENT = 0.9
 # Arms on which to check whether the last model still explains everything.
 _LOOK = 256
-# The rank is chosen again when the number of arms has grown by this factor.
+# The rank is chosen on this many arms, evenly spaced in time, and then fitted to all of them.
+_SEARCH_ARMS = 2000
+# The rank is chosen again when the number of these arms has grown by this factor, and after a pause
+# of this many times the rounds so far.
 _RANK_GROWTH = 2.0
+_RANK_PAUSE = 3.0
+
+
+def arms_kept(dim: int, memory_bytes: int) -> int:
+    """Return how many offered arms, and how many played ones, are kept in some memory.
+
+    A third of it is for offered arms, a third for played ones, and a third for those that were
+    played since the others were summed up.
+    """
+    return min(MOST_ARMS, max(_FEWEST_ARMS, memory_bytes // (3 * 8 * dim)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +64,8 @@ class LatentRecord:
         Index of the epoch and its first round.
     n_arms : int
         Different arms to which the latent model was fitted.
-    n_ranked : int
-        The same when its rank was last chosen.
+    n_ranked, ranked_round : int
+        The same, and the round, when its rank was last chosen.
     rank : int
         Latent dimensions.
     noise_scale : float or None
@@ -55,16 +74,39 @@ class LatentRecord:
         For each group of features its prior deviation, in units of the noise.
     frequency : float
         If arms come back, the share of all arms that one round offers; otherwise 0.
+    carry_error : float
+        Share of the features, as a deviation, that was lost when the summary of earlier rewards was
+        carried into them; 0 if there is no summary.
     """
 
     epoch: int
     round: int
     n_arms: int
     n_ranked: int
+    ranked_round: int
     rank: int
     noise_scale: float | None
     scales: dict[str, float]
     frequency: float
+    carry_error: float
+
+
+class Offered(NamedTuple):
+    """Arms offered before an epoch.
+
+    Attributes
+    ----------
+    table : ndarray, shape (n, dim)
+        A sample of them, NaN where hidden.
+    ages : ndarray, shape (n,)
+        In rounds, as if arms had come, or been absorbed, at a constant rate.
+    per_round : float
+        Mean number of arms in a round.
+    """
+
+    table: FloatArray
+    ages: FloatArray
+    per_round: float
 
 
 class LatentEpoch(NamedTuple):
@@ -76,6 +118,8 @@ class LatentEpoch(NamedTuple):
     latent : Factors
     shares : ndarray, shape (dim,)
         Share of the offered arms that show each feature.
+    features : Features
+        All that may enter the reward model, without scales.
     rewards : RewardModel or None
         None while the rewards tell nothing about arms.
     """
@@ -83,39 +127,45 @@ class LatentEpoch(NamedTuple):
     record: LatentRecord
     latent: Factors
     shares: FloatArray
+    features: Features
     rewards: RewardModel | None
 
     @classmethod
     def open(
         cls,
         policy: "LatentUcb",
-        offered: Reservoir,
-        played: Played,
+        offered: Offered,
+        plays: Plays,
         round: int,
-        per_round: float,
         last: "LatentEpoch | None",
-    ) -> "LatentEpoch":
-        """Fit the latent model to all offered arms, then the reward model to all rewards.
+    ) -> tuple["LatentEpoch", Plays]:
+        """Fit the latent model to the offered arms, then the reward model to all rewards.
 
-        `per_round` is the mean number of arms in the rounds before.
+        Also returns the plays, compacted, with summaries in the features of this epoch.
         """
-        sample = _Sample.of(policy, offered, round - 1, per_round)
-        latent, n_ranked = _latent(policy, sample, last)
+        sample = _Sample.of(policy, offered)
+        latent, is_ranked = _latent(policy, sample, round, last)
         shares = sample.weights @ (sample.table == sample.table) / max(1e-300, sample.weights.sum())
-        rewards = _rewards(policy, latent, shares, played, round, sample.frequency > 0.0, last)
+        features = _features(policy, latent, shares)
+        error = 0.0
+        if last is not None:
+            plays, error = policy.compacted(plays, last).carried(last.features, features)
+        rewards = _rewards(policy, features, plays, round, sample.frequency > 0.0, last)
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
             n_arms=len(sample.table),
-            n_ranked=n_ranked,
+            n_ranked=len(sample.table) if is_ranked or last is None else last.record.n_ranked,
+            ranked_round=round if is_ranked or last is None else last.record.ranked_round,
             rank=latent.rank,
             noise_scale=None if rewards is None else rewards.scales.noise,
             scales={}
             if rewards is None
             else {group: rewards.scales.of(group) for group in rewards.scales.logs},
             frequency=sample.frequency,
+            carry_error=error,
         )
-        return cls(record, latent, shares, rewards)
+        return cls(record, latent, shares, features, rewards), plays
 
     def state(self) -> dict[str, Any]:
         """Return latent model, record and reward model."""
@@ -132,27 +182,26 @@ class LatentEpoch(NamedTuple):
         dim = policy.n_features
         latent = Factors.restored(state["latent"], dim)
         shares = archive.array(state, "shares", (dim,), low=0.0, high=1.0 + 1e-9)
-        rewards = state["rewards"]
+        features, rewards = _features(policy, latent, shares), state["rewards"]
         if rewards is not None:
-            rewards = RewardModel.restored(
-                rewards, latent, shares, intercept=not policy.through_origin
-            )
+            rewards = RewardModel.restored(rewards, features)
         record = record_from(state["record"])
         if record.rank != latent.rank:
             raise ArchiveError(f"a latent model must have rank {record.rank}, got {latent.rank}")
-        return cls(record, latent, shares, rewards)
+        return cls(record, latent, shares, features, rewards)
 
 
 def record_from(plain: dict[str, Any]) -> LatentRecord:
     """Return the record that was saved as plain values."""
     record = LatentRecord(**plain)
-    for name in ("epoch", "round", "n_arms", "n_ranked", "rank"):
+    for name in ("epoch", "round", "n_arms", "n_ranked", "ranked_round", "rank"):
         checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
     if record.noise_scale is not None:
         checks.real("noise_scale", record.noise_scale, 0.0)
     for scale in record.scales.values():
         checks.real("scales", scale, 0.0)
     checks.real("frequency", record.frequency, 0.0, 1.0)
+    checks.real("carry_error", record.carry_error, 0.0)
     return record
 
 
@@ -173,39 +222,53 @@ class _Sample(NamedTuple):
     frequency: float
 
     @classmethod
-    def of(
-        cls, policy: "LatentUcb", offered: Reservoir, rounds: int, per_round: float
-    ) -> "_Sample":
-        """Return a bounded sample; arms that come back count once."""
-        # Ages are in rounds, as if arms had come, or been absorbed, at a constant rate.
-        rate = offered.n_arms / rounds
-        since = offered.n_arms - rate * policy.memory
-        table, numbers = offered.numbered_sample(MAX_FIT_ARMS, since)
-        weights = policy.faded((offered.n_arms - 1 - numbers) / rate)
-        keys = row_keys(table)
-        _, first, copies = np.unique(keys, return_index=True, return_inverse=True)
+    def of(cls, policy: "LatentUcb", offered: Offered) -> "_Sample":
+        """Return the arms that still count; those that come back count once."""
+        recent = offered.ages <= policy.memory
+        table, weights = offered.table[recent], policy.faded(offered.ages[recent])
+        _, first, copies = np.unique(row_keys(table), return_index=True, return_inverse=True)
         latest = np.zeros(len(first))
         np.maximum.at(latest, copies, weights)
         order = np.argsort(first)
         comes_back = len(first) < _DIFFERENT * len(table)
-        frequency = min(1.0, per_round / len(first)) if comes_back else 0.0
+        frequency = min(1.0, offered.per_round / len(first)) if comes_back else 0.0
         return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
 
+    def arms(self, policy: "LatentUcb", some: Any = ...) -> Arms:
+        """Return the arms, or some of them, for a fit."""
+        through_origin = policy.through_origin
+        return Arms(self.table[some], self.weights[some], through_origin=through_origin)
 
-def _latent(policy: "LatentUcb", sample: _Sample, last: LatentEpoch | None) -> tuple[Factors, int]:
-    """Return the latent model to freeze, and the number of arms when its rank was last chosen."""
+
+def _latent(
+    policy: "LatentUcb", sample: _Sample, round: int, last: LatentEpoch | None
+) -> tuple[Factors, bool]:
+    """Return the latent model to freeze, and whether its rank was chosen anew."""
     n_arms = len(sample.table)
     if last is not None and n_arms >= _LOOK and _still_explains_all(policy, sample, last.latent):
-        return last.latent, last.record.n_ranked
-    arms = Arms(sample.table, sample.weights, through_origin=policy.through_origin)
+        return last.latent, False
+    arms = sample.arms(policy)
     if arms.n_entries == 0:
-        return arms.empty_model(), n_arms
-    search = Search(arms, None if last is None else last.latent)
+        return arms.empty_model(), True
+    known = None if last is None else last.latent
     if policy.rank is not None:
-        return search.fit(search.affordable(policy.rank)).model, n_arms
-    if last is None or n_arms <= FEW_ARMS or n_arms >= _RANK_GROWTH * last.record.n_ranked:
-        return search.run().model, n_arms
-    return fit_factors(arms, last.latent).model, last.record.n_ranked
+        search = Search(arms, known)
+        return search.fit(search.affordable(policy.rank)).model, True
+    if last is not None and not _is_rank_due(policy, n_arms, round, last.record):
+        return fit_factors(arms, last.latent).model, False
+    if n_arms <= _SEARCH_ARMS:
+        return Search(arms, known).run().model, True
+    some = sample.arms(policy, np.linspace(0, n_arms - 1, _SEARCH_ARMS).astype(np.int64))
+    return fit_factors(arms, Search(some, known).run().model).model, True
+
+
+def _is_rank_due(policy: "LatentUcb", n_arms: int, round: int, last: LatentRecord) -> bool:
+    """Return whether to choose the rank again: there are more arms, or much later."""
+    if n_arms <= FEW_ARMS or min(n_arms, _SEARCH_ARMS) >= _RANK_GROWTH * last.n_ranked:
+        return True
+    # With a half-life, the world may have another rank after some of them.
+    pause = _RANK_PAUSE * min(last.ranked_round, policy.half_life or math.inf)
+    return round >= last.ranked_round + pause
 
 
 def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> bool:
@@ -215,35 +278,41 @@ def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> 
     """
     if not last.explains_all:
         return False
-    some = slice(-_LOOK, None)
-    arms = Arms(sample.table[some], sample.weights[some], through_origin=policy.through_origin)
+    arms = sample.arms(policy, slice(-_LOOK, None))
     return fit_factors(arms, last, max_steps=1).model.explains_all
+
+
+def _features(policy: "LatentUcb", latent: Factors, shares: FloatArray) -> Features:
+    groups = [group for group in policy.groups if _has(group, latent, shares)]
+    return Features(latent, shares, groups, intercept=not policy.through_origin)
 
 
 def _rewards(
     policy: "LatentUcb",
-    latent: Factors,
-    shares: FloatArray,
-    played: Played,
+    features: Features,
+    plays: Plays,
     round: int,
     comes_back: bool,
     last: LatentEpoch | None,
 ) -> RewardModel | None:
     """Return the reward model, if rewards tell something."""
-    arms, rewards, rounds = played.samples()
-    if len(rewards) == 0 or not policy.tells(rewards, rewards[0]):
+    if plays.n_rows == 0 or not policy.tell(plays):
         return None
-    before = None if last is None or last.rewards is None else last.rewards.scales.logs
+    weights = None
+    if policy.half_life is not None:
+        weights = policy.faded(round - 1 - plays.played.columns()[2])
+    table, _, samples = plays.merged(weights)
+    if plays.summaries:
+        faded = [
+            each.faded(float(policy.faded(round - 1 - each.round))) for each in plays.summaries
+        ]
+        samples = samples._replace(others=joined(faded))
     return RewardModel.fitted(
-        latent,
-        shares,
-        [group for group in policy.groups if _has(group, latent, shares)],
-        arms,
-        rewards,
-        weights=policy.faded(round - 1 - rounds),
-        intercept=not policy.through_origin,
+        features,
+        table,
+        samples,
         item_effects=comes_back and ITEM in policy.groups,
-        last=before,
+        last=None if last is None or last.rewards is None else last.rewards.scales.logs,
     )
 
 

@@ -1,6 +1,7 @@
 """The policy without settings: a latent model of half-seen arms, and one model of their rewards."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -11,12 +12,21 @@ from halfseen.core.epochs import LARGEST_GROWTH
 from halfseen.core.factors import Arms
 from halfseen.core.features import GROUPS as FEATURE_GROUPS
 from halfseen.core.group_scales import ITEM
-from halfseen.core.replay import Played
+from halfseen.core.plays import Plays
 from halfseen.core.reservoir import Reservoir
 from halfseen.errors import InvalidSettingError
+from halfseen.log import logger
 from halfseen.params import choice, custom, flag, integer, real
+from halfseen.policies.background import Background
 from halfseen.policies.base import Policy
-from halfseen.policies.latent_epoch import LatentEpoch, LatentRecord, record_from
+from halfseen.policies.latent_epoch import (
+    DEFAULT_MEMORY,
+    LatentEpoch,
+    LatentRecord,
+    Offered,
+    arms_kept,
+    record_from,
+)
 from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import scale_param
@@ -122,8 +132,17 @@ class LatentUcb(Policy):
         doc="""Rounds after which arms and rewards count half, for a world that changes; after twice
     as many they count a sixteenth. By default they count forever.""",
     )
+    refit: str = choice(
+        default="inline",
+        words=("inline", "background"),
+        doc="""Where the models of the next epoch are fitted: in the round that opens it, which is
+    reproducible, or in a thread beside the present epoch, which goes on until they are ready.""",
+    )
     memory_bytes: int = integer(
-        default=64_000_000, low=1, doc="Memory for the sample of offered arms."
+        default=DEFAULT_MEMORY,
+        low=1,
+        doc="""Memory for offered and played arms. What does not fit is sampled or summed up.
+    Decisions that wait for their reward take memory, too: see `max_open`.""",
     )
     seed: int = integer(
         default=0, low=0, doc="Seed of that sample, of random choices and of draws."
@@ -136,13 +155,20 @@ class LatentUcb(Policy):
         self._next_event = 1
         self._n_offered = 0  # arms in rounds that were played, absorbed ones not among them
         self._rewards_tell = False
+        self._next_epoch: Background[tuple[LatentEpoch, Plays]] | None = None
+        self._n_known = 0  # plays that the next epoch knows
+        self._n_failed_refits = 0
         if self.dim is not None:
             if self.rank is not None:
                 checks.integer("rank", self.rank, 0, self.dim)
-            self._offered = Reservoir.of_size(
-                self.dim, self.memory_bytes, seed=self.seed, recent=self.half_life is not None
+            self._most_arms = arms_kept(self.dim, self.memory_bytes)
+            self._offered = Reservoir(
+                self.dim,
+                max_rows=self._most_arms,
+                seed=self.seed,
+                recent=self.half_life is not None,
             )
-            self._played = Played(self.dim)
+            self._plays = Plays.none(self.dim)
 
     @property
     def n_features(self) -> int:
@@ -172,7 +198,24 @@ class LatentUcb(Policy):
             "noise_scale": log[-1].noise_scale if log else None,
             "scales": log[-1].scales if log else {},
             "frequency": log[-1].frequency if log else 0.0,
+            "carry_error": log[-1].carry_error if log else 0.0,
+            "n_failed_refits": self._n_failed_refits,
         }
+
+    def compacted(self, plays: Plays, epoch: LatentEpoch) -> Plays:
+        """Return the plays of an epoch in bounded memory."""
+        return plays.compacted(epoch.features, self._most_arms, _EPOCH_SHARE * self._half_life)
+
+    @property
+    def _half_life(self) -> float:
+        return math.inf if self.half_life is None else self.half_life
+
+    def tell(self, plays: Plays) -> bool:
+        """Return whether the rewards of plays tell something about arms."""
+        rewards = plays.played.columns()[1]
+        first = float(rewards[0])
+        sums = [np.array([plays.within]), *(each.targets(first) for each in plays.summaries)]
+        return self.tells(rewards, first) or any(self.tells(first + each, first) for each in sums)
 
     def tells(self, rewards: Any, other: float) -> bool:
         """Return whether rewards tell something about arms: not if all equal another one.
@@ -186,9 +229,7 @@ class LatentUcb(Policy):
     @property
     def memory(self) -> float:
         """Age in rounds from which on arms and rewards no longer count; infinite by default."""
-        if self.half_life is None:
-            return math.inf
-        return self.half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
+        return self._half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
 
     def faded(self, ages: Any) -> FloatArray:
         """Return how much arms or rewards of some ages, in rounds, count."""
@@ -202,25 +243,23 @@ class LatentUcb(Policy):
 
     def decide(self, slate: Slate) -> Choice:
         """Open an epoch if one is due, then choose by its models."""
-        epoch = self._epoch
-        stale = self._rewards_tell and (epoch is None or epoch.rewards is None)
-        if self._round > 0 and (self._round >= self._next_event or stale):
-            self._enter(self._opened_epoch())
+        self._prepare()
         self.observe(slate)
         self._n_offered += slate.n_arms
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
         item_width, width = self._widths(epoch.record.frequency)
-        estimates, widths, points = epoch.rewards.score(slate._table, width, item_width)
-        if self.exploration == "greedy":
-            widths = np.zeros(len(estimates))
-        elif self.exploration == "thompson":
-            # Each round has its own random stream, so there is no stream state to save.
-            random = stream(self.seed, "thompson", str(self._round + 1))
-            widths = epoch.rewards.draw(slate._table, random, width, item_width)
-        chosen = Choice.best(estimates, widths)
-        return chosen._replace(epoch=epoch.record.epoch, point=points[chosen.arm].copy())
+        parts, points = epoch.rewards.score(slate._table, width, item_width)
+        if self.exploration != "ucb":
+            parts[2] = 0.0
+            if self.exploration == "thompson":
+                # Each round has its own random stream, so there is no stream state to save.
+                random = stream(self.seed, "thompson", str(self._round + 1))
+                parts[2] = epoch.rewards.draw(slate._table, random, width, item_width)
+            np.add(parts[1], parts[2], out=parts[0])
+        arm = int(parts[0].argmax())
+        return Choice(arm, parts, epoch.record.epoch, points[arm].copy())
 
     def _widths(self, frequency: float) -> tuple[float, float]:
         """Return the multiples of the deviations of item effects and of the regression.
@@ -247,30 +286,73 @@ class LatentUcb(Policy):
         index = -1 if self._epoch is None else self._epoch.record.epoch
         return Choice(arm, np.zeros((3, slate.n_arms)), index)
 
-    def _opened_epoch(self) -> LatentEpoch:
-        """Fit both models to what still counts."""
-        round = self._round + 1
-        self._played = self._played.since(round - self.memory)
-        per_round = self._n_offered / self._round
-        return LatentEpoch.open(self, self._offered, self._played, round, per_round, self._epoch)
+    def _prepare(self) -> None:
+        """Open an epoch, or let it be prepared, if one is due; keep memory bounded."""
+        if self._next_epoch is not None:
+            if not self._next_epoch.is_done:
+                return
+            self._replace_epoch(self._next_epoch)
+        epoch = self._epoch
+        is_ready = epoch is not None and epoch.rewards is not None
+        is_due = self._round >= self._next_event or (self._rewards_tell and not is_ready)
+        if self._round > 0 and is_due:
+            if is_ready and self.refit == "background":
+                self._next_epoch = Background(self._opening(copied=True))
+                self._n_known = self._plays.n_rows
+            else:
+                self._enter(*self._opening(copied=False)())
+            self._rewards_tell = False  # what was learned is in the models, or has faded
+        elif epoch is not None and self._plays.n_rows >= 2 * self._most_arms:
+            self._plays = self.compacted(self._plays, epoch)
 
-    def _enter(self, epoch: LatentEpoch) -> None:
+    def _opening(self, *, copied: bool) -> Callable[[], tuple[LatentEpoch, Plays]]:
+        """Return a function that fits both models to what still counts.
+
+        With `copied`, the function uses nothing that later rounds change.
+        """
+        round, offered, last = self._round + 1, self._offered, self._epoch
+        later = np.asarray(offered.n_arms - 1 - offered.numbers, dtype=np.float64)
+        ages = later * (self._round / offered.n_arms)
+        table = offered.rows.copy() if copied else offered.rows
+        arms = Offered(table, ages, self._n_offered / self._round)
+        plays = self._plays.since(round - self.memory) if self.half_life else self._plays
+        return lambda: LatentEpoch.open(self, arms, plays, round, last)
+
+    def _replace_epoch(self, prepared: Background[tuple[LatentEpoch, Plays]]) -> None:
+        """Go on with an epoch that was prepared beside the present one."""
+        self._next_epoch = None
+        try:
+            epoch, plays = prepared.result()
+        except Exception:
+            self._n_failed_refits += 1
+            logger.exception("a refit failed, %d so far: the epoch goes on", self._n_failed_refits)
+            self._schedule(self._round + 1)
+            return
+        arms, rewards, rounds = self._plays.played.columns()
+        for row in range(self._n_known, len(rounds)):
+            plays = plays.append(int(rounds[row]), arms[row], float(rewards[row]))
+        if epoch.rewards is not None:
+            # A copy: if this call fails, the next one learns the same rewards.
+            model = epoch.rewards.copied()
+            model.learn_all(arms[self._n_known :], rewards[self._n_known :])
+            epoch = LatentEpoch(*epoch[:-1], model)
+        self._enter(epoch, plays)
+
+    def _enter(self, epoch: LatentEpoch, plays: Plays) -> None:
         if self._epoch is not None:
             self._log = [*self._log[1 - _LONGEST_LOG :], self._epoch.record]
-        self._epoch = epoch
-        # What was learned so far is in the models, or has faded.
-        self._rewards_tell = False
-        round = epoch.record.round
-        longest = np.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
-        length = min((self.growth - 1.0) * round, longest)
+        self._epoch, self._plays = epoch, plays
+        self._schedule(epoch.record.round)
+
+    def _schedule(self, round: int) -> None:
+        """Let the next epoch be due some time after a round."""
+        length = min((self.growth - 1.0) * round, _EPOCH_SHARE * self._half_life)
         self._next_event = round - 1 + max(1, int(np.ceil(length)))
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the present epoch's regression."""
-        before = self._played.last_reward
-        played = self._played.fork()
-        played.append(note.round, note.arm, reward)
-        self._played = played
+        before = self._plays.played.last_reward
+        self._plays = self._plays.append(note.round, note.arm, reward)
         usual = reward if before is None else before
         self._rewards_tell = self._rewards_tell or self.tells(reward, usual)
         epoch = self._epoch
@@ -278,7 +360,7 @@ class LatentUcb(Policy):
             rewards = epoch.rewards.fork()
             known = note.epoch == epoch.record.epoch
             rewards.learn(note.arm, note.point if known else None, reward)
-            self._epoch = epoch._replace(rewards=rewards)
+            self._epoch = LatentEpoch(*epoch[:-1], rewards)
 
     def observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next latent model is estimated."""
@@ -292,7 +374,7 @@ class LatentUcb(Policy):
             return {}
         return {
             "offered": self._offered.state(),
-            "played": self._played.state(),
+            "plays": self._plays.state(),
             "log": [asdict(record) for record in self._log],
             "epoch": None if self._epoch is None else self._epoch.state(),
             "next_event": self._next_event,
@@ -305,10 +387,11 @@ class LatentUcb(Policy):
         if self.dim is None:
             return
         self._offered.restore(state["offered"])
-        self._played.restore(state["played"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = LatentEpoch.restored(self, state["epoch"])
+        features = None if self._epoch is None else self._epoch.features
+        self._plays = Plays.restored(state["plays"], self.dim, features)
         most = checks.LARGEST_HORIZON
         self._next_event = checks.integer("next_event", state["next_event"], 0, most)
         self._n_offered = checks.integer("n_offered", state["n_offered"], self._round, most)

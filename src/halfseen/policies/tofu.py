@@ -13,6 +13,7 @@ from halfseen.policies.registry import register_policy, restored_inner
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
 from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
 from halfseen.policies.tofu_params import TofuParams
+from halfseen.policies.tofu_premises import warn_of_long_arms, warn_of_settings
 from halfseen.values import Decision, Slate
 
 
@@ -59,15 +60,21 @@ class TofuPov(TofuParams):
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self.schedule.burn_in + 1)
         self._log: list[EpochRecord] = []
+        self._checks_lengths = self.follows_theorem
 
     @classmethod
-    def algorithm_1(cls, *, arm_bound: float, rank: int | RankRule, **settings: Any) -> "TofuPov":
+    def algorithm_1(
+        cls, *, arm_bound: float, rank: int | RankRule, incoherence: float = 1.0, **settings: Any
+    ) -> "TofuPov":
         """Algorithm 1 with the settings of the regret theorem.
 
         λ = 4B_X², t_b from the theory, δ_e, the misspecification bonus, imputation without a ridge,
         no replay. Needs `n_arms`, `last_eigenvalue` and `observe_prob`. Without a ridge, an arm
         whose seen entries do not identify it raises an error, and at practical sizes there are such
         arms: set `impute_ridge` above 0 to avoid it.
+
+        If the theorem's condition on p (for μ = `incoherence`) or its burn-in is not met, or an arm
+        is longer than `arm_bound`, a `PremiseWarning` says so, once.
 
         Notes
         -----
@@ -79,8 +86,11 @@ class TofuPov(TofuParams):
             "bonus_scale": 1.0,
             "impute_ridge": 0.0,
             "replay": "none",
+            "follows_theorem": True,
         }
-        return cls(arm_bound=arm_bound, rank=rank, **(defaults | settings))
+        policy = cls(arm_bound=arm_bound, rank=rank, **(defaults | settings))
+        warn_of_settings(policy, incoherence=incoherence, stacklevel=3)
+        return policy
 
     @classmethod
     def rank_adaptive_algorithm_1(cls, **settings: Any) -> "TofuPov":
@@ -153,6 +163,8 @@ class TofuPov(TofuParams):
         return Choice(choice.arm, choice.parts, -1 if epoch is None else epoch.index, inner=note)
 
     def _offer(self, slate: Slate) -> None:
+        if self._checks_lengths:
+            self._checks_lengths = not warn_of_long_arms(self.arm_bound, slate._table)
         offered = self._offered.fork()
         offered.add(slate._table)
         self._offered = offered

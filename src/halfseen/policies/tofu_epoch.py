@@ -99,9 +99,7 @@ class Epoch:
         index: int,
     ) -> "Epoch":
         """Estimate the subspace from all offered arms, freeze it, and replay `played`."""
-        failure_prob = settings.schedule.failure_prob(
-            settings.failure_prob, index, settings.horizon
-        )
+        failure_prob = settings.epoch_failure_prob(index)
         covariance, n_never_paired, observe_prob = _covariance(settings, offered)
         known = Known(
             n_arms=offered.n_arms,

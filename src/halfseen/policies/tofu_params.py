@@ -15,7 +15,7 @@ from halfseen.core.rank import FixedRank, as_rule
 from halfseen.core.replay import Replay
 from halfseen.core.reservoir import Reservoir
 from halfseen.errors import InvalidSettingError
-from halfseen.params import custom, integer, real
+from halfseen.params import custom, flag, integer, real
 from halfseen.policies.base import Policy
 from halfseen.policies.ridge_policy import ridge_param, scale_param
 from halfseen.policies.tofu_burn_in import checked_burn_in_policy, policy_to_plain
@@ -108,6 +108,12 @@ class TofuParams(Policy):
         kind='"none", "burn-in-once", "burn-in" or "full"',
         doc="Which earlier rewards enter the regression of a new epoch (`Replay`).",
     )
+    follows_theorem: bool = flag(
+        default=False,
+        doc="""Whether δ is divided among epochs as in the regret theorems, which count them, and an
+    arm longer than `arm_bound` causes a `PremiseWarning`. If not, δ is divided as in the published
+    runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
+    )
     growth: float = real(
         default=2.0,
         low=1.0,
@@ -130,7 +136,7 @@ class TofuParams(Policy):
     def setup(self) -> None:
         """Check parameters against each other and make the schedule of epochs."""
         self.check_together()
-        burn_in = self._theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
+        burn_in = self.theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
         self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
 
     def check_together(self) -> None:
@@ -175,6 +181,17 @@ class TofuParams(Policy):
         share = 2.0 if isinstance(self.rank, FixedRank) else 4.0
         return self.failure_prob / share / 4.0
 
+    def epoch_failure_prob(self, epoch: int) -> float:
+        """Return δ_e, the share of δ of an epoch."""
+        horizon = self.horizon
+        if not self.follows_theorem or horizon is None or self.growth != 2.0:
+            return self.schedule.failure_prob(self.failure_prob, epoch, horizon)
+        if isinstance(self.rank, FixedRank):
+            count = theory.n_epochs(burn_in=self.schedule.burn_in, horizon=horizon)
+        else:
+            count = theory.rank_adaptive_n_epochs(horizon)
+        return self.failure_prob / (2.0 * max(1, count))
+
     def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
         """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale.
 
@@ -203,7 +220,14 @@ class TofuParams(Policy):
         )
         return min(self.bonus_scale * bias, LARGEST)
 
-    def _theory_burn_in(self) -> int:
+    def theory_burn_in(self) -> int:
+        """Return t_b of the theorem.
+
+        Raises
+        ------
+        InvalidSettingError
+            What it depends on is not given, or it is longer than anything that can be played.
+        """
         prob = self.observe_prob
         if (
             self.last_eigenvalue is None

@@ -6,7 +6,7 @@ from typing import Any
 from halfseen import checks
 from halfseen.core.epochs import LARGEST_GROWTH
 from halfseen.core.replay import Replay
-from halfseen.core.theory import balanced_split
+from halfseen.core.theory import balanced_split, power_split
 from halfseen.errors import InvalidSettingError
 from halfseen.params import custom
 from halfseen.policies.registry import register_policy
@@ -21,8 +21,9 @@ REPLAYS = ("none", "burn-in")
 class TwoPhase(TofuPov):
     """TOFU-POV with a single epoch: the subspace of the first `split` rounds is used to the end.
 
-    The paper compares it with repeated epochs. The error of the frozen subspace costs a constant
-    per round, so even the best split has a regret of order T^(2/3).
+    The paper compares it with repeated epochs. Its bound is a sum of τ and T/√τ, up to constants,
+    and these balance at τ = T^(2/3), where both are T^(2/3). That is the rate of the bound. Where
+    the frozen subspace costs less than the bound says, a shorter first phase pays less.
 
     Examples
     --------
@@ -31,11 +32,12 @@ class TwoPhase(TofuPov):
     100
     """
 
-    split: int | str = custom(
+    split: int | float | str = custom(
         default="balanced",
         check=lambda name, value: _checked_split(name, value),
-        kind='int or "balanced"',
-        doc='τ, the rounds of the first phase; "balanced" is ⌈T^(2/3)⌉ and needs `horizon`.',
+        kind='int, float or "balanced"',
+        doc="""τ, the rounds of the first phase, or a power a in (0, 1) for τ = ⌈T^a⌉; "balanced" is
+    ⌈T^(2/3)⌉. All but a number of rounds need `horizon`.""",
     )
     first_phase: Any = custom(
         default="zero-filled",
@@ -56,6 +58,7 @@ class TwoPhase(TofuPov):
 
     # A single epoch for every horizon, so that it gets the whole share of δ.
     growth = LARGEST_GROWTH
+    follows_theorem = False
     n_arms = None
 
     @property  # type: ignore[misc]
@@ -64,7 +67,11 @@ class TwoPhase(TofuPov):
         if isinstance(self.split, int):
             return self.split
         if self.horizon is None:
-            raise InvalidSettingError("split='balanced' needs a horizon, got None: give a number")
+            raise InvalidSettingError(
+                f"split={self.split!r} needs a horizon, got None: give a number of rounds"
+            )
+        if isinstance(self.split, float):
+            return power_split(self.horizon, self.split)
         return balanced_split(self.horizon)
 
     @property  # type: ignore[misc]
@@ -77,7 +84,9 @@ class TwoPhase(TofuPov):
         self._next_event = self._event_after(sys.maxsize)  # there is no second epoch
 
 
-def _checked_split(name: str, split: Any) -> int | str:
+def _checked_split(name: str, split: Any) -> int | float | str:
     if isinstance(split, str):
         return checks.one_of(f"{name} (a number of rounds or a word)", split, ("balanced",))
+    if isinstance(split, float):
+        return checks.real(f"{name} (a power of T)", split, 0.0, 1.0, low_open=True, high_open=True)
     return checks.integer(name, split, 1, checks.LARGEST_HORIZON)

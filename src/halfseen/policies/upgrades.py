@@ -8,6 +8,7 @@ import numpy as np
 from halfseen import archive
 from halfseen.errors import ArchiveError
 from halfseen.log import logger
+from halfseen.policies.latent_epoch import DEFAULT_MEMORY, arms_kept
 
 Tree = dict[str, Any]
 
@@ -97,21 +98,12 @@ def _from_format_3(tree: Tree) -> Tree:
 
 
 def _from_format_4(tree: Tree) -> Tree:
-    """In format 4 LatentUcb was a TofuPov, whose options served it.
-
-    Its model is fitted anew to the arms and rewards that the file holds.
-    """
+    """In format 4 LatentUcb was a TofuPov, whose options served it."""
     settings, state = _settings_from_format_4(tree["policy"], tree["settings"]), tree["state"]
     if tree["policy"] == "LatentUcb":
-        logger.warning(
-            "a saved LatentUcb of an earlier version is fitted anew by this one: its decisions may "
-            "differ from those of the version that wrote it"
-        )
         if state:
             state = {name: state[name] for name in ("offered", "played")}
-            n_offered = max(tree["round"], state["offered"]["n_arms"])
-            state |= {"log": [], "epoch": None, "next_event": 0}
-            state |= {"n_offered": n_offered, "rewards_tell": False}
+            state["n_offered"] = max(tree["round"], state["offered"]["n_arms"])
     elif "burn_in_policy" in state:  # TofuPov, or a policy derived from it
         state = _tofu_state_from_format_4(state)
     elif "inners" in state:
@@ -190,8 +182,63 @@ def _note_from_format_4(tree: Tree, note: Tree | None) -> Tree | None:
     return note | {"inner": _note_from_format_4(tree["state"]["burn_in_policy"], note["inner"])}
 
 
+def _from_format_5(tree: Tree) -> Tree:
+    """In format 5 LatentUcb kept every played arm, and a larger sample of the offered ones.
+
+    Its models are fitted anew to the arms and rewards that the file holds.
+    """
+    state = dict(tree["state"])
+    if "burn_in_policy" in state:
+        state["burn_in_policy"] = _from_format_5(state["burn_in_policy"])
+    if "inners" in state:
+        state["inners"] = [_from_format_5(inner) for inner in state["inners"]]
+    opened = [[id, _note_from_format_5(tree, note)] for id, note in tree["open"]]
+    if tree["policy"] != "LatentUcb":
+        return tree | {"state": state, "open": opened}
+    logger.warning(
+        "a saved LatentUcb of an earlier version is fitted anew by this one: its decisions may "
+        "differ from those of the version that wrote it"
+    )
+    if state:
+        state = {
+            "offered": _sampled(state["offered"], tree["settings"]),
+            "plays": {
+                "played": state["played"],
+                "counts": np.ones(len(state["played"]["rewards"])),
+                "within": 0.0,
+                "summaries": [],
+            },
+            "log": [],
+            "epoch": None,
+            "next_event": 0,
+            "n_offered": state["n_offered"],
+            "rewards_tell": False,
+        }
+    return tree | {"state": state, "open": opened}
+
+
+def _note_from_format_5(tree: Tree, note: Tree | None) -> Tree | None:
+    """Return the note of an open decision; epochs of LatentUcb are counted anew."""
+    if note is None or tree["policy"] == "LatentUcb":
+        return note and note | {"epoch": -1, "point": None}
+    inner = tree["state"].get("burn_in_policy")
+    return note if inner is None else note | {"inner": _note_from_format_5(inner, note["inner"])}
+
+
+def _sampled(offered: Tree, settings: Tree) -> Tree:
+    """Return as many of the offered arms as a policy keeps now."""
+    rows, numbers = offered["rows"], offered["numbers"]
+    most = arms_kept(rows.shape[1], settings.get("memory_bytes", DEFAULT_MEMORY))
+    if len(rows) <= most:
+        return offered
+    kept = np.sort(np.random.default_rng(0).choice(len(rows), most, replace=False))
+    numbers = np.arange(len(rows)) if numbers is None else numbers
+    return offered | {"rows": rows[kept], "numbers": numbers[kept]}
+
+
 _STEPS: Mapping[int, Callable[[Tree], Tree]] = {
     2: _from_format_2,
     3: _from_format_3,
     4: _from_format_4,
+    5: _from_format_5,
 }

@@ -52,8 +52,8 @@ def chart_data(study: Study, results: Results) -> dict[str, Any] | None:
     Returns
     -------
     data : dict
-        `share`, what p is the share of; `methods` with their looks; `settings` with their names
-        and observation probabilities;
+        `share`, what p is the share of; `methods` with their looks and whether they are on at
+        first; `settings` with their names and observation probabilities;
         `finals`, one list [setting, p, method, n, mean, error] per line of the summary; `rounds`,
         lists of rounds; `lines`, one list [setting, p, method, n, rounds, means, errors] per
         method at a point. Settings, methods and lists of rounds are given by their positions.
@@ -65,9 +65,10 @@ def chart_data(study: Study, results: Results) -> dict[str, Any] | None:
     settings = list(dict.fromkeys(point.setting for point in points))
     finals, lines = _by_place(results.summary), _by_place(results.trajectories)
     rounds: list[list[int]] = []
+    shown = shown_first(study, table.methods)
     return {
         "share": share_label(study).replace(" of entries", ""),
-        "methods": [_method(key) for key in table.methods],
+        "methods": [_method(key) | {"on": key in shown} for key in table.methods],
         "settings": [
             {"name": name, "probs": [p.p for p in points if p.setting == name]} for name in settings
         ],
@@ -85,6 +86,22 @@ def chart_data(study: Study, results: Results) -> dict[str, Any] | None:
         ],
         "rounds": rounds,
     }
+
+
+def shown_first(study: Study, methods: list[str]) -> set[str]:
+    """Return the methods whose curves are on at first: those of the paper's figures, if it has any.
+
+    Otherwise it is all but uniform play, which would squeeze the other curves.
+    """
+    figures = [figure for figure in study.figures if figure.label.startswith("fig:")]
+    drawn = {
+        method
+        for figure in figures
+        for panel in figure.panels
+        for method in panel.methods or figure.methods or ()
+    }
+    others = {method for method in methods if method != "uniform"}
+    return drawn & set(methods) or others or set(methods)
 
 
 def rounded(value: float | None, digits: int) -> float | int | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
@@ -20,6 +21,7 @@ from halfseen.reports.data import Point, Results, points_of
 from halfseen.reports.look import house_style, label_of, look_of
 from halfseen.reports.panels import Curve, PanelKind, Scene, draw_bands, set_regret_axis
 from halfseen.reports.truth import share_label
+from halfseen.reports.words import number
 from halfseen.simulation.tables import Row, Tables
 from halfseen.studies.figures import (
     AnyPanel,
@@ -48,18 +50,26 @@ PANELS: Mapping[str, PanelKind] = {
 """How each kind of panel is made, if it does not ask for something else than regret over p."""
 
 
-def _kind_of(panel: AnyPanel) -> PanelKind:
+def _kind_of(panel: AnyPanel, study: Study) -> PanelKind:
     if isinstance(panel, RoundsPanel) and panel.value == "rank":
         return _RANKS
-    if isinstance(panel, SweepPanel) and panel.over != "p":
-        return _GROWTH if panel.over == "horizon" else _VALIDATION
+    if isinstance(panel, SweepPanel) and (panel.over != "p" or panel.powers):
+        return _VALIDATION if _is_tuned(study, panel.over) else _GROWTH
     return PANELS[panel.kind]
+
+
+def _is_tuned(study: Study, name: str) -> bool:
+    """Tell whether values of a setting are tried for some method."""
+    tunings = [study.tuning, *(setting.tuning for setting in study.settings.values())]
+    searches = [search for tuning in tunings if tuning for search in tuning.searches.values()]
+    return any(name in search.grid for search in searches)
 
 
 _MOST_DEFAULT_PANELS = 4
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.5, 2.9  # inches
 _WIDE, _NARROWEST = 8.6, 5.0
 _LEGEND_ROW = 0.2
+_SAME_SCALE = 1.3  # axes whose lengths differ by less are read as one scale
 
 
 def figures_of(study: Study) -> tuple[FigureTable, ...]:
@@ -139,7 +149,7 @@ def _write(scene: Scene, spec: FigureTable, folder: Path) -> Drawn:
 
 def figure_of(scene: Scene, spec: FigureTable) -> tuple[Figure | None, str]:
     """Return a figure with all panels for which something was run, and a note on the others."""
-    found = [(panel, _kind_of(panel).collect(scene, panel)) for panel in spec.panels]
+    found = [(panel, _kind_of(panel, scene.study).collect(scene, panel)) for panel in spec.panels]
     there = [(panel, data) for panel, data in found if len(data)]
     missing = len(found) - len(there)
     if not there:
@@ -147,15 +157,28 @@ def figure_of(scene: Scene, spec: FigureTable) -> tuple[Figure | None, str]:
     with house_style():
         figure = Figure(layout="constrained")
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.02)
-        kinds = [_kind_of(panel) for panel, _ in there]
+        kinds = [_kind_of(panel, scene.study) for panel, _ in there]
         heights = [kind.height(data) for kind, (_, data) in zip(kinds, there, strict=True)]
-        placed = zip(_axes(figure, kinds, heights), kinds, there, strict=True)
-        for axes, kind, (panel, data) in placed:
+        places = _axes(figure, kinds, heights, spec.columns)
+        for axes, kind, (panel, data) in zip(places, kinds, there, strict=True):
             kind.draw(axes, scene, panel, data)
+        over_time = [kind == PANELS["rounds"] for kind in kinds]
+        _name_scales([axes for axes, found in zip(places, over_time, strict=True) if found])
         methods = (method for panel, _ in there for method in panel.methods or ())
         share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
         _take_texts_literally(figure)
     return figure, f"{missing} of {len(found)} panels were not run" if missing else ""
+
+
+def _name_scales(row: Sequence[Axes]) -> None:
+    """Say in titles how much longer the axes of some panels are than that of the first."""
+    if not row or row[0].get_yscale() != "linear":
+        return
+    first = row[0].get_ylim()[1]
+    for axes in row[1:]:
+        ratio = axes.get_ylim()[1] / first
+        if max(ratio, 1 / ratio) > _SAME_SCALE:
+            axes.set_title(f"{axes.get_title()} (axis × {number(ratio, 2)})")
 
 
 def _take_texts_literally(figure: Figure) -> None:
@@ -208,23 +231,34 @@ def grid_of(n_panels: int) -> tuple[int, int]:
     return math.ceil(n_panels / n_columns), n_columns
 
 
-def _axes(figure: Figure, kinds: Sequence[PanelKind], heights: Sequence[float]) -> list[Axes]:
-    """Return axes for panels, wide ones in rows of their own, and set the size of the figure."""
+def _axes(
+    figure: Figure,
+    kinds: Sequence[PanelKind],
+    heights: Sequence[float],
+    columns: int | None = None,
+) -> list[Axes]:
+    """Return axes for panels, wide ones in rows of their own, and set the size of the figure.
+
+    With `columns`, a panel that is alone in the last row takes half of the width, in the middle.
+    """
     lines: list[list[int]] = []  # how many twelfths of the width each panel of a row takes
     for wide, group in itertools.groupby(kinds, key=lambda kind: kind.wide):
         n = len(list(group))
-        n_columns = 1 if wide else grid_of(n)[1]
+        n_columns = 1 if wide else columns or grid_of(n)[1]
         spans = [12 // n_columns] * n
         lines += [spans[at : at + n_columns] for at in range(0, n, n_columns)]
     most = 12 // min(span for line in lines for span in line)
+    if columns is not None and lines[-1] == [12 // columns]:
+        lines[-1] = [6]
     width = max(most * _PANEL_WIDTH, _WIDE if any(kind.wide for kind in kinds) else _NARROWEST)
     left = iter(heights)
     tall = [max(itertools.islice(left, len(line))) for line in lines]
     figure.set_size_inches(width, sum(tall) * _PANEL_HEIGHT)
     grid = figure.add_gridspec(len(lines), 12, height_ratios=tall)
+    indents = [0 if columns is None else (12 - sum(line)) // 2 for line in lines]
     return [
-        figure.add_subplot(grid[row, at * span : (at + 1) * span])
-        for row, line in enumerate(lines)
+        figure.add_subplot(grid[row, indent + at * span : indent + (at + 1) * span])
+        for row, (line, indent) in enumerate(zip(lines, indents, strict=True))
         for at, span in enumerate(line)
     ]
 
@@ -249,7 +283,11 @@ def share_legend(figure: Figure, first: Sequence[str] = ()) -> None:
     n_rows = math.ceil(len(labels) / n_columns)
     figure.set_size_inches(width, height + _LEGEND_ROW * n_rows)
     handles = [entries[label] for label in labels]
-    figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, borderaxespad=0.1)
+    legend = figure.legend(
+        handles, labels, loc="outside lower center", ncols=n_columns, borderaxespad=0.1
+    )
+    for line in legend.get_lines():  # also of a curve that is wider where another one covers it
+        line.set_linewidth(min(line.get_linewidth(), rcParams["lines.linewidth"]))
 
 
 def _columns_that_fit(labels: Sequence[str], width: float) -> int:

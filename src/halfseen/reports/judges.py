@@ -1,6 +1,7 @@
 """How claims are checked: a few judges, each of which looks at every point of a claim."""
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from halfseen.reports.verdicts import (
     paired_difference,
     side_of,
 )
+from halfseen.reports.words import number
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import (
     AboveBoundClaim,
@@ -105,7 +107,7 @@ def lower(case: Case, claim: LowerClaim) -> list[Finding]:
     def check(point: Point) -> tuple[str, str, int]:
         ours, theirs = case.regrets(point, claim.method, claim.than)
         difference, n = paired_difference(ours, theirs)
-        means = f"{ours.mean():.3g} against {theirs.mean():.3g}"
+        means = f"{number(ours.mean())} against {number(theirs.mean())}"
         numbers = f"{means}, difference {format_mean(difference)} over {n} seeds"
         side = side_of(difference)
         return UNDECIDED if side is None else outcomes[side], numbers, n
@@ -133,7 +135,7 @@ def regret(case: Case, claim: RegretClaim) -> list[Finding]:
         value = means[0] if len(means) == 1 else means[0] / means[1]
         text = format_mean(mean_of(found[0].tolist()))
         if len(means) > 1:
-            text = f"{means[0]:.4g} / {means[1]:.4g} = {value:.3f}"
+            text = f"{number(means[0], 4)} / {number(means[1], 4)} = {value:.3f}"
         inside = (low is None or low <= value) and (high is None or value <= high)
         numbers = f"{text} ({_interval(low, high)} claimed)"
         return HOLDS if inside else FAILS, numbers, len(found[0])
@@ -217,31 +219,36 @@ def _gap_rank(
         return None, f"rank {true}, but {len(means)} eigenvalues are known", 0
     gaps = [high - low for high, low in itertools.pairwise(means)]
     others = [gap for index, gap in enumerate(gaps, start=1) if index != true]
-    numbers = f"gap {gaps[true - 1]:.3g} after position {true}"
+    numbers = f"gap {number(gaps[true - 1])} after position {true}"
     if others:
-        numbers += f", the largest other one is {max(others):.3g}"
+        numbers += f", the largest other one is {number(max(others))}"
     return gaps.index(max(gaps)) + 1, numbers, len(spectra)
 
 
 def above_bound(case: Case, claim: AboveBoundClaim) -> list[Finding]:
     """Check that mean regret plus two standard errors reaches the lower bound everywhere.
 
-    The findings are the failures, and otherwise the place that comes closest to the bound.
+    With `within`, regret less two standard errors must not be above so many times the bound. The
+    findings are the failures, and otherwise the place that comes closest to the bound.
     """
     found, missing = [], 0
     for point in case.points():
         bound = lower_bounds(case.study, point).get(claim.bound)
         if bound is None:
             continue
-        for method in case.study.settings[point.setting].methods:
+        methods = case.study.settings[point.setting].methods
+        for method in methods if claim.methods is None else set(claim.methods) & set(methods):
             regrets = case.results.regrets(point, method).tolist()
             mean = mean_of(regrets)
             if mean.mean is None:
                 missing += 1
                 continue
-            reach = mean.mean + STANDARD_ERRORS * (mean.standard_error or 0.0)
-            numbers = f"{format_mean(mean)} against {bound:.3g}"
-            where, outcome = f"{label_of(method)}, {point}", HOLDS if reach >= bound else FAILS
+            slack = STANDARD_ERRORS * (mean.standard_error or 0.0)
+            most = math.inf if claim.within is None else claim.within * bound
+            holds = mean.mean + slack >= bound and mean.mean - slack <= most
+            factor = f"{number(mean.mean / bound)} times the bound"
+            numbers = f"{format_mean(mean)} against {number(bound)}, {factor}"
+            where, outcome = f"{label_of(method)}, {point}", HOLDS if holds else FAILS
             finding = Finding(outcome, where, numbers, len(regrets)).judged()
             found.append((mean.mean / bound, finding))
     absent = [Finding(NOT_RUN, "", f"{missing} more")] if missing else []

@@ -64,10 +64,11 @@ _STANDARD = {
     "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
     "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
     "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
-    "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
-    "latent-ucb-told": Look(
-        "latent UCB, given the rank, means known to be 0", "#9B6FC4", DASHED, "P", "//"
+    "ra-tofu-fh-published": Look(
+        "RA-TOFU, full history, published threshold", "#6E8B1E", DOTTED, "d", ".."
     ),
+    "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
+    "latent-ucb-told": Look("latent UCB, given rank and zero means", "#9B6FC4", DASHED, "P", "//"),
     "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
@@ -80,8 +81,11 @@ _STANDARD = {
     "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
     "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
     "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
-    "two-phase": Look("two phases", _ORANGE, SOLID, "s"),
-    "two-phase-zf": Look("two phases, zero-filled first", "#9C6C00", DASHED, "p", "//"),
+    "two-phase": Look("two phases, τ = T^(2/3)", _ORANGE, SOLID, "s"),
+    "two-phase-best": Look("two phases, best τ", "#B33C86", MIXED, "D", "\\\\"),
+    "two-phase-zf": Look(
+        "two phases, τ = T^(2/3), zero-filled first", "#9C6C00", DASHED, "p", "//"
+    ),
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
     "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H", "//"),
     "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8", "xx"),
@@ -94,6 +98,7 @@ _STANDARD = {
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
+    "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P", "xx"),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
     "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p", "//"),
     "replay-none": Look("no replay", "#E3B505", DASHED, "v"),
@@ -124,6 +129,7 @@ _NOT_IN_PAPER = (
     "zf-greedy",
     "scaled-",
     "same-arm",
+    "sign-seeker",
 )
 """Prefixes of the keys of methods that are not from the paper."""
 

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from halfseen.reports.data import Point
-from halfseen.reports.growth import Growth, growth_of
+from halfseen.reports.growth import Growth, Quantity, growth_of
 from halfseen.reports.judges import Case, NotRunError
 from halfseen.reports.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Finding, format_mean
+from halfseen.reports.words import number, words_for
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import ExponentClaim, MeasuredClaim
 
@@ -71,17 +72,19 @@ def _room(value: pd.DataFrame, bound: pd.DataFrame, name: str | None) -> str:
     """Return how far a value is from what it is compared with, as text."""
     if name is None:
         numbers = value.to_numpy(dtype=float)
-        return f"from {numbers.min():.3g} to {numbers.max():.3g}, {numbers.mean():.3g} on average"
+        low, high, mean = (number(each) for each in (numbers.min(), numbers.max(), numbers.mean()))
+        return f"from {low} to {high}, {mean} on average"
     ratios = (bound / value.where(value > 0)).to_numpy(dtype=float)
     if np.isnan(ratios).all():
         return "the value is never above 0"
     last = ratios[:, -1]
-    at_last = "" if np.isnan(last).all() else f", {np.nanmean(last):.3g} times at the end"
-    return f"which is {np.nanmin(ratios):.3g} to {np.nanmax(ratios):.3g} times the value{at_last}"
+    at_last = "" if np.isnan(last).all() else f", {number(np.nanmean(last))} times at the end"
+    low, high = number(np.nanmin(ratios)), number(np.nanmax(ratios))
+    return f"which is {low} to {high} times the value{at_last}"
 
 
 def exponent(case: Case, claim: ExponentClaim) -> list[Finding]:
-    """Check the exponent of a diagnostic, or that of regret over horizons."""
+    """Check the exponent of a diagnostic, or that of regret over horizons or other numbers."""
     if claim.value is None or claim.x is None:
         return _growth(case, claim)
     names = [claim.value, claim.x]
@@ -92,6 +95,8 @@ def exponent(case: Case, claim: ExponentClaim) -> list[Finding]:
         assert slopes.mean is not None
         if claim.at_most is not None:
             holds, claimed = slopes.mean <= claim.at_most, f"at most {claim.at_most:g}"
+        elif claim.at_least is not None:
+            holds, claimed = slopes.mean >= claim.at_least, f"at least {claim.at_least:g}"
         else:
             near, tolerance = claim.near or 0.0, claim.tolerance or 0.0
             holds = abs(slopes.mean - near) <= tolerance
@@ -103,16 +108,19 @@ def exponent(case: Case, claim: ExponentClaim) -> list[Finding]:
 
 
 def _growth(case: Case, claim: ExponentClaim) -> list[Finding]:
-    """Check the 95 % interval of the exponent with which regret grows over horizons."""
-    growth = growth_of(case.study, case.results, claim.method)
+    """Check the 95 % interval of the exponent with which something grows."""
+    quantity = Quantity(claim.method, claim.minus, claim.value)
+    p = claim.p[0] if claim.p else None
+    growth = growth_of(case.study, case.results, quantity, claim.over, p, claim.setting)
+    words = words_for(claim.over)
     if growth is None:
-        return [Finding(NOT_RUN, "", "fewer than two horizons")]
-    first, last = growth.horizons[0], growth.horizons[-1]
-    numbers = f"exponent {growth} over T from {first} to {last}"
-    findings = [Finding(_of_interval(growth, claim), "", numbers, growth.n_seeds)]
+        return [Finding(NOT_RUN, "", f"fewer than two values of {words.letter}")]
+    first, last = growth.numbers[0], growth.numbers[-1]
+    text = f"exponent {growth} over {words.letter} from {first:g} to {last:g}".replace("-", "−")
+    findings = [Finding(_of_interval(growth, claim), "", text, growth.n_seeds)]
     n_settings = sum(claim.method in setting.methods for setting in case.study.settings.values())
-    if n_settings > len(growth.horizons):
-        missing = f"{n_settings - len(growth.horizons)} more horizons"
+    if claim.over == "horizon" and n_settings > len(growth.numbers):
+        missing = f"{n_settings - len(growth.numbers)} more horizons"
         findings.append(Finding(NOT_RUN, "", missing))
     return findings
 
@@ -125,6 +133,10 @@ def _of_interval(growth: Growth, claim: ExponentClaim) -> str:
         if growth.high <= claim.at_most:
             return HOLDS
         return FAILS if growth.low > claim.at_most else UNDECIDED
+    if claim.at_least is not None:
+        if growth.low >= claim.at_least:
+            return HOLDS
+        return FAILS if growth.high < claim.at_least else UNDECIDED
     near, tolerance = claim.near or 0.0, claim.tolerance or 0.0
     meets = growth.low <= near + tolerance and growth.high >= near - tolerance
     return HOLDS if meets else FAILS

@@ -4,17 +4,20 @@ A kind of panel has two halves: one collects what was run, the other draws it. A
 nothing was run is left out before anything is drawn.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from halfseen.reports.data import Point, Results
-from halfseen.reports.look import Look
+from halfseen.reports.look import SOLID, Look
 from halfseen.reports.truth import share_label
+from halfseen.reports.words import number
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
 from halfseen.values import FloatArray
@@ -22,6 +25,7 @@ from halfseen.values import FloatArray
 FINAL_REGRET = "final regret"
 TRUTH = {"color": "#000000", "linewidth": 1.0, "linestyle": (0, (4.0, 2.0))}
 _N_MARKERS = 8  # along a curve of many points
+_WIDER = 4.2  # of a line under another one, in points
 
 
 class Placed(Protocol):
@@ -85,15 +89,33 @@ class PanelKind(NamedTuple):
 
 
 def draw_bands(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draw curves of many points with bands of one standard error."""
+    """Draw curves of many points with bands of one standard error.
+
+    A solid curve that others lie on is drawn wider, so that it shows on both sides.
+    """
     for index, curve in enumerate(curves):
         every = max(1, len(curve.x) // _N_MARKERS)
         # Markers of curves that lie on each other are drawn next to each other.
         first = int((index + 0.5) / len(curves) * every)
-        axes.plot(curve.x, curve.mean, markevery=(first, every), **_style(curve.look))
+        style = _style(curve.look) | _widened(curve, curves[index + 1 :])
+        axes.plot(curve.x, curve.mean, markevery=(first, every), **style)
         if curve.error.any():
             low, high = curve.mean - curve.error, curve.mean + curve.error
             axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
+
+
+def _widened(curve: Curve, later: Sequence[Curve]) -> dict[str, Any]:
+    """Return the width of a curve that a later one covers; nothing if none does."""
+    covered = curve.look.dashes == SOLID and any(_coincide(curve, each) for each in later)
+    return {"linewidth": _WIDER} if covered else {}
+
+
+def _coincide(one: Curve, other: Curve) -> bool:
+    """Tell whether curves are nearly the same along half of the way."""
+    if one.x.shape != other.x.shape or not np.array_equal(one.x, other.x):
+        return False
+    size = max(float(np.abs(one.mean).max()), 1e-300)
+    return bool(np.mean(np.abs(one.mean - other.mean) < 0.01 * size) > 0.5)
 
 
 def draw_points(axes: Axes, curve: Curve, **changes: Any) -> Line2D:
@@ -101,6 +123,12 @@ def draw_points(axes: Axes, curve: Curve, **changes: Any) -> Line2D:
     style = {**_style(curve.look), "elinewidth": 1.0, **changes}
     drawn = axes.errorbar(curve.x, curve.mean, yerr=curve.error, **style)
     return drawn[0]
+
+
+def draw_lines(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Draw curves of few points; a solid one that others lie on is wider."""
+    for index, curve in enumerate(curves):
+        draw_points(axes, curve, **_widened(curve, curves[index + 1 :]))
 
 
 def _style(look: Look) -> dict[str, Any]:
@@ -130,8 +158,29 @@ def set_regret_axis(axes: Axes, log: bool) -> None:
     """Let regret begin at 0, or make its axis logarithmic with plain numbers."""
     if not log:
         axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
         return
     axes.set_yscale("log")
-    axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
-    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        set_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    label_decades(axes.yaxis)
+
+
+def label_decades(axis: Axis) -> None:
+    """Label the powers of 10 of a logarithmic axis, with 2 and 5 between them if it has few."""
+    low, high = sorted(axis.get_view_interval())
+    n_decades = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    between = FuncFormatter(lambda value, _: number(value)) if n_decades < 2 else NullFormatter()
+    if n_decades < 2:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+    axis.set_minor_formatter(between)
+
+
+def label_numbers(axis: Axis, values: Iterable[float]) -> None:
+    """Label a logarithmic axis at the values that were run, as far as there is room for them."""
+    shown: list[float] = []
+    spread = sorted(values)
+    for value in spread:
+        if not shown or value / shown[-1] > (spread[-1] / spread[0]) ** 0.12:
+            shown.append(value)
+    axis.set_ticks(shown, [number(value) for value in shown])
+    axis.set_ticks([], minor=True)

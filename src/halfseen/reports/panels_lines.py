@@ -3,31 +3,38 @@
 import csv
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from halfseen.reports.data import Point, rows
-from halfseen.reports.growth import Growth, growth_of
-from halfseen.reports.look import DASHED, SOLID, look_of
+from halfseen.reports.growth import Growth, Quantity, growth_of
+from halfseen.reports.look import DASHED, DOTTED, MIXED, SOLID, look_of
 from halfseen.reports.panels import (
     FINAL_REGRET,
     TRUTH,
     Curve,
     Scene,
     draw_bands,
+    draw_lines,
     draw_points,
+    label_decades,
+    label_numbers,
     set_probability_axis,
     set_regret_axis,
 )
 from halfseen.reports.truth import facts_at, lower_bounds, true_rank
+from halfseen.reports.words import words_for
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import BOUNDS
 from halfseen.studies.figures import RoundsPanel, SweepPanel
 
-_REFERENCES = (("1/2", 1 / 2), ("2/3", 2 / 3))
-_BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED), strict=True))
+_HORIZON_SLOPES = (1 / 2, 2 / 3)  # of the theorem, and of a single estimate
+_BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED, DOTTED, MIXED), strict=True))
+_SMALLEST_SHOWN = 1e-5  # of the largest regret, beside lower bounds
+_BOUND_NAMES = {"hidden": "lower bound, explicit, due to masks"}
 
 
 # Over rounds
@@ -56,7 +63,11 @@ def draw_regret(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve
     axes.set(xlabel="round", ylabel="cumulative regret", title=title)
     set_regret_axis(axes, panel.log)
     axes.margins(x=0.01)
-    axes.locator_params(axis="x", nbins=5)
+    if panel.log:
+        axes.set_xscale("log")
+        label_decades(axes.xaxis)
+    else:
+        axes.locator_params(axis="x", nbins=5)
 
 
 def rank_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
@@ -116,8 +127,7 @@ def draw_sweep(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Curve])
 
     With the lower bounds that apply the axis of regret is logarithmic.
     """
-    for curve in curves:
-        draw_points(axes, curve)
+    draw_lines(axes, curves)
     several = panel.bounds or (len(scene.study.settings) > 1 and panel.setting != "default")
     axes.set(ylabel=FINAL_REGRET, title=panel.title or (panel.setting if several else ""))
     set_probability_axis(axes, scene, curves)
@@ -134,13 +144,27 @@ def _draw_bounds(axes: Axes, scene: Scene, setting: str, curves: list[Curve]) ->
             bounds.setdefault(form, []).append((p, value))
     for form, pairs in bounds.items():
         x, y = np.array(pairs).T
-        axes.plot(
-            x, y, color="#000000", linestyle=_BOUND_DASHES[form], label=f"lower bound, {form}"
-        )
+        label = _BOUND_NAMES.get(form, f"lower bound, {form}")
+        marker = {"optimized": "o", "context-limited": "s"}.get(form, "")
+        style = {"linestyle": _BOUND_DASHES[form], "marker": marker, "markersize": 3.5}
+        axes.plot(x, y, color="#000000", label=label, **style)
+    outside = [pair for pair in bounds.get("explicit", ()) if pair[0] not in _inside(bounds)]
+    if outside:
+        x, y = np.array(outside).T
+        label = "Kp² + (S B/R)² above 1/2: no optimized bound"
+        axes.plot(x, y, "o", color="#000000", markerfacecolor="white", label=label)
     axes.set_yscale("log")
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom=max(bottom, _SMALLEST_SHOWN * top))
+    label_decades(axes.yaxis)
 
 
-# Against the horizon
+def _inside(bounds: dict[str, list[tuple[float, float]]]) -> set[float]:
+    """Return the probabilities at which the premise of the optimized bound holds."""
+    return {p for p, _ in bounds.get("optimized", ())}
+
+
+# Against the horizon, or another number of the world
 
 
 class Grown(NamedTuple):
@@ -151,19 +175,30 @@ class Grown(NamedTuple):
 
 
 def growths_of(scene: Scene, panel: SweepPanel) -> list[Grown]:
-    """Return the growth of all methods that were run at two horizons or more."""
-    found = (
-        (key, growth_of(scene.study, scene.results, key, panel.p)) for key in panel.methods or ()
-    )
-    return [Grown(method, growth) for method, growth in found if growth is not None]
+    """Return the growth of all methods that were run at two numbers or more."""
+    found = []
+    for key in panel.methods or ():
+        quantity = Quantity(key, panel.minus, panel.value)
+        where = (panel.setting or "",) if panel.over == "p" else panel.settings
+        growth = growth_of(scene.study, scene.results, quantity, panel.over, panel.p, where)
+        found += [] if growth is None else [Grown(key, growth)]
+    return found
 
 
 def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown]) -> None:
-    """Draw final regret against the horizon, with the exponents and two slopes to compare with."""
-    curves = [Curve.of(look_of(key), found.horizons, found.means) for key, found in grown]
+    """Draw final regret against a number, with the exponents and slopes to compare with."""
+    curves = [Curve.of(look_of(key), found.numbers, found.means) for key, found in grown]
     handles = [draw_points(axes, curve) for curve in curves]
-    axes.set(xscale="log", yscale="log", xlabel="rounds T", ylabel=FINAL_REGRET, title=panel.title)
-    _draw_references(axes, curves)
+    words = words_for(panel.over)
+    ylabel = panel.ylabel or FINAL_REGRET
+    if panel.minus and not panel.ylabel:
+        ylabel = f"{FINAL_REGRET} in excess of: {look_of(panel.minus).label}"
+    axes.set(xscale="log", yscale="log", xlabel=words.label, ylabel=ylabel, title=panel.title)
+    slopes = panel.slopes or (_HORIZON_SLOPES if panel.over == "horizon" else ())
+    if slopes:
+        _draw_references(axes, curves, slopes, words.letter)
+    label_numbers(axes.xaxis, {float(x) for curve in curves for x in curve.x})
+    label_decades(axes.yaxis)
     bottom, top = axes.get_ylim()
     room = 0.13 + 0.075 * len(grown)  # of the axis, for the list of slopes above the curves
     axes.set_ylim(bottom, bottom * (top / bottom) ** (1 / (1 - min(room, 0.6))))
@@ -180,19 +215,22 @@ def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown])
     )
 
 
-def _draw_references(axes: Axes, curves: list[Curve]) -> None:
-    """Draw two slopes from one point so low that they stay below all curves."""
+def _draw_references(
+    axes: Axes, curves: list[Curve], slopes: tuple[float, ...], letter: str
+) -> None:
+    """Draw slopes from one point so low that they stay below all curves."""
     x, mean = (np.concatenate([curve[at] for curve in curves]) for at in (1, 2))
     first, last = x.min(), x.max()
-    steepest = max(slope for _, slope in _REFERENCES)
+    steepest = max(slopes)
     start = 0.6 * (mean / (x / first) ** steepest).min()
-    for name, slope in _REFERENCES:
+    for slope in slopes:
         end = start * (last / first) ** slope
+        name = str(Fraction(slope).limit_denominator(6))
         axes.plot(
             [first, last], [start, end], color="#777777", linewidth=1.0, linestyle=(0, (1.5, 1.5))
         )
         axes.annotate(
-            f"$T^{{{name}}}$",
+            f"${letter}^{{{name}}}$",
             (last, end),
             xytext=(4, 0),
             textcoords="offset points",
@@ -239,7 +277,7 @@ def draw_validation(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Cu
         draw_points(axes, curve)
     values = sorted({float(x) for curve in curves for x in curve.x})
     axes.set_xscale("log", base=2)
-    axes.set_xticks(values, [f"{value:g}" for value in values])
-    axes.minorticks_off()
-    axes.set(xlabel=panel.over, ylabel="final regret, validation seeds", title=panel.title)
-    axes.set_ylim(bottom=0)
+    label_numbers(axes.xaxis, values)
+    label = words_for(panel.over).label
+    axes.set(xlabel=label, ylabel="final regret, validation seeds", title=panel.title)
+    set_regret_axis(axes, log=False)

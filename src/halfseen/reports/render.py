@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from halfseen.reports.look import label_of
 from halfseen.reports.verdicts import RULE, format_mean
+from halfseen.reports.words import number
 from halfseen.simulation.tables import Mean
 
 MARKDOWN, LATEX, HTML = "report.md.j2", "table.tex.j2", "index.html.j2"
@@ -45,6 +46,7 @@ _LATEX = {
     "−": "$-$",
     "θ": r"$\theta$",
 }
+_ROUNDING = 1e-6  # a smaller difference of two regrets is due to rounding
 _SPACE = re.compile(r"\s+")
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -136,19 +138,9 @@ def _environment(template: str) -> Environment:
         "code": code,
         "url": lambda text: Markup(quote(text)),
         "minus": lambda text: text.replace("-", "−"),
-        "stacked": _stacked,
+        "number": number,
+        "deviation": lambda size: "rounding" if size < _ROUNDING else number(size, 2),
+        "plain": lambda text: text.replace("`", ""),
         "json": embedded_json,
     }
     return environment
-
-
-def _stacked(label: str) -> Markup:
-    """Return a label over several lines of LaTeX, so that columns stay narrow."""
-    lines: list[str] = []
-    for word in label.split():
-        if lines and len(lines[-1]) + 1 + len(word) <= 12:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    stacked = r"\\".join(latex_text(line) for line in lines)
-    return Markup(rf"\shortstack[r]{{{stacked}}}")

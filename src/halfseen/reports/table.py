@@ -1,7 +1,7 @@
 """Final regret as a table of methods and points."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -10,7 +10,7 @@ from halfseen.reports.data import Point, points_of
 from halfseen.simulation.tables import Mean
 from halfseen.studies.spec import Study
 
-_MOST_METHODS = 7  # side by side
+_KNOWING_POLICIES = ("Oracle", "SignSeeker")
 
 
 class Group(NamedTuple):
@@ -22,11 +22,15 @@ class Group(NamedTuple):
 
 
 class FinalTable(NamedTuple):
-    """Mean final regret of every method at every point, where it was run."""
+    """Mean final regret of every method at every point, where it was run.
+
+    `oracles` are the methods that see or know what no player does; they come last.
+    """
 
     points: list[Point]
     methods: list[str]
     cells: dict[tuple[Point, str], Mean]
+    oracles: frozenset[str]
 
     @classmethod
     def of(cls, summary: pd.DataFrame | Iterable[Mapping[str, Any]], study: Study) -> "FinalTable":
@@ -40,15 +44,31 @@ class FinalTable(NamedTuple):
                 cells[point, row["method"]] = Mean(mean, error)
         points = [p for p in points_of(study) if any(key[0] == p for key in cells)]
         methods = [m for m in study.methods if any(key[1] == m for key in cells)]
-        return cls(points, methods, cells)
+        oracles = frozenset(filter(_is_oracle(study), methods))
+        methods.sort(key=lambda method: method in oracles)
+        return cls(points, methods, cells, oracles)
 
     def is_best(self, point: Point, method: str) -> bool:
-        """Tell whether a method has the lowest mean at a point."""
+        """Tell whether a method has the lowest mean at a point of all that can be played."""
         cell = self.cells.get((point, method))
-        if cell is None or cell.mean is None:
+        if cell is None or cell.mean is None or method in self.oracles:
             return False
-        found = (mean.mean for (at, _), mean in self.cells.items() if at == point)
+        found = (
+            mean.mean
+            for (at, key), mean in self.cells.items()
+            if at == point and key not in self.oracles
+        )
         return cell.mean == min(mean for mean in found if mean is not None)
+
+    def rows(self, group: Group) -> list[str]:
+        """Return the methods that were run at one of the points, oracles last."""
+        return [method for method in self.methods if self.has(group, method)]
+
+    def begins_oracles(self, group: Group, method: str) -> bool:
+        """Tell whether a line goes above a method: the first oracle, if others are above it."""
+        known = self.rows(group)
+        first = next((each for each in known if each in self.oracles), None)
+        return method == first and method != known[0]
 
     def text(self, point: Point, method: str) -> str:
         """Return a cell as people read it, empty where nothing was run."""
@@ -56,8 +76,8 @@ class FinalTable(NamedTuple):
         if cell is None or cell.mean is None:
             return ""
         digits = self.digits
-        mean = f"{cell.mean:.{digits}f}"
-        return mean if cell.standard_error is None else f"{mean} ± {cell.standard_error:.{digits}f}"
+        mean, error = f"{cell.mean:,.{digits}f}", cell.standard_error
+        return mean if error is None else f"{mean} ± {error:,.{digits}f}"
 
     def has(self, group: Group, method: str) -> bool:
         """Tell whether a method was run at one of the points."""
@@ -81,12 +101,6 @@ class FinalTable(NamedTuple):
         texts = {"setting": point.setting, "p": "" if point.p is None else f"{point.p:g}"}
         return [texts[name] for name in self.heads]
 
-    def method_groups(self) -> list[Sequence[str]]:
-        """Return the methods in groups of similar size that fit side by side."""
-        n_groups = math.ceil(len(self.methods) / _MOST_METHODS)
-        each = math.ceil(len(self.methods) / n_groups) if n_groups else 1
-        return [self.methods[at : at + each] for at in range(0, len(self.methods), each)]
-
     def point_groups(self) -> list[Group]:
         """Return the points of each setting; all together where every setting has only one."""
         settings = list(dict.fromkeys(point.setting for point in self.points))
@@ -99,6 +113,17 @@ class FinalTable(NamedTuple):
             heads = ["" if point.p is None else f"p = {point.p:g}" for point in points]
             groups.append(Group(name if len(settings) > 1 else "", points, heads))
         return groups
+
+
+def _is_oracle(study: Study) -> Callable[[str], bool]:
+    """Return whether a method of a study sees all entries, or knows the truth."""
+    found = {
+        key
+        for setting in study.settings.values()
+        for key, method in setting.methods.items()
+        if method.view == "full" or method.policy in _KNOWING_POLICIES
+    }
+    return found.__contains__
 
 
 def _number(value: Any) -> float | None:

@@ -55,9 +55,12 @@ def _terminal_table(
     for point in points:
         head = f"{point.p:g}" if swept else "regret" if alone else point.setting
         shown.add_column(escape(head), justify="right", no_wrap=True)
+    first_oracle = next((method for method in table.methods if method in table.oracles), None)
     for method, label in zip(table.methods, labels, strict=True):
         cells = [_short(table, point, method) for point in points]
         if any(cells):
+            if method == first_oracle and shown.rows:
+                shown.add_section()
             shown_cells = [
                 f"[bold]{text}[/]" if table.is_best(point, method) else text
                 for point, text in zip(points, cells, strict=True)

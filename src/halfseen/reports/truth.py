@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from halfseen.core.theory import (
+    context_limited_applies,
+    context_limited_lower_bound,
     explicit_lower_bound,
     lower_bound_applies,
     optimized_lower_bound,
@@ -28,6 +30,23 @@ def true_rank(study: Study, point: Point) -> int | None:
     """Return the dimension of the subspace in which arms lie, where the world knows it."""
     facts = facts_at(study, point)
     return None if facts is None else facts.rank
+
+
+def number_at(study: Study, point: Point, name: str) -> float | None:
+    """Return p, κ ("conditioning") or a setting of the world at a point; None where it has none."""
+    if name == "p":
+        return point.p
+    setting = study.settings.get(point.setting)
+    world = None if setting is None else setting.built.get(point.p)
+    if name == "conditioning":
+        realization = _realization(study, point)
+        problem = getattr(realization, "problem", None)
+        return None if problem is None else float(round(problem().conditioning, 9))
+    if name == "horizon":
+        facts = facts_at(study, point)
+        return None if facts is None else float(facts.horizon)
+    value = getattr(world, name, None)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def share_label(study: Study) -> str:
@@ -80,9 +99,12 @@ def lower_bounds(study: Study, point: Point) -> dict[str, float]:
     if realization is None or gaps is None:
         return {}
     problem = realization.problem()
-    bounds = {"explicit": explicit_lower_bound(problem, gaps).total}
+    explicit = explicit_lower_bound(problem, gaps)
+    bounds = {"explicit": explicit.total, "hidden": explicit.hidden}
     if lower_bound_applies(problem):
         bounds["optimized"] = optimized_lower_bound(problem).total
+        if context_limited_applies(problem):
+            bounds["context-limited"] = context_limited_lower_bound(problem).total
     return bounds
 
 

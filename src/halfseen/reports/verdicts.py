@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from halfseen.reports.words import number
 from halfseen.simulation.tables import Mean, mean_of
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
@@ -116,9 +117,9 @@ def side_of(difference: Mean) -> int | None:
 def format_mean(mean: Mean, digits: int = 3) -> str:
     """Return a mean and its standard error as text.
 
-    >>> format_mean(Mean(-12.34, 1.0)), format_mean(Mean(0.0123, None))
-    ('−12.3 ± 1', '0.0123')
+    >>> format_mean(Mean(-1265.4, 1.0)), format_mean(Mean(0.0123, None))
+    ('−1,265 ± 1', '0.0123')
     """
-    value = "–" if mean.mean is None else f"{mean.mean:.{digits}g}"
-    text = value if mean.standard_error is None else f"{value} ± {mean.standard_error:.2g}"
-    return text.replace("-", "−")
+    value = "–" if mean.mean is None else number(mean.mean, digits)
+    error = mean.standard_error
+    return value if error is None else f"{value} ± {number(error, 2)}"

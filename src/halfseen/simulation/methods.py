@@ -222,6 +222,7 @@ METHODS: Mapping[str, Method] = {
         policy="Standardized", settings={"imputer": "mean", "exploration": "thompson"}
     ),
     "same-arm": Method(policy="SameArm"),
+    "sign-seeker": Method(policy="SignSeeker"),
     "zf-thompson": Method(policy="LinearThompson"),
     "zf-greedy": Method(policy="Greedy"),
     "latent-ucb": Method(policy="LatentUcb"),

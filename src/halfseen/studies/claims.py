@@ -18,8 +18,9 @@ from halfseen.studies.fields import (
     refuse,
 )
 
-BOUNDS = ("explicit", "optimized")
-"""The two forms of the paper's lower bound."""
+BOUNDS = ("explicit", "optimized", "context-limited", "hidden")
+"""The forms of the paper's lower bound; "hidden" is the part of the explicit one that is due to the
+masks, the only part that concerns a policy that knows the other sign."""
 
 RELATIONS = ("at most", "at least", "equal to", "below", "above")
 """How a diagnostic may compare with another one."""
@@ -90,43 +91,52 @@ class RankClaim(_Claim):
 
 
 class ExponentClaim(_Claim):
-    """The exponent of a power law is near a number, or at most a number.
+    """The exponent of a power law is near a number, at most or at least a number.
 
-    It is that of mean final regret as the horizon grows, over all settings; or, with `value` and
-    `x`, that of one diagnostic as another one grows.
+    It is that of mean final regret (in excess of `minus`), or of a diagnostic `value`, as the
+    horizon or what `over` names grows, over all settings or those listed; or, with `value` and `x`,
+    that of one diagnostic as another one grows.
     """
 
     kind: Literal["exponent"]
     method: Text
+    over: Text = "horizon"
+    minus: Text | None = None
     value: Text | None = None
     x: Text | None = None
     near: Exponent | None = None
     tolerance: Number | None = None
     at_most: Exponent | None = None
+    at_least: Exponent | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         mistakes: dict[Place, str] = {}
-        if (self.value is None) != (self.x is None):
-            missing = "x" if self.x is None else "value"
-            mistakes[missing,] = "must be given: value and x belong together"
+        if self.value is None and self.x is not None:
+            mistakes["value",] = "must be given: it grows with x"
+        if self.value is not None and self.minus is not None:
+            mistakes["minus",] = "must be left out: only a regret has an excess"
         if (self.near is None) != (self.tolerance is None):
             missing = "near" if self.near is None else "tolerance"
             mistakes[missing,] = "must be given: near and tolerance belong together"
-        if (self.near is None) == (self.at_most is None):
-            mistakes["at_most",] = "must be given, or near and tolerance, and not both"
-        if self.value is None and (self.setting or self.p):
-            key = "setting" if self.setting else "p"
-            mistakes[key,] = "must be left out: regret grows over the horizons of all settings"
+        limits = (self.near, self.at_most, self.at_least)
+        if sum(limit is not None for limit in limits) != 1:
+            mistakes["at_most",] = "must be given, or at_least, or near and tolerance; one of them"
+        if self.x is None and self.over == "p" and len(self.setting or ()) > 1:
+            mistakes["setting",] = "must be one setting, over whose probabilities something grows"
+        if self.x is None and self.p and (self.over == "p" or len(self.p) > 1):
+            mistakes["p",] = "must be left out, or be one probability"
         refuse(mistakes)
         return self
 
 
 class AboveBoundClaim(_Claim):
-    """No method pays less than the lower bound."""
+    """No method pays less than the lower bound, and with `within` at most so many times it."""
 
     kind: Literal["above-bound"]
     bound: Annotated[str, one_of(BOUNDS)]
+    methods: Texts | None = None
+    within: Number | None = None
 
 
 class MeasuredClaim(_Claim):

@@ -17,6 +17,7 @@ from halfseen.studies.fields import (
     Text,
     Texts,
     Words,
+    must_be,
     one_of,
     refuse,
 )
@@ -26,6 +27,23 @@ ROLES = ("measured", "second", "third", "fourth", "bound", "other-bound", "refer
 
 SCALES = ("log", "linear", "symlog")
 Scale: TypeAlias = Annotated[str, one_of(SCALES)]
+
+
+def _slopes(value: Any) -> tuple[float, ...]:
+    values = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(each, bool) or not isinstance(each, int | float) for each in values):
+        raise ValueError
+    return tuple(float(each) for each in values)
+
+
+def _columns(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 4:
+        raise ValueError
+    return value
+
+
+Columns: TypeAlias = Annotated[int, must_be("a whole number from 1 to 4", _columns)]
+Slopes: TypeAlias = Annotated[tuple[float, ...], must_be("one number or a list", _slopes)]
 
 
 class _Panel(Table):
@@ -46,7 +64,12 @@ class RoundsPanel(_Panel):
 
 
 class SweepPanel(_Panel):
-    """Final regret over "p", over "horizon", or over a setting that was tuned."""
+    """Final regret, or its excess over that of `minus`, along an axis.
+
+    Over "p", over a number of the world ("horizon", "n_arms", "rank", "conditioning", …) with its
+    exponent and `slopes` to compare with, or over a setting that was tuned. With `powers`, an axis
+    over p is logarithmic and has exponents, too.
+    """
 
     kind: Literal["sweep"]
     over: Text = "p"
@@ -54,6 +77,12 @@ class SweepPanel(_Panel):
     p: Prob | None = None
     log: Flag = False
     bounds: Flag = False
+    settings: Texts | None = None
+    minus: Text | None = None
+    value: Text | None = None
+    ylabel: Words = ""
+    powers: Flag = False
+    slopes: Slopes | None = None
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
@@ -62,6 +91,8 @@ class SweepPanel(_Panel):
             mistakes["p",] = "must be left out: the panel sweeps over p"
         if self.over == "horizon" and self.setting is not None:
             mistakes["setting",] = "must be left out: horizons are those of all settings"
+        if self.over == "p" and not self.powers and (self.minus or self.value or self.slopes):
+            mistakes["powers",] = "must be true for minus, value or slopes over p"
         if self.over != "p" and self.bounds:
             mistakes["bounds",] = "must be left out: lower bounds are drawn over p"
         refuse(mistakes)
@@ -191,11 +222,12 @@ Panel: TypeAlias = Annotated[AnyPanel, Field(discriminator="kind")]
 
 
 class Figure(Table):
-    """Panels side by side. The label is that of the paper where it has this figure."""
+    """Panels side by side, in `columns`. The label is that of the paper if it has this figure."""
 
     label: Label
     caption: Words = ""
     methods: Texts | None = None
+    columns: Columns | None = None
     panels: Annotated[tuple[Panel, ...], Field(min_length=1)]
 
     @property

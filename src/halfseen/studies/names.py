@@ -6,7 +6,7 @@ from typing import Any
 from halfseen import checks
 from halfseen.studies.fields import Place, as_table
 
-_NAMES = {"setting": "setting", "comparison": "comparison"} | dict.fromkeys(
+_NAMES = {"setting": "setting", "settings": "setting", "comparison": "comparison"} | dict.fromkeys(
     (
         *("method", "methods", "than", "relative_to", "against", "lead_over"),
         *("total", "plus", "minus", "ranks"),

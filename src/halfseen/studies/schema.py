@@ -1,12 +1,13 @@
 """A study file as one schema: the tables and keys that it may have."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 
 from halfseen.errors import InvalidSettingError
-from halfseen.simulation.tune import Search
+from halfseen.simulation.tune import Candidate, Search
 from halfseen.studies.claims import Claim
 from halfseen.studies.fields import (
     NAMED,
@@ -32,7 +33,14 @@ class Shared(Table):
     shared_with: Text
 
 
-def _search(given: Any) -> Search | Shared:
+@dataclass(frozen=True, slots=True)
+class ByProb:
+    """Settings of a method that were chosen elsewhere, for each observation probability."""
+
+    settings: Mapping[float, Candidate]
+
+
+def _search(given: Any) -> Search | Shared | ByProb:
     """Return which values are tried for a method, or whose settings it takes."""
     if not isinstance(given, Mapping):
         refuse({(): f"must be a table of settings to try, got {given!r}"})
@@ -41,12 +49,26 @@ def _search(given: Any) -> Search | Shared:
         taken = f"what {given['shared_with']!r} is given is taken (shared_with)"
         refuse({(name,): f"cannot be tried: {taken}" for name in others})
         return Shared.model_validate(given)
+    if "by_p" in given:
+        refuse({(name,): "cannot be tried beside by_p" for name in given if name != "by_p"})
+        return _by_prob(given["by_p"])
     grid = {name: values for name, values in given.items() if name != "ties"}
     try:
         return Search(grid=_flat(grid), ties=given.get("ties", "first"))
     except InvalidSettingError as error:
         refuse({(NAMED,): str(error)})
         raise
+
+
+def _by_prob(given: Any) -> ByProb:
+    tables = {} if not isinstance(given, Mapping) else given
+    try:
+        found = {float(p): _flat(as_table(table)) for p, table in tables.items()}
+    except ValueError:
+        found = {}
+    if not found or not all(found.values()):
+        refuse({("by_p",): f"must be tables of settings by probability, got {given!r}"})
+    return ByProb(found)
 
 
 def _flat(grid: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -63,7 +85,8 @@ class TuningTable(Table):
 
     seeds: Seeds
     methods: Annotated[
-        dict[str, Annotated[Search | Shared, PlainValidator(_search)]], Field(min_length=1)
+        dict[str, Annotated[Search | Shared | ByProb, PlainValidator(_search)]],
+        Field(min_length=1),
     ]
 
     @model_validator(mode="after")

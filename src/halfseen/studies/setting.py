@@ -7,8 +7,8 @@ from typing import Any
 from halfseen.errors import HalfseenError
 from halfseen.simulation.methods import Method
 from halfseen.simulation.simulate import prob_of
-from halfseen.simulation.tune import Search, applied
-from halfseen.studies.schema import Shared, TuningTable
+from halfseen.simulation.tune import Candidate, Search, applied
+from halfseen.studies.schema import ByProb, Shared, TuningTable
 from halfseen.worlds.base import World
 from halfseen.worlds.registry import world_from
 
@@ -22,6 +22,9 @@ class Tuning:
     shared: Mapping[str, str] = field(
         default_factory=dict
     )  # from the key of a method to that of the one whose chosen settings it takes
+    by_p: Mapping[str, Mapping[float, Candidate]] = field(
+        default_factory=dict
+    )  # settings that were chosen elsewhere, by key and probability
 
     def source(self, key: str) -> str | None:
         """Return whose chosen settings a method takes; None where it keeps its own."""
@@ -32,14 +35,20 @@ class Tuning:
         shared = {key: source for key, source in self.shared.items() if key in keys}
         needed = {*keys, *shared.values()}
         searches = {key: search for key, search in self.searches.items() if key in needed}
-        return replace(self, searches=searches, shared=shared) if searches else None
+        by_p = {key: given for key, given in self.by_p.items() if key in keys}
+        part = replace(self, searches=searches, shared=shared, by_p=by_p)
+        return part if searches or by_p else None
+
+    def given(self, key: str, p: float | None) -> Candidate:
+        """Return the settings of a method at a probability that were chosen elsewhere."""
+        return {} if p is None else self.by_p.get(key, {}).get(p, {})
 
     def mistakes(self, settings: Mapping[str, Collection[str]]) -> list[str]:
         """Return what is wrong because a setting lacks a method, from the keys of its methods."""
         known = list(dict.fromkeys(key for keys in settings.values() for key in keys))
         found = [
             f"tuning.methods.{key} is not a method of this study: {known}"
-            for key in (*self.searches, *self.shared)
+            for key in (*self.searches, *self.shared, *self.by_p)
             if key not in known
         ]
         return found + [
@@ -57,6 +66,10 @@ class Tuning:
             for key, search in self.searches.items()
         }
         methods |= {key: {"shared_with": source} for key, source in self.shared.items()}
+        methods |= {
+            key: {"by_p": {str(p): dict(settings) for p, settings in given.items()}}
+            for key, given in self.by_p.items()
+        }
         return {"seeds": list(self.seeds), "methods": methods}
 
 
@@ -69,6 +82,7 @@ def tuning_from(table: TuningTable | None, seeds: tuple[int, ...] | None = None)
         seeds=table.seeds if seeds is None else seeds,
         searches={key: each for key, each in given if isinstance(each, Search)},
         shared={key: each.shared_with for key, each in given if isinstance(each, Shared)},
+        by_p={key: each.settings for key, each in given if isinstance(each, ByProb)},
     )
 
 
@@ -141,7 +155,7 @@ class Setting:
         Worlds are realized with `seed`; `shared` is as in `part`.
         """
         tuning = self.tuning or shared
-        for world in self.built.values():
+        for p, world in self.built.items():
             try:
                 facts = world.realize(seed).facts
             except HalfseenError as error:
@@ -150,6 +164,8 @@ class Setting:
             for key, method in {**self.methods, **self.unreported}.items():
                 search = tuning.searches.get(tuning.source(key) or "") if tuning else None
                 candidates = search.candidates() if search else []
+                if tuning and (given := tuning.given(key, p)):
+                    candidates = [given]
                 for candidate in ({}, *candidates) if key in self.methods else candidates:
                     try:
                         applied(method, candidate).build(facts)

@@ -87,14 +87,22 @@ class Study:
     def cells(self, chosen: Mapping[Place, Mapping[str, Any]] | None = None) -> list[Cell]:
         """Return all cells in the order of the tables.
 
-        `chosen` is what tuning found, by place; without it methods have the settings of the study.
+        `chosen` is what tuning found, by place; without it methods have the settings of the study,
+        and those that were chosen elsewhere.
         """
         found = chosen or {}
+
+        def settings_of(name: str, p: float | None, key: str) -> Mapping[str, Any]:
+            tuning = self.tuning_of(self.settings[name])
+            if tuning is None:
+                return {}
+            return found.get((name, p, tuning.source(key) or key)) or tuning.given(key, p)
+
         return [
             Cell(
                 key=CellKey(self.name, name, p, key, seed),
                 world=setting.built[p],
-                method=applied(method, found.get((name, p, self._source(setting, key)), {})),
+                method=applied(method, settings_of(name, p, key)),
                 points=self.points,
             )
             for name, setting in self.settings.items()
@@ -119,11 +127,6 @@ class Study:
             for key, method in {**setting.methods, **setting.unreported}.items()
             if key in tuning.searches
         ]
-
-    def _source(self, setting: Setting, key: str) -> str:
-        """Return whose chosen settings a method takes: its own, unless they are shared."""
-        tuning = self.tuning_of(setting)
-        return key if tuning is None else tuning.source(key) or key
 
     def check(self) -> None:
         """Build every policy once: a mistake shows before hours of work, not after.

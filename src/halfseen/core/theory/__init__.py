@@ -4,8 +4,16 @@
 one arm. ``representation`` has the error bounds that policies use, ``rounds`` the same bounds for a
 whole problem. ``regret`` bounds one epoch, ``main_theorem`` and ``rank_adaptive`` all epochs,
 ``two_phase`` the strategy that learns the subspace once, and ``lower_bound`` every policy.
+``hidden_sign`` says what a policy that knows the hard family pays in it.
+``premises`` says which of all this applies to a problem.
 """
 
+from halfseen.core.theory.hidden_sign import (
+    discovery_cost,
+    expected_wait,
+    reveal_prob,
+    uninformed_loss,
+)
 from halfseen.core.theory.lower_bound import (
     COMPLETE_SLATE_FLOOR,
     GAP_SCALE,
@@ -13,6 +21,7 @@ from halfseen.core.theory.lower_bound import (
     Gaps,
     LowerBound,
     complete_slate_prob,
+    context_limited_applies,
     context_limited_lower_bound,
     divergence_bound,
     explicit_lower_bound,
@@ -32,8 +41,16 @@ from halfseen.core.theory.main_theorem import (
     known_rank_confidence_term,
     main_regret_bound,
     n_epochs_bound,
+    naive_regret_bound,
     post_burn_in_regret_bound,
     trivial_regret_bound,
+)
+from halfseen.core.theory.premises import (
+    Premise,
+    Premises,
+    burn_in_premise,
+    mask_premise,
+    premises_of,
 )
 from halfseen.core.theory.problem import (
     Problem,
@@ -43,6 +60,7 @@ from halfseen.core.theory.rank_adaptive import (
     first_ranked_epoch_start,
     identification_length,
     rank_adaptive_confidence_term,
+    rank_adaptive_n_epochs,
     rank_adaptive_regret_bound,
     rank_identification_length,
     rank_is_separated,
@@ -101,6 +119,7 @@ from halfseen.core.theory.sampling import (
 from halfseen.core.theory.two_phase import (
     balanced_split,
     best_split,
+    power_split,
     two_phase_regret_bound,
 )
 
@@ -113,24 +132,30 @@ __all__ = [
     "FirstRankedEpoch",
     "Gaps",
     "LowerBound",
+    "Premise",
+    "Premises",
     "Problem",
     "RegretBound",
     "balanced_split",
     "best_split",
     "burn_in_length",
+    "burn_in_premise",
     "complete_slate_prob",
     "confidence_term",
+    "context_limited_applies",
     "context_limited_lower_bound",
     "contracted_bias_bound",
     "corrected_sample",
     "corrected_sample_second_moment",
     "covariance_error",
     "covariance_error_at",
+    "discovery_cost",
     "divergence_bound",
     "doubling_sum_bound",
     "epoch_regret_bound",
     "epoch_regret_raw",
     "epoch_regrets",
+    "expected_wait",
     "explicit_lower_bound",
     "feature_bound",
     "feature_bound_at",
@@ -153,11 +178,13 @@ __all__ = [
     "lower_bound_applies",
     "lower_bound_at",
     "main_regret_bound",
+    "mask_premise",
     "misspecification",
     "misspecification_at",
     "n_epochs",
     "n_epochs_bound",
     "naive_bias_bound",
+    "naive_regret_bound",
     "no_reveal_prob",
     "observe_prob_condition",
     "observe_prob_suffices",
@@ -166,12 +193,16 @@ __all__ = [
     "potential_bound",
     "potential_envelope",
     "potential_sums",
+    "power_split",
+    "premises_of",
     "rank_adaptive_confidence_term",
+    "rank_adaptive_n_epochs",
     "rank_adaptive_regret_bound",
     "rank_identification_length",
     "rank_is_separated",
     "representation_cost",
     "representation_level",
+    "reveal_prob",
     "reward_sign_error",
     "spectral_norm_bound",
     "steady_radius_sum_bound",
@@ -183,5 +214,6 @@ __all__ = [
     "trivial_regret_bound",
     "two_phase_regret_bound",
     "uniform_epoch_regret_bound",
+    "uninformed_loss",
     "variance_proxy",
 ]

@@ -216,6 +216,12 @@ def optimized_lower_bound(problem: Problem) -> LowerBound:
     return _optimized(problem, rate=leak_rate(problem), slack=2.0)
 
 
+def context_limited_applies(problem: Problem) -> bool:
+    """Return whether slates leak more than rewards, R ≥ S B_X/(p sqrt(K)), and the bound holds."""
+    revealed = problem.n_arms * problem.observe_prob**2
+    return lower_bound_applies(problem) and leak_rate(problem) <= 2 * revealed * (1 + 1e-12)
+
+
 def context_limited_lower_bound(problem: Problem) -> LowerBound:
     """Return the optimized form with 1/(Kp²) in place of 1/q, for R ≥ S B_X/(p sqrt(K)).
 
@@ -230,7 +236,7 @@ def context_limited_lower_bound(problem: Problem) -> LowerBound:
         The premises of `lower_bound_applies` fail, or rewards leak more than slates.
     """
     revealed = problem.n_arms * problem.observe_prob**2
-    if lower_bound_applies(problem) and leak_rate(problem) > 2 * revealed * (1 + 1e-12):
+    if lower_bound_applies(problem) and not context_limited_applies(problem):
         least = problem.theta_bound * problem.arm_bound / math.sqrt(revealed)
         raise InvalidSettingError(
             f"noise_scale must be at least {least:g} in the context-limited regime, "

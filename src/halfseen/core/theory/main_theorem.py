@@ -102,6 +102,22 @@ def main_regret_bound(
     return replace(learning, startup=2 * problem.arm_bound * problem.theta_bound * burn_in)
 
 
+def naive_regret_bound(problem: Problem, *, failure_prob: float) -> RegretBound:
+    """Return the bound with the misspecification controlled by the triangle inequality.
+
+    With the naive radius b sqrt(2nΓ) in place of b sqrt(n), the sum over an epoch becomes
+    Σ 2b sqrt(2(t - τ_e)Γ) q_t ≤ 2√2 bnΓ, and the last term of the theorem
+    8 A_rep (√2 G_T + 1) sqrt(T): of order κ m^(3/2) sqrt(T)/(p² sqrt(K)) instead of
+    κ m sqrt(T)/(p² sqrt(K)).
+
+    Paper: eq:naive-bias-triangle
+    """
+    contracted = main_regret_bound(problem, failure_prob=failure_prob)
+    potential = potential_envelope(problem)
+    loss = (math.sqrt(2) * potential + 1) / (math.sqrt(potential) + 1)
+    return replace(contracted, representation=loss * contracted.representation)
+
+
 def trivial_regret_bound(problem: Problem) -> float:
     """Return 2 S B_X T, the largest possible regret of any policy."""
     return 2 * problem.theta_bound * problem.arm_bound * problem.horizon

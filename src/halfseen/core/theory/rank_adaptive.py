@@ -104,6 +104,17 @@ def first_ranked_epoch_start(
     return start
 
 
+def rank_adaptive_n_epochs(horizon: int) -> int:
+    """Return E_T = ⌈log2 T⌉ + 1, among which the rank-adaptive form divides δ_oful.
+
+    Paper: thm:unknown_rank
+
+    >>> rank_adaptive_n_epochs(400)
+    10
+    """
+    return n_epochs_bound(horizon) - 1
+
+
 def rank_adaptive_confidence_term(*, horizon: int, failure_prob: float) -> float:
     """Return H_T = 2 log(E_T/δ_oful) with E_T = ⌈log2 T⌉ + 1 epochs sharing δ_oful.
 
@@ -112,8 +123,7 @@ def rank_adaptive_confidence_term(*, horizon: int, failure_prob: float) -> float
     >>> round(rank_adaptive_confidence_term(horizon=512, failure_prob=0.1), 4)  # 2 log(100)
     9.2103
     """
-    count = n_epochs_bound(horizon) - 1
-    return confidence_term(failure_prob / count)
+    return confidence_term(failure_prob / rank_adaptive_n_epochs(horizon))
 
 
 def rank_adaptive_regret_bound(

@@ -1,7 +1,7 @@
 """The strategy that learns the subspace in a first phase and keeps it for the rest of the horizon.
 
-Its regret bound is that of a single frozen epoch after τ rounds. The best τ grows like T^(2/3), and
-so does the regret. Repeated estimates in epochs improve this to sqrt(T).
+Its regret bound is that of a single frozen epoch after τ rounds. The τ that is best for the bound
+grows like T^(2/3), and so does the bound. Repeated estimates in epochs improve this to sqrt(T).
 """
 
 import math
@@ -92,3 +92,12 @@ def balanced_split(horizon: int) -> int:
     (100, 101)
     """
     return bisect_left(range(horizon), True, key=lambda split: split**3 >= horizon**2)
+
+
+def power_split(horizon: int, power: float) -> int:
+    """Return ⌈T^a⌉ for a in (0, 1).
+
+    >>> power_split(10_000, 0.5), power_split(1000, 1 / 3)
+    (100, 10)
+    """
+    return max(1, math.ceil(math.pow(horizon, power) * (1 - 1e-12)))

@@ -44,9 +44,7 @@
     constructor(place) {
       this.place = place;
       this.data = JSON.parse(place.querySelector("script.data").textContent);
-      // Uniform play has several times the regret of all others and would squeeze their curves.
-      this.hidden = new Set([...this.data.methods.keys()].filter((at) => this.data.methods[at].key === "uniform"));
-      if (this.hidden.size === this.data.methods.length) this.hidden.clear();
+      this.hidden = new Set([...this.data.methods.keys()].filter((at) => !this.data.methods[at].on));
       this.log = { y: false, x: false };
       this.setting = 0;
       this.p = this.lowest();
@@ -216,7 +214,7 @@
       })).filter(({ rows }) => rows.length);
     }
 
-    timeAxis() { return { title: { text: "round" }, type: this.log.x ? "log" : "linear" }; }
+    timeAxis() { return { title: { text: "round" }, ...(this.log.x ? { type: "log", dtick: 1 } : { type: "linear" }) }; }
     probAxis() {
       const narrow = printing || this.place.clientWidth < 480;
       return { title: { text: `${this.data.share}, p` }, autorange: "reversed", tickvals: this.probs, tickangle: 0, tickfont: { size: narrow ? 10 : 12 } };
@@ -227,7 +225,7 @@
       plot.setAttribute("role", "img");
       plot.setAttribute("aria-label", `${title}; the numbers are in the files below`);
       const lines = { gridcolor: css("--grid"), linecolor: css("--line"), zeroline: false, automargin: true, fixedrange: true };
-      const dtick = this.log.y && { dtick: spreads(traces) ? 1 : undefined };
+      const decades = this.log.y && { dtick: 1, range: wholeDecades(traces) };
       const layout = {
         width: printing ? PRINTED.width : plot.clientWidth, height: printing ? PRINTED.height : plot.clientHeight,
         margin: { l: 52, r: 12, t: 10, b: 44 }, showlegend: false, hovermode: "closest", dragmode: false,
@@ -235,17 +233,19 @@
         font: { family: getComputedStyle(document.body).fontFamily, size: printing ? 10 : 12, color: css("--ink") },
         hoverlabel: { bgcolor: css("--page"), bordercolor: css("--soft"), font: { color: css("--ink") }, align: "left", namelength: -1 },
         xaxis: { ...lines, ...xaxis },
-        yaxis: { ...lines, ...dtick, title: { text: "regret" }, type: this.log.y ? "log" : "linear", rangemode: this.log.y ? "normal" : "tozero" },
+        yaxis: { ...lines, ...decades, title: { text: "regret" }, type: this.log.y ? "log" : "linear", rangemode: this.log.y ? "normal" : "tozero" },
         ...more,
       };
       window.Plotly.react(plot, traces, layout, CONFIG);
     }
   }
 
-  /* Whether means span more than two powers of ten: then only powers of ten are labelled. */
-  function spreads(traces) {
-    const values = traces.flatMap((trace) => trace.y).filter((value) => value > 0);
-    return values.length > 0 && Math.max(...values) / Math.min(...values) > 100;
+  /* The range of a logarithmic axis: whole powers of ten, which are the only labels. */
+  function wholeDecades(traces) {
+    const values = traces.flatMap((trace) => trace.y).filter((value) => value > 0).map(Math.log10);
+    if (!values.length) return undefined;
+    const low = Math.floor(Math.min(...values));
+    return [low, Math.max(low + 1, Math.ceil(Math.max(...values)))];
   }
 
   const all = [];
@@ -269,6 +269,8 @@
 
   const print = (now) => {
     printing = now;
+    // A closed element is not printed, and the numbers behind a verdict should be.
+    for (const details of document.querySelectorAll("details.numbers")) details.open = now;
     // Charts take their colours before the browser switches to its print style.
     document.documentElement.toggleAttribute("data-printing", now);
     again();

@@ -1,0 +1,184 @@
+"""Rewards of played arms in bounded memory."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import archive, checks
+from halfseen.core.factors import row_keys
+from halfseen.core.features import Features
+from halfseen.core.replay import Played
+from halfseen.core.samples import Samples
+from halfseen.core.summary import Summary, carrying, joined
+from halfseen.values import LARGEST_POINT, FloatArray
+
+# Arms on which the map into the features of a new model is fitted.
+_CARRYING_ARMS = 2000
+
+
+class Merged(NamedTuple):
+    """Different arms in the order in which they were first played.
+
+    Attributes
+    ----------
+    table : ndarray, shape (n, dim)
+    rounds : ndarray, shape (n,)
+        In which each was first played.
+    samples : Samples
+    """
+
+    table: FloatArray
+    rounds: NDArray[np.int64]
+    samples: Samples
+
+
+class Plays(NamedTuple):
+    """Played arms with their rewards: as many as fit, and a summary of the others.
+
+    Rewards of equal arms are merged into their number and mean, which loses nothing. If there are
+    still too many arms, those played least, and of these the oldest, enter a summary.
+
+    Attributes
+    ----------
+    played : Played
+        Arms, rounds and rewards, or mean rewards.
+    counts : ndarray, shape (n,)
+        Number of rewards of each of the first n arms; of the others it is 1.
+    within : float
+        Root of the sum of squared differences between merged rewards and their means.
+    summaries : tuple of Summary
+        In the features of the present epoch.
+    """
+
+    played: Played
+    counts: FloatArray
+    within: float = 0.0
+    summaries: tuple[Summary, ...] = ()
+
+    @classmethod
+    def none(cls, dim: int) -> "Plays":
+        """Return no plays of arms with `dim` features."""
+        return cls(Played(dim), np.empty(0))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are kept: arms that were merged, and later rewards."""
+        return len(self.played)
+
+    def _all_counts(self) -> FloatArray:
+        return np.append(self.counts, np.ones(self.n_rows - len(self.counts)))
+
+    def append(self, round: int, arm: FloatArray, reward: float) -> "Plays":
+        """Return the plays with one more; these must not be changed any more."""
+        played = self.played.fork()
+        played.append(round, arm, reward)
+        return Plays(played, self.counts, self.within, self.summaries)
+
+    def merged(self, weights: FloatArray | None = None) -> Merged:
+        """Return the different arms that are kept; `weights` (n,) say how much each row counts."""
+        arms, rewards, rounds = self.played.columns()
+        counts = self._all_counts()
+        if weights is not None:
+            counts = counts * weights
+        if (rounds[1:] <= rounds[:-1]).any():  # rewards came late
+            order = np.argsort(rounds, kind="stable")
+            arms, rewards, rounds, counts = (
+                arms[order],
+                rewards[order],
+                rounds[order],
+                counts[order],
+            )
+        _, first, numbers = np.unique(row_keys(arms), return_index=True, return_inverse=True)
+        # In the order of first plays: that of keys depends on the arms' units, and sums in another
+        # order are rounded differently.
+        order = np.argsort(first)
+        places = np.argsort(order)
+        samples = Samples.of(places[numbers], rewards, counts)
+        samples = samples._replace(within=math.hypot(samples.within, self.within))
+        first = first[order]
+        return Merged(np.ascontiguousarray(arms[first]), rounds[first], samples)
+
+    def since(self, round: float) -> "Plays":
+        """Return the plays from a round on."""
+        arms, rewards, rounds = self.played.columns()
+        late = rounds >= round
+        plays = self._replace(
+            summaries=tuple(each for each in self.summaries if each.round >= round)
+        )
+        if late.all():
+            return plays
+        played = Played.of(arms[late], rewards[late], rounds[late])
+        return plays._replace(played=played, counts=self._all_counts()[late])
+
+    def compacted(self, features: Features, most: int, span: float = math.inf) -> "Plays":
+        """Return the same plays with at most `most` arms.
+
+        Parameters
+        ----------
+        features : Features
+            Of the present epoch, not scaled.
+        most : int
+        span : float
+            Rounds whose rewards may share a summary. If it is finite, equal arms are not merged,
+            because the round of every reward matters.
+        """
+        plays = self._merged_rows() if span == math.inf else self
+        arms, means, rounds = plays.played.columns()
+        n_extra = len(rounds) - most
+        if n_extra <= 0:
+            return plays
+        counts = plays._all_counts()
+        order = np.lexsort((rounds, counts))
+        extra, kept = order[:n_extra], np.sort(order[n_extra:])
+        summary = Summary.of(
+            features.points(np.ascontiguousarray(arms[extra])),
+            counts[extra],
+            means[extra],
+            rounds[extra],
+            intercept=features.intercept,
+        )
+        earlier, summaries = plays.summaries, (*plays.summaries, summary)
+        if earlier and summary.round - earlier[-1].round <= span:
+            summaries = (*earlier[:-1], joined(summaries[-2:]))
+        played = Played.of(arms[kept], means[kept], rounds[kept])
+        return plays._replace(played=played, counts=counts[kept], summaries=summaries)
+
+    def _merged_rows(self) -> "Plays":
+        table, rounds, samples = self.merged()
+        if len(table) == self.n_rows:
+            return self
+        played = Played.of(table, samples.means, rounds)
+        return self._replace(played=played, counts=samples.counts, within=samples.within)
+
+    def carried(self, old: Features, new: Features) -> tuple["Plays", float]:
+        """Return the plays for the features of a new epoch, and the error of the summaries."""
+        if not self.summaries:
+            return self, 0.0
+        arms = np.ascontiguousarray(self.played.columns()[0][-_CARRYING_ARMS:])
+        matrix, error = carrying(old.points(arms), new.points(arms), new.alike(old))
+        return self._replace(
+            summaries=tuple(each.carried(matrix) for each in self.summaries)
+        ), error
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as numbers and arrays."""
+        return {
+            "played": self.played.state(),
+            "counts": self._all_counts(),
+            "within": self.within,
+            "summaries": [each.state() for each in self.summaries],
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], dim: int, features: Features | None) -> "Plays":
+        """Return what `state` described; `features` are those of the present epoch."""
+        played = Played(dim)
+        played.restore(state["played"])
+        shape = (len(played),)
+        counts = archive.array(state, "counts", shape, low=1.0, high=checks.LARGEST_HORIZON)
+        within = checks.real("within", state["within"], 0.0, LARGEST_POINT)
+        n_features = 0 if features is None else features.n_features
+        summaries = tuple(Summary.restored(each, n_features) for each in state["summaries"])
+        return cls(played, counts, within, summaries)

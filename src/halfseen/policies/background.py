@@ -1,0 +1,57 @@
+"""Work that goes on in a thread while a policy serves."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Background(Generic[T]):
+    """A result that is computed in a thread of its own.
+
+    A copy of a policy does not take it along: a deep copy is None.
+
+    Parameters
+    ----------
+    work : callable
+        Must not use anything that changes while it runs.
+
+    Examples
+    --------
+    >>> background = Background(lambda: 6 * 7)
+    >>> background.wait()
+    >>> background.is_done, background.result()
+    (True, 42)
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._found: list[T] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="halfseen refit", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._found.append(self._work())
+        except BaseException as error:  # raised again by `result`
+            self._error = error
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the thread has ended."""
+        return not self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
+
+    def result(self) -> T:
+        """Return what was computed, or raise what was raised."""
+        if self._error is not None:
+            raise self._error
+        return self._found[0]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> None:
+        return None

@@ -1,0 +1,159 @@
+"""`LatentUcb` in long service: bounded memory, and refits beside the epoch that serves."""
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from halfseen import LatentUcb
+from halfseen.policies.latent_epoch import LatentEpoch, arms_kept
+from halfseen.testing.rounds import copy_of, state_size
+
+
+def rounds(n_rounds, *, seed=0, n_arms=8, dim=30, noise=0.1):
+    """Yield half-seen slates near a subspace, and what their arms pay without noise."""
+    random = np.random.default_rng(seed)
+    loadings, theta = random.normal(size=(3, dim)), random.normal(size=3)
+    for _ in range(n_rounds):
+        latent = random.normal(size=(n_arms, 3))
+        table = latent @ loadings + noise * random.normal(size=(n_arms, dim))
+        table[random.random(table.shape) < 0.5] = np.nan
+        yield table, latent @ theta
+
+
+def play(policy, slates):
+    """Return the regret."""
+    noise, regret = np.random.default_rng(0).normal(size=1000), 0.0
+    for table, means in slates:
+        decision = policy.choose(table)
+        policy.learn(decision, float(means[decision.arm] + noise[policy.round % 1000]))
+        regret += means.max() - means[decision.arm]
+    return regret
+
+
+def test_memory_is_flat_in_a_hundred_thousand_rounds():
+    policy, sizes = LatentUcb(), {}
+    slates = rounds(100_000, n_arms=4, dim=10)
+    for n_rounds in (20_000, 30_000, 50_000):
+        play(policy, (next(slates) for _ in range(n_rounds)))
+        sizes[policy.round] = len(pickle.dumps(policy)), state_size(policy.to_tree())
+    # Arms wait in a buffer that is between half full and full.
+    assert sizes[100_000][0] <= 1.3 * sizes[20_000][0]
+    assert sizes[100_000][1] <= 1.5 * sizes[20_000][1]
+    assert max(size for size, _ in sizes.values()) < 5e6
+    assert 0.0 < policy.diagnostics()["carry_error"] < 0.1
+
+
+def test_memory_bytes_bound_what_grows():
+    policy = LatentUcb(memory_bytes=48_000)
+    play(policy, rounds(1000, dim=20))
+    assert arms_kept(20, 48_000) == 100
+    assert policy._offered.rows.nbytes == 100 * 20 * 8
+    assert policy._plays.n_rows < 200
+    assert policy._plays.summaries[0].n_rewards > 700
+
+
+@pytest.mark.parametrize("half_life", [None, 300.0])
+def test_little_memory_costs_little_regret(half_life):
+    """Noise of 1 needs all rewards: those of the last 100 to 200 rounds alone are not enough."""
+    ours, theirs = (
+        [
+            play(
+                LatentUcb(memory_bytes=memory, half_life=half_life), rounds(2000, seed=seed, dim=20)
+            )
+            for seed in range(4)
+        ]
+        for memory in (48_000, 10**8)
+    )
+    assert np.mean(ours) < 1.15 * np.mean(theirs)
+
+
+def single_arms(n_rounds):
+    """Yield slates of one arm, so that every policy plays the same ones."""
+    return rounds(n_rounds, n_arms=1, dim=6)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Hold back refits until the event is set."""
+    gate, opened = threading.Event(), LatentEpoch.open.__func__
+
+    def waiting(cls, *given):
+        assert gate.wait(20.0)
+        return opened(cls, *given)
+
+    def hold():
+        monkeypatch.setattr(LatentEpoch, "open", classmethod(waiting))
+        return gate
+
+    return hold
+
+
+def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held):
+    policy, other = LatentUcb(refit="background", dim=6), LatentUcb(dim=6)
+    slates = list(single_arms(60))
+    while policy.round < 30 or policy._next_epoch is not None:
+        for each in (policy, other):
+            play(each, slates[each.round : each.round + 1])
+        if policy._next_epoch is not None:
+            policy._next_epoch.wait()
+    n_epochs, gate = len(policy.epoch_log), held()
+    while policy._next_epoch is None:
+        play(policy, slates[policy.round : policy.round + 1])
+    opening = policy.round
+    play(policy, slates[opening : opening + 5])
+    assert len(policy.epoch_log) == n_epochs
+    assert copy_of(policy)._next_epoch is copy.deepcopy(policy)._next_epoch is None
+    gate.set()
+    policy._next_epoch.wait()
+    play(other, slates[other.round : opening + 5])
+    # The same as if the epoch had opened in time: the rewards since then were learned again.
+    ours, theirs = (each.choose(slates[opening + 5][0]) for each in (policy, other))
+    assert len(policy.epoch_log) == n_epochs + 1
+    assert [each.round for each in policy.epoch_log] == [each.round for each in other.epoch_log]
+    assert policy._plays.n_rows == other._plays.n_rows
+    np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9)
+
+
+def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monkeypatch):
+    policy = LatentUcb(refit="background", dim=6)
+    slates = list(single_arms(60))
+    play(policy, slates[:20])
+    gate = held()
+    while policy._next_epoch is None:
+        play(policy, slates[policy.round : policy.round + 1])
+    play(policy, slates[policy.round : policy.round + 3])
+    gate.set()
+    policy._next_epoch.wait()
+    table, samples = slates[policy.round][0], []
+    with monkeypatch.context() as patch:
+        patch.setattr(LatentUcb, "observe", lambda self, slate: 1 / 0)
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                policy.choose(table)
+    policy.choose(table)
+    samples = policy._epoch.rewards.model.n_samples
+    assert samples == policy._plays.n_rows == policy.round - 1
+
+
+def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(monkeypatch, caplog):
+    policy = LatentUcb(refit="background", dim=6)
+    slates = list(single_arms(80))
+    play(policy, slates[:30])
+    if policy._next_epoch is not None:
+        policy._next_epoch.wait()
+    n_epochs = len(policy.epoch_log)
+    with monkeypatch.context() as patch:
+        patch.setattr(LatentEpoch, "open", classmethod(lambda cls, *given: 1 / 0))
+        while policy.diagnostics()["n_failed_refits"] == 0:
+            play(policy, slates[policy.round : policy.round + 1])
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "a refit failed" in caplog.text
+    assert len(policy.epoch_log) <= n_epochs + 1
+    while policy.round < len(slates):
+        play(policy, slates[policy.round : policy.round + 1])
+        if policy._next_epoch is not None:
+            policy._next_epoch.wait()
+    assert len(policy.epoch_log) > n_epochs + 1  # the next one succeeds
