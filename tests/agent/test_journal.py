@@ -228,6 +228,16 @@ def test_a_journal_has_one_writer(files):
         agent.choose([{"sku": "a", "x": 1.0}])
 
 
+def test_a_forked_process_does_not_write_into_the_journal_of_its_parent(files, monkeypatch):
+    agent = new(files)
+    content = files[1].read_bytes()
+    monkeypatch.setattr(journals.os, "getpid", lambda: -1)
+    with pytest.raises(JournalError, match=r"before this process was forked.*in each worker"):
+        agent.choose([{"sku": "a", "x": 1.0}])
+    assert files[1].read_bytes() == content
+    assert agent.pending == ()
+
+
 def test_a_new_agent_does_not_overwrite_a_journal(files):
     Agent(journal=files[1]).close()
     with pytest.raises(JournalError, match=r"has events: continue from it with Agent\.open"):

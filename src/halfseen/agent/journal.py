@@ -53,6 +53,7 @@ class Journal:
         self.n_events = 0
         self.size = 0
         self._is_broken = False
+        self._process = os.getpid()
         self._file = self._opened()
 
     def _opened(self) -> BinaryIO:
@@ -88,6 +89,11 @@ class Journal:
         """
         if self._is_broken or self._file.closed:
             raise JournalError(f"the journal {self.path} is closed, or failed before: open it anew")
+        if os.getpid() != self._process:  # a lock does not keep a fork out
+            raise JournalError(
+                f"the journal {self.path} was opened before this process was forked: open an agent "
+                "in each worker, with files of its own"
+            )
         numbered = enumerate(events, self.n_events + 1)
         lines = b"".join(_line({"n": number} | event) for number, event in numbered)
         size, n_events = self.size, self.n_events
