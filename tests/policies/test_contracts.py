@@ -105,10 +105,10 @@ CASES = {
     "latent-ucb without arguments": LatentUcb,
     "latent-ucb told rank": partial(LatentUcb, dim=6, rank=2, through_origin=True),
     "latent-ucb of few arms by Thompson sampling": partial(
-        LatentUcb, dim=6, exploration="thompson", memory_bytes=4800
+        LatentUcb, dim=6, exploration="thompson", memory_bytes=480
     ),
     "greedy latent-ucb of few arms": partial(
-        LatentUcb, dim=6, exploration="greedy", memory_bytes=4800
+        LatentUcb, dim=6, exploration="greedy", memory_bytes=480
     ),
     "two-phase": partial(TwoPhase, **WITHOUT_BURN_IN, split=5, horizon=100),
     "two-phase from a uniform start": partial(

@@ -157,3 +157,47 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(mo
         if policy._next_epoch is not None:
             policy._next_epoch.wait()
     assert len(policy.epoch_log) > n_epochs + 1  # the next one succeeds
+
+
+def test_new_features_enter_a_policy_with_items_and_summaries():
+    """As if they had been known, hidden, from the start."""
+    random = np.random.default_rng(0)
+    items, means = random.normal(size=(60, 6)), random.normal(size=60)
+    items[random.random(items.shape) < 0.3] = np.nan
+    wide = np.hstack([items, np.full((60, 2), np.nan)])
+    grown, known = LatentUcb(dim=6, memory_bytes=1), LatentUcb(dim=8, memory_bytes=1)
+    for _ in range(80):
+        offered = random.integers(60, size=4)
+        decisions = grown.choose(items[offered]), known.choose(wide[offered])
+        assert decisions[0].arm == decisions[1].arm
+        reward = float(means[offered[decisions[0].arm]] + 0.1 * random.normal())
+        for policy, decision in zip((grown, known), decisions, strict=True):
+            policy.learn(decision, reward)
+    assert grown._plays.summaries
+    assert grown._epoch.rewards.items is not None
+    grown.widen(8)
+    for _ in range(40):
+        table = wide[random.integers(60, size=4)]
+        table[:, 6:] = random.normal(size=(4, 2))
+        ours, theirs = grown.choose(table), known.choose(table)
+        np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-6, atol=1e-6)
+        for policy, decision in ((grown, ours), (known, theirs)):
+            policy.learn(decision, 0.3)
+
+
+def test_an_epoch_that_was_prepared_for_fewer_features_is_dropped(held):
+    policy = LatentUcb(refit="background", dim=6)
+    slates = list(single_arms(80))
+    play(policy, slates[:20])
+    gate = held()
+    while policy._next_epoch is None:
+        play(policy, slates[policy.round : policy.round + 1])
+    policy.widen(7)
+    gate.set()
+    n_epochs = len(policy.epoch_log)
+    for table, _ in slates[policy.round :]:
+        policy.learn(policy.choose(np.hstack([table, [[1.0]]])), 0.5)
+        if policy._next_epoch is not None:
+            policy._next_epoch.wait()
+    assert len(policy.epoch_log) > n_epochs
+    assert policy._epoch.latent.dim == 7

@@ -92,11 +92,13 @@ class Search:
     def affordable(self, rank: int | None) -> int:
         """Return a rank, or less if its model would have more loadings than there are entries."""
         arms = self._arms
-        most = min(arms.dim - 1, len(arms) - 1, arms.n_entries // (arms.dim + 1))
+        n = arms.n_features
+        most = min(n - 1, len(arms) - 1, arms.n_entries // (n + 1))
         return max(0, most if rank is None else min(most, rank))
 
     def _may_gain(self, fit: Fit) -> bool:
-        return len(self._arms) < _FRESH_START_ARMS and fit.model.noise.mean() > _NEGLIGIBLE
+        noise = fit.model.noise[fit.model.scale > 0.0]
+        return len(self._arms) < _FRESH_START_ARMS and bool(noise.mean() > _NEGLIGIBLE)
 
     def _counted(self, fit: Fit) -> Fit:
         rank = max(1, fit.model.rank)

@@ -114,6 +114,16 @@ class Factors(NamedTuple):
         filled = self.location + self.scale * (self.latent(table) @ self.loadings)
         return np.where(table == table, table, filled)
 
+    def widened(self, dim: int) -> "Factors":
+        """Return the model with more features, of which nothing is known."""
+        more = (0, dim - self.dim)
+        return Factors(
+            np.pad(self.location, more),
+            np.pad(self.scale, more),
+            np.pad(self.loadings, ((0, 0), more)),
+            np.pad(self.noise, more, constant_values=1.0),
+        )
+
     def state(self) -> dict[str, Any]:
         """Return everything as arrays."""
         return dict(self._asdict())
@@ -188,6 +198,8 @@ class Arms:
         self.seen = seen.astype(np.float64)
         self.filled = np.where(seen, standard, 0.0)
         self.counts: FloatArray = self.weights @ self.seen
+        # Features that were never seen count as if they were not there.
+        self.n_features = int(np.count_nonzero((table == table).any(axis=0)))
         self.n_entries = int(np.count_nonzero(seen))
 
     def __len__(self) -> int:
@@ -337,7 +349,7 @@ class Spectrum:
         arms = self._arms
         shares = np.maximum(arms.seen.sum(axis=0), 1.0) / max(1, len(arms))
         # With few arms, products are cheaper than the matrix, which may not fit in memory.
-        if arms.dim > LARGEST_DENSE_DIM or len(arms) < _ARMS_FOR_MATRIX * arms.dim:
+        if arms.dim > LARGEST_DENSE_DIM or len(arms) < _ARMS_FOR_MATRIX * arms.n_features:
             return CovarianceOperator(arms.filled, shares)
         return corrected_covariance(arms.filled.T @ arms.filled, len(arms), shares)
 

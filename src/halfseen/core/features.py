@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen.core.factors import Factors
 from halfseen.core.group_scales import Scales
@@ -25,7 +26,8 @@ class Features:
     - The intercept: 1, or 0 if there is none.
     - "latent": the posterior means of the latent coordinates.
     - "filled": the arm in deviations from the mean, hidden entries filled in.
-    - "mask": 1 or 0 for a seen or hidden entry, minus the share of arms that show it.
+    - "mask": 1 or 0 for a seen or hidden entry, minus the share of arms that show it. Features that
+      are always hidden together count once.
 
     Each group is scaled so that its norm is about 1, and then multiplied by its scale.
 
@@ -35,6 +37,8 @@ class Features:
     shares : ndarray, shape (dim,)
         Share of the arms that show each feature.
     groups : sequence of str
+    holes : ndarray of int
+        Features whose masks count.
     scales : Scales, optional
         By default all are 1, also that of the intercept, which is `INTERCEPT` otherwise.
     intercept : bool
@@ -47,8 +51,8 @@ class Features:
     """
 
     __slots__ = (
-        "_first", "_lift", "_model", "_roots", "_shares", "_sizes", "columns", "intercept",
-        "n_features", "scales",
+        "_first", "_holes", "_lift", "_model", "_roots", "_shares", "_sizes", "columns",
+        "intercept", "n_features", "scales",
     )  # fmt: skip
 
     def __init__(
@@ -58,11 +62,13 @@ class Features:
         groups: Sequence[str],
         scales: Scales | None = None,
         *,
+        holes: NDArray[np.int64] | None = None,
         intercept: bool = True,
     ) -> None:
         self._model, self._shares, self.intercept = model, shares, intercept
+        self._holes = np.arange(model.dim) if holes is None else holes
         self._roots = np.sqrt(model.noise)
-        spread = float((shares * (1.0 - shares)).sum())
+        spread = float((shares * (1.0 - shares))[self._holes].sum())
         norms = {
             LATENT: math.sqrt(max(1, model.rank)),
             FILLED: math.sqrt(max(1, int(np.count_nonzero(model.scale)))),
@@ -74,9 +80,10 @@ class Features:
         # Of latent coordinates, in the scale of their group.
         self._lift = model.lift(self._sizes.get(LATENT, 1.0)) if model.rank else None
         self.columns: dict[str, slice] = {}
+        widths = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
         first = 1
         for group in groups:
-            end = first + (model.rank if group == LATENT else model.dim)
+            end = first + widths[group]
             self.columns[group] = slice(first, end)
             first = end
         self.n_features = first
@@ -100,12 +107,14 @@ class Features:
                 rest, latent / unit, self._roots, model.loadings, sizes[FILLED], first, points
             )
         if MASK in columns:
-            _kernels.write_mask(table, self._shares, sizes[MASK], columns[MASK].start, points)
+            first = columns[MASK].start
+            _kernels.write_mask(table, self._shares, self._holes, sizes[MASK], first, points)
         return points
 
     def scaled(self, scales: Scales, groups: Sequence[str]) -> "Features":
         """Return some of the groups with scales."""
-        return Features(self._model, self._shares, groups, scales, intercept=self.intercept)
+        model, shares, holes = self._model, self._shares, self._holes
+        return Features(model, shares, groups, scales, holes=holes, intercept=self.intercept)
 
     def rescaled(self, points: FloatArray, columns: Mapping[str, slice]) -> FloatArray:
         """Return what `points` would return, given features without scales and their columns."""
@@ -116,12 +125,14 @@ class Features:
     def alike(self, other: "Features") -> FloatArray:
         """Return the matrix that takes each feature of others for the one of the same name.
 
-        Shape (other.n_features, n_features). Latent coordinates of another number have no names.
+        Shape (other.n_features, n_features). Features that came later are the last of their group.
+        Latent coordinates of another number have no names.
         """
         matrix = np.zeros((other.n_features, self.n_features))
         matrix[0, 0] = 1.0
         for group, columns in self.columns.items():
             old = other.columns.get(group, slice(0, 0))
-            if columns.stop - columns.start == old.stop - old.start:
-                matrix[old, columns] = np.eye(columns.stop - columns.start)
+            n_new, n_old = columns.stop - columns.start, old.stop - old.start
+            if n_new == n_old or group != LATENT:
+                matrix[old, columns] = np.eye(n_old, n_new)
         return matrix

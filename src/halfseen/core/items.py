@@ -112,6 +112,15 @@ class Items(NamedTuple):
         means[place] = mean + (reward - mean) / (count + 1.0)
         return Items(keys, counts, means, self.scale), float(weight), float(target)
 
+    def renamed(self, old: NDArray[np.uint64], new: NDArray[np.uint64]) -> "Items":
+        """Return the items with other keys; those without a new one are left out."""
+        found = {key: place for place, key in enumerate(self.keys.tolist())}
+        pairs = dict(zip(old.tolist(), new.tolist(), strict=True))
+        kept = sorted((pairs[key], place) for key, place in found.items() if key in pairs)
+        places = [place for _, place in kept]
+        keys = np.array([key for key, _ in kept], dtype=np.uint64)
+        return Items(keys, self.counts[places], self.means[places], self.scale)
+
     def state(self) -> dict[str, Any]:
         """Return keys, counts and means."""
         return {"keys": self.keys, "counts": self.counts, "means": self.means}

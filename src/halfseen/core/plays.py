@@ -162,6 +162,15 @@ class Plays(NamedTuple):
             summaries=tuple(each.carried(matrix) for each in self.summaries)
         ), error
 
+    def widened(self, arms: FloatArray, old: Features | None, new: Features | None) -> "Plays":
+        """Return the plays with more features: of their rows (n, new dim), and of the epoch."""
+        _, rewards, rounds = self.played.columns()
+        plays = self._replace(played=Played.of(arms, rewards, rounds))
+        if old is None or new is None:
+            return plays
+        matrix = new.alike(old)
+        return plays._replace(summaries=tuple(each.carried(matrix) for each in self.summaries))
+
     def state(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
         return {

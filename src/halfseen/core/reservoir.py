@@ -152,6 +152,20 @@ class Reservoir:
         self._place_latest()
         return np.arange(len(self.rows)) if self._numbers is None else self._numbers
 
+    def widened(self, rows: FloatArray, max_rows: int) -> "Reservoir":
+        """Return the reservoir with more features: its rows (n, new dim), at most `max_rows`."""
+        wider = Reservoir(rows.shape[1], max_rows=max_rows, seed=self.seed, recent=self.recent)
+        numbers = self.numbers
+        if len(rows) > max_rows:
+            random = stream(self.seed, "reservoir", "smaller", str(self.n_arms))
+            kept = np.sort(random.choice(len(rows), max_rows, replace=False))
+            rows, numbers = rows[kept], numbers[kept]
+        wider._block[: len(rows)] = rows
+        if self.n_arms > max_rows:
+            wider._numbers = numbers.copy()
+        wider.n_arms = self.n_arms
+        return wider
+
     def state(self) -> dict[str, Any]:
         """Return the whole state of this reservoir."""
         rows = self.rows  # this also updates the numbers

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.core.features import FILLED, LATENT, MASK, Features
@@ -138,6 +139,19 @@ class RewardModel:
     def copied(self) -> "RewardModel":
         """Return an independent copy."""
         return RewardModel(self.features, self.scales, self.shift, self.model.copied(), self.items)
+
+    def widened(
+        self, unscaled: Features, old: NDArray[np.uint64], new: NDArray[np.uint64]
+    ) -> "RewardModel":
+        """Return the model with more features, which no reward has used.
+
+        `old` and `new` are the keys of the known items without and with these features.
+        """
+        features = unscaled.scaled(self.scales, list(self.features.columns))
+        places = features.alike(self.features).argmax(axis=1)
+        model = self.model.widened(features.n_features, places)
+        items = None if self.items is None else self.items.renamed(old, new)
+        return RewardModel(features, self.scales, self.shift, model, items)
 
     def learn_all(self, table: FloatArray, rewards: FloatArray) -> None:
         """Add the rewards of several arms (n, dim)."""

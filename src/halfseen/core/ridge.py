@@ -201,11 +201,15 @@ class Ridge:
         copy._root, copy._waiting = self.root.copy(), None
         return copy
 
-    def widened(self, dim: int) -> "Ridge":
-        """Return the same regression with more dimensions, which no sample has used."""
-        wider, n = Ridge(dim, ridge=self.ridge), self.dim
+    def widened(self, dim: int, places: NDArray[np.int64] | None = None) -> "Ridge":
+        """Return the same regression with more dimensions, which no sample has used.
+
+        `places`, ascending, are those of the present dimensions; by default they are the first.
+        """
+        wider = Ridge(dim, ridge=self.ridge)
+        places = np.arange(self.dim) if places is None else places
         factor, white = wider._factor_and_white()
-        factor[:n, :n], white[:n] = self._factor_and_white()
+        factor[np.ix_(places, places)], white[places] = self._factor_and_white()
         wider.set_root(factor, white, self.log_det, self.n_samples)
         return wider
 

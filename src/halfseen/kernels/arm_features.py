@@ -72,10 +72,14 @@ def write_filled(rest, latent, roots, loadings, scale, first, points):
             points[i, first + j] = scale * value
 
 
-@compiled(void(in_2, in_1, float64, int64, out_2))
-def write_mask(table, shares, scale, first, points):
-    """Write 1 or 0 for a seen or hidden entry, minus its share, times a scale, into `points`."""
+@compiled(void(in_2, in_1, int64[::1], float64, int64, out_2))
+def write_mask(table, shares, holes, scale, first, points):
+    """Write 1 or 0 for a seen or hidden entry, minus its share, times a scale, into `points`.
+
+    `holes` are the features whose entries are looked at.
+    """
     for i in range(table.shape[0]):
-        for j in range(table.shape[1]):
+        for k in range(len(holes)):
+            j = holes[k]
             seen = 1.0 if table[i, j] == table[i, j] else 0.0
-            points[i, first + j] = scale * (seen - shares[j])
+            points[i, first + k] = scale * (seen - shares[j])

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import archive, checks
 from halfseen.core.factor_rank import FEW_ARMS, Search
 from halfseen.core.factors import Arms, Factors, fit_factors, row_keys
-from halfseen.core.features import FILLED, LATENT, MASK, Features
+from halfseen.core.features import FILLED, GROUPS, LATENT, MASK, Features
 from halfseen.core.group_scales import ITEM
 from halfseen.core.operators import LARGEST_DENSE_DIM
 from halfseen.core.plays import Plays
@@ -167,12 +168,30 @@ class LatentEpoch(NamedTuple):
         )
         return cls(record, latent, shares, features, rewards), plays
 
+    def widened(
+        self,
+        policy: "LatentUcb",
+        shares: FloatArray,
+        old: NDArray[np.uint64],
+        new: NDArray[np.uint64],
+    ) -> "LatentEpoch":
+        """Return the epoch with more features.
+
+        `shares`, shape (new dim,), are those of the offered arms that show each of them; `old` and
+        `new` are the keys of the played arms without and with these features.
+        """
+        latent = self.latent.widened(len(shares))
+        features = _features(policy, latent, shares, list(self.features.columns))
+        rewards = None if self.rewards is None else self.rewards.widened(features, old, new)
+        return LatentEpoch(self.record, latent, shares, features, rewards)
+
     def state(self) -> dict[str, Any]:
         """Return latent model, record and reward model."""
         return {
             "record": asdict(self.record),
             "latent": self.latent.state(),
             "shares": self.shares,
+            "groups": list(self.features.columns),
             "rewards": None if self.rewards is None else self.rewards.state(),
         }
 
@@ -182,7 +201,8 @@ class LatentEpoch(NamedTuple):
         dim = policy.n_features
         latent = Factors.restored(state["latent"], dim)
         shares = archive.array(state, "shares", (dim,), low=0.0, high=1.0 + 1e-9)
-        features, rewards = _features(policy, latent, shares), state["rewards"]
+        groups = [checks.one_of("groups", group, GROUPS) for group in state["groups"]]
+        features, rewards = _features(policy, latent, shares, groups), state["rewards"]
         if rewards is not None:
             rewards = RewardModel.restored(rewards, features)
         record = record_from(state["record"])
@@ -282,9 +302,13 @@ def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> 
     return fit_factors(arms, last, max_steps=1).model.explains_all
 
 
-def _features(policy: "LatentUcb", latent: Factors, shares: FloatArray) -> Features:
-    groups = [group for group in policy.groups if _has(group, latent, shares)]
-    return Features(latent, shares, groups, intercept=not policy.through_origin)
+def _features(
+    policy: "LatentUcb", latent: Factors, shares: FloatArray, groups: list[str] | None = None
+) -> Features:
+    if groups is None:
+        groups = [group for group in policy.groups if _has(group, latent, shares)]
+    holes = np.setdiff1d(np.arange(latent.dim), list(policy.levels))
+    return Features(latent, shares, groups, holes=holes, intercept=not policy.through_origin)
 
 
 def _rewards(
@@ -318,7 +342,7 @@ def _rewards(
 
 def _has(group: str, latent: Factors, shares: FloatArray) -> bool:
     """Return whether a group of features says something that the others do not."""
-    few = latent.dim <= MOST_AMBIENT_FEATURES
+    few = bool(np.count_nonzero(latent.scale) <= MOST_AMBIENT_FEATURES)
     if group == LATENT:
         return latent.rank > 0
     if group == FILLED:  # a model that explains all makes it a function of the latent group

@@ -1,7 +1,7 @@
 """The policy without settings: a latent model of half-seen arms, and one model of their rewards."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from halfseen import archive, checks
 from halfseen.core.epochs import LARGEST_GROWTH
-from halfseen.core.factors import Arms
+from halfseen.core.factors import Arms, row_keys
 from halfseen.core.features import GROUPS as FEATURE_GROUPS
 from halfseen.core.group_scales import ITEM
 from halfseen.core.plays import Plays
@@ -155,6 +155,8 @@ class LatentUcb(Policy):
         self._next_event = 1
         self._n_offered = 0  # arms in rounds that were played, absorbed ones not among them
         self._rewards_tell = False
+        # Further levels of categories, with the first one: all of them are hidden together.
+        self.levels: dict[int, int] = {}
         self._next_epoch: Background[tuple[LatentEpoch, Plays]] | None = None
         self._n_known = 0  # plays that the next epoch knows
         self._n_failed_refits = 0
@@ -352,21 +354,62 @@ class LatentUcb(Policy):
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the present epoch's regression."""
         before = self._plays.played.last_reward
-        self._plays = self._plays.append(note.round, note.arm, reward)
+        arm = self._with_levels(note.arm)
+        self._plays = self._plays.append(note.round, arm, reward)
         usual = reward if before is None else before
         self._rewards_tell = self._rewards_tell or self.tells(reward, usual)
         epoch = self._epoch
         if epoch is not None and epoch.rewards is not None:
             rewards = epoch.rewards.fork()
-            known = note.epoch == epoch.record.epoch
-            rewards.learn(note.arm, note.point if known else None, reward)
+            point = note.point if note.epoch == epoch.record.epoch else None
+            if point is not None and len(point) != rewards.features.n_features:  # it has grown
+                point = None
+            rewards.learn(arm, point, reward)
             self._epoch = LatentEpoch(*epoch[:-1], rewards)
+
+    def _with_levels(self, arm: FloatArray) -> FloatArray:
+        """Return an arm that was chosen before levels of categories entered, with these levels."""
+        late = [level for level, first in self.levels.items() if np.isnan(arm[level])]
+        late = [level for level in late if not np.isnan(arm[self.levels[level]])]
+        if not late:
+            return arm
+        filled = arm.copy()
+        filled[late] = 0.0
+        return filled
 
     def observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next latent model is estimated."""
         offered = self._offered.fork()
         offered.add(slate._table)
         self._offered = offered
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let arms have more features, in all that is kept and in the models."""
+        self.levels = {**self.levels, **levels}
+        old, shares = self.n_features, np.empty(0)
+        plays = self._plays.played.columns()[0]
+        wider = self._padded(plays, dim)
+        epoch = self._epoch
+        if epoch is not None:
+            shares = np.pad(epoch.shares, (0, dim - old))
+            for level, first in levels.items():
+                shares[level] = shares[first]
+            self._epoch = epoch.widened(self, shares, row_keys(plays), row_keys(wider))
+        features = [None if each is None else each.features for each in (epoch, self._epoch)]
+        self._plays = self._plays.widened(wider, *features)
+        self._most_arms = arms_kept(dim, self.memory_bytes)
+        rows = self._padded(self._offered.rows, dim)
+        self._offered = self._offered.widened(rows, self._most_arms)
+        self._next_epoch = None  # it does not know the new features
+
+    def _padded(self, table: FloatArray, dim: int) -> FloatArray:
+        """Return arms with more features: hidden, or 0 for a level of a category that is seen."""
+        n, old = table.shape
+        wider = np.hstack([table, np.full((n, dim - old), np.nan)])
+        for level, first in self.levels.items():
+            if level >= old:
+                wider[:, level] = np.where(np.isnan(wider[:, first]), np.nan, 0.0)
+        return wider
 
     def state(self) -> dict[str, Any]:
         """Return offered and played arms, and the epochs; nothing before the first slate."""
@@ -380,12 +423,16 @@ class LatentUcb(Policy):
             "next_event": self._next_event,
             "n_offered": self._n_offered,
             "rewards_tell": self._rewards_tell,
+            "levels": [list(pair) for pair in self.levels.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         if self.dim is None:
             return
+        for level, first in state["levels"]:
+            checks.integer("a further level", level, 1, self.dim - 1)
+            self.levels[level] = checks.integer("its first feature", first, 0, level - 1)
         self._offered.restore(state["offered"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
@@ -404,7 +451,8 @@ class LatentUcb(Policy):
         checks.integer("epoch", note.epoch, -1, -1 if epoch is None else epoch.record.epoch)
         if note.point is not None and epoch is not None and note.epoch == epoch.record.epoch:
             n_features = 0 if epoch.rewards is None else epoch.rewards.features.n_features
-            archive.array(note._asdict(), "point", (n_features,))
+            archive.array(note._asdict(), "point", (None,))
+            checks.integer("the size of a point", len(note.point), 0, n_features)
 
     def _checked(self, options: Any) -> Slate:
         slate = super()._checked(options)

@@ -25,6 +25,10 @@ class TofuPov(TofuParams):
     subspace of the arms is estimated from all arms offered before, played or not, and frozen.
     Inside the epoch each arm's seen entries determine its latent coordinates, in which OFUL plays.
 
+    Memory does not grow with the rounds, except for the played arms that `replay` needs: with
+    "full" all of them, with "burn-in" those of the burn-in. Each opening computes their latent
+    coordinates again, which takes time in proportion.
+
     Examples
     --------
     >>> import numpy as np

@@ -213,6 +213,7 @@ def _from_format_5(tree: Tree) -> Tree:
             "next_event": 0,
             "n_offered": state["n_offered"],
             "rewards_tell": False,
+            "levels": [],
         }
     return tree | {"state": state, "open": opened}
 
