@@ -276,6 +276,22 @@ def test_a_fresh_agent_can_score():
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_columns_and_levels_enter_while_an_agent_serves(make, tmp_path):
+    agent, rounds = make(), offers(40)
+    for at, (rows, rewards) in enumerate(rounds):
+        names = ["sku", "price", "weight", "colour"][: 2 + at // 10]
+        few = [{name: row[name] for name in names if name in row} for row in rows]
+        few[0]["price"] = 1.0
+        if at > 30:
+            few[0]["colour"] = f"shade {at}"
+        agent.learn(agent.choose(few), rewards[0])
+    assert len(agent.columns["colour"].levels) == 3 + 9
+    agent.save(tmp_path / "agent")
+    found, expected = (walk(each, rounds) for each in (Agent.load(tmp_path / "agent"), agent))
+    assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_loaded_agent_goes_on_with_names_levels_and_what_waits(make, tmp_path):
     agent = started(make)
     walk(agent, offers(30))

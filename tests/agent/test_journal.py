@@ -45,8 +45,6 @@ def test_killed_processes_lose_nothing():
 @pytest.mark.parametrize("saved_after", [None, 0, 7])
 def test_an_agent_continues_bit_by_bit_from_its_journal(files, policy, saved_after):
     agent = new(files, policy=policy)
-    all_levels = [{"sku": c, "price": 1.0, "weight": 1.0, "colour": c} for c in ("red", "green")]
-    agent.choose([*all_levels, {"sku": "blue", "colour": "blue"}])
     waiting = []
     for at, (rows, rewards) in enumerate(offers(15)):
         if at == saved_after:
