@@ -25,6 +25,9 @@ ORDER = (
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 
+BEYOND_PAPER = ("masks", "digits-160", "tables", "beyond")
+"""Studies of which the paper has nothing."""
+
 
 @cache
 def builtin_study(name: str, scale: str = "paper") -> Study:
