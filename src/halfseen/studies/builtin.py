@@ -13,6 +13,7 @@ ORDER = (
     "rank-selection",
     "warm-start",
     "two-phase",
+    "scaling",
     "theory",
     "hard-instance",
     "masks",
