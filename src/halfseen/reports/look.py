@@ -202,6 +202,7 @@ _IN_STUDIES = (
     *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _RANKS),
     *(f"{base}-{end}" for base in _WITH_RADII for end in _RADII),
     *(f"latent-ucb-{end}" for end in _LATENT_UCB_WITH),
+    *(f"{base}-seen" for base in ("tofu", "tofu-fh", "latent-ucb")),
 )
 
 LOOKS: dict[str, Look] = {key: look_of(key) for key in (*_STANDARD, *_IN_STUDIES)}
