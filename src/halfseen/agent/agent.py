@@ -27,6 +27,8 @@ from halfseen.policies.refusals import checked_reward, checked_rewards, no_conte
 from halfseen.policies.upgrades import upgraded
 from halfseen.tables import Column, Encoder, Item, Reader, Rows
 
+# Settings of an agent that are those of its policy, by another name.
+_OF_POLICY = {"explore": "exploration", "uniform_share": "uniform_share"}
 _LOG_PART = 1000  # rows of a log in one event of the journal
 
 
@@ -62,13 +64,20 @@ class Agent(AgentSettings):
 
     def setup(self) -> None:
         """Create the state of a fresh agent; its parameters are already set as attributes."""
+        for name in ("explore", "uniform_share"):
+            if self.policy is not None and getattr(self, name) is not None:
+                raise InvalidSettingError(
+                    "is for the agent's own policy: leave it out, or set it in the policy given, "
+                    f"as LatentUcb({_OF_POLICY[name]}=…)",
+                    name=name,
+                )
         if both := set(self.ignore) & {*self.categorical, self.id}:
             raise InvalidSettingError(
                 f"must not have columns that are used, got {sorted(both)}", name="ignore"
             )
         self._reader = Reader(self.id, frozenset(self.ignore), frozenset(self.categorical))
         encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
-        policy = LatentUcb() if self.policy is None else self.policy.copied()
+        policy = self._fresh_policy() if self.policy is None else self.policy.copied()
         self._core = Core(policy, encoder, self.max_pending)
         self._lock = threading.RLock()
         # Makes the ids of this agent differ from those of every other, and of copies from a file.
@@ -80,7 +89,7 @@ class Agent(AgentSettings):
 
     # Choosing and learning
 
-    def choose(self, options: Any, *, context: Any = None) -> AgentDecision:
+    def choose(self, options: Any, *, context: Any = None, explore: bool = True) -> AgentDecision:
         """Choose one of the options.
 
         Parameters
@@ -89,6 +98,8 @@ class Agent(AgentSettings):
             One row per option.
         context : optional
             A row that all options share, for policies that can use it.
+        explore : bool
+            False for the option with the largest estimate, in this request.
 
         Raises
         ------
@@ -96,15 +107,20 @@ class Agent(AgentSettings):
             Names the column or the row, the value got, and the remedy.
         """
         self._check_context(context)
+        checks.boolean("explore", explore)
         rows = self._reader.read(options)
         with self._change() as events:
             core = self._core
             id, now = f"{self._token}-{core.n_decisions + 1}", time.time()
-            decision, arm = core.choose(rows, id, now)
+            decision, arm = core.choose(rows, id, now, explore=explore)
             if self._journal is not None:
                 shown = rows if self.journal_options else rows.part(arm, arm + 1)
                 event = {"event": "choose", "id": id, "time": now, "rows": shown.to_plain()}
-                events.append(event | ({"arm": arm} if self.journal_options else {}))
+                event |= {"probability": decision.probability}
+                if self.journal_options:
+                    law = decision.probabilities.tolist()
+                    event |= {"arm": arm, "probabilities": law, "explore": explore}
+                events.append(event)
         return decision
 
     def learn(
@@ -337,7 +353,8 @@ class Agent(AgentSettings):
         core, kind = self._core, event["event"]
         if kind == "choose":
             rows = Rows.from_plain(event["rows"])
-            core.choose_again(rows, event["id"], event["time"], event.get("arm"))
+            arm, explore = event.get("arm"), event.get("explore", True)
+            core.choose_again(rows, event["id"], event["time"], arm, explore=explore)
         elif kind == "learn":
             core.learn([(event["id"], event["reward"])])
         elif kind == "close":
@@ -381,6 +398,10 @@ class Agent(AgentSettings):
                     "start with other files",
                     name=name,
                 )
+
+    def _fresh_policy(self) -> LatentUcb:
+        given = {theirs: getattr(self, ours) for ours, theirs in _OF_POLICY.items()}
+        return LatentUcb(**{name: value for name, value in given.items() if value is not None})
 
     def _check_context(self, context: Any) -> None:
         if context is not None and not self._core.policy.takes_context:

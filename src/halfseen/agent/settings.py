@@ -7,8 +7,10 @@ from typing import Any
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
-from halfseen.params import Declared, custom, flag, integer
+from halfseen.params import Declared, choice, custom, flag, integer, real
 from halfseen.policies.base import Policy
+from halfseen.policies.explorations import INVERSE_GAP
+from halfseen.policies.viewed import EXPLORATIONS
 
 Path = str | os.PathLike[str]
 
@@ -22,6 +24,18 @@ class AgentSettings(Declared, ABC):
         plain=lambda policy: {"policy": type(policy).__name__, "settings": policy.settings()},
         kind="Policy",
         doc="Who chooses; by default `LatentUcb()`. The agent uses a copy.",
+    )
+    explore: str | None = choice(
+        default=None,
+        words=(*EXPLORATIONS, INVERSE_GAP),
+        doc='How the agent explores, if no policy is given; by default "ucb".',
+    )
+    uniform_share: float | None = real(
+        default=None,
+        low=0.0,
+        high=1.0,
+        doc="""Share of the decisions in which all options are equally likely, without a policy;
+    by default 0.""",
     )
     id: str | None = custom(
         default=None,
