@@ -17,6 +17,7 @@ from halfseen import (
     Agent,
     AlreadyRewardedError,
     AmbientOful,
+    ArchiveError,
     ForgottenDecisionError,
     InvalidRewardError,
     InvalidTableError,
@@ -24,6 +25,7 @@ from halfseen import (
     LinearThompson,
     TofuPov,
     UnknownDecisionError,
+    load,
 )
 from halfseen.agent import progress, waiting
 
@@ -135,7 +137,7 @@ def test_columns_say_what_became_of_each():
         "sku: id",
         "url: ignored",
         "price: number",
-        "zip: category of 1 levels, all others share 16 features",
+        "zip: category of 1 level, all others share 16 features",
     ]
 
 
@@ -226,6 +228,29 @@ def test_a_log_warms_an_agent_up_in_whatever_parts_it_comes(make):
     assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
 
 
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_levels_and_columns_may_enter_in_any_part_of_a_log(make):
+    rows = [row for rows, _ in offers(30, seed=3) for row in rows]
+    rewards = [reward for _, rewards in offers(30, seed=3) for reward in rewards]
+    for at, row in enumerate(rows):
+        row["weight"] = row["weight"] if at > 40 else None
+        row["colour"] = row["colour"] if row["colour"] == "red" or at > 20 else None
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    whole, parts = make(), make()
+    whole.observe(columns, rewards)
+    for start, stop in ((0, 1), (1, 30), (30, len(rows))):
+        some = {name: cells[start:stop] for name, cells in columns.items()}
+        parts.observe(some, rewards[start:stop])
+    assert parts.columns == whole.columns
+    if make is not MAKERS["thompson"]:  # which draws one number per known feature
+        found, expected = (walk(agent, offers(10, seed=1)) for agent in (parts, whole))
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.item == theirs.item
+            np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9, atol=1e-9)
+    scored = [[each[1:] for each in agent.score(rows[:4])] for agent in (parts, whole)]
+    np.testing.assert_allclose(*scored, rtol=1e-9, atol=1e-9)
+
+
 def test_a_long_log_has_a_progress_bar(monkeypatch):
     shown = []
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
@@ -259,6 +284,22 @@ def test_a_fresh_agent_can_score():
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_columns_and_levels_enter_while_an_agent_serves(make, tmp_path):
+    agent, rounds = make(), offers(40)
+    for at, (rows, rewards) in enumerate(rounds):
+        names = ["sku", "price", "weight", "colour"][: 2 + at // 10]
+        few = [{name: row[name] for name in names if name in row} for row in rows]
+        few[0]["price"] = 1.0
+        if at > 30:
+            few[0]["colour"] = f"shade {at}"
+        agent.learn(agent.choose(few), rewards[0])
+    assert len(agent.columns["colour"].levels) == 3 + 9
+    agent.save(tmp_path / "agent")
+    found, expected = (walk(each, rounds) for each in (Agent.load(tmp_path / "agent"), agent))
+    assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_loaded_agent_goes_on_with_names_levels_and_what_waits(make, tmp_path):
     agent = started(make)
     walk(agent, offers(30))
@@ -274,6 +315,15 @@ def test_a_loaded_agent_goes_on_with_names_levels_and_what_waits(make, tmp_path)
     assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
     with pytest.raises(AlreadyRewardedError):
         loaded.learn(waiting[0].id, 1.0)
+
+
+def test_agents_and_policies_are_not_mistaken_for_each_other(tmp_path):
+    started(ambient).save(tmp_path / "agent")
+    AmbientOful(dim=2).save(tmp_path / "policy")
+    with pytest.raises(ArchiveError, match=r"holds an agent: read it with Agent\.load"):
+        load(tmp_path / "agent")
+    with pytest.raises(ArchiveError, match=r"is no agent: halfseen\.load"):
+        Agent.load(tmp_path / "policy")
 
 
 def test_a_decision_that_waited_while_columns_entered_is_learned(tmp_path):

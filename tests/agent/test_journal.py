@@ -45,8 +45,6 @@ def test_killed_processes_lose_nothing():
 @pytest.mark.parametrize("saved_after", [None, 0, 7])
 def test_an_agent_continues_bit_by_bit_from_its_journal(files, policy, saved_after):
     agent = new(files, policy=policy)
-    all_levels = [{"sku": c, "price": 1.0, "weight": 1.0, "colour": c} for c in ("red", "green")]
-    agent.choose([*all_levels, {"sku": "blue", "colour": "blue"}])
     waiting = []
     for at, (rows, rewards) in enumerate(offers(15)):
         if at == saved_after:
@@ -226,6 +224,16 @@ def test_a_journal_has_one_writer(files):
     agent.close()
     with pytest.raises(JournalError, match="closed"):
         agent.choose([{"sku": "a", "x": 1.0}])
+
+
+def test_a_forked_process_does_not_write_into_the_journal_of_its_parent(files, monkeypatch):
+    agent = new(files)
+    content = files[1].read_bytes()
+    monkeypatch.setattr(journals.os, "getpid", lambda: -1)
+    with pytest.raises(JournalError, match=r"before this process was forked.*in each worker"):
+        agent.choose([{"sku": "a", "x": 1.0}])
+    assert files[1].read_bytes() == content
+    assert agent.pending == ()
 
 
 def test_a_new_agent_does_not_overwrite_a_journal(files):

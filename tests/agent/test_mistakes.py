@@ -39,8 +39,8 @@ def no_room():
     made.choose([{"price": 1.0, "size": 2.0}])
 
 
-def journal_used_again(folder="."):
-    Agent(journal=f"{folder}/no/such/folder")
+def journal_nowhere():
+    Agent(journal="no/such/folder/events.jsonl")
 
 
 # What was done; whom the message names; what it says to do.
@@ -158,7 +158,7 @@ MISTAKES = {
     ),
     "a misspelt setting": (lambda: Agent(categoricals=["zip"]), "categoricals", "did you mean"),
     "a journal in a folder that is not there": (
-        journal_used_again,
+        journal_nowhere,
         "no/such/folder",
         "cannot be opened",
     ),

@@ -37,7 +37,7 @@ def made_result(cell, regret, rank=2.0, diagnostics=None):
     )
 
 
-def write_results(folder, study, regret, rank=None, diagnostics=None, run=None):
+def write_results(folder, study, regret, rank=None, diagnostics=None, run=None, scale="paper"):
     """Write the results of a study; `regret`, `rank`, `diagnostics`, `run` are functions of a key.
 
     `run` says which cells were run at all.
@@ -55,7 +55,7 @@ def write_results(folder, study, regret, rank=None, diagnostics=None, run=None):
         )
         for cell in cells
     ]
-    manifest = {"scale": "paper", "versions": versions(), "seconds": 1.5, "cells_run_now": 3}
+    manifest = {"scale": scale, "versions": versions(), "seconds": 1.5, "cells_run_now": 3}
     Tables.of(finished).write(folder, manifest)
     return Results.load(folder)
 

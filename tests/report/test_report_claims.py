@@ -414,6 +414,20 @@ def test_the_interval_covers_the_slope_about_as_often_as_it_says():
 HARD = {"kind": "hard-instance", "n_arms": 4, "horizon": 400, "noise_scale": 2.0}
 
 
+def test_a_gap_that_widens_is_told_from_one_that_does_not(tmp_path):
+    claim = {"kind": "rises", "method": "zf-oful", "minus": "tofu"}
+    # Both regrets rise; the gap is 4/p, or 4 at every p.
+    widens = {"tofu": lambda p: 5 / p, "zf-oful": lambda p: 9 / p, "uniform": lambda p: 30}
+    steady = widens | {"zf-oful": lambda p: 5 / p + 4}
+    narrows = widens | {"zf-oful": lambda p: 5 / p + 4 * p}
+    for pays, outcome in ((widens, "holds"), (steady, "undecided"), (narrows, "fails")):
+        found = verdict(tmp_path, claim, lambda key: pays[key.method](key.p) + wobble(key))  # noqa: B023
+        assert found.outcome == outcome
+    assert (
+        verdict(tmp_path, claim, lambda key: widens[key.method](key.p)).numbers.count("5 → 20") == 1
+    )
+
+
 @pytest.mark.parametrize("bound", ["explicit", "optimized"])
 def test_above_bound_flips_with_the_numbers(tmp_path, bound):
     claim = {"kind": "above-bound", "bound": bound}

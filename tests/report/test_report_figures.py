@@ -135,6 +135,61 @@ def test_growth_tells_slopes_with_intervals(tmp_path):
     assert {text.get_text() for text in figure.axes[0].texts} == {"$T^{1/2}$", "$T^{2/3}$"}
 
 
+def test_each_method_may_have_another_one_subtracted(tmp_path):
+    panel = {"kind": "sweep", "over": "p", "powers": True, "slopes": [-2]}
+    pairs = {"methods": ["zf-oful", "uniform"], "minus": ["tofu", "zf-oful"]}
+    figure, _ = drawn(tmp_path, [panel | pairs])
+    # (9 − 5)/p and (30 − 9)/p, with the same noise in each seed.
+    for label, gap in (("zero-filled OFUL", 4.0), ("uniform", 21.0)):
+        drawn_line = figure.axes[0].get_legend_handles_labels()
+        curve = dict(zip(drawn_line[1], drawn_line[0], strict=True))[label][0]
+        assert curve.get_ydata() == pytest.approx([gap / 0.2, gap / 0.8])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["$p^{-2}$"]
+
+
+def test_as_many_methods_are_subtracted_as_there_are():
+    panel = {"kind": "sweep", "over": "horizon", "methods": ["tofu"], "minus": ["tofu", "uniform"]}
+    with pytest.raises(StudyError, match=r"minus must be one method, or one for each"):
+        small_study(**figure_with([panel]))
+
+
+def test_rows_are_filled_by_columns_and_a_last_panel_stands_in_the_middle(tmp_path):
+    panels = [{"kind": "rounds", "p": 0.8}, {"kind": "rounds", "p": 0.2}, {"kind": "sweep"}]
+    study = small_study(**figure_with(panels, columns=2))
+    results = write_results(tmp_path, study, regret)
+    figure, _ = figure_of(Scene(study, results), figures_of(study)[0])
+    figure.canvas.draw()
+    left, right, below = (axes.get_position() for axes in figure.axes)
+    assert left.y0 == pytest.approx(right.y0)
+    assert below.y1 < left.y0
+    assert left.x0 < below.x0 < right.x0
+
+
+def test_panels_over_rounds_say_where_their_scale_differs(tmp_path):
+    panels = [{"kind": "rounds", "p": 0.8}, {"kind": "rounds", "p": 0.2}]
+    figure, _ = drawn(tmp_path, panels)
+    assert [axes.get_title() for axes in figure.axes] == ["p = 0.8", "p = 0.2 (axis × 4)"]
+    alike, _ = drawn(tmp_path / "alike", [panels[0], panels[0]])
+    assert [axes.get_title() for axes in alike.axes] == ["p = 0.8", "p = 0.8"]
+
+
+def test_a_solid_line_under_another_one_is_wider(tmp_path):
+    study = small_study(methods=["tofu", "ra-tofu"], **figure_with([{"kind": "rounds", "p": 0.8}]))
+    for apart, widths in ((0.0, (True, False)), (5.0, (False, False))):
+        level = {"tofu": 5.0, "ra-tofu": 5.0 + apart}
+        results = write_results(tmp_path / str(apart), study, lambda key: level[key.method])  # noqa: B023
+        figure, _ = figure_of(Scene(study, results), figures_of(study)[0])
+        lines = [line(figure.axes[0], label) for label in ("TOFU", "RA-TOFU")]
+        assert tuple(each.get_linewidth() > 3 for each in lines) == widths
+
+
+def test_points_without_an_optimized_bound_are_marked(tmp_path):
+    changes = {"world": HARD, "observe_prob": [0.5, 0.1]}
+    figure, _ = drawn(tmp_path, [{"kind": "sweep", "bounds": True}], **changes)
+    marked = line(figure.axes[0], "Kp² + (S B/R)² above 1/2: no optimized bound")
+    assert marked.get_xdata().tolist() == [0.5]  # Kp² alone is 1
+
+
 def test_a_bound_is_below_the_regrets(tmp_path):
     changes = {"world": HARD, "observe_prob": [0.5, 0.1]}
     figure, _ = drawn(tmp_path, [{"kind": "sweep", "bounds": True}], **changes)

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from halfseen import Agent, AlreadyRewardedError, AmbientOful
+from halfseen import Agent, AlreadyRewardedError, AmbientOful, LatentUcb
 from halfseen.errors import HalfseenError
 
 LONGEST = 0.12
@@ -41,6 +41,7 @@ class Site:
     def __init__(self, folder, draws):
         self.files = folder / "checkpoint", folder / "events.jsonl"
         self.draws = draws
+        self.policy = draws.choice([AmbientOful(dim=1), LatentUcb()])
         self.decisions, self.rewarded = set(), set()
 
     def kill_one(self):
@@ -52,7 +53,7 @@ class Site:
             with open(self.files[1], "ab") as file:
                 file.write(self.draws.choice([b'{"n":', b"\x00" * 700, b'{"n": 3}\n', b"\n"]))
         try:
-            agent = opened(self.files)
+            agent = Agent.open(*self.files, policy=self.policy)
         except HalfseenError as error:
             yield f"the agent does not open: {error}"
             return
@@ -64,7 +65,8 @@ class Site:
         child = os.fork()
         if child == 0:
             os.close(reading)
-            serve(self.files, writing, random.Random(self.draws.random()))
+            agent = Agent.open(*self.files, policy=self.policy)
+            serve(agent, self.files[0], writing, random.Random(self.draws.random()))
         os.close(writing)
         time.sleep(self.draws.random() * LONGEST)
         os.kill(child, signal.SIGKILL)
@@ -102,18 +104,15 @@ class Site:
             yield f"the mean of rewards of 1 is {health['lately']['mean']}"
 
 
-def opened(files):
-    return Agent.open(*files, policy=AmbientOful(dim=1))
-
-
-def serve(files, writing, draws):
+def serve(agent, checkpoint, writing, draws):
     """Serve until killed."""
-    agent = opened(files)
     waiting = [each.id for each in agent.pending]
     while True:
         chance = draws.random()
         if chance < 0.5 or not waiting:
-            options = [{"x": draws.random(), "colour": draws.choice("abcd")} for _ in range(3)]
+            options = [{"x": draws.random(), "colour": colour} for colour in "abc"]
+            if agent.policy.can_grow() and draws.random() < 0.1:
+                options[0]["colour"] = str(draws.randrange(100))
             waiting.append(agent.choose(options).id)
             os.write(writing, f"made {waiting[-1]}\n".encode())
         elif chance < 0.9:
@@ -126,7 +125,7 @@ def serve(files, writing, draws):
             for id in ids:
                 os.write(writing, f"rewarded {id}\n".encode())
         else:
-            agent.save(files[0])
+            agent.save(checkpoint)
 
 
 if __name__ == "__main__":

@@ -238,6 +238,18 @@ def test_the_theorem_at_large_horizons_is_the_sum_of_its_parts_and_becomes_infor
     assert found["far_theorem"][-1] < found["far_trivial"][-1]
 
 
+def test_the_theorem_finds_the_rank_long_before_imputation_is_stable(realization):
+    found = measured(realization, measure="algorithm-1", burn_in=9)
+    ratios = np.divide(found["far_burn_in"], found["far_rank_length"])
+    # 147456/512 = 288 over p² = .64, up to logarithms; both are whole numbers of rounds.
+    assert ratios == pytest.approx([288 / 0.64] * len(ratios), rel=0.25)
+
+
+def test_a_spectrum_separates_before_imputation_is_stable(realization):
+    found = measured(realization, measure="representation", points=4)
+    assert 0 < found["rank_found"][0] < found["imputation_stable"][0]
+
+
 # Coverage
 
 

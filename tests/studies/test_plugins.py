@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from halfseen.cli import app
 from halfseen.errors import StudyError
+from halfseen.simulation import plugins
 from halfseen.simulation.plugins import GROUP, load_installed_plugins, load_plugin, loaded_plugins
 from halfseen.studies.reading import read_study, study_from
 
@@ -50,11 +51,17 @@ horizon = 30
 """
 
 
-def write(folder, name, plugins=""):
+@pytest.fixture(autouse=True)
+def _loaded_here_only(monkeypatch):
+    """Workers of later tests do not import what a test has loaded, whose folder is gone."""
+    monkeypatch.setattr(plugins, "_loaded", list(plugins._loaded))
+
+
+def write(folder, name, listed=""):
     """Write a plugin and a study that uses it; names differ, as one process keeps what it loads."""
     for path, text in ((f"{name}.py", POLICY), (f"{name}.toml", STUDY)):
         text = text.replace("NAME", name.title().replace("_", "")).replace("KIND", f"{name}-world")
-        (folder / path).write_text(text.replace("PLUGINS", plugins))
+        (folder / path).write_text(text.replace("PLUGINS", listed))
 
 
 def regrets(folder, method):

@@ -41,6 +41,13 @@ FORMS = {
 }
 
 
+class Broken:
+    """Fails wherever it is asked."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("broken inside")
+
+
 def plain(rows):
     return rows._replace(columns=[list(map(str, column)) for column in rows.values()])
 
@@ -112,9 +119,23 @@ def test_a_column_declared_categorical_has_labels():
         assert reader.read({"zip": cells}).columns == [["3", None, "3"]]
 
 
+def test_a_categorical_of_numbers_has_labels_also_if_all_columns_are():
+    frame = pd.DataFrame({"zip": pd.Categorical([1.5, 3])})
+    assert Reader().read(frame).columns == [["1.5", "3"]]
+
+
 def test_rows_survive_json():
     rows = Reader().read(DICTS)
     assert plain(Rows.from_plain(rows.to_plain())) == plain(rows)
+
+
+def test_columns_of_a_frame_may_be_numbered():
+    frame = pd.DataFrame({0: [1.5, 2.5], 1: ["a", "b"]})
+    rows = Reader().read(frame)
+    assert rows.names == ("0", "1")
+    assert Reader().read(frame[[0]]).names == ("0",)
+    with pytest.raises(InvalidTableError, match="'0' is there twice"):
+        Reader().read(frame.assign(**{"0": 3.0}))
 
 
 DATE = datetime.datetime(2026, 1, 1)
@@ -122,6 +143,12 @@ REFUSED = {
     "a date": ([{"day": DATE.date()}], "'day' must not be dates.*age in days"),
     "a column of times": (pd.DataFrame({"day": [DATE]}), "'day' must not be dates"),
     "a duration": (pl.DataFrame({"wait": [datetime.timedelta(1)]}), "'wait' must not be dates"),
+    "a date among numbers": (
+        pl.DataFrame({"x": [1.5], "day": [DATE.date()]}),
+        "'day' must not be dates",
+    ),
+    "an object that fails": ([{"x": 1.0}, {"x": Broken()}], "'x' must be numbers, booleans or"),
+    "a frame that fails": (Broken(), "cannot be read: RuntimeError: broken inside"),
     "a list": ([{"tags": ["a"]}], "'tags' must not be nested.*column of its own"),
     "a column of lists": (pl.DataFrame({"tags": [["a"]]}), "'tags' must not be nested"),
     "a struct": (pa.table({"tags": [{"a": 1}]}), "'tags' must not be nested"),

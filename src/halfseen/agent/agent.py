@@ -1,34 +1,19 @@
 """The front door: tables in, items out, rewards by id."""
 
 import datetime
-import os
-import secrets
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from halfseen import archive, checks
-from halfseen.agent.core import Core, Scored
+from halfseen import checks
+from halfseen.agent.core import Scored
 from halfseen.agent.decision import AgentDecision
-from halfseen.agent.journal import Event, Journal, packed, sync_folder, unpacked
-from halfseen.agent.settings import AgentSettings, Path
-from halfseen.errors import (
-    ArchiveError,
-    HalfseenError,
-    InvalidInputError,
-    InvalidSettingError,
-    JournalError,
-)
-from halfseen.policies.latent_ucb import LatentUcb
+from halfseen.agent.files import AgentFiles
+from halfseen.errors import InvalidInputError
 from halfseen.policies.refusals import checked_reward, checked_rewards, no_context
-from halfseen.policies.upgrades import upgraded
-from halfseen.tables import Column, Encoder, Item, Reader, Rows
+from halfseen.tables import Column, Item
 
-# Settings of an agent that are those of its policy, by another name.
-_OF_POLICY = {"explore": "exploration", "uniform_share": "uniform_share"}
 _LOG_PART = 1000  # rows of a log in one event of the journal
 
 
@@ -40,7 +25,7 @@ class Pending(NamedTuple):
     made: datetime.datetime
 
 
-class Agent(AgentSettings):
+class Agent(AgentFiles):
     """Chooses among the rows of a table, and learns rewards by id.
 
     Tables are data frames (pandas, polars, pyarrow), lists of dicts, dicts of columns, or arrays.
@@ -59,33 +44,8 @@ class Agent(AgentSettings):
     True
     >>> agent.learn(decision.id, 1.0)
     >>> [str(column) for column in agent.columns.values()]
-    ['sku: id', 'price: number', 'colour: category of 1 levels']
+    ['sku: id', 'price: number', 'colour: category of 1 level']
     """
-
-    def setup(self) -> None:
-        """Create the state of a fresh agent; its parameters are already set as attributes."""
-        for name in ("explore", "uniform_share"):
-            if self.policy is not None and getattr(self, name) is not None:
-                raise InvalidSettingError(
-                    "is for the agent's own policy: leave it out, or set it in the policy given, "
-                    f"as LatentUcb({_OF_POLICY[name]}=…)",
-                    name=name,
-                )
-        if both := set(self.ignore) & {*self.categorical, self.id}:
-            raise InvalidSettingError(
-                f"must not have columns that are used, got {sorted(both)}", name="ignore"
-            )
-        self._reader = Reader(self.id, frozenset(self.ignore), frozenset(self.categorical))
-        encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
-        policy = self._fresh_policy() if self.policy is None else self.policy.copied()
-        self._core = Core(policy, encoder, self.max_pending)
-        self._lock = threading.RLock()
-        # Makes the ids of this agent differ from those of every other, and of copies from a file.
-        self._token = secrets.token_hex(6)
-        self._journal: Journal | None = None
-        self._n_events = 0  # in the journal, that this agent has seen
-        if self.journal is not None:
-            self._start_journal(Journal(self.journal))
 
     # Choosing and learning
 
@@ -235,173 +195,6 @@ class Agent(AgentSettings):
                 "oldest_pending": None if oldest is None else max(0.0, time.time() - oldest),
                 "journal_bytes": None if journal is None else journal.size,
             }
-
-    # Files
-
-    def save(self, path: Path) -> None:
-        """Write the agent to a file, with names, levels and decisions that wait.
-
-        If it has a journal, this is a checkpoint: the journal starts anew.
-        """
-        with self._lock:
-            archive.write(path, self._tree())
-            if self._journal is not None:
-                sync_folder(path)
-                self._journal.rotate()
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Return a saved agent, which continues as the original would.
-
-        Raises
-        ------
-        ArchiveError
-            The file is damaged, not a saved agent, or from a newer version.
-        """
-        return cls._from_tree(*archive.read(path), str(path))
-
-    @classmethod
-    def open(cls, checkpoint: Path, journal: Path, **settings: Any) -> Self:
-        """Continue from a checkpoint and a journal, or start if there is neither.
-
-        Nothing that a call has returned for is lost, and no reward is learned twice.
-
-        Parameters
-        ----------
-        checkpoint : path
-            What `save` wrote last, if it did.
-        journal : path
-        **settings
-            Of a new agent; those of an agent that continues must be the same.
-
-        Raises
-        ------
-        ArchiveError, JournalError
-            A file is damaged or incomplete.
-        """
-        book = Journal(journal)
-        try:
-            agent = cls.load(checkpoint) if os.path.exists(checkpoint) else None
-            for event in book.events(0 if agent is None else agent._n_events):
-                agent = cls._replayed(agent, event, str(journal))
-            if agent is None:
-                agent = cls(**settings)
-                agent._start_journal(book)
-            else:
-                agent._check_settings(settings)
-                agent._journal = book
-                agent._n_events = book.n_events
-        except BaseException:
-            book.close()
-            raise
-        agent.__dict__["journal"] = os.fspath(journal)
-        return agent
-
-    def close(self) -> None:
-        """Close the journal, if there is one; calls that would write to it fail from now on."""
-        with self._lock:
-            if self._journal is not None:
-                self._journal.close()
-
-    def _start_journal(self, journal: Journal) -> None:
-        if journal.size:
-            journal.close()
-            raise JournalError(
-                f"the journal {journal.path} has events: continue from it with "
-                "Agent.open(checkpoint, journal), or name another file"
-            )
-        self._journal = journal
-        # The first event holds the agent as it starts, so that no checkpoint is needed.
-        with self._change() as events:
-            events.append({"event": "start", "agent": packed(archive.to_bytes(self._tree()))})
-
-    @contextmanager
-    def _change(self) -> Iterator[list[Event]]:
-        """Make one change, or none: write its events to the journal, undo everything on failure."""
-        with self._lock, self._core.change():
-            events: list[Event] = []
-            journal = self._journal
-            if journal is None:
-                yield events
-                return
-            size, n_events = journal.size, journal.n_events
-            try:
-                yield events
-                journal.append(events)
-                self._n_events = journal.n_events
-            except BaseException:
-                if journal.size != size:
-                    journal.cut(size, n_events)
-                raise
-
-    @classmethod
-    def _replayed(cls, agent: Self | None, event: Event, name: str) -> Self:
-        """Return an agent after one more event."""
-        if agent is None:
-            if event["event"] != "start":
-                raise JournalError(f"{name} continues a checkpoint, which is missing: restore it")
-            agent = cls._from_tree(*archive.from_bytes(unpacked(event["agent"]), name), name)
-        else:
-            try:
-                agent._replay(event)
-            except (KeyError, TypeError, HalfseenError) as error:
-                raise JournalError(f"event {event['n']} of {name} is wrong: {error}") from None
-        agent._n_events = event["n"]
-        return agent
-
-    def _replay(self, event: Event) -> None:
-        core, kind = self._core, event["event"]
-        if kind == "choose":
-            rows = Rows.from_plain(event["rows"])
-            arm, explore = event.get("arm"), event.get("explore", True)
-            core.choose_again(rows, event["id"], event["time"], arm, explore=explore)
-        elif kind == "learn":
-            core.learn([(event["id"], event["reward"])])
-        elif kind == "close":
-            core.close([event["id"]])
-        elif kind == "observe":
-            core.observe(Rows.from_plain(event["rows"]), event["rewards"])
-        else:
-            raise JournalError(f"it is a {kind!r}, which is not known")
-
-    def _tree(self) -> dict[str, Any]:
-        settings = self.settings()
-        del settings["policy"], settings["journal"]
-        return {"agent": settings, "core": self._core.state(), "n_events": self._n_events}
-
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any], version: int, name: str) -> Self:
-        if "agent" not in tree:
-            raise ArchiveError(f"{name} is no agent: halfseen.load reads a saved policy")
-        try:
-            agent = cls(**tree["agent"])
-            core = tree["core"]
-            agent._core.restore(core | {"policy": upgraded(core["policy"], version, name)})
-            agent._n_events = checks.integer("n_events", tree["n_events"], 0)
-        except ArchiveError:
-            raise
-        except Exception as error:  # an invalid state can raise anything
-            raise ArchiveError(f"{name} does not describe an agent: {error}") from None
-        agent.__dict__["policy"] = agent._core.policy
-        return agent
-
-    def _check_settings(self, given: Mapping[str, Any]) -> None:
-        """Raise an error if settings for a new agent differ from those of this one."""
-        wanted, ours = type(self)(**given).settings(), self.settings()
-        for name in given:
-            mine, theirs = ours[name], wanted[name]
-            if name == "policy" and theirs is not None:
-                theirs["settings"]["dim"] = mine["settings"]["dim"]  # it may have grown
-            if mine != theirs:
-                raise InvalidSettingError(
-                    f"is {mine!r} in the checkpoint or journal, got {theirs!r}: leave it out, or "
-                    "start with other files",
-                    name=name,
-                )
-
-    def _fresh_policy(self) -> LatentUcb:
-        given = {theirs: getattr(self, ours) for ours, theirs in _OF_POLICY.items()}
-        return LatentUcb(**{name: value for name, value in given.items() if value is not None})
 
     def _check_context(self, context: Any) -> None:
         if context is not None and not self._core.policy.takes_context:

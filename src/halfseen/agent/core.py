@@ -1,7 +1,5 @@
 """The state of an agent, and each step that changes it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +33,7 @@ class Core:
     """Columns, policy, and decisions that wait, without locks and files.
 
     Steps replace what attributes hold and do not change it in place, except for the decisions that
-    wait, whose changes can be undone: inside `change` a step that fails has no effect.
+    wait, whose changes can be undone. So steps since `begin` can be taken back.
 
     Attributes
     ----------
@@ -58,17 +56,15 @@ class Core:
         self.last_epoch = -1
         self.seen, self.rewards = Window.empty(), Window.empty()
 
-    @contextmanager
-    def change(self) -> Iterator[None]:
-        """Undo everything if the block fails."""
-        before = self.__dict__.copy()
+    def begin(self) -> dict[str, Any]:
+        """Return what `undo` needs to take back the steps from now on."""
         self.waiting.begin()
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            self.waiting.undo()
-            raise
+        return self.__dict__.copy()
+
+    def undo(self, before: dict[str, Any]) -> None:
+        """Take back all steps since `begin`."""
+        self.__dict__ = before
+        self.waiting.undo()
 
     def encoded(self, rows: Rows) -> tuple[Policy, Encoder, Slate]:
         """Return rows as a slate, with a fork of the policy and an encoder that know its columns.

@@ -53,6 +53,7 @@ class Journal:
         self.n_events = 0
         self.size = 0
         self._is_broken = False
+        self._process = os.getpid()
         self._file = self._opened()
 
     def _opened(self) -> BinaryIO:
@@ -88,33 +89,36 @@ class Journal:
         """
         if self._is_broken or self._file.closed:
             raise JournalError(f"the journal {self.path} is closed, or failed before: open it anew")
-        first = self.n_events + 1
-        lines = b"".join(_line({"n": first + at} | event) for at, event in enumerate(events))
-        before = self.size
+        if os.getpid() != self._process:  # a lock does not keep a fork out
+            raise JournalError(
+                f"the journal {self.path} was opened before this process was forked: open an agent "
+                "in each worker, with files of its own"
+            )
+        numbered = enumerate(events, self.n_events + 1)
+        lines = b"".join(_line({"n": number} | event) for number, event in numbered)
+        size, n_events = self.size, self.n_events
         try:
             view = memoryview(lines)
             while view:
                 view = view[self._file.write(view) :]
             os.fsync(self._file.fileno())
+            self.size, self.n_events = size + len(lines), n_events + len(events)
         except BaseException as error:
-            self.cut(before)
+            self.cut(size, n_events)
             if isinstance(error, OSError):
                 raise JournalError(f"the journal {self.path} cannot be written: {error}") from None
             raise
-        self.size = before + len(lines)
-        self.n_events += len(events)
 
-    def cut(self, size: int, n_events: int | None = None) -> None:
-        """Cut off what was appended since the file had a size, and maybe count events anew."""
+    def cut(self, size: int, n_events: int) -> None:
+        """Cut off what was appended since the file had a size and a number of events."""
         try:
-            self._file.truncate(size)
-            os.fsync(self._file.fileno())
-        except (OSError, ValueError):
+            if not self._file.closed and os.fstat(self._file.fileno()).st_size != size:
+                self._file.truncate(size)
+                os.fsync(self._file.fileno())
+        except BaseException:
             self._is_broken = True
             raise
-        self.size = size
-        if n_events is not None:
-            self.n_events = n_events
+        self.size, self.n_events = size, n_events
 
     def events(self, after: int) -> Iterator[Event]:
         """Yield all events after the one with a number; then cut off what is torn at the end.
@@ -137,9 +141,7 @@ class Journal:
                     last += 1
                     yield event
             end = end if is_last else 0
-        if end < self.size:
-            self.cut(end)
-        self.n_events = last
+        self.cut(end, last)
 
     def rotate(self) -> None:
         """Make the file an old part, start a new one, and delete parts that are older."""

@@ -10,6 +10,7 @@ from halfseen.errors import InvalidSettingError
 from halfseen.params import Declared, choice, custom, flag, integer, real
 from halfseen.policies.base import Policy
 from halfseen.policies.explorations import INVERSE_GAP
+from halfseen.policies.latent_ucb import LatentUcb
 from halfseen.policies.viewed import EXPLORATIONS
 
 Path = str | os.PathLike[str]
@@ -83,6 +84,26 @@ class AgentSettings(Declared, ABC):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.setup()
+
+    def fresh_policy(self) -> Policy:
+        """Return a copy of the policy given, or the agent's own with its exploration.
+
+        Raises
+        ------
+        InvalidSettingError
+            There is a policy, and how to explore, too.
+        """
+        both = {"exploration": self.explore, "uniform_share": self.uniform_share}
+        given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
+        if self.policy is None:
+            return LatentUcb(**given)
+        for name in given:
+            raise InvalidSettingError(
+                "is for the agent's own policy: leave it out, or set it in the policy given, as "
+                f"LatentUcb({name}=…)",
+                name={"exploration": "explore"}.get(name, name),
+            )
+        return self.policy.copied()
 
     @abstractmethod
     def setup(self) -> None:

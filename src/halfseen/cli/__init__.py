@@ -5,6 +5,7 @@ import typer
 import halfseen
 from halfseen.cli.bench import bench
 from halfseen.cli.build_data import build_data
+from halfseen.cli.claims import claims
 from halfseen.cli.demo import demo
 from halfseen.cli.page import page
 from halfseen.cli.reproduce import reproduce
@@ -17,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (demo, studies, reproduce, run, verify, page, build_data, bench):
+for command in (demo, studies, reproduce, run, verify, page, claims, build_data, bench):
     app.command()(command)
 
 

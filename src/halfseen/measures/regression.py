@@ -176,6 +176,7 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
     horizons = log_spaced(_FARTHEST, 2 * points)
     far = [replace(problem, horizon=horizon) for horizon in horizons]
     bounds = [theory.main_regret_bound(there, failure_prob=failure_prob) for there in far]
+    level = theory.representation_level(failure_prob / 4)  # as if the rank were chosen
     naive = [theory.naive_regret_bound(there, failure_prob=failure_prob) for there in far]
     return {
         "far_horizon": [float(horizon) for horizon in horizons],
@@ -183,6 +184,11 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
         "far_startup": [bound.startup for bound in bounds],
         "far_learning": [bound.ridge + bound.noise for bound in bounds],
         "far_representation": [bound.representation for bound in bounds],
+        "far_burn_in": [float(theory.theorem_burn_in(there, failure_prob=level)) for there in far],
+        "far_rank_length": [
+            float(theory.rank_identification_length(there, failure_prob=failure_prob / 4))
+            for there in far
+        ],
         "far_naive_representation": [bound.representation for bound in naive],
         "far_trivial": [theory.trivial_regret_bound(there) for there in far],
     }

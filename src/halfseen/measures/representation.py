@@ -34,7 +34,10 @@ def representation(
     Imputation and surrogate errors are those of the worst and of the median arm of a slate;
     `*_bound_actual` is the lemma with the measured distance of the subspaces in place of ε;
     `gram_smallest` is λ_min(Û_Ω'Û_Ω)/p of the worst arm; `share_below_floor` is the share of arms
-    below the lemma's 1/2.
+    below the lemma's 1/2. `rank_found` and `imputation_stable` are single numbers of arms: those at
+    which the covariance error is at most λ_m/4, so that a threshold separates the spectrum, and at
+    which the subspace is within p/32, as stable imputation requires. Between positions both are
+    interpolated, and beyond the last one extrapolated, by the rate n^(-1/2).
     """
     truth = bounded_low_rank(realization)
     rounds = log_spaced(truth.world.horizon - 1, points)
@@ -48,7 +51,29 @@ def representation(
             bounds = _bounds(truth.problem(), n_absorbed, failure_prob, point["aligned_distance"])
             found.append({**point, **errors, **bounds})
         moments.absorb(round.slate)
-    return {name: [float(point[name]) for point in found] for name in found[0]}
+    lists = {name: [float(point[name]) for point in found] for name in found[0]}
+    problem = truth.problem()
+    limits = {"rank_found": ("covariance_error", problem.last_eigenvalue / 4)}
+    limits["imputation_stable"] = ("subspace_distance", problem.observe_prob / 32)
+    first = {
+        name: [arms_needed(lists["n_arms"], lists[value], limit)]
+        for name, (value, limit) in limits.items()
+    }
+    return lists | first
+
+
+def arms_needed(n_arms: list[float], errors: list[float], limit: float) -> float:
+    """Return how many arms bring an error that falls like n^(-1/2) down to a limit.
+
+    >>> arms_needed([100.0, 400.0], [0.4, 0.2], 0.1), arms_needed([100.0, 400.0], [0.4, 0.1], 0.2)
+    (1600.0, 400.0)
+    """
+    at = next((at for at, error in enumerate(errors) if error <= limit), None)
+    if at == 0:
+        return n_arms[0]
+    before = len(errors) - 1 if at is None else at - 1
+    needed = n_arms[before] * (errors[before] / limit) ** 2
+    return needed if at is None else min(needed, n_arms[at])
 
 
 def _of_covariance(truth: LowRankRealization, moments: Moments, basis: FloatArray) -> Point:

@@ -57,7 +57,9 @@ class Hooks(Declared, ABC):
         """Let arms have `dim` features; `self.dim` is still the earlier number.
 
         The result must be as if all features had been known from the start: hidden, or 0 for a
-        level of a category (see `widen`). By default a policy cannot grow.
+        level of a category (see `widen`). A policy that was made without a number of features is
+        told levels in this way right after `setup`; then `dim` is `self.dim`. By default a policy
+        cannot grow.
         """
         raise cannot_grow(self, dim)
 

@@ -56,6 +56,8 @@ def load(path: str | os.PathLike[str]) -> Policy:
         The file is damaged, truncated, not a policy, or from a newer version.
     """
     tree, version = archive.read(path)
+    if "agent" in tree:
+        raise ArchiveError(f"{path} holds an agent: read it with Agent.load")
     try:
         return policy_from_tree(upgraded(tree, version, str(path)))
     except ArchiveError:

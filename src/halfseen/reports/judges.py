@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from halfseen.reports.data import Point, Results, points_of, rows
+from halfseen.reports.growth import Quantity
 from halfseen.reports.look import label_of
 from halfseen.reports.truth import lower_bounds, true_rank
 from halfseen.reports.verdicts import (
@@ -159,7 +160,8 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def rises(case: Case, claim: RisesClaim) -> list[Finding]:
-    """Check that regret rises with every step from much seen to less."""
+    """Check that regret, or a gap between two, rises with every step from much seen to less."""
+    quantity = Quantity(claim.method, claim.minus)
     settings, findings = list(case.study.settings), []
     falling = sorted(
         case.points(claim.method),
@@ -168,15 +170,16 @@ def rises(case: Case, claim: RisesClaim) -> list[Finding]:
     for before, after in itertools.pairwise(falling):
         if before.setting != after.setting or after.p is None:
             continue
-        regrets = [case.results.regrets(point, claim.method) for point in (after, before)]
-        difference, n = paired_difference(*regrets)
+        found = [quantity.by_seed(case.results, point) for point in (after, before)]
+        difference, n = paired_difference(*found)
         where = f"{after} after {before.p:g}"
         if n == 0:
             findings.append(Finding(NOT_RUN, where, "no common seeds"))
             continue
         outcome = {-1: FAILS, 1: HOLDS}.get(side_of(difference) or 0, UNDECIDED)
         sign = "+" if difference.mean is not None and difference.mean > 0 else ""
-        findings.append(Finding(outcome, where, f"{sign}{format_mean(difference)}", n))
+        means = " → ".join(number(found[at].mean()) for at in (1, 0))
+        findings.append(Finding(outcome, where, f"{means}, {sign}{format_mean(difference)}", n))
     return findings
 
 

@@ -56,7 +56,7 @@ _RADII: dict[str, tuple[str, float, Dashes, str]] = {
     "third": ("radius × 0.3", 0.3, DASHED, "//"),
     "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
 }
-_VARIANTS = _RANKS | _RADII
+_VARIANTS = _RANKS | _RADII | {"seen": ("nothing hidden", 0.45, DOTTED, "..")}
 """What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
 
 _STANDARD = {

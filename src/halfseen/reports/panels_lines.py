@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
 from halfseen.reports.data import Point, rows
 from halfseen.reports.growth import Growth, Quantity, growth_of
@@ -26,7 +27,7 @@ from halfseen.reports.panels import (
     set_regret_axis,
 )
 from halfseen.reports.truth import facts_at, lower_bounds, true_rank
-from halfseen.reports.words import words_for
+from halfseen.reports.words import number, words_for
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import BOUNDS
 from halfseen.studies.figures import RoundsPanel, SweepPanel
@@ -68,6 +69,7 @@ def draw_regret(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve
         label_decades(axes.xaxis)
     else:
         axes.locator_params(axis="x", nbins=5)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 def rank_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
@@ -177,8 +179,9 @@ class Grown(NamedTuple):
 def growths_of(scene: Scene, panel: SweepPanel) -> list[Grown]:
     """Return the growth of all methods that were run at two numbers or more."""
     found = []
-    for key in panel.methods or ():
-        quantity = Quantity(key, panel.minus, panel.value)
+    keys, others = panel.methods or (), panel.minus or (None,)
+    for key, other in zip(keys, others if len(others) > 1 else others * len(keys), strict=True):
+        quantity = Quantity(key, other, panel.value)
         where = (panel.setting or "",) if panel.over == "p" else panel.settings
         growth = growth_of(scene.study, scene.results, quantity, panel.over, panel.p, where)
         found += [] if growth is None else [Grown(key, growth)]
@@ -192,7 +195,7 @@ def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown])
     words = words_for(panel.over)
     ylabel = panel.ylabel or FINAL_REGRET
     if panel.minus and not panel.ylabel:
-        ylabel = f"{FINAL_REGRET} in excess of: {look_of(panel.minus).label}"
+        ylabel = f"{FINAL_REGRET} in excess of: {look_of(panel.minus[0]).label}"
     axes.set(xscale="log", yscale="log", xlabel=words.label, ylabel=ylabel, title=panel.title)
     slopes = panel.slopes or (_HORIZON_SLOPES if panel.over == "horizon" else ())
     if slopes:

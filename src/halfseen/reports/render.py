@@ -19,6 +19,7 @@ from halfseen.reports.words import number
 from halfseen.simulation.tables import Mean
 
 MARKDOWN, LATEX, HTML = "report.md.j2", "table.tex.j2", "index.html.j2"
+CLAIMS = "claims.md.j2"
 """The templates."""
 
 _MARKDOWN = re.compile(
@@ -105,7 +106,12 @@ def seed_ranges(seeds: Iterable[int]) -> str:
 def _environment(template: str) -> Environment:
     """Return the environment of a template: how it escapes, and its filters."""
     escapes: dict[str, Callable[[str], str]]
-    escapes = {MARKDOWN: markdown_text, LATEX: latex_text, HTML: lambda text: str(escape(text))}
+    escapes = {
+        MARKDOWN: markdown_text,
+        CLAIMS: markdown_text,
+        LATEX: latex_text,
+        HTML: lambda text: str(escape(text)),
+    }
 
     def safe(value: Any) -> Any:
         return value if hasattr(value, "__html__") else Markup(escapes[template](str(value)))

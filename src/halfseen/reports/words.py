@@ -35,7 +35,7 @@ def words_for(name: str) -> Words:
 def number(value: float, digits: int = 3) -> str:
     """Return a number as people write it: some significant digits, thousands apart, no exponent.
 
-    Whole parts are never rounded. Numbers below a millionth or above a trillion have a power of 10.
+    Whole parts are never rounded. Numbers below a millionth or above a billion have a power of 10.
 
     >>> number(1265.04), number(0.012345), number(-12.34), number(12.0), number(3.2e15)
     ('1,265', '0.0123', '−12.3', '12', '3.2·10^15')
@@ -43,7 +43,7 @@ def number(value: float, digits: int = 3) -> str:
     if not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "−∞"}.get(value, "–")
     size = abs(value)
-    if size and not 1e-6 <= size < 1e12:
+    if size and not 1e-6 <= size < 1e9:
         mantissa, power = f"{value:.{digits - 1}e}".split("e")
         text = f"{float(mantissa):g}·10^{int(power)}"
     else:

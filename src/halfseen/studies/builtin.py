@@ -13,6 +13,7 @@ ORDER = (
     "rank-selection",
     "warm-start",
     "two-phase",
+    "scaling",
     "theory",
     "hard-instance",
     "masks",
@@ -24,6 +25,9 @@ ORDER = (
     "beyond",
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
+
+BEYOND_PAPER = ("masks", "digits-160", "tables", "beyond")
+"""Studies of which the paper has nothing."""
 
 
 @cache

@@ -75,10 +75,11 @@ class RegretClaim(_Claim):
 
 
 class RisesClaim(_Claim):
-    """A method's regret rises whenever less is seen."""
+    """A method's regret, or the gap between it and that of `minus`, rises whenever less is seen."""
 
     kind: Literal["rises"]
     method: Text
+    minus: Text | None = None
 
 
 class RankClaim(_Claim):

@@ -68,7 +68,8 @@ class SweepPanel(_Panel):
 
     Over "p", over a number of the world ("horizon", "n_arms", "rank", "conditioning", …) with its
     exponent and `slopes` to compare with, or over a setting that was tuned. With `powers`, an axis
-    over p is logarithmic and has exponents, too.
+    over p is logarithmic and has exponents, too. `minus` is one method for all, or one for each of
+    `methods`.
     """
 
     kind: Literal["sweep"]
@@ -78,7 +79,7 @@ class SweepPanel(_Panel):
     log: Flag = False
     bounds: Flag = False
     settings: Texts | None = None
-    minus: Text | None = None
+    minus: Texts | None = None
     value: Text | None = None
     ylabel: Words = ""
     powers: Flag = False
@@ -91,6 +92,8 @@ class SweepPanel(_Panel):
             mistakes["p",] = "must be left out: the panel sweeps over p"
         if self.over == "horizon" and self.setting is not None:
             mistakes["setting",] = "must be left out: horizons are those of all settings"
+        if len(self.minus or ()) > 1 and len(self.minus or ()) != len(self.methods or ()):
+            mistakes["minus",] = "must be one method, or one for each of the panel's methods"
         if self.over == "p" and not self.powers and (self.minus or self.value or self.slopes):
             mistakes["powers",] = "must be true for minus, value or slopes over p"
         if self.over != "p" and self.bounds:

@@ -66,7 +66,9 @@ def is_missing(cell: Any) -> bool:
     """Return whether a cell is hidden: None, NaN, NA or NaT."""
     if cell is None or type(cell).__name__ in _MISSING_TYPES:
         return True
-    if isinstance(cell, float | np.floating | Decimal):
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    if isinstance(cell, float | np.floating):
         return bool(cell != cell)
     return isinstance(cell, np.datetime64 | np.timedelta64) and bool(np.isnat(cell))
 
@@ -84,11 +86,9 @@ def label_of(name: str, cell: Any) -> str:
     """
     if isinstance(cell, np.generic):
         cell = cell.item()
-    if isinstance(cell, str):
+    if isinstance(cell, str | int):  # or a boolean
         return str(cell)
-    if isinstance(cell, bool) or not is_number(cell):
-        if isinstance(cell, bool):
-            return str(cell)
+    if not is_number(cell):
         raise refusal(name, cell, None)
     return str(int(cell)) if math.isfinite(cell) and cell == int(cell) else str(float(cell))
 

@@ -56,7 +56,8 @@ class Column:
         if self.kind != "category":
             return f"{self.name}: {self.kind}"
         more = f", all others share {self.n_shared} features" if self.n_shared else ""
-        return f"{self.name}: category of {len(self.levels)} levels{more}"
+        levels = "level" if len(self.levels) == 1 else "levels"
+        return f"{self.name}: category of {len(self.levels)} {levels}{more}"
 
     def state(self) -> dict[str, Any]:
         """Return the column as plain values."""

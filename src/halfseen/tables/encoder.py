@@ -96,7 +96,8 @@ class Encoder:
         table, encoder, levels = self.table(rows, dim=dim, grow=grow)
         if not table.shape[1]:
             raise InvalidTableError(
-                "options must have at least one column with a seen value, got none"
+                "options must have at least one column with a seen value, got none: ids alone are "
+                "not enough"
             )
         try:
             return Encoded(Slate(table), encoder, levels)

@@ -38,6 +38,8 @@ def read_frame(native: Any, reader: "Reader") -> Rows:
 def _frame(native: Any) -> Any:
     from halfseen.tables.reading import FORMS
 
+    if hasattr(native, "set_axis") and hasattr(native, "columns"):  # pandas, with any names
+        native = native.set_axis([str(name) for name in native.columns], axis=1)
     try:
         frame = nw.from_native(native, pass_through=True, allow_series=True)
     except Exception as error:  # the object's own code runs here; or two columns have one name

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.errors import InvalidTableError
+from halfseen.errors import HalfseenError, InvalidTableError
 from halfseen.tables.cells import PLAIN, read_cells
 from halfseen.tables.rows import Item, Labels, Rows, checked_items
 from halfseen.values import FloatArray, Slate
@@ -54,7 +54,14 @@ class Reader:
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
         """
-        rows = self._read(options)
+        try:
+            rows = self._read(options)
+        except HalfseenError:
+            raise
+        except Exception as error:  # the objects' own code runs here, and may raise anything
+            raise InvalidTableError(
+                f"the table cannot be read: {type(error).__name__}: {error}"
+            ) from None
         if not rows.items:
             raise InvalidTableError("there must be at least one option, got a table without rows")
         return rows
@@ -173,20 +180,28 @@ class Reader:
 
 def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
     """Return names and values of a frame if its columns are numbers without need of conversion."""
-    if hasattr(frame, "column_names"):  # pyarrow
-        names = tuple(frame.column_names)
-        try:
+    is_arrow = hasattr(frame, "column_names")
+    if not is_arrow and not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
+        return (), None
+    names = tuple(frame.column_names if is_arrow else frame.columns)
+    try:
+        if is_arrow:
             (batch,) = frame.combine_chunks().to_batches()
             values = batch.to_tensor(null_to_nan=True).to_numpy()
-        except (AttributeError, TypeError, ValueError):  # other kinds of columns, or no rows
+        elif all(_is_number(kind) for kind in set(frame.dtypes)):
+            values = frame.to_numpy()
+        else:  # such as dates, which may become numbers silently
             return names, None
-    elif hasattr(frame, "to_numpy") and hasattr(frame, "columns"):
-        names, values = tuple(frame.columns), frame.to_numpy()
-    else:
-        return (), None
+    except (AttributeError, TypeError, ValueError):  # other kinds of columns, or no rows
+        return names, None
     if values.dtype.kind not in "fiub" or len(set(names)) < len(names):
         return names, None
     return names, values.astype(np.float64, copy=False)
+
+
+def _is_number(kind: Any) -> bool:
+    """Return whether a dtype of pandas or polars is one of numbers."""
+    return kind.is_numeric() if hasattr(kind, "is_numeric") else kind.kind in "fiub"
 
 
 def _cells(rows: Sequence[Any], names: tuple[str, ...]) -> list[Any]:

@@ -150,8 +150,8 @@ class TableWorld:
         """Return which features the table has, and the share of recorded entries of each.
 
         >>> arms = [[[1.0, 2.0], [3.0, float("nan")]]]
-        >>> TableWorld.from_arrays(arms, means=[[0.1, 0.7]], features=("a", "b")).shares()
-        {'a': 1.0, 'b': 0.5}
+        >>> TableWorld.from_arrays(arms, means=[[0.1, 0.7]]).shares()
+        {'0': 1.0, '1': 0.5}
         """
         table = self.table()
         return dict(zip(table.names, table.shares.tolist(), strict=True))

@@ -1,0 +1,116 @@
+"""Agents under attack: forged files, and an interrupt at every line of a call."""
+
+import random
+import shutil
+import sys
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+from agent.tables import offers, walk
+from halfseen import Agent, AmbientOful, HalfseenError, LatentUcb, archive
+from halfseen.errors import ArchiveError
+from robustness.files import MUTATIONS
+
+ROWS = [{"sku": name, "price": 1.0, "weight": 1.0, "colour": name} for name in ("red", "green")]
+ALL = [*ROWS, {"sku": "blue", "colour": "blue"}]
+
+
+def served(policy, **settings):
+    """Return an agent after some rounds, with decisions that wait."""
+    agent = Agent(policy=policy, id="sku", **settings)
+    agent.choose(ALL)
+    walk(agent, offers(8))
+    agent.choose(ALL)
+    return agent
+
+
+@cache
+def saved():
+    agents = [served(policy) for policy in (AmbientOful(dim=1), LatentUcb(memory_bytes=4800))]
+    return [archive.to_bytes(agent._tree()) for agent in agents]
+
+
+def wrong_about(content):
+    """Return what is wrong about how a forged file is taken; nothing if it is refused or works."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            agent = Agent._from_tree(*archive.from_bytes(content), "forged")
+        except ArchiveError:
+            return ""
+        try:
+            agent.learn([each.id for each in agent.pending], [0.5] * len(agent.pending))
+            agent.health()
+            scores = [each[1:] for each in agent.score(ALL)]
+            scores += [decision.scores.tolist() for decision in walk(agent, offers(3, seed=1))]
+        except HalfseenError:
+            return ""  # such as another kind of column
+        return "" if all(np.isfinite(each).all() for each in scores) else "a score is not finite"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_forged_agent_is_refused_or_works(seed):
+    for index in range(25):
+        draws = random.Random(f"{seed}-{index}")
+        content = draws.choice(MUTATIONS)(draws.choice(saved()), draws)
+        assert wrong_about(content) == "", f"seed {seed}, number {index}"
+
+
+def interrupted(call, number):
+    """Interrupt a call at one of its lines; return whether it was through before."""
+    seen = 0
+
+    def trace(frame, event, argument):
+        nonlocal seen
+        if "halfseen" not in frame.f_code.co_filename or "kernels" in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            if seen == number:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            seen += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return False
+    finally:
+        sys.settrace(before)
+    return True
+
+
+def bytes_of(agent):
+    return b"".join(bytes(entry) for entry in archive.to_entries(agent._tree()).values())
+
+
+CALLS = {
+    "choose": lambda agent: agent.choose([{"sku": "a", "price": 1.0, "new": 2.0}]),
+    "learn": lambda agent: agent.learn(agent.pending[0].id, 1.0),
+    "learn many": lambda agent: agent.learn([each.id for each in agent.pending], [1.0, 0.0]),
+    "observe": lambda agent: agent.observe([{"sku": "a", "colour": "black"}], [1.0]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interrupted_call_changes_nothing_in_memory_and_in_the_journal(name, tmp_path):
+    """At most the very end of a call is beyond recall; then memory and journal both have it."""
+    journal = tmp_path / "events.jsonl"
+    agent = served(AmbientOful(dim=1), journal=journal)
+    before, n_tried = bytes_of(agent), 0
+    while not interrupted(lambda: CALLS[name](agent), n_tried):
+        n_tried += 1
+        if bytes_of(agent) != before:
+            break
+    assert n_tried > 20
+    shutil.copy(journal, tmp_path / "copy.jsonl")
+    again = Agent.open(tmp_path / "none", tmp_path / "copy.jsonl")
+    assert bytes_of(again) == bytes_of(agent)
+    assert bytes_of(again) != before
+    agent.close()
+    again.close()
