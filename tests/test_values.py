@@ -340,7 +340,7 @@ def plain(**changes):
 
 
 def bits(decision):
-    arrays = (decision.values, decision.mask, decision.scores, decision.estimates, decision.widths)
+    arrays = (getattr(decision, name) for name in ARRAYS)
     header = (decision.id, decision.arm, decision.round, decision.epoch)
     return header, *(array.tobytes() for array in arrays)
 
@@ -353,9 +353,13 @@ def test_a_decision_shows_the_chosen_arm_as_seen():
     assert decision.scores.tolist() == [0.5, 0.75]
     assert decision.estimates.tolist() == [0.25, 0.5]
     assert decision.widths.tolist() == [0.25, 0.25]
+    assert decision.probabilities.tolist() == [0.0, 1.0]
+    assert decision.probability == 1.0
+    drawn = decide(probabilities=np.array([0.25, 0.75]))
+    assert (drawn.probability, drawn.probabilities.tolist()) == (0.75, [0.25, 0.75])
 
 
-ARRAYS = ["values", "mask", "scores", "estimates", "widths"]
+ARRAYS = ["values", "mask", "scores", "estimates", "widths", "probabilities"]
 
 
 @pytest.mark.parametrize("name", ["id", "arm", "round", "epoch", *ARRAYS, "something_new"])
@@ -389,6 +393,8 @@ def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
         "scores": [0.5, 0.75],
         "estimates": [0.25, 0.5],
         "widths": [0.25, 0.25],
+        "probability": 1.0,
+        "probabilities": [0.0, 1.0],
     }
 
 
@@ -416,7 +422,10 @@ decisions = st.builds(
 @given(decisions, st.data())
 def test_a_decision_comes_back_from_json_bit_by_bit(decision, data):
     arm = data.draw(st.integers(0, len(decision.scores) - 1))
-    decision = Decision.from_dict(decision.to_dict() | {"arm": arm})
+    law = np.array(data.draw(st.lists(st.floats(0.1, 1.0), min_size=arm + 1, max_size=arm + 1)))
+    law = np.pad(law / law.sum(), (0, len(decision.scores) - len(law)))
+    changes = {"arm": arm, "probabilities": law.tolist()}
+    decision = Decision.from_dict(decision.to_dict() | changes)
     back = Decision.from_json(decision.to_json())
     assert bits(back) == bits(decision)
     assert back == decision
@@ -452,7 +461,13 @@ def test_absurdly_nested_text_is_refused():
         Decision.from_json("[" * 100_000)
 
 
-@pytest.mark.parametrize("name", list(plain()))
+def test_a_decision_of_an_earlier_version_was_not_drawn():
+    fields = plain()
+    del fields["probability"], fields["probabilities"]
+    assert Decision.from_dict(fields) == decide()
+
+
+@pytest.mark.parametrize("name", [name for name in plain() if "probabilit" not in name])
 def test_a_decision_with_a_missing_field_is_refused(name):
     fields = plain()
     del fields[name]
@@ -498,6 +513,7 @@ NONSENSE = {
         ["1.0", "2.0"],
         [True, False],
     ],
+    "probabilities": [1.0, [], [1.0], [0.5, 0.6], [1.5, -0.5], [1.0, 0.0], [NAN, 1.0], ["0", "1"]],
 }
 
 
@@ -532,6 +548,7 @@ def test_a_slate_without_arms_has_no_decision():
         {"parts": np.array([[0.5, 0.8], [0.25, 0.5], [0.25, 0.25]])},
         {"parts": np.array([[0.5, 0.75], [0.25, 0.6], [0.25, 0.25]])},
         {"parts": np.array([[0.5, 0.75], [0.25, 0.5], [0.25, 0.3]])},
+        {"probabilities": np.array([0.1, 0.9])},
     ],
 )
 def test_decisions_are_equal_only_if_every_field_is(change):

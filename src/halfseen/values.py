@@ -241,17 +241,28 @@ class Decision:
         The chosen arm as seen: zero where hidden, True where seen.
     scores, estimates, widths : ndarray, shape (n_arms,)
         The optimistic score of each arm and its two parts: score = estimate + width.
+    probabilities : ndarray, shape (n_arms,)
+        With which probability each arm was chosen, given all that the policy knew.
+    probability : float
+        That of the chosen arm; 1 if nothing was drawn.
     """
 
-    __slots__ = ("_arm", "_chosen", "_epoch", "_id", "_parts", "_round")
+    __slots__ = ("_arm", "_chosen", "_epoch", "_id", "_parts", "_probabilities", "_round")
 
     def __init__(
-        self, id: str, arm: int, round: int, epoch: int, chosen: FloatArray, parts: FloatArray
+        self,
+        id: str,
+        arm: int,
+        round: int,
+        epoch: int,
+        chosen: FloatArray,
+        parts: FloatArray,
+        probabilities: FloatArray | None = None,
     ) -> None:
         """Take over the arrays.
 
         `chosen` is the chosen arm with NaN where hidden, `parts` has shape (3, n_arms): scores,
-        estimates, widths.
+        estimates, widths. Without `probabilities` the choice was not drawn.
         """
         self._id = id
         self._arm = arm
@@ -259,6 +270,7 @@ class Decision:
         self._epoch = epoch
         self._chosen = chosen
         self._parts = parts
+        self._probabilities = probabilities
 
     @property
     def id(self) -> str:
@@ -305,6 +317,16 @@ class Decision:
         """Confidence width of each arm; read-only, shape (n_arms,)."""
         return _read_only(self._parts[2])
 
+    @property
+    def probabilities(self) -> FloatArray:
+        """Probability with which each arm was chosen; read-only, shape (n_arms,)."""
+        return chances(self._probabilities, self._arm, self._parts.shape[1])
+
+    @property
+    def probability(self) -> float:
+        """Probability with which the chosen arm was chosen."""
+        return 1.0 if self._probabilities is None else float(self._probabilities[self._arm])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON types; hidden values are null."""
         return {
@@ -316,6 +338,8 @@ class Decision:
             "scores": self.scores.tolist(),
             "estimates": self.estimates.tolist(),
             "widths": self.widths.tolist(),
+            "probability": self.probability,
+            "probabilities": self.probabilities.tolist(),
         }
 
     def to_json(self) -> str:
@@ -325,6 +349,8 @@ class Decision:
     @classmethod
     def from_dict(cls, plain: Any) -> "Decision":
         """Build a decision from what `to_dict` returned.
+
+        One of an earlier version has no probabilities; it is taken for one that was not drawn.
 
         Raises
         ------
@@ -344,10 +370,12 @@ class Decision:
                 raise TypeError(f"id must be a text, got {id!r}")
             if not arm < len(parts[0]) == len(parts[1]) == len(parts[2]):
                 raise ValueError("scores, estimates and widths must have an entry for each arm")
+            law = plain.get("probabilities")
+            law = None if law is None else _checked_law(law, arm, len(parts[0]))
             table = Slate([values])._table
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InvalidInputError(f"not a decision: {type(error).__name__}: {error}") from None
-        return cls(id, arm, round, epoch, table[0], np.array(parts))
+        return cls(id, arm, round, epoch, table[0], np.array(parts), law)
 
     @classmethod
     def from_json(cls, text: str) -> "Decision":
@@ -368,6 +396,26 @@ class Decision:
 
     def __repr__(self) -> str:
         return f"Decision(arm={self._arm}, round={self._round}, epoch={self._epoch})"
+
+
+def chances(probabilities: FloatArray | None, arm: int, n_arms: int) -> FloatArray:
+    """Return probabilities of arms, read-only; without them the arm is certain.
+
+    >>> chances(None, 1, 3).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    if probabilities is None:
+        probabilities = np.zeros(n_arms)
+        probabilities[arm] = 1.0
+    return _read_only(probabilities)
+
+
+def _checked_law(given: Any, arm: int, n_arms: int) -> FloatArray:
+    law = np.array([_number(value) for value in given])
+    is_law = len(law) == n_arms and law.min() >= 0.0 and abs(law.sum() - 1.0) <= 1e-9
+    if not is_law or law[arm] == 0.0:
+        raise ValueError("probabilities must add up to 1, that of the arm above 0")
+    return law
 
 
 def _number(value: Any) -> float:

@@ -28,7 +28,7 @@ from halfseen.core.reward_model import RewardModel
 from halfseen.core.ridge import Ridge
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.kernels import ridge as ridge_kernels
-from halfseen.policies import latent_epoch, latent_ucb, tofu_epoch
+from halfseen.policies import explorations, latent_epoch, tofu_epoch
 
 
 class InjectedError(Exception):
@@ -145,11 +145,12 @@ def test_a_failure_while_a_latent_epoch_opens_changes_nothing(monkeypatch, part,
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (latent_ucb, "stream"),
+        (explorations, "stream"),
         (RewardModel, "score"),
         (RewardModel, "draw"),
+        (RewardModel, "win_shares"),
     ],
-    ids=["stream", "scoring", "draw"],
+    ids=["stream", "scoring", "draw", "shares"],
 )
 def test_a_failure_while_thompson_sampling_plays_changes_nothing(monkeypatch, owner, name, options):
     policy = latent(rank=2, exploration="thompson")

@@ -55,6 +55,11 @@ class PlaysTheWorst(Steps):
         return choice._replace(arm=int(choice.parts[0].argmin()))
 
 
+class StatesNoLaw(Steps):
+    def decide(self, slate):
+        return super().decide(slate)._replace(probabilities=np.full(slate.n_arms, 0.5))
+
+
 class LooksAtPositions(Steps):
     def decide(self, slate):
         return Choice.best(slate.values @ self.weights + 0.1 * np.arange(slate.n_arms))
@@ -194,6 +199,7 @@ FAULTY_POLICIES = {
     "inputs_are_neither_changed_nor_kept": WritesIntoItsInput,
     "decisions_show_what_was_chosen": ScoresOneArm,
     "the_best_score_is_chosen": PlaysTheWorst,
+    "probabilities_add_up": StatesNoLaw,
     "permuting_arms_permutes_the_choice": LooksAtPositions,
     "an_arm_with_nothing_seen_is_legal": AveragesWhatIsSeen,
     "scores_stay_finite_at_the_limits": StepsTooFar,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from halfseen import checks
 from halfseen.agent.core import Scored
 from halfseen.agent.decision import AgentDecision
 from halfseen.agent.files import AgentFiles
@@ -48,7 +49,7 @@ class Agent(AgentFiles):
 
     # Choosing and learning
 
-    def choose(self, options: Any, *, context: Any = None) -> AgentDecision:
+    def choose(self, options: Any, *, context: Any = None, explore: bool = True) -> AgentDecision:
         """Choose one of the options.
 
         Parameters
@@ -57,6 +58,8 @@ class Agent(AgentFiles):
             One row per option.
         context : optional
             A row that all options share, for policies that can use it.
+        explore : bool
+            False for the option with the largest estimate, in this request.
 
         Raises
         ------
@@ -64,15 +67,20 @@ class Agent(AgentFiles):
             Names the column or the row, the value got, and the remedy.
         """
         self._check_context(context)
+        checks.boolean("explore", explore)
         rows = self._reader.read(options)
         with self._change() as events:
             core = self._core
             id, now = f"{self._token}-{core.n_decisions + 1}", time.time()
-            decision, arm = core.choose(rows, id, now)
+            decision, arm = core.choose(rows, id, now, explore=explore)
             if self._journal is not None:
                 shown = rows if self.journal_options else rows.part(arm, arm + 1)
                 event = {"event": "choose", "id": id, "time": now, "rows": shown.to_plain()}
-                events.append(event | ({"arm": arm} if self.journal_options else {}))
+                event |= {"probability": decision.probability}
+                if self.journal_options:
+                    law = decision.probabilities.tolist()
+                    event |= {"arm": arm, "probabilities": law, "explore": explore}
+                events.append(event)
         return decision
 
     def learn(

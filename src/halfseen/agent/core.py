@@ -91,16 +91,19 @@ class Core:
             f"column {names} has values that are new, and {error}, or list the column in ignore=[…]"
         )
 
-    def choose(self, rows: Rows, id: str, time: float) -> tuple[AgentDecision, int]:
+    def choose(
+        self, rows: Rows, id: str, time: float, *, explore: bool = True
+    ) -> tuple[AgentDecision, int]:
         """Choose one of the rows; return the decision and the row."""
         policy, encoder, slate = self.encoded(rows)
-        choice, note = policy.play(slate)
+        choice, note = policy.play(slate, explore=explore)
         self._wait(policy, encoder, slate, id, Waiting(0, rows.items[choice.arm], time, note))
-        items = tuple(rows.items)
-        made = AgentDecision(id, items, choice.arm, choice.parts, note.round, note.epoch)
+        made = AgentDecision(id, tuple(rows.items), choice, note.round, note.epoch)
         return made, choice.arm
 
-    def choose_again(self, rows: Rows, id: str, time: float, arm: int | None) -> None:
+    def choose_again(
+        self, rows: Rows, id: str, time: float, arm: int | None, *, explore: bool = True
+    ) -> None:
         """Repeat a recorded choice; without an arm, only the chosen row was recorded.
 
         If the choice cannot be repeated, the chosen row counts as a logged one.
@@ -109,7 +112,7 @@ class Core:
         row, is_logged = 0 if arm is None else arm, True
         note = Note(max(1, policy.round), -1, slate._table[row].copy())
         if arm is not None:
-            choice, played = policy.play(slate)
+            choice, played = policy.play(slate, explore=explore)
             is_logged = choice.arm != arm
             note = note if is_logged else played
         self._wait(policy, encoder, slate, id, Waiting(0, rows.items[row], time, note, is_logged))

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
+from halfseen.policies.notes import Choice
 from halfseen.tables import Item
-from halfseen.values import FloatArray
+from halfseen.values import FloatArray, chances
 
 
 class AgentDecision:
@@ -21,23 +22,26 @@ class AgentDecision:
     items : tuple
         All options, in the order in which they were offered.
     ranking : tuple
-        All options by score, the best first; among equals the chosen one is first.
+        All options: the chosen one, then the others by score, the best first.
     round, epoch : int
         As in `halfseen.Decision`.
     scores, estimates, widths : ndarray, shape (n_options,)
         In the order of `items`: score = estimate + width.
+    probability, probabilities
+        As in `halfseen.Decision`, in the order of `items`.
     """
 
-    __slots__ = ("_arm", "_parts", "epoch", "id", "items", "round")
+    __slots__ = ("_arm", "_parts", "epoch", "id", "items", "probabilities", "round")
 
     def __init__(
-        self, id: str, items: tuple[Item, ...], arm: int, parts: FloatArray, round: int, epoch: int
+        self, id: str, items: tuple[Item, ...], choice: Choice, round: int, epoch: int
     ) -> None:
         self.id, self.items = id, items
         self.round, self.epoch = round, epoch
-        self._arm = arm
-        parts.setflags(write=False)
-        self._parts: tuple[FloatArray, ...] = tuple(parts)
+        self._arm = choice.arm
+        choice.parts.setflags(write=False)
+        self._parts: tuple[FloatArray, ...] = tuple(choice.parts)
+        self.probabilities = chances(choice.probabilities, choice.arm, len(items))
 
     @property
     def item(self) -> Item:
@@ -46,9 +50,9 @@ class AgentDecision:
 
     @property
     def ranking(self) -> tuple[Item, ...]:
-        """All options by score, the best first."""
+        """The chosen option, then the others by score."""
         scores, arm = self._parts[0].tolist(), self._arm
-        order = sorted(range(len(scores)), key=lambda each: (-scores[each], each != arm))
+        order = sorted(range(len(scores)), key=lambda each: (each != arm, -scores[each]))
         return tuple(self.items[each] for each in order)
 
     @property
@@ -66,6 +70,11 @@ class AgentDecision:
         """Confidence width of each option."""
         return self._parts[2]
 
+    @property
+    def probability(self) -> float:
+        """Probability with which the chosen option was chosen."""
+        return float(self.probabilities[self._arm])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON types."""
         return {
@@ -78,6 +87,8 @@ class AgentDecision:
             "scores": self.scores.tolist(),
             "estimates": self.estimates.tolist(),
             "widths": self.widths.tolist(),
+            "probability": self.probability,
+            "probabilities": self.probabilities.tolist(),
         }
 
     def to_json(self) -> str:

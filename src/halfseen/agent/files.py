@@ -12,7 +12,6 @@ from halfseen.agent.core import Core
 from halfseen.agent.journal import Event, Journal, packed, sync_folder, unpacked
 from halfseen.agent.settings import AgentSettings, Path
 from halfseen.errors import ArchiveError, HalfseenError, InvalidSettingError, JournalError
-from halfseen.policies.latent_ucb import LatentUcb
 from halfseen.policies.upgrades import upgraded
 from halfseen.tables import Encoder, Reader, Rows
 
@@ -28,8 +27,7 @@ class AgentFiles(AgentSettings):
             )
         self._reader = Reader(self.id, frozenset(self.ignore), frozenset(self.categorical))
         encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
-        policy = LatentUcb() if self.policy is None else self.policy.copied()
-        self._core = Core(policy, encoder, self.max_pending)
+        self._core = Core(self.fresh_policy(), encoder, self.max_pending)
         self._lock = threading.RLock()
         # Makes the ids of this agent differ from those of every other, and of copies from a file.
         self._token = secrets.token_hex(6)
@@ -150,7 +148,8 @@ class AgentFiles(AgentSettings):
         core, kind = self._core, event["event"]
         if kind == "choose":
             rows = Rows.from_plain(event["rows"])
-            core.choose_again(rows, event["id"], event["time"], event.get("arm"))
+            arm, explore = event.get("arm"), event.get("explore", True)
+            core.choose_again(rows, event["id"], event["time"], arm, explore=explore)
         elif kind == "learn":
             core.learn([(event["id"], event["reward"])])
         elif kind == "close":

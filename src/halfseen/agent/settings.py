@@ -7,8 +7,11 @@ from typing import Any
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
-from halfseen.params import Declared, custom, flag, integer
+from halfseen.params import Declared, choice, custom, flag, integer, real
 from halfseen.policies.base import Policy
+from halfseen.policies.explorations import INVERSE_GAP
+from halfseen.policies.latent_ucb import LatentUcb
+from halfseen.policies.viewed import EXPLORATIONS
 
 Path = str | os.PathLike[str]
 
@@ -22,6 +25,18 @@ class AgentSettings(Declared, ABC):
         plain=lambda policy: {"policy": type(policy).__name__, "settings": policy.settings()},
         kind="Policy",
         doc="Who chooses; by default `LatentUcb()`. The agent uses a copy.",
+    )
+    explore: str | None = choice(
+        default=None,
+        words=(*EXPLORATIONS, INVERSE_GAP),
+        doc='How the agent explores, if no policy is given; by default "ucb".',
+    )
+    uniform_share: float | None = real(
+        default=None,
+        low=0.0,
+        high=1.0,
+        doc="""Share of the decisions in which all options are equally likely, without a policy;
+    by default 0.""",
     )
     id: str | None = custom(
         default=None,
@@ -69,6 +84,26 @@ class AgentSettings(Declared, ABC):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.setup()
+
+    def fresh_policy(self) -> Policy:
+        """Return a copy of the policy given, or the agent's own with its exploration.
+
+        Raises
+        ------
+        InvalidSettingError
+            There is a policy, and how to explore, too.
+        """
+        both = {"exploration": self.explore, "uniform_share": self.uniform_share}
+        given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
+        if self.policy is None:
+            return LatentUcb(**given)
+        for name in given:
+            raise InvalidSettingError(
+                "is for the agent's own policy: leave it out, or set it in the policy given, as "
+                f"LatentUcb({name}=…)",
+                name={"exploration": "explore"}.get(name, name),
+            )
+        return self.policy.copied()
 
     @abstractmethod
     def setup(self) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import checks
+from halfseen.core.drawing import win_shares
+from halfseen.core.factors import row_keys
 from halfseen.core.features import FILLED, LATENT, MASK, Features
 from halfseen.core.group_scales import ITEM, Scales, estimate_scales
 from halfseen.core.items import Items
@@ -131,6 +133,35 @@ class RewardModel:
         if self.items is not None:
             rests = self.items.drawn(table, rests, random, item_width)
         return self.scales.noise * rests
+
+    def win_shares(
+        self,
+        table: FloatArray,
+        points: FloatArray,
+        estimates: FloatArray,
+        played: int,
+        random: np.random.Generator,
+        width_scale: float,
+        item_width: float,
+    ) -> FloatArray:
+        """Return how often each arm is best in draws like that of `draw`, whose best is `played`.
+
+        `points` are the features of the arms, `estimates` their estimates.
+        """
+        white, own = width_scale * self.model.whitened(points), None
+        if self.items is not None:
+            rest = 1.0 - self.items.shrunk(table)[0]
+            white = rest[:, None] * white
+            own = item_width * self.items.scale * np.sqrt(rest)
+        means = estimates / self.scales.noise
+        return win_shares(row_keys(table), means, white, played, random, own)
+
+    def information(self) -> float:
+        """Return log det of regression and item effects, the intercept left out."""
+        total = self.model.log_det - 2.0 * math.log(abs(self.model.factor[0, 0]))
+        if self.items is not None:
+            total += float(np.log1p(self.items.scale**2 * self.items.counts).sum())
+        return total
 
     def fork(self) -> "RewardModel":
         """Return a copy that can learn; afterwards this one must learn no more."""

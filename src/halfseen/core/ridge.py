@@ -160,6 +160,11 @@ class Ridge:
         bounded: FloatArray = right.T @ ((left.T @ white) / values)
         return bounded
 
+    def whitened(self, points: FloatArray) -> FloatArray:
+        """Return R'⁻¹z for points z (n, dim), shape (n, dim): their products are z'V⁻¹z."""
+        white: FloatArray = solve_triangular(self.factor, points.T, trans=1, check_finite=False)
+        return white.T
+
     def _factor_and_white(self) -> tuple[FloatArray, FloatArray]:
         factor, white = np.zeros((self.dim, self.dim)), np.empty(self.dim)
         _kernels.unpack(self.root, factor, white)

@@ -78,7 +78,7 @@ class Policy(Hooks):
         """Number of decisions whose reward did not come before `max_open` others were made."""
         return self._n_forgotten
 
-    def choose(self, options: Any, *, context: Any = None) -> Decision:
+    def choose(self, options: Any, *, context: Any = None, explore: bool = True) -> Decision:
         """Choose one of the offered arms.
 
         Parameters
@@ -87,13 +87,15 @@ class Policy(Hooks):
             NaN where hidden.
         context : optional
             A row that all arms of the round share, for policies that can use it.
+        explore : bool
+            False for the arm with the largest estimate, in this round.
 
         Raises
         ------
         InvalidSlateError
             The options are not a slate with `dim` features.
         InvalidInputError
-            There is a context, and this policy cannot use one.
+            There is a context, and this policy cannot use one; or it cannot help exploring.
         """
         if context is not None:
             raise no_context(type(self))
@@ -101,8 +103,9 @@ class Policy(Hooks):
             before, id = self.__dict__.copy(), f"{self._token}-{self._round + 1}"
             oldest = None
             try:
-                choice, note = self.play(self._checked(options))
-                made = Decision(id, choice.arm, note.round, note.epoch, note.arm, choice.parts)
+                choice, note = self.play(self._checked(options), explore=explore)
+                given = choice.parts, choice.probabilities
+                made = Decision(id, choice.arm, note.round, note.epoch, note.arm, *given)
                 self._open[id] = note
                 if len(self._open) > self.max_open:
                     self._n_forgotten += 1
@@ -279,12 +282,12 @@ class Policy(Hooks):
 
     # For policies that contain other policies.
 
-    def play(self, slate: Slate) -> tuple[Choice, Note]:
+    def play(self, slate: Slate, *, explore: bool = True) -> tuple[Choice, Note]:
         """Choose from a valid slate; also return what `update` needs to learn the reward.
 
         Like `choose`, but without ids and open decisions, which the outer policy handles.
         """
-        choice = self.decide(slate)
+        choice = self.decide(slate) if explore else self.exploit(slate)
         self._round += 1
         # A copy: an open decision does not keep its whole slate alive.
         chosen = slate._table[choice.arm].copy()

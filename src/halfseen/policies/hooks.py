@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from halfseen import checks
 from halfseen.params import Declared, integer
 from halfseen.policies.notes import Choice, Note
-from halfseen.policies.refusals import cannot_grow
+from halfseen.policies.refusals import cannot_exploit, cannot_grow
 from halfseen.values import FloatArray, Slate
 
 
@@ -49,6 +49,10 @@ class Hooks(Declared, ABC):
         """Return score, estimate and width of each arm, shape (3, n_arms); changes are undone."""
         return self.decide(slate).parts
 
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose from a valid slate without exploring; by default a policy cannot do that."""
+        raise cannot_exploit(type(self))
+
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have `dim` features; `self.dim` is still the earlier number.
 
@@ -74,3 +78,8 @@ class Hooks(Declared, ABC):
     def can_grow(cls) -> bool:
         """Return whether arms may get more features: whether `grow` is written."""
         return cls.grow is not Hooks.grow
+
+    @classmethod
+    def can_exploit(cls) -> bool:
+        """Return whether `choose` takes `explore=False`: whether `exploit` is written."""
+        return cls.exploit is not Hooks.exploit

@@ -88,12 +88,20 @@ class Imputed(Exploring, ViewedPolicy):
 
     def decide(self, slate: Slate) -> Choice:
         """Fit the imputer if it is due, then let the inner policy choose from the filled slate."""
+        self._prepare(slate)
+        return super().decide(slate)
+
+    def exploit(self, slate: Slate) -> Choice:
+        """Do as `decide`, but without exploring."""
+        self._prepare(slate)
+        return super().exploit(slate)
+
+    def _prepare(self, slate: Slate) -> None:
         round = self._round + 1
         if round >= self._next_fit:
             self._fit(self._reservoir.rows.copy())
             self._next_fit = self._schedule.next_start(round)
         self.observe(slate)
-        return super().decide(slate)
 
     def _fit(self, rows: FloatArray) -> None:
         """Fit the imputer to rows (n, dim)."""

@@ -19,6 +19,7 @@ from halfseen.log import logger
 from halfseen.params import choice, custom, flag, integer, real
 from halfseen.policies.background import Background
 from halfseen.policies.base import Policy
+from halfseen.policies.explorations import INVERSE_GAP, Turn
 from halfseen.policies.latent_epoch import (
     DEFAULT_MEMORY,
     LatentEpoch,
@@ -64,7 +65,7 @@ class LatentUcb(Policy):
 
     Both models are frozen in epochs that start in rounds 2, 3, 4, 5, 7, 9, … and use all rewards so
     far. Units and offsets of features and rewards do not matter, nor does the order of features
-    (with "thompson": in distribution).
+    (with "thompson": in distribution). A decision has the exact probabilities of all arms.
 
     Examples
     --------
@@ -112,8 +113,15 @@ class LatentUcb(Policy):
     )
     exploration: str = choice(
         default="ucb",
-        words=EXPLORATIONS,
-        doc="Optimism, parameters drawn from the posterior, or no exploration.",
+        words=(*EXPLORATIONS, INVERSE_GAP),
+        doc="""Optimism, parameters drawn from the posterior, no exploration, or arms drawn with
+    SquareCB's probabilities: the farther its estimate is below the best, the rarer an arm is.""",
+    )
+    uniform_share: float = real(
+        default=0.0,
+        low=0.0,
+        high=1.0,
+        doc="Share of the rounds in which every arm is chosen with the same probability.",
     )
     width_scale: float = scale_param(
         WIDTH_SCALE, doc="Multiple of the posterior deviation in a score or a draw."
@@ -245,26 +253,39 @@ class LatentUcb(Policy):
 
     def decide(self, slate: Slate) -> Choice:
         """Open an epoch if one is due, then choose by its models."""
+        return self._choice(slate, self.exploration, self.uniform_share)
+
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose the largest estimate; at random while all rewards are equal."""
+        return self._choice(slate, "greedy", 0.0)
+
+    def _choice(self, slate: Slate, exploration: str, share: float) -> Choice:
         self._prepare()
         self.observe(slate)
         self._n_offered += slate.n_arms
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
-        item_width, width = self._widths(epoch.record.frequency)
-        parts, points = epoch.rewards.score(slate._table, width, item_width)
-        if self.exploration != "ucb":
-            parts[2] = 0.0
-            if self.exploration == "thompson":
-                # Each round has its own random stream, so there is no stream state to save.
-                random = stream(self.seed, "thompson", str(self._round + 1))
-                parts[2] = epoch.rewards.draw(slate._table, random, width, item_width)
-            np.add(parts[1], parts[2], out=parts[0])
-        arm = int(parts[0].argmax())
-        return Choice(arm, parts, epoch.record.epoch, points[arm].copy())
+        widths = self._widths(epoch.record.frequency)
+        parts, points = epoch.rewards.score(slate._table, *widths)
+        # Each round has its own random streams, so there is no stream state to save.
+        turn = Turn(epoch.rewards, slate._table, points, parts, self.seed, self._round + 1)
+        arm, probabilities = turn.chosen(exploration, widths)
+        if share:
+            arm, probabilities = turn.shared(arm, probabilities, share)
+        point = points[arm].copy()
+        return Choice(arm, parts, epoch.record.epoch, point, probabilities=probabilities)
+
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Return estimates with widths as in "ucb", also if draws or nothing take their place."""
+        self._prepare()
+        epoch = self._epoch
+        if epoch is None or epoch.rewards is None:
+            return np.zeros((3, slate.n_arms))
+        return epoch.rewards.score(slate._table, *self._widths(epoch.record.frequency))[0]
 
     def _widths(self, frequency: float) -> tuple[float, float]:
-        """Return the multiples of the deviations of item effects and of the regression.
+        """Return the multiples of the deviations of the regression and of item effects.
 
         To know an arm better pays off the more often it comes back. If all arms come in every
         round, multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong
@@ -272,7 +293,7 @@ class LatentUcb(Policy):
         """
         often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
         item_width = self.width_scale * self.item_share * often
-        return item_width, max(self.width_scale, item_width)
+        return max(self.width_scale, item_width), item_width
 
     def _at_random(self, slate: Slate) -> Choice:
         """Choose every arm with the same probability.
@@ -286,7 +307,8 @@ class LatentUcb(Policy):
         place = stream(self.seed, "uniform", str(self._round + 1)).integers(slate.n_arms)
         arm = int(np.argsort(sizes, kind="stable")[place])
         index = -1 if self._epoch is None else self._epoch.record.epoch
-        return Choice(arm, np.zeros((3, slate.n_arms)), index)
+        law = np.full(slate.n_arms, 1.0 / slate.n_arms)
+        return Choice(arm, np.zeros((3, slate.n_arms)), index, probabilities=law)
 
     def _prepare(self) -> None:
         """Open an epoch, or let it be prepared, if one is due; keep memory bounded."""

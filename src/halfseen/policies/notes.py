@@ -42,6 +42,8 @@ class Choice(NamedTuple):
         Score, estimate and width of each arm.
     epoch, point, inner
         As in `Note`.
+    probabilities : ndarray, shape (n_arms,), optional
+        With which the arm was drawn; None if it was not drawn.
     """
 
     arm: int
@@ -49,6 +51,7 @@ class Choice(NamedTuple):
     epoch: int = -1
     point: FloatArray | None = None
     inner: Note | None = None
+    probabilities: FloatArray | None = None
 
     @classmethod
     def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":

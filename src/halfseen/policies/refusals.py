@@ -85,6 +85,14 @@ def no_context(policy: type) -> InvalidInputError:
     )
 
 
+def cannot_exploit(policy: type) -> InvalidInputError:
+    """Return the error for a request not to explore that a policy cannot fulfil."""
+    return InvalidInputError(
+        f"{policy.__name__} cannot choose without exploring: leave out explore=False, or use a "
+        f"policy that can ({_named(lambda each: each.can_exploit())})"
+    )
+
+
 def _named(fits: Callable[[Any], bool]) -> str:
     """Return the names of all registered policies of a kind."""
     from halfseen.policies.registry import all_policies  # imports the base class, which needs this

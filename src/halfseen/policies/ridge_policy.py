@@ -9,8 +9,8 @@ from halfseen.core.ridge import SMALLEST_RIDGE
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.params import Declared, custom, real
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Note
-from halfseen.values import LARGEST, FloatArray
+from halfseen.policies.notes import Choice, Note
+from halfseen.values import LARGEST, FloatArray, Slate
 
 
 def ridge_param(doc: str = "λ > 0, the penalty.") -> Any:
@@ -59,6 +59,10 @@ class RidgePolicy(Policy):
     def current_rank(self) -> int:
         """Number of features."""
         return self.dim
+
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose the arm with the largest estimate."""
+        return Choice(*self._model.score(slate._table, lambda log_det, n_samples: 0.0))
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression."""

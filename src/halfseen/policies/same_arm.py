@@ -28,6 +28,10 @@ class SameArm(Policy):
         """Choose the first arm."""
         return Choice(0, np.zeros((3, slate.n_arms)))
 
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose the first arm."""
+        return self.decide(slate)
+
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Nothing depends on the number of features."""
 

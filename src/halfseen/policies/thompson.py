@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from halfseen.core.confidence import LARGEST_SCALE
+from halfseen.core.drawing import win_shares
+from halfseen.core.factors import row_keys
 from halfseen.core.ridge import Ridge
 from halfseen.params import integer, real
 from halfseen.policies.notes import Choice
@@ -20,7 +22,8 @@ class LinearThompson(RidgePolicy):
 
     θ ~ N(V⁻¹Σzr, scale²·V⁻¹) with V = λI + Σzz'. One parameter is drawn per round, not one per arm.
     In a decision, the estimate is the value under the mean and the score the value under the draw.
-    The width is their difference, which may be negative here.
+    The width is their difference, which may be negative here. The probabilities are the frequencies
+    with which each arm is best in 1000 draws, of which the played one is one.
 
     Examples
     --------
@@ -56,21 +59,31 @@ class LinearThompson(RidgePolicy):
         random.state = self._random_state  # so that a failed choice draws nothing
         parts = self._parts(slate.values)
         self._random_state = random.state
-        return Choice(int(parts[0].argmax()), parts)
+        arm = int(parts[0].argmax())
+        return Choice(arm, parts, probabilities=self._shares(slate, parts[1], arm))
 
     def appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with the posterior deviation as width, not with a draw."""
-        scale = self.noise_scale if self.scale is None else self.scale
+        scale = self._deviation
         parts: FloatArray = self._model.score(slate._table, lambda log_det, n_samples: scale)[1]
         return parts
+
+    def _shares(self, slate: Slate, estimates: FloatArray, arm: int) -> FloatArray:
+        """Return the frequencies with which arms are best, in further draws of another stream."""
+        random = stream(self.seed, "shares", str(self._round + 1))
+        white = self._deviation * self._model.whitened(slate.values)
+        return win_shares(row_keys(slate._table), estimates, white, arm, random)
+
+    @property
+    def _deviation(self) -> float:
+        return self.noise_scale if self.scale is None else self.scale
 
     def _parts(self, points: FloatArray) -> FloatArray:
         """Draw a parameter and return scores, estimates and differences, shape (3, n_arms)."""
         model = self._model
         # With V = R'R and g standard normal, R⁻¹g has covariance V⁻¹.
         draw = self._random.standard_normal(self.dim)
-        scale = self.noise_scale if self.scale is None else self.scale
-        offset = scale * model.solved(draw)
+        offset = self._deviation * model.solved(draw)
         # Row by row, not by BLAS: equal arms get exactly equal scores, and ties go to the first.
         estimates = np.einsum("ij,j->i", points, model.estimate)
         differences = np.einsum("ij,j->i", points, offset)

@@ -164,7 +164,8 @@ class TofuPov(TofuParams):
             return Choice(arm, parts, epoch.index, point)
         self._burner = self._burner.fork()
         choice, note = self._burner.play(slate)
-        return Choice(choice.arm, choice.parts, -1 if epoch is None else epoch.index, inner=note)
+        index = -1 if epoch is None else epoch.index
+        return choice._replace(epoch=index, point=None, inner=note)
 
     def _offer(self, slate: Slate) -> None:
         if self._checks_lengths:

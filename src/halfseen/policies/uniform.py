@@ -32,7 +32,8 @@ class Uniform(Policy):
         random.state = self._random_state  # so that a failed choice draws nothing
         arm = int(self._random.integers(slate.n_arms))
         self._random_state = random.state
-        return Choice(arm, np.zeros((3, slate.n_arms)))
+        n = slate.n_arms
+        return Choice(arm, np.zeros((3, n)), probabilities=np.full(n, 1.0 / n))
 
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Nothing depends on the number of features."""

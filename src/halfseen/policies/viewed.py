@@ -91,17 +91,22 @@ class ViewedPolicy(Policy):
         """Let the inner policy choose from its view."""
         return self._pass_on(self._view(slate))
 
+    def exploit(self, slate: Slate) -> Choice:
+        """Let the inner policy choose from its view without exploring."""
+        return self._pass_on(self._view(slate), explore=False)
+
     def appraise(self, slate: Slate) -> FloatArray:
         """Let the inner policy score its view."""
         player = self._inners[self._turn(self._round + 1)]
         view = np.clip(self._view(slate), -LARGEST, LARGEST)
         return player.appraise(Slate.of(view, player.dim))
 
-    def _pass_on(self, view: FloatArray) -> Choice:
+    def _pass_on(self, view: FloatArray, *, explore: bool = True) -> Choice:
         """Let the inner policy choose from the view."""
         player = self._forked(self._turn(self._round + 1))
-        choice, note = player.play(Slate.of(np.clip(view, -LARGEST, LARGEST), player.dim))
-        return Choice(choice.arm, choice.parts, epoch=choice.epoch, inner=note)
+        shown = Slate.of(np.clip(view, -LARGEST, LARGEST), player.dim)
+        choice, note = player.play(shown, explore=explore)
+        return choice._replace(point=None, inner=note)
 
     def update(self, note: Note, reward: float) -> None:
         """Pass the reward to the inner policy that chose."""

@@ -145,14 +145,26 @@ def decisions_show_what_was_chosen(factory: Factory) -> None:
 
 @Check
 def the_best_score_is_chosen(factory: Factory) -> None:
-    """No arm has a better score than the chosen one."""
+    """No arm has a better score than the chosen one, unless the choice was drawn."""
     policy = factory()
     for decision in walk(policy, offers(30, policy)):
         best = int(decision.scores.argmax())
         expect(
-            decision.scores[decision.arm] == decision.scores[best],
+            decision.scores[decision.arm] == decision.scores[best] or decision.probability < 1.0,
             f"round {decision.round}: arm {decision.arm} was chosen, arm {best} has a better score",
         )
+
+
+@Check
+def probabilities_add_up(factory: Factory) -> None:
+    """Each decision has a probability per arm; they add up, and the chosen one's is not 0."""
+    policy = factory()
+    for decision in walk(policy, offers(30, policy)):
+        law, n_arms = decision.probabilities, len(decision.scores)
+        expect(law.shape == (n_arms,), f"probabilities have shape {law.shape} for {n_arms} arms")
+        adds_up = bool((law >= 0.0).all()) and abs(law.sum() - 1.0) <= 1e-9
+        expect(adds_up, f"round {decision.round}: probabilities {law} do not add up to 1")
+        expect(decision.probability == law[decision.arm] > 0.0, "the chosen arm was impossible")
 
 
 @Check

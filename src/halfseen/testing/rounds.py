@@ -98,6 +98,7 @@ def looks(decision: Decision) -> tuple[Any, ...]:
         decision.scores.tobytes(),
         decision.estimates.tobytes(),
         decision.widths.tobytes(),
+        decision.probabilities.tobytes(),
     )
 
 

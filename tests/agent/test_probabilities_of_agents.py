@@ -1,0 +1,79 @@
+"""An agent explores as it is told and states, keeps and repeats its probabilities."""
+
+import json
+
+import pytest
+
+from agent.tables import looks, offers, walk
+from halfseen import Agent, AmbientOful, InvalidSettingError, LatentUcb
+
+WAYS = [
+    {"explore": "ucb"},
+    {"explore": "thompson"},
+    {"explore": "inverse-gap"},
+    {"explore": "greedy", "uniform_share": 0.2},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_an_agent_hands_its_exploration_to_the_policy(way):
+    policy = LatentUcb(
+        exploration=way["explore"], uniform_share=way.get("uniform_share", 0.0), seed=0
+    )
+    ours, theirs = Agent(id="sku", **way), Agent(id="sku", policy=policy)
+    for one, other in zip(walk(ours, offers(20)), walk(theirs, offers(20)), strict=True):
+        assert looks(one) == looks(other)
+
+
+@pytest.mark.parametrize("way", [{"explore": "ucb"}, {"uniform_share": 0.0}], ids=str)
+def test_exploration_is_refused_beside_a_policy(way):
+    with pytest.raises(InvalidSettingError, match=rf"{next(iter(way))}.*leave it out, or set it"):
+        Agent(policy=AmbientOful(dim=1), **way)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_the_journal_keeps_probabilities_and_repeats_drawn_choices(tmp_path, way):
+    files = tmp_path / "checkpoint", tmp_path / "events.jsonl"
+    agent = Agent.open(*files, id="sku", **way)
+    decisions = walk(agent, offers(20))
+    decisions.append(agent.choose(offers(1)[0][0], explore=False))
+    agent.close()
+    lines = [json.loads(line) for line in files[1].read_text().splitlines()]
+    chosen = [line for line in lines if line["event"] == "choose"]
+    for line, decision in zip(chosen, decisions, strict=True):
+        assert line["probabilities"] == decision.probabilities.tolist()
+        assert line["probability"] == decision.probability == line["probabilities"][line["arm"]]
+    again = Agent.open(*files, id="sku", **way)
+    assert not any(waiting.is_logged for _, waiting in again._core.waiting)
+    rows = offers(1, seed=3)[0][0]
+    assert again.score(rows) == agent.score(rows)
+    shown, expected = again.choose(rows), agent._core.choose(agent._reader.read(rows), "id", 0.0)
+    assert looks(shown) == looks(expected[0])
+
+
+def test_without_options_the_journal_has_the_probability_of_the_chosen_one(tmp_path):
+    agent = Agent(id="sku", journal=tmp_path / "events.jsonl", journal_options=False)
+    decision = agent.choose(offers(1)[0][0])
+    line = json.loads((tmp_path / "events.jsonl").read_text().splitlines()[-1])
+    assert line["probability"] == decision.probability == pytest.approx(1 / 4)
+    assert "probabilities" not in line
+
+
+def test_the_chosen_item_leads_the_ranking_and_json_has_its_probability():
+    agent = Agent(id="sku", uniform_share=1.0)
+    decisions = walk(agent, offers(20))
+    for decision in decisions:
+        assert decision.ranking[0] == decision.item
+        plain = json.loads(decision.to_json())
+        assert plain["probability"] == pytest.approx(1 / len(decision.items))
+        assert plain["probabilities"] == decision.probabilities.tolist()
+    assert any(decision.scores.max() > decision.scores[0] for decision in decisions)
+
+
+def test_a_request_need_not_explore():
+    agent = Agent(id="sku", explore="inverse-gap", uniform_share=0.5)
+    walk(agent, offers(20))
+    for rows, _ in offers(10, seed=5):
+        decision = agent.choose(rows, explore=False)
+        best = decision.items[int(decision.estimates.argmax())]
+        assert (decision.item, decision.probability) == (best, 1.0)
