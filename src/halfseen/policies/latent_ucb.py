@@ -277,8 +277,10 @@ class LatentUcb(Policy):
         return Choice(arm, parts, epoch.record.epoch, point, probabilities=probabilities)
 
     def appraise(self, slate: Slate) -> FloatArray:
-        """Return estimates with widths as in "ucb", also if draws or nothing take their place."""
-        self._prepare()
+        """Return estimates with widths as in "ucb", also if draws or nothing take their place.
+
+        They are those of the present epoch, also if the next choice will open another one.
+        """
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return np.zeros((3, slate.n_arms))
