@@ -14,13 +14,13 @@ from halfseen.testing.rounds import copy_of, state_size
 
 def rounds(n_rounds, *, seed=0, n_arms=8, dim=30, noise=0.1):
     """Yield half-seen slates near a subspace, and what their arms pay without noise."""
-    random = np.random.default_rng(seed)
+    random, block = np.random.default_rng(seed), 500
     loadings, theta = random.normal(size=(3, dim)), random.normal(size=3)
-    for _ in range(n_rounds):
-        latent = random.normal(size=(n_arms, 3))
-        table = latent @ loadings + noise * random.normal(size=(n_arms, dim))
-        table[random.random(table.shape) < 0.5] = np.nan
-        yield table, latent @ theta
+    for first in range(0, n_rounds, block):
+        latent = random.normal(size=(block, n_arms, 3))
+        tables = latent @ loadings + noise * random.normal(size=(block, n_arms, dim))
+        tables[random.random(tables.shape) < 0.5] = np.nan
+        yield from zip(tables[: n_rounds - first], latent @ theta, strict=False)
 
 
 def play(policy, slates):
