@@ -6,10 +6,14 @@ from .agent.agent import Agent as Agent
 from .agent.agent import Pending as Pending
 from .agent.core import Scored as Scored
 from .agent.decision import AgentDecision as AgentDecision
+from .agent.explanation import Explanation as Explanation
+from .agent.explanation import Measurement as Measurement
 from .core.rank import ConstantThreshold as ConstantThreshold
 from .core.rank import FixedRank as FixedRank
 from .core.rank import PaperThreshold as PaperThreshold
 from .core.rank import PracticalThreshold as PracticalThreshold
+from .core.reasons import Gains as Gains
+from .core.reasons import Reasons as Reasons
 from .core.replay import Replay as Replay
 from .errors import AlreadyRewardedError as AlreadyRewardedError
 from .errors import ArchiveError as ArchiveError

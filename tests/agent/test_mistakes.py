@@ -45,6 +45,33 @@ def journal_nowhere():
 
 # What was done; whom the message names; what it says to do.
 MISTAKES = {
+    "exploration beside a policy": (
+        lambda: Agent(policy=AmbientOful(dim=1), explore="thompson"),
+        "explore",
+        "leave it out",
+    ),
+    "an exploration that does not exist": (
+        lambda: Agent(explore="squarecb"),
+        "'squarecb'",
+        "'inverse-gap'",
+    ),
+    "a request without exploring that the policy cannot fulfil": (
+        lambda: Agent(policy=TofuPov(dim=1, rank=1, observe_prob=0.5)).choose(
+            [{"price": 1.0}], explore=False
+        ),
+        "TofuPov",
+        "leave out explore=False",
+    ),
+    "reasons of a policy that has none": (
+        lambda: Agent(policy=TofuPov(dim=1, rank=1, observe_prob=0.5)).explain([{"price": 1.0}]),
+        "TofuPov",
+        "use a policy that can",
+    ),
+    "the cost of a column that is not there": (
+        lambda: agent().explain(ROWS, costs={"prize": 1.0}),
+        "'prize'",
+        "name one of",
+    ),
     "an id column that is not there": (
         lambda: agent().choose([{"price": 1.0}]),
         "'sku'",

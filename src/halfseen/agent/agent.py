@@ -2,15 +2,17 @@
 
 import datetime
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from halfseen import checks
 from halfseen.agent.core import Scored
 from halfseen.agent.decision import AgentDecision
+from halfseen.agent.explanation import Explanation, checked_costs
 from halfseen.agent.files import AgentFiles
 from halfseen.errors import InvalidInputError
+from halfseen.policies.notes import Scores
 from halfseen.policies.refusals import checked_reward, checked_rewards, no_context
 from halfseen.tables import Column, Item
 
@@ -172,6 +174,44 @@ class Agent(AgentFiles):
         rows = self._reader.read(options)
         with self._lock:
             return self._core.score(rows)
+
+    def explain(
+        self,
+        decision: AgentDecision | Any,
+        *,
+        item: Item | None = None,
+        costs: Mapping[str, float] | None = None,
+    ) -> Explanation:
+        """Return why an option has its score, and which hidden column is worth measuring.
+
+        Under the present model: if rewards came since the decision, `is_current` is False.
+
+        Parameters
+        ----------
+        decision : AgentDecision or table
+            What `choose` returned, or options.
+        item : str or int, optional
+            The option; by default the chosen one, or the one with the best score.
+        costs : mapping, optional
+            For columns what it costs to measure them, in units of the reward; others are free.
+
+        Raises
+        ------
+        InvalidInputError
+            The policy cannot explain its scores, or an item or a column is not known.
+        """
+        rows, made = None, None
+        if isinstance(decision, AgentDecision):
+            rows, made = decision._rows, Scores(decision.estimates, decision.widths)
+            item = decision.item if item is None else item
+        elif isinstance(decision, str):
+            raise InvalidInputError(
+                f"explain needs what choose returned, or options, got the id {decision!r}: keep "
+                "the decision, as an agent does not keep options"
+            )
+        rows = self._reader.read(decision) if rows is None else rows
+        with self._lock:
+            return self._core.explain(rows, item, checked_costs(costs, self.columns), made)
 
     # What it knows
 

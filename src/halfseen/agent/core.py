@@ -1,17 +1,19 @@
 """The state of an agent, and each step that changes it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.agent.decision import AgentDecision
+from halfseen.agent.explanation import Explanation, Parts, measurements
 from halfseen.agent.health import Window
 from halfseen.agent.progress import parts_with_bar
 from halfseen.agent.waiting import CLOSED, REWARDED, Waiting, WaitingDecisions
 from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError, InvalidTableError
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Note, widened
+from halfseen.policies.notes import Note, Scores, widened
 from halfseen.policies.refusals import log_forgotten
 from halfseen.policies.registry import policy_from_tree
 from halfseen.tables import Encoder, Item, Rows
@@ -98,7 +100,7 @@ class Core:
         policy, encoder, slate = self.encoded(rows)
         choice, note = policy.play(slate, explore=explore)
         self._wait(policy, encoder, slate, id, Waiting(0, rows.items[choice.arm], time, note))
-        made = AgentDecision(id, tuple(rows.items), choice, note.round, note.epoch)
+        made = AgentDecision(id, rows, choice, note.round, note.epoch)
         return made, choice.arm
 
     def choose_again(
@@ -175,6 +177,28 @@ class Core:
         columns = (rows.items, estimates.tolist(), widths.tolist(), seen.tolist())
         return tuple(Scored(*each) for each in zip(*columns, strict=True))
 
+    def explain(
+        self, rows: Rows, item: Item | None, costs: Mapping[str, float], made: Scores | None
+    ) -> Explanation:
+        """Return the reasons for the score of a row; by default of the one with the best score.
+
+        `made` are the estimates and widths of a decision about these rows.
+        """
+        policy, encoder, slate = self.encoded(rows)
+        reasons = policy.explain(slate)
+        is_current = made is not None and _agree(reasons.estimates, made)
+        if made is not None and is_current:
+            reasons = reasons._replace(bonus=made.widths)
+        arm = int(reasons.scores.argmax()) if item is None else _place(rows.items, item)
+        columns = {name: list(each.features) for name, each in encoder.columns.items()}
+        gains = policy.value_of_seeing(slate, list(columns.values()))
+        return Explanation(
+            rows.items[arm],
+            Parts.of(reasons, arm, slate.mask[arm], columns),
+            measurements(gains, list(columns), rows.items, costs),
+            made is None or is_current,
+        )
+
     def health(self) -> dict[str, Any]:
         """Return rewards, shares seen, and the policy's own figures, as plain JSON types."""
         starts = self.policy.diagnostics().get("epoch_starts")
@@ -232,3 +256,16 @@ class Core:
             self.policy.check_note(note)
         elif note.arm.size != self.policy.dim:
             raise ArchiveError(f"an arm must have {self.policy.dim} features, got {note.arm.size}")
+
+
+def _agree(estimates: FloatArray, made: Scores) -> bool:
+    """Return whether estimates are those of a decision, up to rounding."""
+    spread = float(np.ptp(made.estimates) + np.abs(made.widths).max())
+    near = 1e-6 * spread + 1e-12 * float(np.abs(made.estimates).max())
+    return bool((np.abs(estimates - made.estimates) <= near).all())
+
+
+def _place(items: Sequence[Item], item: Item) -> int:
+    if item not in items:
+        raise InvalidInputError(f"{item!r} is none of the options: name one of {list(items)[:10]}")
+    return list(items).index(item)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from halfseen.policies.notes import Choice
-from halfseen.tables import Item
+from halfseen.tables import Item, Rows
 from halfseen.values import FloatArray, chances
 
 
@@ -31,17 +31,16 @@ class AgentDecision:
         As in `halfseen.Decision`, in the order of `items`.
     """
 
-    __slots__ = ("_arm", "_parts", "epoch", "id", "items", "probabilities", "round")
+    __slots__ = ("_arm", "_parts", "_rows", "epoch", "id", "items", "probabilities", "round")
 
-    def __init__(
-        self, id: str, items: tuple[Item, ...], choice: Choice, round: int, epoch: int
-    ) -> None:
-        self.id, self.items = id, items
+    def __init__(self, id: str, rows: Rows, choice: Choice, round: int, epoch: int) -> None:
+        self.id, self.items = id, tuple(rows.items)
         self.round, self.epoch = round, epoch
+        self._rows = rows  # for `Agent.explain`
         self._arm = choice.arm
         choice.parts.setflags(write=False)
         self._parts: tuple[FloatArray, ...] = tuple(choice.parts)
-        self.probabilities = chances(choice.probabilities, choice.arm, len(items))
+        self.probabilities = chances(choice.probabilities, choice.arm, len(self.items))
 
     @property
     def item(self) -> Item:

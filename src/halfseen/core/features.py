@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from halfseen.core.factors import Factors
 from halfseen.core.group_scales import Scales
+from halfseen.core.reasons import moved_by_seeing
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
@@ -110,6 +111,51 @@ class Features:
             first = columns[MASK].start
             _kernels.write_mask(table, self._shares, self._holes, sizes[MASK], first, points)
         return points
+
+    def weights(self, theta: FloatArray) -> FloatArray:
+        """Return what a deviation of each entry of a filled arm adds to θ'φ, shape (dim,).
+
+        The posterior mean of z given what is seen is that given the filled arm, as both are linear:
+        E[z | seen] = E[E[z | all] | seen]. So θ'φ is linear in the filled arm, with weights that
+        do not depend on what is seen.
+        """
+        model, columns = self._model, self.columns
+        weights = np.zeros(model.dim)
+        if FILLED in columns:
+            weights += self._sizes[FILLED] * theta[columns[FILLED]]
+        if LATENT in columns:
+            precise = model.loadings / self._roots
+            precision = np.eye(model.rank) + precise @ precise.T
+            direction = np.linalg.solve(precision, theta[columns[LATENT]])
+            weights += self._sizes[LATENT] * (direction @ (precise / self._roots))
+        return weights * (model.scale > 0.0)
+
+    def deviations(self, table: FloatArray) -> FloatArray:
+        """Return filled arms (n, dim) in deviations from the mean, clipped."""
+        model = self._model
+        seen = model.residuals(table) * self._roots
+        return np.where(seen == seen, seen, model.latent(table) @ model.loadings)
+
+    def missing(self, table: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return what the mask of arms (n, dim) adds to θ'φ, shape (n, dim)."""
+        parts = np.zeros(table.shape)
+        if MASK in self.columns:
+            seen = (table == table) - self._shares
+            weights = self._sizes[MASK] * theta[self.columns[MASK]]
+            parts[:, self._holes] = seen[:, self._holes] * weights
+        return parts
+
+    def moved_by_seeing(
+        self, table: FloatArray, theta: FloatArray, groups: Sequence[Sequence[int]]
+    ) -> FloatArray:
+        """Return by which deviation θ'φ of each arm moves if groups of features are seen.
+
+        Shape (n, n_groups). Masks stay as they are: that we look is no news.
+        """
+        model, weights = self._model, self.weights(theta)
+        hidden = (table != table) & (model.scale > 0.0)
+        given = model.loadings * (model.scale > 0.0), model.noise, weights, groups
+        return np.array([moved_by_seeing(each, *given) for each in hidden])
 
     def scaled(self, scales: Scales, groups: Sequence[str]) -> "Features":
         """Return some of the groups with scales."""

@@ -1,7 +1,7 @@
 """The reward model of `LatentUcb`: regression on groups of features, and effects of items."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from halfseen.core.factors import row_keys
 from halfseen.core.features import FILLED, LATENT, MASK, Features
 from halfseen.core.group_scales import ITEM, Scales, estimate_scales
 from halfseen.core.items import Items
+from halfseen.core.reasons import Reasons
 from halfseen.core.ridge import Ridge
 from halfseen.core.samples import Samples
 from halfseen.errors import ArchiveError
@@ -155,6 +156,29 @@ class RewardModel:
             own = item_width * self.items.scale * np.sqrt(rest)
         means = estimates / self.scales.noise
         return win_shares(row_keys(table), means, white, played, random, own)
+
+    def reasons(self, table: FloatArray, width_scale: float, item_width: float) -> Reasons:
+        """Return the parts of the scores of arms (n, dim)."""
+        features, noise, theta = self.features, self.scales.noise, self.model.estimate
+        (_, estimates, widths), points = self.score(table, width_scale, item_width)
+        own = np.zeros(len(table))
+        if self.items is not None:
+            own = estimates - (self.shift + noise * (points @ theta))
+        return Reasons(
+            self.shift + noise * float(theta[0] * points[0, 0]),
+            noise * features.weights(theta) * features.deviations(table),
+            noise * features.missing(table, theta),
+            own,
+            widths,
+        )
+
+    def moved_by_seeing(self, table: FloatArray, groups: Sequence[Sequence[int]]) -> FloatArray:
+        """Return by which deviation estimates of arms (n, dim) move if groups are seen."""
+        moved = self.features.moved_by_seeing(table, self.model.estimate, groups)
+        if self.items is not None:
+            moved *= 1.0 - self.items.shrunk(table)[0][:, None]
+        moved *= self.scales.noise
+        return moved
 
     def information(self) -> float:
         """Return log det of regression and item effects, the intercept left out."""

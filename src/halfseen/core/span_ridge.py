@@ -87,6 +87,15 @@ class SpanRidge:
         """log(det V / λ^dim); directions outside the span contribute nothing."""
         return self._inner.log_det
 
+    @property
+    def estimate(self) -> FloatArray:
+        """Estimated parameter, as `Ridge.estimate`."""
+        if self._directions is None:
+            return self._inner.estimate
+        n = self._n_directions
+        inside: FloatArray = self._inner.estimate[:n] @ self._directions[:n]
+        return inside
+
     def update(self, point: FloatArray, reward: float) -> None:
         """Add one sample, as `Ridge.update`; `point` has shape (dim,), NaN counts as zero."""
         if self._directions is None:

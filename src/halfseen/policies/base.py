@@ -4,11 +4,12 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from halfseen import archive, checks
+from halfseen.core.reasons import Gains, Reasons
 from halfseen.errors import ArchiveError, InvalidInputError, UnknownDecisionError
 from halfseen.policies.hooks import Hooks
 from halfseen.policies.notes import (
@@ -28,6 +29,8 @@ from halfseen.policies.refusals import (
     unknown_decision,
 )
 from halfseen.values import LARGEST, Decision, Slate
+
+T = TypeVar("T")
 
 
 class Policy(Hooks):
@@ -205,13 +208,55 @@ class Policy(Hooks):
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
+        _, estimates, widths = self._asked(options, self.appraise)
+        return Scores(estimates, widths)
+
+    def explain(self, options: Any) -> Reasons:
+        """Return the parts of which the score of each arm is the sum.
+
+        Of the models as they are: what is due to be fitted is fitted by the next choice.
+
+        Raises
+        ------
+        InvalidSlateError
+            The options are not a slate with `dim` features.
+        InvalidInputError
+            This policy cannot explain its scores.
+        """
+        return self._asked(options, self.reasons)
+
+    def value_of_seeing(self, options: Any, groups: Sequence[Sequence[int]] | None = None) -> Gains:
+        """Return by how much the best estimate should rise if hidden features are seen first.
+
+        Under the policy's model of hidden entries, with its present estimate of the parameters.
+
+        Parameters
+        ----------
+        options : Slate or array_like, shape (n_arms, dim)
+        groups : sequence of features, optional
+            Those that are seen together; by default each feature alone.
+
+        Raises
+        ------
+        InvalidSlateError, InvalidInputError
+            As `explain`.
+        """
+
+        def gains(slate: Slate) -> Gains:
+            each = [[feature] for feature in range(slate.dim)] if groups is None else groups
+            estimates = self.reasons(slate).estimates
+            return Gains.of(estimates, self.moved_by_seeing(slate, each))
+
+        return self._asked(options, gains)
+
+    def _asked(self, options: Any, answer: Callable[[Slate], T]) -> T:
+        """Return an answer about options, without any change."""
         with self._lock:
             before = self.__dict__.copy()
             try:
-                _, estimates, widths = self.appraise(self._checked(options))
+                return answer(self._checked(options))
             finally:
                 self.__dict__ = before
-            return Scores(estimates, widths)
 
     def widen(self, dim: int, *, levels: Mapping[int, int] | None = None) -> None:
         """Let arms have more features, as if they had been there from the start, hidden.

@@ -1,13 +1,16 @@
 """What the author of a policy writes: parameters and hooks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from halfseen import checks
+from halfseen.core.reasons import Reasons
 from halfseen.params import Declared, integer
 from halfseen.policies.notes import Choice, Note
-from halfseen.policies.refusals import cannot_exploit, cannot_grow
+from halfseen.policies.refusals import cannot_explain, cannot_exploit, cannot_grow
 from halfseen.values import FloatArray, Slate
 
 
@@ -53,6 +56,21 @@ class Hooks(Declared, ABC):
         """Choose from a valid slate without exploring; by default a policy cannot do that."""
         raise cannot_exploit(type(self))
 
+    def reasons(self, slate: Slate) -> Reasons:
+        """Return the parts of each arm's score under the present model; may change nothing.
+
+        By default a policy cannot tell.
+        """
+        raise cannot_explain(type(self))
+
+    def moved_by_seeing(self, slate: Slate, groups: Sequence[Sequence[int]]) -> FloatArray:
+        """Return by which deviation each arm's estimate moves if groups of features are seen.
+
+        Shape (n_arms, n_groups). By default hidden entries count as zero, and nothing is expected
+        of them.
+        """
+        return np.zeros((slate.n_arms, len(groups)))
+
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have `dim` features; `self.dim` is still the earlier number.
 
@@ -83,3 +101,8 @@ class Hooks(Declared, ABC):
     def can_exploit(cls) -> bool:
         """Return whether `choose` takes `explore=False`: whether `exploit` is written."""
         return cls.exploit is not Hooks.exploit
+
+    @classmethod
+    def can_explain(cls) -> bool:
+        """Return whether `explain` works: whether `reasons` is written."""
+        return cls.reasons is not Hooks.reasons

@@ -1,7 +1,7 @@
 """The policy without settings: a latent model of half-seen arms, and one model of their rewards."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from halfseen.core.factors import Arms, row_keys
 from halfseen.core.features import GROUPS as FEATURE_GROUPS
 from halfseen.core.group_scales import ITEM
 from halfseen.core.plays import Plays
+from halfseen.core.reasons import Reasons
 from halfseen.core.reservoir import Reservoir
 from halfseen.errors import InvalidSettingError
 from halfseen.log import logger
@@ -285,6 +286,20 @@ class LatentUcb(Policy):
         if epoch is None or epoch.rewards is None:
             return np.zeros((3, slate.n_arms))
         return epoch.rewards.score(slate._table, *self._widths(epoch.record.frequency))[0]
+
+    def reasons(self, slate: Slate) -> Reasons:
+        """Return the parts of each score; all are 0 while the rewards tell nothing."""
+        epoch = self._epoch
+        if epoch is None or epoch.rewards is None:
+            return Reasons.none(slate.n_arms, slate.dim)
+        return epoch.rewards.reasons(slate._table, *self._widths(epoch.record.frequency))
+
+    def moved_by_seeing(self, slate: Slate, groups: Sequence[Sequence[int]]) -> FloatArray:
+        """Return deviations under the latent model, given what is seen of each arm."""
+        epoch = self._epoch
+        if epoch is None or epoch.rewards is None:
+            return np.zeros((slate.n_arms, len(groups)))
+        return epoch.rewards.moved_by_seeing(slate._table, groups)
 
     def _widths(self, frequency: float) -> tuple[float, float]:
         """Return the multiples of the deviations of the regression and of item effects.

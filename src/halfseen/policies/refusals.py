@@ -93,6 +93,14 @@ def cannot_exploit(policy: type) -> InvalidInputError:
     )
 
 
+def cannot_explain(policy: type) -> InvalidInputError:
+    """Return the error for reasons that a policy cannot give."""
+    return InvalidInputError(
+        f"{policy.__name__} cannot explain its scores: use a policy that can "
+        f"({_named(lambda each: each.can_explain())})"
+    )
+
+
 def _named(fits: Callable[[Any], bool]) -> str:
     """Return the names of all registered policies of a kind."""
     from halfseen.policies.registry import all_policies  # imports the base class, which needs this

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE, Confidence
+from halfseen.core.reasons import Reasons
 from halfseen.core.ridge import SMALLEST_RIDGE
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.params import Declared, custom, real
@@ -63,6 +64,12 @@ class RidgePolicy(Policy):
     def exploit(self, slate: Slate) -> Choice:
         """Choose the arm with the largest estimate."""
         return Choice(*self._model.score(slate._table, lambda log_det, n_samples: 0.0))
+
+    def reasons(self, slate: Slate) -> Reasons:
+        """Return what each feature adds, hidden ones nothing, and the width as the bonus."""
+        none = Reasons.none(slate.n_arms, self.dim)
+        parts = slate.values * self._model.estimate
+        return none._replace(features=parts, bonus=self.appraise(slate)[2])
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression."""

@@ -1,0 +1,219 @@
+"""Why an option has its score, and which hidden column is worth measuring."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.core.reasons import Gains, Reasons
+from halfseen.errors import InvalidInputError
+from halfseen.lazy import from_extra
+from halfseen.tables import Item
+from halfseen.values import BoolArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Parts that a text or a plot shows one by one, the largest; the others are summed up.
+_MOST_SHOWN = 8
+
+
+class Parts(NamedTuple):
+    """The parts of which the score of an option is the sum.
+
+    Attributes
+    ----------
+    intercept : float
+    seen, inferred : dict
+        For each column that is seen or hidden, what its value adds: the one that is seen, or the
+        one that the policy expects, given what is seen.
+    missing : dict
+        For each column, what it adds that it is seen or hidden, whatever its value.
+    item : float
+        What the option's own rewards add, if it came back.
+    bonus : float
+        What is added for exploration.
+    """
+
+    intercept: float
+    seen: dict[str, float]
+    inferred: dict[str, float]
+    missing: dict[str, float]
+    item: float
+    bonus: float
+
+    @classmethod
+    def of(
+        cls, reasons: Reasons, arm: int, mask: BoolArray, columns: Mapping[str, list[int]]
+    ) -> "Parts":
+        """Return the parts of one arm; `columns` has the features of each column."""
+
+        def summed(table: Any, names: Sequence[str]) -> dict[str, float]:
+            return {name: float(table[arm, columns[name]].sum()) for name in names}
+
+        seen = [name for name, features in columns.items() if mask[features[0]]]
+        hidden = [name for name in columns if name not in seen]
+        return cls(
+            float(reasons.intercept),
+            summed(reasons.features, seen),
+            summed(reasons.features, hidden),
+            summed(reasons.missing, list(columns)),
+            float(reasons.item[arm]),
+            float(reasons.bonus[arm]),
+        )
+
+    @property
+    def total(self) -> float:
+        """The score."""
+        return sum(value for _, value in self.named())
+
+    def named(self) -> list[tuple[str, float]]:
+        """Return all parts with a name for each."""
+        states = {name: "seen" if name in self.seen else "hidden" for name in self.missing}
+        return [
+            ("intercept", self.intercept),
+            *self.seen.items(),
+            *((f"{name} (inferred)", value) for name, value in self.inferred.items()),
+            *((f"{name} is {states[name]}", value) for name, value in self.missing.items()),
+            ("the item's own rewards", self.item),
+            ("bonus", self.bonus),
+        ]
+
+
+class Measurement(NamedTuple):
+    """What it is worth to measure a hidden column before choosing.
+
+    Attributes
+    ----------
+    column : str
+    gain : float
+        Expected rise of the best estimate if the column is measured wherever it is hidden.
+    item : str or int
+        The option of which alone it is worth most.
+    item_gain : float
+        The expected rise if it is measured there alone.
+    cost : float
+    """
+
+    column: str
+    gain: float
+    item: Item
+    item_gain: float
+    cost: float
+
+    @property
+    def net(self) -> float:
+        """The gain minus the cost."""
+        return self.gain - self.cost
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an option has its score.
+
+    Attributes
+    ----------
+    item : str or int
+    parts : Parts
+        Their sum is the score.
+    measurements : tuple of Measurement
+        Of each column that is hidden somewhere, the largest gain minus cost first.
+    is_current : bool
+        False if the model has learned since the decision: then parts are those of the present
+        model, and do not add up to the decision's score.
+    """
+
+    item: Item
+    parts: Parts
+    measurements: tuple[Measurement, ...]
+    is_current: bool
+
+    @property
+    def score(self) -> float:
+        """The sum of all parts."""
+        return self.parts.total
+
+    @property
+    def best_measurement(self) -> Measurement | None:
+        """The measurement with the largest gain minus cost; None if none is worth its cost."""
+        best = next(iter(self.measurements), None)
+        return best if best is not None and best.net > 0.0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as plain JSON types."""
+        return {
+            "item": self.item,
+            "score": self.score,
+            "parts": self.parts._asdict(),
+            "measurements": [each._asdict() for each in self.measurements],
+            "is_current": self.is_current,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.item}: score {self.score:.4g}"]
+        if not self.is_current:
+            lines.append("(by the present model, which has learned since the decision)")
+        lines += [f"  {value:+10.4g}  {name}" for name, value in self._shown()]
+        best = self.best_measurement
+        if best is not None:
+            cost = f", cost {best.cost:.4g}" if best.cost else ""
+            lines.append(
+                f"{best.column} is worth measuring, above all of {best.item}: expected gain "
+                f"{best.gain:.4g}{cost}"
+            )
+        return "\n".join(lines)
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the parts as bars, and return the axes; needs matplotlib (`halfseen[paper]`)."""
+        if axes is None:
+            with from_extra("paper"):
+                from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(5, 3), layout="constrained").subplots()
+        shown = self._shown()
+        names, values = [name for name, _ in shown], [value for _, value in shown]
+        colours = ["tab:blue" if value >= 0.0 else "tab:red" for value in values]
+        axes.barh(range(len(values)), values, color=colours)
+        axes.set_yticks(range(len(values)), names)
+        axes.invert_yaxis()
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        axes.set_title(f"{self.item}: score {self.score:.4g}")
+        return axes
+
+    def _shown(self) -> list[tuple[str, float]]:
+        """Return the largest parts, and the sum of the others."""
+        parts = sorted(self.parts.named(), key=lambda part: -abs(part[1]))
+        parts = [part for part in parts if part[1]]
+        shown, others = parts[:_MOST_SHOWN], parts[_MOST_SHOWN:]
+        if others:
+            shown.append((f"{len(others)} others", sum(value for _, value in others)))
+        return shown
+
+
+def measurements(
+    gains: Gains, columns: Sequence[str], items: Sequence[Item], costs: Mapping[str, float]
+) -> tuple[Measurement, ...]:
+    """Return what each column is worth, the largest gain minus cost first."""
+    found = []
+    for place, (name, gain) in enumerate(zip(columns, gains.all_arms.tolist(), strict=True)):
+        arm = int(np.argmax(gains.single[:, place]))
+        if gain > 0.0:
+            single = float(gains.single[arm, place])
+            found.append(Measurement(name, gain, items[arm], single, costs.get(name, 0.0)))
+    return tuple(sorted(found, key=lambda each: -each.net))
+
+
+def checked_costs(costs: Any, known: Mapping[str, Any]) -> dict[str, float]:
+    """Return costs of columns after checking them."""
+    if costs is None:
+        return {}
+    if not isinstance(costs, Mapping):
+        raise InvalidInputError(f"costs must be a dict of column names, got {costs!r}")
+    for name in costs:
+        if name not in known:
+            raise InvalidInputError(
+                f"costs has the column {name!r}, which is not known: name one of {list(known)}"
+            )
+    return {name: checks.real(f"the cost of {name!r}", cost, 0.0) for name, cost in costs.items()}

@@ -1,0 +1,153 @@
+"""Why arms have their estimates, and what it would be worth to see more of them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen.lazy import LazyModule
+from halfseen.values import BoolArray, FloatArray
+
+_special = LazyModule("scipy.special")
+
+# E[max] of several arms is integrated over this many steps, so many deviations to both sides.
+_STEPS, _REACH = 4000, 8.0
+
+
+class Reasons(NamedTuple):
+    """The parts of which the score of each arm is the sum.
+
+    Attributes
+    ----------
+    intercept : float
+        The estimate of an arm of which nothing is special.
+    features : ndarray, shape (n_arms, dim)
+        What each feature adds by its value: the one that is seen, or the one that is inferred.
+    missing : ndarray, shape (n_arms, dim)
+        What it adds that the feature is seen or hidden, whatever its value.
+    item : ndarray, shape (n_arms,)
+        What the item's own rewards add, if the arm came back.
+    bonus : ndarray, shape (n_arms,)
+        The width.
+    """
+
+    intercept: float
+    features: FloatArray
+    missing: FloatArray
+    item: FloatArray
+    bonus: FloatArray
+
+    @classmethod
+    def none(cls, n_arms: int, dim: int) -> "Reasons":
+        """Return parts that are all zero."""
+        tables, rows = np.zeros((2, n_arms, dim)), np.zeros((2, n_arms))
+        return cls(0.0, *tables, *rows)
+
+    @property
+    def estimates(self) -> FloatArray:
+        """Estimate of each arm, shape (n_arms,)."""
+        total: FloatArray = self.features.sum(axis=1) + self.missing.sum(axis=1)
+        return self.intercept + total + self.item
+
+    @property
+    def scores(self) -> FloatArray:
+        """Score of each arm, shape (n_arms,)."""
+        return self.estimates + self.bonus
+
+
+class Gains(NamedTuple):
+    """By how much the best estimate is expected to rise if something hidden is seen first.
+
+    Attributes
+    ----------
+    single : ndarray, shape (n_arms, n_groups)
+        If a group of features is seen of one arm.
+    all_arms : ndarray, shape (n_groups,)
+        If it is seen of all arms.
+    """
+
+    single: FloatArray
+    all_arms: FloatArray
+
+    @classmethod
+    def of(cls, estimates: FloatArray, deviations: FloatArray) -> "Gains":
+        """Return the gains if seeing a group moves each estimate by a normal law.
+
+        Parameters
+        ----------
+        estimates : ndarray, shape (n_arms,)
+        deviations : ndarray, shape (n_arms, n_groups)
+            Of each law, independent between arms.
+
+        Examples
+        --------
+        >>> gains = Gains.of(np.array([0.0, 0.0]), np.array([[1.0], [0.0]]))
+        >>> gains.single.round(4).tolist(), gains.all_arms.round(4).tolist()
+        ([[0.3989], [0.0]], [0.3989])
+        """
+        single = np.zeros(deviations.shape)
+        for arm in range(len(estimates) if len(estimates) > 1 else 0):
+            gap = abs(estimates[arm] - np.delete(estimates, arm).max())
+            single[arm] = _expected_excess(gap, deviations[arm])
+        together = [_joint_gain(estimates, each) for each in deviations.T]
+        return cls(single, np.array(together))
+
+
+def _expected_excess(gap: float, deviations: FloatArray) -> FloatArray:
+    """Return E[max(0, deviation·g − gap)] for a standard normal g: closed form."""
+    units = np.divide(gap, deviations, out=np.full(len(deviations), np.inf), where=deviations > 0.0)
+    density = np.exp(-0.5 * np.minimum(units, 1e100) ** 2) / np.sqrt(2.0 * np.pi)
+    excess: FloatArray = deviations * density - gap * _special.ndtr(-units)
+    return np.maximum(excess, 0.0)
+
+
+def _joint_gain(estimates: FloatArray, deviations: FloatArray) -> float:
+    """Return E[max] of independent normal laws minus the largest mean, by numerical integration."""
+    if not deviations.any() or len(estimates) == 1:
+        return 0.0
+    # Below `low` some arm almost surely exceeds the value, above `high` none does.
+    low = float((estimates - _REACH * deviations).max())
+    high = float((estimates + _REACH * deviations).max())
+    values = np.linspace(low, high, _STEPS + 1)
+    moves = deviations > 0.0
+    rests = (values - estimates[moves, None]) / deviations[moves, None]
+    exceeded = 1.0 - _special.ndtr(rests).prod(
+        axis=0
+    )  # `low` is not below any arm that does not move
+    return max(0.0, low + float(np.trapezoid(exceeded, values)) - float(estimates.max()))
+
+
+def moved_by_seeing(
+    hidden: BoolArray,
+    loadings: FloatArray,
+    noise: FloatArray,
+    weights: FloatArray,
+    groups: Sequence[Sequence[int]],
+) -> FloatArray:
+    """Return by which deviation a weighted sum of an arm's entries moves if groups are seen.
+
+    Given what is seen, hidden entries x are normal with covariance C = W'M⁻¹W + Ψ. Seeing x_G moves
+    the expectation of v'x by a normal law with variance c'C_GG⁻¹c, where c = C_G·v.
+
+    Parameters
+    ----------
+    hidden : ndarray of bool, shape (dim,)
+        Entries that are not seen and vary.
+    loadings : ndarray, shape (rank, dim)
+        W, for standardised features.
+    noise, weights : ndarray, shape (dim,)
+        ψ and v.
+    groups : sequence of features
+    """
+    seen = loadings / np.sqrt(noise) * ~hidden
+    precision = np.eye(len(loadings)) + seen @ seen.T
+    direction = np.linalg.solve(precision, loadings @ (weights * hidden))
+    deviations = np.zeros(len(groups))
+    for place, group in enumerate(groups):
+        some = [feature for feature in group if hidden[feature]]
+        if some:
+            part = loadings[:, some]
+            covariance = part.T @ np.linalg.solve(precision, part) + np.diag(noise[some])
+            c = part.T @ direction + noise[some] * weights[some]
+            deviations[place] = np.sqrt(max(0.0, float(c @ np.linalg.solve(covariance, c))))
+    return deviations
