@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from halfseen import LatentUcb
-from halfseen.policies.latent_epoch import LatentEpoch, arms_kept
+from halfseen.core.plays import arms_kept
+from halfseen.policies.latent_epoch import LatentEpoch
 from halfseen.testing.rounds import copy_of, state_size
 
 

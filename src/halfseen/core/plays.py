@@ -14,8 +14,28 @@ from halfseen.core.samples import Samples
 from halfseen.core.summary import Summary, carrying, joined
 from halfseen.values import LARGEST_POINT, FloatArray
 
+DEFAULT_MEMORY = 128_000_000
+"""Bytes for offered and played arms."""
+
+
+MOST_ARMS = 5000
+"""Largest number of offered arms to which a latent model is fitted, and of played arms that are
+kept one by one: more add little and cost time."""
+
+_FEWEST_ARMS = 16
+
+
 # Arms on which the map into the features of a new model is fitted.
 _CARRYING_ARMS = 2000
+
+
+def arms_kept(dim: int, memory_bytes: int) -> int:
+    """Return how many offered arms, and how many played ones, are kept in some memory.
+
+    A third of it is for offered arms, a third for played ones, and a third for those that were
+    played since the others were summed up.
+    """
+    return min(MOST_ARMS, max(_FEWEST_ARMS, memory_bytes // (3 * 8 * dim)))
 
 
 class Merged(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +17,13 @@ from halfseen.core.plays import Plays
 from halfseen.core.reward_model import RewardModel
 from halfseen.core.summary import joined
 from halfseen.errors import ArchiveError
+from halfseen.policies.latent_params import LatentParams
 from halfseen.values import FloatArray
-
-if TYPE_CHECKING:
-    from halfseen.policies.latent_ucb import LatentUcb
-
-MOST_ARMS = 5000
-"""Largest number of offered arms to which a latent model is fitted, and of played arms that are
-kept one by one: more add little and cost time."""
 
 MOST_AMBIENT_FEATURES = 300
 """With more features, filled arms and masks are left out of the reward model: its time per round
 grows with the square of their number. Without a latent dimension filled arms stay."""
 
-DEFAULT_MEMORY = 128_000_000
-"""Bytes for offered and played arms."""
-
-_FEWEST_ARMS = 16
 # Arms come back if fewer than this share of the offered ones are different.
 _DIFFERENT = 0.9
 # Arms on which to check whether the last model still explains everything.
@@ -44,15 +34,6 @@ _SEARCH_ARMS = 2000
 # of this many times the rounds so far.
 _RANK_GROWTH = 2.0
 _RANK_PAUSE = 3.0
-
-
-def arms_kept(dim: int, memory_bytes: int) -> int:
-    """Return how many offered arms, and how many played ones, are kept in some memory.
-
-    A third of it is for offered arms, a third for played ones, and a third for those that were
-    played since the others were summed up.
-    """
-    return min(MOST_ARMS, max(_FEWEST_ARMS, memory_bytes // (3 * 8 * dim)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +115,7 @@ class LatentEpoch(NamedTuple):
     @classmethod
     def open(
         cls,
-        policy: "LatentUcb",
+        policy: LatentParams,
         offered: Offered,
         plays: Plays,
         round: int,
@@ -150,7 +131,7 @@ class LatentEpoch(NamedTuple):
         features = _features(policy, latent, shares)
         error = 0.0
         if last is not None:
-            plays, error = policy.compacted(plays, last).carried(last.features, features)
+            plays, error = policy.compacted(plays, last.features).carried(last.features, features)
         rewards = _rewards(policy, features, plays, round, sample.frequency > 0.0, last)
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
@@ -170,7 +151,7 @@ class LatentEpoch(NamedTuple):
 
     def widened(
         self,
-        policy: "LatentUcb",
+        policy: LatentParams,
         shares: FloatArray,
         old: NDArray[np.uint64],
         new: NDArray[np.uint64],
@@ -196,7 +177,7 @@ class LatentEpoch(NamedTuple):
         }
 
     @classmethod
-    def restored(cls, policy: "LatentUcb", state: dict[str, Any]) -> "LatentEpoch":
+    def restored(cls, policy: LatentParams, state: dict[str, Any]) -> "LatentEpoch":
         """Return the epoch that `state` described."""
         dim = policy.n_features
         latent = Factors.restored(state["latent"], dim)
@@ -242,7 +223,7 @@ class _Sample(NamedTuple):
     frequency: float
 
     @classmethod
-    def of(cls, policy: "LatentUcb", offered: Offered) -> "_Sample":
+    def of(cls, policy: LatentParams, offered: Offered) -> "_Sample":
         """Return the arms that still count; those that come back count once."""
         recent = offered.ages <= policy.memory
         table, weights = offered.table[recent], policy.faded(offered.ages[recent])
@@ -254,14 +235,14 @@ class _Sample(NamedTuple):
         frequency = min(1.0, offered.per_round / len(first)) if comes_back else 0.0
         return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
 
-    def arms(self, policy: "LatentUcb", some: Any = ...) -> Arms:
+    def arms(self, policy: LatentParams, some: Any = ...) -> Arms:
         """Return the arms, or some of them, for a fit."""
         through_origin = policy.through_origin
         return Arms(self.table[some], self.weights[some], through_origin=through_origin)
 
 
 def _latent(
-    policy: "LatentUcb", sample: _Sample, round: int, last: LatentEpoch | None
+    policy: LatentParams, sample: _Sample, round: int, last: LatentEpoch | None
 ) -> tuple[Factors, bool]:
     """Return the latent model to freeze, and whether its rank was chosen anew."""
     n_arms = len(sample.table)
@@ -282,7 +263,7 @@ def _latent(
     return fit_factors(arms, Search(some, known).run().model).model, True
 
 
-def _is_rank_due(policy: "LatentUcb", n_arms: int, round: int, last: LatentRecord) -> bool:
+def _is_rank_due(policy: LatentParams, n_arms: int, round: int, last: LatentRecord) -> bool:
     """Return whether to choose the rank again: there are more arms, or much later."""
     if n_arms <= FEW_ARMS or min(n_arms, _SEARCH_ARMS) >= _RANK_GROWTH * last.n_ranked:
         return True
@@ -291,7 +272,7 @@ def _is_rank_due(policy: "LatentUcb", n_arms: int, round: int, last: LatentRecor
     return round >= last.ranked_round + pause
 
 
-def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> bool:
+def _still_explains_all(policy: LatentParams, sample: _Sample, last: Factors) -> bool:
     """Return whether the last model leaves nothing to explain: then nothing is fitted.
 
     This only happens if the arms are low-rank to rounding error.
@@ -303,7 +284,7 @@ def _still_explains_all(policy: "LatentUcb", sample: _Sample, last: Factors) -> 
 
 
 def _features(
-    policy: "LatentUcb", latent: Factors, shares: FloatArray, groups: list[str] | None = None
+    policy: LatentParams, latent: Factors, shares: FloatArray, groups: list[str] | None = None
 ) -> Features:
     if groups is None:
         groups = [group for group in policy.groups if _has(group, latent, shares)]
@@ -312,7 +293,7 @@ def _features(
 
 
 def _rewards(
-    policy: "LatentUcb",
+    policy: LatentParams,
     features: Features,
     plays: Plays,
     round: int,

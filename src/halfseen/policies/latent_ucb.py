@@ -8,52 +8,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import archive, checks
-from halfseen.core.epochs import LARGEST_GROWTH
 from halfseen.core.factors import Arms, row_keys
-from halfseen.core.features import GROUPS as FEATURE_GROUPS
-from halfseen.core.group_scales import ITEM
-from halfseen.core.plays import Plays
+from halfseen.core.plays import Plays, arms_kept
 from halfseen.core.reasons import Reasons
 from halfseen.core.reservoir import Reservoir
-from halfseen.errors import InvalidSettingError
 from halfseen.log import logger
-from halfseen.params import choice, custom, flag, integer, real
 from halfseen.policies.background import Background
-from halfseen.policies.base import Policy
-from halfseen.policies.explorations import INVERSE_GAP, Turn
-from halfseen.policies.latent_epoch import (
-    DEFAULT_MEMORY,
-    LatentEpoch,
-    LatentRecord,
-    Offered,
-    arms_kept,
-    record_from,
-)
+from halfseen.policies.explorations import Turn
+from halfseen.policies.latent_epoch import LatentEpoch, LatentRecord, Offered, record_from
+from halfseen.policies.latent_params import LatentParams
 from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
-from halfseen.policies.ridge_policy import scale_param
-from halfseen.policies.viewed import EXPLORATIONS
 from halfseen.seeding import stream
-from halfseen.values import SMALLEST, FloatArray, Slate
+from halfseen.values import FloatArray, Slate
 
-GROUPS = (*FEATURE_GROUPS, ITEM)
-
-WIDTH_SCALE = 2.0
-"""Chosen, like `item_share`, by benchmarks/choose_defaults.py, on worlds and seeds that no study
-reports."""
-
-# Rewards that differ by less than this share are equal.
-_ROUNDING = 1e-12
-# Arms and rewards that count less than this are left out.
-_NEGLIGIBLE_WEIGHT = 1e-3
 # Records of this many epochs are kept.
 _LONGEST_LOG = 1000
-# With a half-life, an epoch lasts at most this share of it.
-_EPOCH_SHARE = 0.25
 
 
 @register_policy
-class LatentUcb(Policy):
+class LatentUcb(LatentParams):
     """Learns from half-seen arms without any settings.
 
     - **Arms**: x = μ + Wz + ε, fitted by maximum likelihood to the seen entries of all offered
@@ -84,108 +58,27 @@ class LatentUcb(Policy):
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
 
-    item_share: ClassVar[float] = 0.375
-    """Share of `width_scale`, times √(2 log t), for effects of items that are always offered."""
-
-    dim: int | None = integer(  # type: ignore[assignment]
-        default=None,
-        low=1,
-        high=checks.LARGEST_SIZE,
-        doc="Number of features; by default that of the first slate.",
-    )
-    rank: int | None = integer(
-        default=None,
-        low=0,
-        doc="""Number of latent coordinates, at most dim − 1; fewer while there are too few entries.
-    By default the evidence chooses.""",
-    )
-    through_origin: bool = flag(
-        default=False,
-        doc="""Whether all features and rewards are known to have mean zero, as in the paper: then
-    there is no mean and no intercept.""",
-    )
-    groups: Any = custom(
-        default=GROUPS,
-        check=lambda name, value: _checked_groups(name, value),
-        plain=list,
-        kind="sequence of str",
-        doc="""Parts of the reward model: "latent", "filled", "mask", "item". Those that say nothing
-    in the present world are left out anyway.""",
-    )
-    exploration: str = choice(
-        default="ucb",
-        words=(*EXPLORATIONS, INVERSE_GAP),
-        doc="""Optimism, parameters drawn from the posterior, no exploration, or arms drawn with
-    SquareCB's probabilities: the farther its estimate is below the best, the rarer an arm is.""",
-    )
-    uniform_share: float = real(
-        default=0.0,
-        low=0.0,
-        high=1.0,
-        doc="Share of the rounds in which every arm is chosen with the same probability.",
-    )
-    width_scale: float = scale_param(
-        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score or a draw."
-    )
-    growth: float = real(
-        default=1.25,
-        low=1.0,
-        high=LARGEST_GROWTH,
-        low_open=True,
-        doc="Factor between epoch starts.",
-    )
-    half_life: float | None = real(
-        default=None,
-        low=1.0,
-        high=1e15,
-        doc="""Rounds after which arms and rewards count half, for a world that changes; after twice
-    as many they count a sixteenth. By default they count forever.""",
-    )
-    refit: str = choice(
-        default="inline",
-        words=("inline", "background"),
-        doc="""Where the models of the next epoch are fitted: in the round that opens it, which is
-    reproducible, or in a thread beside the present epoch, which goes on until they are ready.""",
-    )
-    memory_bytes: int = integer(
-        default=DEFAULT_MEMORY,
-        low=1,
-        doc="""Memory for offered and played arms. What does not fit is sampled or summed up.
-    Decisions that wait for their reward take memory, too: see `max_open`.""",
-    )
-    seed: int = integer(
-        default=0, low=0, doc="Seed of that sample, of random choices and of draws."
-    )
-
     def setup(self) -> None:
         """Start without data; without a dimension, wait for the first slate."""
+        super().setup()
         self._epoch: LatentEpoch | None = None
         self._log: list[LatentRecord] = []
         self._next_event = 1
         self._n_offered = 0  # arms in rounds that were played, absorbed ones not among them
         self._rewards_tell = False
-        # Further levels of categories, with the first one: all of them are hidden together.
-        self.levels: dict[int, int] = {}
         self._next_epoch: Background[tuple[LatentEpoch, Plays]] | None = None
         self._n_known = 0  # plays that the next epoch knows
         self._n_failed_refits = 0
         if self.dim is not None:
             if self.rank is not None:
                 checks.integer("rank", self.rank, 0, self.dim)
-            self._most_arms = arms_kept(self.dim, self.memory_bytes)
             self._offered = Reservoir(
                 self.dim,
-                max_rows=self._most_arms,
+                max_rows=self.most_arms,
                 seed=self.seed,
                 recent=self.half_life is not None,
             )
             self._plays = Plays.none(self.dim)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features, once it is known."""
-        assert self.dim is not None
-        return self.dim
 
     @property
     def epoch_log(self) -> tuple[LatentRecord, ...]:
@@ -212,45 +105,6 @@ class LatentUcb(Policy):
             "carry_error": log[-1].carry_error if log else 0.0,
             "n_failed_refits": self._n_failed_refits,
         }
-
-    def compacted(self, plays: Plays, epoch: LatentEpoch) -> Plays:
-        """Return the plays of an epoch in bounded memory."""
-        return plays.compacted(epoch.features, self._most_arms, _EPOCH_SHARE * self._half_life)
-
-    @property
-    def _half_life(self) -> float:
-        return math.inf if self.half_life is None else self.half_life
-
-    def tell(self, plays: Plays) -> bool:
-        """Return whether the rewards of plays tell something about arms."""
-        rewards = plays.played.columns()[1]
-        first = float(rewards[0])
-        sums = [np.array([plays.within]), *(each.targets(first) for each in plays.summaries)]
-        return self.tells(rewards, first) or any(self.tells(first + each, first) for each in sums)
-
-    def tells(self, rewards: Any, other: float) -> bool:
-        """Return whether rewards tell something about arms: not if all equal another one.
-
-        If rewards are known to have mean zero, only zeros tell nothing.
-        """
-        usual = 0.0 if self.through_origin else other
-        rests = np.abs(np.asarray(rewards) - usual)
-        return bool(np.any(rests > max(_ROUNDING * abs(usual), SMALLEST)))
-
-    @property
-    def memory(self) -> float:
-        """Age in rounds from which on arms and rewards no longer count; infinite by default."""
-        return self._half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
-
-    def faded(self, ages: Any) -> FloatArray:
-        """Return how much arms or rewards of some ages, in rounds, count."""
-        ages = np.asarray(ages, dtype=np.float64)
-        if self.half_life is None:
-            return np.ones(ages.shape)
-        # A soft window: half after one half-life, a sixteenth after two. Halving at every half-life
-        # would leave an eighth of what was before a change after three of them.
-        weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
-        return weights
 
     def decide(self, slate: Slate) -> Choice:
         """Open an epoch if one is due, then choose by its models."""
@@ -343,8 +197,8 @@ class LatentUcb(Policy):
             else:
                 self._enter(*self._opening(copied=False)())
             self._rewards_tell = False  # what was learned is in the models, or has faded
-        elif epoch is not None and self._plays.n_rows >= 2 * self._most_arms:
-            self._plays = self.compacted(self._plays, epoch)
+        elif epoch is not None and self._plays.n_rows >= 2 * self.most_arms:
+            self._plays = self.compacted(self._plays, epoch.features)
 
     def _opening(self, *, copied: bool) -> Callable[[], tuple[LatentEpoch, Plays]]:
         """Return a function that fits both models to what still counts.
@@ -387,7 +241,7 @@ class LatentUcb(Policy):
 
     def _schedule(self, round: int) -> None:
         """Let the next epoch be due some time after a round."""
-        length = min((self.growth - 1.0) * round, _EPOCH_SHARE * self._half_life)
+        length = min((self.growth - 1.0) * round, self.longest_epoch)
         self._next_event = round - 1 + max(1, int(np.ceil(length)))
 
     def update(self, note: Note, reward: float) -> None:
@@ -424,7 +278,7 @@ class LatentUcb(Policy):
 
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have more features, in all that is kept and in the models."""
-        self.levels = {**self.levels, **levels}
+        self._levels = {**self._levels, **levels}
         old, shares = self.n_features, np.empty(0)
         plays = self._plays.played.columns()[0]
         wider = self._padded(plays, dim)
@@ -436,9 +290,8 @@ class LatentUcb(Policy):
             self._epoch = epoch.widened(self, shares, row_keys(plays), row_keys(wider))
         features = [None if each is None else each.features for each in (epoch, self._epoch)]
         self._plays = self._plays.widened(wider, *features)
-        self._most_arms = arms_kept(dim, self.memory_bytes)
         rows = self._padded(self._offered.rows, dim)
-        self._offered = self._offered.widened(rows, self._most_arms)
+        self._offered = self._offered.widened(rows, arms_kept(dim, self.memory_bytes))
         self._next_epoch = None  # it does not know the new features
 
     def _padded(self, table: FloatArray, dim: int) -> FloatArray:
@@ -471,7 +324,7 @@ class LatentUcb(Policy):
             return
         for level, first in state["levels"]:
             checks.integer("a further level", level, 1, self.dim - 1)
-            self.levels[level] = checks.integer("its first feature", first, 0, level - 1)
+            self._levels[level] = checks.integer("its first feature", first, 0, level - 1)
         self._offered.restore(state["offered"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
@@ -499,10 +352,3 @@ class LatentUcb(Policy):
             self.__dict__["dim"] = slate.dim
             self.setup()
         return slate
-
-
-def _checked_groups(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
-        raise InvalidSettingError(f"{name} must be a list of words among {GROUPS}, got {value!r}")
-    words = {checks.one_of(name, word, GROUPS) for word in value}
-    return tuple(word for word in GROUPS if word in words)

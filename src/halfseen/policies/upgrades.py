@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from halfseen import archive
+from halfseen.core.plays import DEFAULT_MEMORY, arms_kept
 from halfseen.errors import ArchiveError
 from halfseen.log import logger
-from halfseen.policies.latent_epoch import DEFAULT_MEMORY, arms_kept
 
 Tree = dict[str, Any]
 
