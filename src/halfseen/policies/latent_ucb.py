@@ -79,6 +79,7 @@ class LatentUcb(LatentParams):
                 recent=self.half_life is not None,
             )
             self._plays = Plays.none(self.dim)
+            self._most_rows = 2 * self.most_arms  # of plays, before some are summed up
 
     @property
     def epoch_log(self) -> tuple[LatentRecord, ...]:
@@ -123,13 +124,15 @@ class LatentUcb(LatentParams):
             return self._at_random(slate)
         widths = self._widths(epoch.record.frequency)
         parts, points = epoch.rewards.score(slate._table, *widths)
-        # Each round has its own random streams, so there is no stream state to save.
-        turn = Turn(epoch.rewards, slate._table, points, parts, self.seed, self._round + 1)
-        arm, probabilities = turn.chosen(exploration, widths)
-        if share:
-            arm, probabilities = turn.shared(arm, probabilities, share)
+        arm, probabilities = int(parts[0].argmax()), None
+        if exploration != "ucb" or share:
+            # Each round has its own random streams, so there is no stream state to save.
+            turn = Turn(epoch.rewards, slate._table, points, parts, self.seed, self._round + 1)
+            arm, probabilities = turn.chosen(exploration, widths)
+            if share:
+                arm, probabilities = turn.shared(arm, probabilities, share)
         point = points[arm].copy()
-        return Choice(arm, parts, epoch.record.epoch, point, probabilities=probabilities)
+        return Choice(arm, parts, epoch.record.epoch, point, None, probabilities)
 
     def appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with widths as in "ucb", also if draws or nothing take their place.
@@ -197,7 +200,7 @@ class LatentUcb(LatentParams):
             else:
                 self._enter(*self._opening(copied=False)())
             self._rewards_tell = False  # what was learned is in the models, or has faded
-        elif epoch is not None and self._plays.n_rows >= 2 * self.most_arms:
+        elif epoch is not None and len(self._plays.played) >= self._most_rows:
             self._plays = self.compacted(self._plays, epoch.features)
 
     def _opening(self, *, copied: bool) -> Callable[[], tuple[LatentEpoch, Plays]]:
@@ -262,12 +265,12 @@ class LatentUcb(LatentParams):
 
     def _with_levels(self, arm: FloatArray) -> FloatArray:
         """Return an arm that was chosen before levels of categories entered, with these levels."""
-        late = [level for level, first in self.levels.items() if np.isnan(arm[level])]
-        late = [level for level in late if not np.isnan(arm[self.levels[level]])]
-        if not late:
+        if not self._levels:
             return arm
         filled = arm.copy()
-        filled[late] = 0.0
+        for level, first in self._levels.items():
+            if np.isnan(arm[level]) and not np.isnan(arm[first]):
+                filled[level] = 0.0
         return filled
 
     def observe(self, slate: Slate) -> None:
@@ -290,8 +293,8 @@ class LatentUcb(LatentParams):
             self._epoch = epoch.widened(self, shares, row_keys(plays), row_keys(wider))
         features = [None if each is None else each.features for each in (epoch, self._epoch)]
         self._plays = self._plays.widened(wider, *features)
-        rows = self._padded(self._offered.rows, dim)
-        self._offered = self._offered.widened(rows, arms_kept(dim, self.memory_bytes))
+        rows, most = self._padded(self._offered.rows, dim), arms_kept(dim, self.memory_bytes)
+        self._offered, self._most_rows = self._offered.widened(rows, most), 2 * most
         self._next_epoch = None  # it does not know the new features
 
     def _padded(self, table: FloatArray, dim: int) -> FloatArray:

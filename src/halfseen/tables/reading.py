@@ -183,14 +183,15 @@ def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
     is_arrow = hasattr(frame, "column_names")
     if not is_arrow and not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
         return (), None
-    names = tuple(frame.column_names if is_arrow else frame.columns)
+    columns = frame.column_names if is_arrow else frame.columns
+    names = tuple(columns.tolist() if hasattr(columns, "tolist") else columns)
     try:
         if is_arrow:
             (batch,) = frame.combine_chunks().to_batches()
             values = batch.to_tensor(null_to_nan=True).to_numpy()
-        elif all(_is_number(kind) for kind in set(frame.dtypes)):
+        elif all(_is_number(kind) for kind in frame.dtypes):
             values = frame.to_numpy()
-        else:  # such as dates, which may become numbers silently
+        else:  # such as dates and categories, which may become numbers silently
             return names, None
     except (AttributeError, TypeError, ValueError):  # other kinds of columns, or no rows
         return names, None
