@@ -17,14 +17,11 @@ from halfseen.values import LARGEST_POINT, FloatArray
 DEFAULT_MEMORY = 128_000_000
 """Bytes for offered and played arms."""
 
-
 MOST_ARMS = 5000
 """Largest number of offered arms to which a latent model is fitted, and of played arms that are
 kept one by one: more add little and cost time."""
 
 _FEWEST_ARMS = 16
-
-
 # Arms on which the map into the features of a new model is fitted.
 _CARRYING_ARMS = 2000
 

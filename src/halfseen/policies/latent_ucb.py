@@ -267,10 +267,10 @@ class LatentUcb(LatentParams):
         """Return an arm that was chosen before levels of categories entered, with these levels."""
         if not self._levels:
             return arm
+        levels = np.fromiter(self._levels, np.int64)
+        firsts = np.fromiter(self._levels.values(), np.int64)
         filled = arm.copy()
-        for level, first in self._levels.items():
-            if np.isnan(arm[level]) and not np.isnan(arm[first]):
-                filled[level] = 0.0
+        filled[levels[np.isnan(arm[levels]) & ~np.isnan(arm[firsts])]] = 0.0
         return filled
 
     def observe(self, slate: Slate) -> None:
