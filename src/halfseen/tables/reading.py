@@ -80,6 +80,11 @@ class Reader:
             row = row[None]
         elif hasattr(row, "to_dict") and hasattr(row, "index") and not hasattr(row, "columns"):
             row = [row.to_dict()]  # a series of pandas
+        elif isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+            raise InvalidTableError(
+                "a context must be a dict, a series, an array of one dimension, or a table of one "
+                f"row, got {type(row).__name__} {row!r:.40}"
+            )
         rows = self.read(row)
         if len(rows.items) != 1:
             raise InvalidTableError(
