@@ -41,6 +41,7 @@ from .policies.notes import Choice as Choice
 from .policies.notes import Note as Note
 from .policies.notes import Scores as Scores
 from .policies.oracle import Oracle as Oracle
+from .policies.per_arm import PerArmRidge as PerArmRidge
 from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load
 from .policies.registry import register_policy as register_policy
