@@ -197,7 +197,8 @@ def test_the_first_of_equal_scores_is_the_best_choice():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in CASES if name not in ("uniform", "the same arm", "a regression per arm")]
+    "name",
+    [name for name in CASES if name not in ("uniform", "the same arm", "a regression per arm")],
 )
 def test_among_equally_good_arms_the_first_is_chosen(name):
     policy = CASES[name]()

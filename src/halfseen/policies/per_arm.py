@@ -92,9 +92,7 @@ class PerArmRidge(Policy):
     def _lay_out(self, context_dim: int) -> None:
         """Start with contexts of some features."""
         self._layout = Layout(self.dim, context_dim, has_items=True)
-        self._contexts = Reservoir(
-            max(1, context_dim), max_rows=_MOST_CONTEXTS, seed=self.seed
-        )
+        self._contexts = Reservoir(max(1, context_dim), max_rows=_MOST_CONTEXTS, seed=self.seed)
         self._played = Played(self._layout.width)
         self._filling = _Filling.of(np.empty((0, context_dim)))
         self._centre = 0.0
