@@ -95,6 +95,8 @@ _STANDARD = {
     "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8", "xx"),
     "scaled-greedy": Look("mean-filled greedy, scaled", "#A39A1E", DASHED, "p", ".."),
     "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P", "\\\\"),
+    "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "h"),
+    "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p", "//"),
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
@@ -113,6 +115,7 @@ _LATENT_UCB_WITH = {
     "no-filled": "no filled arms",
     "no-mask": "no masks",
     "no-item": "no item effects",
+    "no-context": "no context",
     "growth-2": "epochs double",
     "rank-told": "true rank given",
     "through-origin": "means known to be 0",
@@ -128,6 +131,7 @@ _NOT_IN_PAPER = (
     "zf-thompson",
     "zf-greedy",
     "scaled-",
+    "per-arm",
     "same-arm",
     "sign-seeker",
 )
@@ -197,7 +201,8 @@ def _fallback(key: str) -> Look:
     return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
 
 
-_WITH_RADII = ("zf-oful", "scaled-zero", "scaled-mean", "scaled-indicators", "scaled-iterative")
+_SCALED = tuple(f"scaled-{end}" for end in ("zero", "mean", "indicators", "iterative"))
+_WITH_RADII = ("zf-oful", "per-arm", *_SCALED)
 _IN_STUDIES = (
     *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _RANKS),
     *(f"{base}-{end}" for base in _WITH_RADII for end in _RADII),

@@ -22,11 +22,12 @@ ORDER = (
     "mnist",
     "newsgroups",
     "tables",
+    "contexts",
     "beyond",
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 
-BEYOND_PAPER = ("masks", "digits-160", "tables", "beyond")
+BEYOND_PAPER = ("masks", "digits-160", "tables", "contexts", "beyond")
 """Studies of which the paper has nothing."""
 
 

@@ -84,7 +84,7 @@ class IrrelevantContextRealization:
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds."""
         random = seeding.stream(self.arms.seed, "world", "contexts")
-        for round in self.arms.rounds():
+        for slate, means, noise, arms in self.arms.rounds():
             rows = self.contexts.of(self.contexts.latents(random, 1))
             (context,) = half_seen(random, rows, self.world.observe_prob)
-            yield round._replace(slate=Slate.of(round.slate, context=context))
+            yield Round(Slate.of(slate, context=context), means, noise, arms)
