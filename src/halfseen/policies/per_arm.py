@@ -18,32 +18,41 @@ from halfseen.policies.notes import Choice, Note
 from halfseen.policies.refusals import cannot_grow
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import ridge_param, scale_param
-from halfseen.policies.standardized import Scaling
 from halfseen.seeding import stream
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray, Slate
 
 _SCHEDULE = EpochSchedule(burn_in=1, growth=1.25)
+_CONSTANT = 1e-12  # a column whose deviation is a smaller share of its mean is constant
 _MOST_CONTEXTS = 5000  # from which means and deviations are computed
 
 
-class _Filling(NamedTuple):
-    """Means of the seen entries of each column, and the scaling of filled rows."""
+class _Scaling(NamedTuple):
+    """How contexts become points.
+
+    Attributes
+    ----------
+    means : ndarray, shape (context_dim,)
+        Of the seen entries of each column.
+    factors : ndarray, shape (context_dim,)
+        One over the deviation of the filled column; 0 for a column that has been constant so far.
+    """
 
     means: FloatArray
-    scaling: Scaling
+    factors: FloatArray
 
     @classmethod
-    def of(cls, rows: FloatArray) -> "_Filling":
+    def of(cls, rows: FloatArray) -> "_Scaling":
         """Return that of contexts (n, context_dim), NaN where hidden."""
-        seen = rows == rows
+        seen, n = rows == rows, max(1, len(rows))
         means = np.where(seen, rows, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-        return cls(means, Scaling.of(np.where(seen, rows, means)))
+        deviations = np.sqrt((np.where(seen, rows - means, 0.0) ** 2).sum(axis=0) / n)
+        varies = deviations > _CONSTANT * np.abs(means)
+        return cls(means, np.where(varies, 1.0 / np.where(varies, deviations, 1.0), 0.0))
 
     def points(self, contexts: FloatArray) -> FloatArray:
-        """Return filled and standardised columns, indicators and an intercept."""
+        """Return filled and standardised columns, indicators of hidden entries, an intercept."""
         hidden = np.isnan(contexts)
-        filled = np.where(hidden, self.means, contexts)
-        scaled = (filled - self.scaling.means) / self.scaling.deviations
+        scaled = np.where(hidden, 0.0, (contexts - self.means) * self.factors)
         ones = np.ones((len(contexts), 1))
         return np.hstack([np.clip(scaled, -LARGEST, LARGEST), hidden.astype(np.float64), ones])
 
@@ -94,7 +103,7 @@ class PerArmRidge(Policy):
         self._layout = Layout(self.dim, context_dim, has_items=True)
         self._contexts = Reservoir(max(1, context_dim), max_rows=_MOST_CONTEXTS, seed=self.seed)
         self._played = Played(self._layout.width)
-        self._filling = _Filling.of(np.empty((0, context_dim)))
+        self._scaling = _Scaling.of(np.empty((0, context_dim)))
         self._centre = 0.0
         self._models: Mapping[int, Ridge] = {}
 
@@ -140,7 +149,7 @@ class PerArmRidge(Policy):
 
     def _points(self, offer: Offer) -> FloatArray:
         contexts = np.empty((offer.n_arms, 0)) if offer.contexts is None else offer.contexts
-        return self._filling.points(contexts)
+        return self._scaling.points(contexts)
 
     def _fresh(self) -> Ridge:
         return Ridge(2 * self._layout.context_dim + 1, ridge=self.ridge)
@@ -148,7 +157,7 @@ class PerArmRidge(Policy):
     def _fit(self) -> None:
         """Fit means and deviations, and learn all rewards again."""
         if self._layout.context_dim:
-            self._filling = _Filling.of(self._contexts.rows)
+            self._scaling = _Scaling.of(self._contexts.rows)
         rows, rewards, _ = self._played.samples()
         self._centre = float(rewards.mean()) if len(rewards) else 0.0
         offer = self._layout.unpacked(rows)
@@ -199,9 +208,8 @@ class PerArmRidge(Policy):
         return {
             "contexts": self._contexts.state(),
             "played": self._played.state(),
-            "means": self._filling.means,
-            "scaling_means": self._filling.scaling.means,
-            "deviations": self._filling.scaling.deviations,
+            "means": self._scaling.means,
+            "factors": self._scaling.factors,
             "centre": self._centre,
             "models": [[key, model.state()] for key, model in self._models.items()],
             "next_fit": self._next_fit,
@@ -212,11 +220,9 @@ class PerArmRidge(Policy):
         self._contexts.restore(state["contexts"])
         self._played.restore(state["played"])
         shape = (self.context_dim,)
-        means, centres, deviations = (
-            archive.array(state, name, shape, low=low, high=LARGEST)
-            for name, low in (("means", -LARGEST), ("scaling_means", -LARGEST), ("deviations", 0.0))
-        )
-        self._filling = _Filling(means, Scaling(centres, deviations))
+        means = archive.array(state, "means", shape, low=-LARGEST, high=LARGEST)
+        factors = archive.array(state, "factors", shape, low=0.0, high=LARGEST_POINT)
+        self._scaling = _Scaling(means, factors)
         self._centre = checks.real("centre", state["centre"], -LARGEST, LARGEST)
         models = {}
         for key, saved in state["models"]:
