@@ -15,7 +15,6 @@ from halfseen.core.ridge import Ridge
 from halfseen.params import integer
 from halfseen.policies.base import Policy
 from halfseen.policies.notes import Choice, Note
-from halfseen.policies.refusals import cannot_grow
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import ridge_param, scale_param
 from halfseen.seeding import stream
@@ -95,17 +94,16 @@ class PerArmRidge(Policy):
 
     def setup(self) -> None:
         """Start without contexts and rewards."""
-        self._lay_out(self.context_dim)
-        self._next_fit = 2
-
-    def _lay_out(self, context_dim: int) -> None:
-        """Start with contexts of some features."""
-        self._layout = Layout(self.dim, context_dim, has_items=True)
-        self._contexts = Reservoir(max(1, context_dim), max_rows=_MOST_CONTEXTS, seed=self.seed)
+        self._layout = Layout(self.dim, self.context_dim, has_items=True)
+        self._contexts = Reservoir(
+            max(1, self.context_dim), max_rows=_MOST_CONTEXTS, seed=self.seed
+        )
         self._played = Played(self._layout.width)
-        self._scaling = _Scaling.of(np.empty((0, context_dim)))
+        self._scaling = _Scaling.of(np.empty((0, self.context_dim)))
         self._centre = 0.0
         self._models: Mapping[int, Ridge] = {}
+        self._levels: Mapping[int, int] = {}
+        self._next_fit = 2
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the item with the largest estimate plus width."""
@@ -158,8 +156,12 @@ class PerArmRidge(Policy):
         """Fit means and deviations, and learn all rewards again."""
         if self._layout.context_dim:
             self._scaling = _Scaling.of(self._contexts.rows)
-        rows, rewards, _ = self._played.samples()
+        rewards = self._played.samples()[1]
         self._centre = float(rewards.mean()) if len(rewards) else 0.0
+        self._learn_again()
+
+    def _learn_again(self) -> None:
+        rows, rewards, _ = self._played.samples()
         offer = self._layout.unpacked(rows)
         points, keys = self._points(offer), offer.keys
         self._models = {
@@ -171,16 +173,18 @@ class PerArmRidge(Policy):
 
     def observe(self, slate: Slate) -> None:
         """Add the context to those from which means and deviations are computed."""
-        if slate._context is not None:
+        context = slate._context
+        if context is not None and (context == context).any():
             contexts = self._contexts.fork()
-            contexts.add(slate._context[None])
+            contexts.add(context[None])
             self._contexts = contexts
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the regression of its item."""
-        contexts = None if note.context is None else note.context[None]
-        if contexts is None and self._layout.context_dim:
-            contexts = np.full((1, self._layout.context_dim), np.nan)
+        contexts, context_dim = None, self._layout.context_dim
+        if context_dim:
+            given = np.empty(0) if note.context is None else note.context
+            contexts = _widened(given[None], context_dim, self._levels)
         items = np.array([np.nan if note.item is None else float(note.item)])
         offer = Offer(note.arm[None], contexts, items)
         played = self._played.fork()
@@ -192,16 +196,19 @@ class PerArmRidge(Policy):
         self._models = {**self._models, key: model}
 
     def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
-        """Let the first context determine the number of features; later it cannot change."""
-        if self.context_dim:
-            raise cannot_grow(self, dim)
+        """Let contexts have more features; nothing is known of these until the next fit."""
         rows, rewards, rounds = self._played.samples()
-        old = self._layout
-        self._lay_out(dim)
-        hidden = np.full((len(rows), dim), np.nan)
-        rows = self._layout.packed(old.unpacked(rows)._replace(contexts=hidden))
-        self._played = Played.of(rows, rewards, rounds)
-        self._fit()
+        offer, new = self._layout.unpacked(rows), np.zeros(dim - self.context_dim)
+        given = np.empty((len(rows), 0)) if offer.contexts is None else offer.contexts
+        kept = self._contexts.rows[:, : self.context_dim]
+        self._levels = {**self._levels, **levels}
+        self._layout = self._layout._replace(context_dim=dim)
+        self._contexts = self._contexts.widened(_widened(kept, dim, levels), _MOST_CONTEXTS)
+        wider = self._layout.packed(offer._replace(contexts=_widened(given, dim, levels)))
+        self._played = Played.of(wider, rewards, rounds)
+        means, factors = self._scaling
+        self._scaling = _Scaling(np.append(means, new), np.append(factors, new))
+        self._learn_again()
 
     def state(self) -> dict[str, Any]:
         """Return contexts and plays, the fit, and the regression of each item."""
@@ -212,6 +219,7 @@ class PerArmRidge(Policy):
             "factors": self._scaling.factors,
             "centre": self._centre,
             "models": [[key, model.state()] for key, model in self._models.items()],
+            "levels": [list(pair) for pair in self._levels.items()],
             "next_fit": self._next_fit,
         }
 
@@ -230,4 +238,19 @@ class PerArmRidge(Policy):
             model.restore(saved)
             models[checks.integer("key", key, 0, 2**64 - 1)] = model
         self._models = models
+        self._levels = {
+            checks.integer("a level", level, 1, self.context_dim - 1): checks.integer(
+                "its first feature", first, 0, level - 1
+            )
+            for level, first in state["levels"]
+        }
         self._next_fit = checks.integer("next_fit", state["next_fit"], 1, sys.maxsize)
+
+
+def _widened(rows: FloatArray, dim: int, levels: Mapping[int, int]) -> FloatArray:
+    """Return rows with more features: hidden, or 0 for a level of a category that is seen."""
+    wider = np.full((len(rows), dim), np.nan)
+    wider[:, : rows.shape[1]] = rows
+    for level, first in levels.items():
+        wider[np.isnan(wider[:, level]) & ~np.isnan(wider[:, first]), level] = 0.0
+    return wider
