@@ -95,7 +95,7 @@ _STANDARD = {
     "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8", "xx"),
     "scaled-greedy": Look("mean-filled greedy, scaled", "#A39A1E", DASHED, "p", ".."),
     "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P", "\\\\"),
-    "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "h"),
+    "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "d"),
     "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p", "//"),
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
