@@ -42,7 +42,7 @@ CORE_MINUTES = {
     "mnist": 14,
     "newsgroups": 30,
     "tables": 60,
-    "contexts": 30,
+    "contexts": 25,
     "beyond": 30,
 }
 """Minutes that each study takes on one core of a present-day machine, as measured."""
