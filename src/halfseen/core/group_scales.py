@@ -151,15 +151,9 @@ def estimate_scales(
                         logs, best = moved, gained
             if best == before:
                 break
-    if ITEM in logs:
-        by_item = [group for group in logs if group == ITEM or group in (item_columns or {})]
-
-        def moved(log: float) -> dict[str, float]:
-            """Return the scales of all that differs by item, moved by the same factor."""
-            rest = {group: logs[group] + (log - logs[ITEM]) for group in by_item}
-            return logs | {group: min(max(new, LOWEST), HIGHEST) for group, new in rest.items()}
-
-        logs = moved(_log_mean_scale(lambda log: value(moved(log)), logs[ITEM]))
+    for group in [group for group in logs if group == ITEM or group in (item_columns or {})]:
+        found = _log_mean_scale(lambda log, name=group: value(logs | {name: log}), logs[group])
+        logs = logs | {group: found}
     return Scales(logs, evidence.unit * math.sqrt(evidence.of(logs)[1]))
 
 

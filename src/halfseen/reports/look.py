@@ -56,7 +56,11 @@ _RADII: dict[str, tuple[str, float, Dashes, str]] = {
     "third": ("radius × 0.3", 0.3, DASHED, "//"),
     "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
 }
-_VARIANTS = _RANKS | _RADII | {"seen": ("nothing hidden", 0.45, DOTTED, "..")}
+_VARIANTS = (
+    _RANKS
+    | _RADII
+    | {"seen": ("nothing hidden", 0.45, DOTTED, ".."), "shrunk": ("penalty 20", 0.4, MIXED, "xx")}
+)
 """What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
 
 _STANDARD = {
@@ -207,6 +211,7 @@ _IN_STUDIES = (
     *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _RANKS),
     *(f"{base}-{end}" for base in _WITH_RADII for end in _RADII),
     *(f"latent-ucb-{end}" for end in _LATENT_UCB_WITH),
+    *(f"{base}-shrunk" for base in ("per-arm", "per-arm-greedy")),
     *(f"{base}-seen" for base in ("tofu", "tofu-fh", "latent-ucb")),
 )
 
