@@ -151,9 +151,8 @@ def estimate_scales(
                         logs, best = moved, gained
             if best == before:
                 break
-    for group in [group for group in logs if group == ITEM or group in (item_columns or {})]:
-        found = _log_mean_scale(lambda log, name=group: value(logs | {name: log}), logs[group])
-        logs = logs | {group: found}
+    if ITEM in logs:
+        logs = logs | {ITEM: _log_mean_scale(lambda log: value(logs | {ITEM: log}), logs[ITEM])}
     return Scales(logs, evidence.unit * math.sqrt(evidence.of(logs)[1]))
 
 
