@@ -126,6 +126,12 @@ class Slate:
             )
         return slate
 
+    def without_context(self) -> "Slate":
+        """Return the same arms without the context."""
+        other = object.__new__(Slate)
+        other._table, other._context, other._items = self._table, None, self._items
+        return other
+
     @property
     def values(self) -> FloatArray:
         """Feature values, zero where hidden; read-only, shape (n_arms, dim)."""

@@ -60,8 +60,8 @@ def another_seed_is_another_realization(factory: Factory) -> None:
     world = factory()
     one, other = (
         [
-            (np.asarray(noise).tobytes(), arms.tobytes())
-            for _, _, noise, arms in world.realize(seed).rounds()
+            (means.tobytes(), np.asarray(noise).tobytes(), arms.tobytes())
+            for _, means, noise, arms in world.realize(seed).rounds()
         ]
         for seed in (0, 1)
     )
