@@ -1,0 +1,114 @@
+"""The site: `make docs` builds it into docs/_build/html. Pages need no network."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+import halfseen  # noqa: E402
+
+project = "halfseen"
+author = "the authors of halfseen"
+version = release = halfseen.__version__
+copyright = "the authors of halfseen, MIT licence"
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "paper_figures",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples/*.ipynb", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+nitpicky = True
+default_role = "py:obj"  # a link where the name is public, code where it is not
+nitpick_ignore_regex = [
+    (r"py:obj", r".*"),
+    (r"py:(class|exc|data|meth|attr)", r"(?!halfseen\.).*"),  # other libraries: no network
+    (r"py:(class|exc|data)", r"halfseen\.[a-z].*"),  # where a name is defined is not public
+]
+suppress_warnings = ["config.cache"]
+
+# Markdown and notebooks
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "force" if os.environ.get("HALFSEEN_NOTEBOOKS", "1") == "1" else "off"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+
+# Reference
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # types stand in the docstrings
+autodoc_member_order = "bysource"
+autodoc_default_options = {"show-inheritance": True}
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+numpydoc_validation_checks = set()
+
+# Examples: scripts whose names start with plot_ run, others are shown
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": "examples",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"__init__\.py|conftest\.py|/test_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "plot_gallery": os.environ.get("HALFSEEN_EXAMPLES", "1") == "1",
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "halfseen"
+html_static_path = ["_static"]
+html_css_files = ["halfseen.css"]
+html_favicon = "_static/favicon.svg"
+html_show_sourcelink = False
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "logo": {
+        "text": "halfseen",
+        "image_light": "_static/favicon.svg",
+        "image_dark": "_static/favicon.svg",
+        "alt_text": "halfseen",
+    },
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],
+    "header_links_before_dropdown": 8,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+
+def bring_notebooks(app: object, config: object) -> None:
+    """Copy the notebooks of examples/ to where Sphinx looks for pages."""
+    folder = HERE / "notebooks"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for notebook in sorted((ROOT / "examples").glob("*.ipynb")):
+        shutil.copy(notebook, folder)
+
+
+def setup(app: object) -> None:
+    """Connect what this file defines."""
+    app.connect("config-inited", bring_notebooks, priority=1)
