@@ -37,13 +37,13 @@ $(BASE_READY): pyproject.toml constraints.txt
 test-base: $(BASE_READY)
 	$(BASE)/bin/python -W error tests/base_install.py
 
-# The page in a real browser. Debian's packages are installed where they are missing and it may be.
+# The page of results and the site in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready
 $(BROWSER_READY): $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[browser]'
 	@touch $@
 
-test-browser: $(BROWSER_READY)
+test-browser: $(BROWSER_READY) docs
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } \
 	  || { echo "needs chromium and chromedriver: apt-get install chromium chromium-driver"; exit 1; }
@@ -84,6 +84,6 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf docs/_build docs/api/generated docs/examples docs/notebooks
+	rm -rf docs/_build docs/api/generated docs/gallery docs/programs
 	rm -rf $(VENV) $(BASE) benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -28,7 +30,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples/*.ipynb", "**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "**/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "py:obj"  # a link where the name is public, code where it is not
@@ -56,12 +58,12 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_validation_checks = set()
 
-# Examples: scripts whose names start with plot_ run, others are shown
+# Examples: scripts whose names start with plot_ run in the gallery, others are shown as they are
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
-    "gallery_dirs": "examples",
+    "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"__init__\.py|conftest\.py|/test_",
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
@@ -79,6 +81,7 @@ html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
+html_context = {"default_mode": "auto"}  # light or dark, as the system says
 html_theme_options = {
     "logo": {
         "text": "halfseen",
@@ -100,15 +103,19 @@ html_theme_options = {
 }
 
 
-def bring_notebooks(app: object, config: object) -> None:
-    """Copy the notebooks of examples/ to where Sphinx looks for pages."""
-    folder = HERE / "notebooks"
+def bring_programs(app: object, config: object) -> None:
+    """Make pages of the notebooks and of the scripts in examples/ that are not in the gallery."""
+    folder = HERE / "programs"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for notebook in sorted((ROOT / "examples").glob("*.ipynb")):
-        shutil.copy(notebook, folder)
+    for program in sorted((ROOT / "examples").iterdir()):
+        if program.suffix == ".ipynb":
+            shutil.copy(program, folder)
+        elif program.suffix == ".py" and not program.name.startswith("plot_"):
+            shown = f"```{{literalinclude}} ../../examples/{program.name}\n```\n"
+            (folder / f"{program.stem}.md").write_text(f"# {program.name}\n\n{shown}", "utf-8")
 
 
-def setup(app: object) -> None:
+def setup(app: Sphinx) -> None:
     """Connect what this file defines."""
-    app.connect("config-inited", bring_notebooks, priority=1)
+    app.connect("config-inited", bring_programs, priority=1)
