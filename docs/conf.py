@@ -53,7 +53,6 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"  # types stand in the docstrings
 autodoc_member_order = "bysource"
-autodoc_default_options = {"show-inheritance": True}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_validation_checks = set()
@@ -116,6 +115,12 @@ def bring_programs(app: object, config: object) -> None:
             (folder / f"{program.stem}.md").write_text(f"# {program.name}\n\n{shown}", "utf-8")
 
 
+def leave_out(app: Sphinx, what: str, name: str, value: object, skip: bool, given: object) -> bool:
+    """Leave out the fields of named tuples: the docstring of the class explains them."""
+    return skip or (getattr(value, "__doc__", None) or "").startswith("Alias for field number")
+
+
 def setup(app: Sphinx) -> None:
     """Connect what this file defines."""
+    app.connect("autodoc-skip-member", leave_out)
     app.connect("config-inited", bring_programs, priority=1)

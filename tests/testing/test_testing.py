@@ -183,7 +183,7 @@ class RemembersItsScores(Steps):
 
 
 class LearnsTheStartOfALog(Steps):
-    def play_logged(self, slate, rewards):
+    def play_logged(self, slate, rewards, contexts=None):
         super().play_logged(Slate(slate._table[:1]), rewards[:1])
 
 

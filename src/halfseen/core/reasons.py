@@ -14,6 +14,9 @@ _special = LazyModule("scipy.special")
 _STEPS, _REACH = 4000, 8.0
 
 
+_NOTHING: FloatArray = np.zeros((1, 0))
+
+
 class Reasons(NamedTuple):
     """The parts of which the score of each arm is the sum.
 
@@ -29,6 +32,10 @@ class Reasons(NamedTuple):
         What the item's own rewards add, if the arm came back.
     bonus : ndarray, shape (n_arms,)
         The width.
+    context : ndarray, shape (n_arms, context_dim), optional
+        What each feature of the context adds, seen or hidden: the same for all arms.
+    crossed : ndarray, shape (n_arms, context_dim), optional
+        What it adds for this arm, in addition to that.
 
     Examples
     --------
@@ -47,18 +54,21 @@ class Reasons(NamedTuple):
     missing: FloatArray
     item: FloatArray
     bonus: FloatArray
+    context: FloatArray = _NOTHING
+    crossed: FloatArray = _NOTHING
 
     @classmethod
-    def none(cls, n_arms: int, dim: int) -> "Reasons":
+    def none(cls, n_arms: int, dim: int, context_dim: int = 0) -> "Reasons":
         """Return parts that are all zero."""
         tables, rows = np.zeros((2, n_arms, dim)), np.zeros((2, n_arms))
-        return cls(0.0, *tables, *rows)
+        return cls(0.0, *tables, *rows, *np.zeros((2, n_arms, context_dim)))
 
     @property
     def estimates(self) -> FloatArray:
         """Estimate of each arm, shape (n_arms,)."""
-        total: FloatArray = self.features.sum(axis=1) + self.missing.sum(axis=1)
-        return self.intercept + total + self.item
+        tables = (self.features, self.missing, self.context, self.crossed)
+        total: FloatArray = sum((table.sum(axis=1) for table in tables), self.item)
+        return self.intercept + total
 
     @property
     def scores(self) -> FloatArray:

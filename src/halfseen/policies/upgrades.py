@@ -237,9 +237,53 @@ def _sampled(offered: Tree, settings: Tree) -> Tree:
     return offered | {"rows": rows[kept], "numbers": numbers[kept]}
 
 
+def _from_format_6(tree: Tree) -> Tree:
+    """In format 6 there were neither contexts nor items with numbers."""
+    state = dict(tree["state"])
+    if "burn_in_policy" in state:
+        state["burn_in_policy"] = _from_format_6(state["burn_in_policy"])
+    if "inners" in state:
+        state["inners"] = [_from_format_6(inner) for inner in state["inners"]]
+    opened = [[id, note_from_format_6(note)] for id, note in tree["open"]]
+    if tree["policy"] == "LatentUcb" and state:
+        state = _latent_state_from_format_6(state)
+    return tree | {"state": state, "open": opened}
+
+
+def _latent_state_from_format_6(state: Tree) -> Tree:
+    plays, epoch = state["plays"], state["epoch"]
+    if epoch is not None:
+        record = epoch["record"] | {"context_rank": None}
+        side = {name: record[name] for name in ("n_arms", "n_ranked", "ranked_round", "frequency")}
+        epoch = {
+            "record": record,
+            "arms": side | {"latent": epoch["latent"], "shares": epoch["shares"]},
+            "context": None,
+            "groups": [epoch["groups"], []],
+            "sides": None,
+            "rewards": epoch["rewards"] and epoch["rewards"] | {"item_groups": ["item"]},
+        }
+    return state | {
+        "plays": plays | {"summaries": [each | {"items": None} for each in plays["summaries"]]},
+        "log": [each | {"context_rank": None} for each in state["log"]],
+        "epoch": epoch,
+        "contexts": None,
+        "has_items": False,
+        "context_levels": [],
+    }
+
+
+def note_from_format_6(note: Tree | None) -> Tree | None:
+    """Return the note of an open decision with neither context nor item."""
+    if note is None:
+        return None
+    return note | {"inner": note_from_format_6(note["inner"]), "context": None, "item": None}
+
+
 _STEPS: Mapping[int, Callable[[Tree], Tree]] = {
     2: _from_format_2,
     3: _from_format_3,
     4: _from_format_4,
     5: _from_format_5,
+    6: _from_format_6,
 }
