@@ -8,12 +8,14 @@ figure shows is in `figures/figures.json` (`make figures`), the verdicts are tho
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 PLACE = re.compile(r"^<!-- figures: (.+) -->$", re.MULTILINE)
 SECTION = re.compile(r"^## (?P<title>.+)\n\n`(?P<study>[\w-]+)`, (?P<run>.+)\n\n", re.MULTILINE)
+LABEL = re.compile(r"^\| `((?:fig|tab):\w+)` \| (.+?) \| `([\w-]+)` \|", re.MULTILINE)
 ROW = re.compile(r"^\| (?P<text>.+?) \| \*\*(?P<verdict>[\w ]+)\*\* \|", re.MULTILINE)
 MARKS = {"holds": "✓", "fails": "✗"}
 
@@ -27,12 +29,19 @@ def verdicts(claims: str) -> dict[str, tuple[str, str, list[tuple[str, str]]]]:
     return found
 
 
+def other_labels(paper_map: str, name: str, study: dict[str, Any]) -> str:
+    """Return the paper's labels of a study that no figure of its own has, such as single panels."""
+    shown = {figure["label"] for figure in study["figures"]}
+    found = {label: what for label, what, of in LABEL.findall(paper_map) if of == name}
+    return ", ".join(f"`{label}` ({what})" for label, what in found.items() if label not in shown)
+
+
 def anchor(title: str) -> str:
     """Return the anchor that MyST gives to a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def entry(name: str, study: dict[str, Any], judged: dict[str, Any]) -> str:
+def entry(name: str, study: dict[str, Any], judged: dict[str, Any], others: str) -> str:
     """Return one study as Markdown: command, verdicts, figures with labels and scale."""
     small = study["scale"] != "paper" or "--seeds" in study["command"]
     run = f"{study['scale']} scale, seeds {study['seeds']}"
@@ -51,6 +60,8 @@ def entry(name: str, study: dict[str, Any], judged: dict[str, Any]) -> str:
             ":::",
             "",
         ]
+    if others:
+        lines += [f"Also in this study, by the paper's labels: {others}.", ""]
     if name in judged:
         title, judged_on, rows = judged[name]
         counts = ", ".join(
@@ -69,20 +80,22 @@ def entry(name: str, study: dict[str, Any], judged: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def expand(app: Sphinx, docname: str, source: list[str]) -> None:
+def expand(app: "Sphinx", docname: str, source: list[str]) -> None:
     """Replace the places for figures in the text of a page."""
     if not PLACE.search(source[0]):
         return
     here = Path(app.srcdir)
     index = json.loads((here / "figures" / "figures.json").read_text("utf-8"))
     judged = verdicts((here / "claims.md").read_text("utf-8"))
-    source[0] = PLACE.sub(
-        lambda place: "\n".join(entry(name, index[name], judged) for name in place[1].split()),
-        source[0],
-    )
+    paper_map = (here / "paper-map.md").read_text("utf-8")
+
+    def shown(name: str) -> str:
+        return entry(name, index[name], judged, other_labels(paper_map, name, index[name]))
+
+    source[0] = PLACE.sub(lambda place: "\n".join(map(shown, place[1].split())), source[0])
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     """Register the extension."""
     app.connect("source-read", expand)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
