@@ -67,7 +67,7 @@ def _collected(folder: Path) -> dict[str, Any]:
 def _command(name: str, scale: str, seeds: list[int]) -> str:
     if scale != "paper":
         return f"halfseen reproduce {name} --scale {scale}"
-    if sorted(seeds) == sorted(builtin_study(name).seeds):
+    if set(seeds) == {cell.key.seed for cell in builtin_study(name).cells()}:
         return f"halfseen reproduce {name}"
     return f"halfseen reproduce {name} --seeds {','.join(map(str, sorted(seeds)))}"
 
