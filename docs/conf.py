@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+os.environ.setdefault("HALFSEEN_SCALE", "small")  # examples run in seconds
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -44,8 +45,8 @@ suppress_warnings = ["config.cache"]
 # Markdown and notebooks
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "force" if os.environ.get("HALFSEEN_NOTEBOOKS", "1") == "1" else "off"
-nb_execution_timeout = 120
+nb_execution_mode = "cache"  # a notebook runs again when it has changed
+nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 
 # Reference
@@ -68,7 +69,6 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 1e9,
-    "plot_gallery": os.environ.get("HALFSEEN_EXAMPLES", "1") == "1",
     "write_computation_times": False,
 }
 
