@@ -283,8 +283,9 @@ class _Evidence:
         taken, log_det = self._sums.taken_away(scales)
         gram = self._gram - taken
         if self._intercept:
-            log_det += math.log(gram[0, 0] / self._n)
-            gram = gram - np.outer(gram[:, 0], gram[0]) / gram[0, 0]
+            total = max(gram[0, 0], _ROUNDING * self._n)
+            log_det += math.log(total / self._n)
+            gram = gram - np.outer(gram[:, 0], gram[0]) / total
         return *rooted(gram[1:, 1:], _ROUNDING), log_det
 
     def _in_units(self, sums: ItemSums) -> ItemSums:

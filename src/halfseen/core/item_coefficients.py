@@ -75,8 +75,7 @@ class ItemCoefficients:
     def of(cls, sums: ItemSums, scales: FloatArray) -> "ItemCoefficients":
         """Return the items of some sums, in units of the noise."""
         k = sums.n_parts
-        inner = scales[:, None] * sums.sums[:, :, :k] * scales
-        covariances = np.linalg.inv(inner + np.eye(k))
+        covariances, _ = sums.covariances(scales)
         outer = scales[:, None] * sums.sums[:, :, k:]
         pairs = zip(sums.keys.tolist(), covariances, outer, strict=True)
         blocks = {key: Block(covariance, block) for key, covariance, block in pairs}

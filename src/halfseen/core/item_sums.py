@@ -129,14 +129,24 @@ class ItemSums(NamedTuple):
         With A = I + DΣcc'D and B = DΣc(φ, r)', integrating δ out leaves Σ(φ, r)(φ, r)' − B'A⁻¹B,
         and the rewards of the item have a covariance of determinant det A.
         """
+        outer = scales[:, None] * self.sums[:, :, self.n_parts :]
+        covariances, log_det = self.covariances(scales)
+        return np.tensordot(outer, covariances @ outer, axes=((0, 1), (0, 1))), log_det
+
+    def covariances(self, scales: FloatArray) -> tuple[FloatArray, float]:
+        """Return A⁻¹ of each item, shape (n_items, n_parts, n_parts), and the sum of log det A."""
         k = self.n_parts
         inner = scales[:, None] * self.sums[:, :, :k] * scales
         inner[:, np.arange(k), np.arange(k)] += 1.0
-        outer = scales[:, None] * self.sums[:, :, k:]
-        solved = np.linalg.solve(inner, outer)
-        factors = np.linalg.cholesky(inner)
-        log_det = 2.0 * float(np.log(np.diagonal(factors, axis1=1, axis2=2)).sum())
-        return np.tensordot(outer, solved, axes=((0, 1), (0, 1))), log_det
+        try:
+            factors = np.linalg.cholesky(inner)
+            log_det = 2.0 * float(np.log(np.diagonal(factors, axis1=1, axis2=2)).sum())
+            return np.linalg.inv(inner), log_det
+        except np.linalg.LinAlgError:  # carried sums may be off by rounding: clip eigenvalues at 1
+            values, vectors = np.linalg.eigh(0.5 * (inner + inner.transpose(0, 2, 1)))
+            values = np.maximum(values, 1.0)
+            inverses = (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1)
+            return inverses, float(np.log(values).sum())
 
     def state(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""

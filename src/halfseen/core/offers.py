@@ -50,6 +50,15 @@ class Offer(NamedTuple):
         """Number of arms."""
         return len(self.table)
 
+    def best(self, scores: FloatArray) -> int:
+        """Return the arm with the largest score; of equal ones that with the smallest number.
+
+        Items of which nothing is known have equal scores, wherever they stand.
+        """
+        if self.items is None:
+            return int(scores.argmax())
+        return int(np.lexsort((self.items, -scores))[0])
+
     def one(self, arm: int) -> "Offer":
         """Return one of the arms."""
         some = slice(arm, arm + 1)

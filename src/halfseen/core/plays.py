@@ -26,6 +26,8 @@ kept one by one: more add little and cost time."""
 _FEWEST_ARMS = 16
 # Arms on which the map into the features of a new model is fitted.
 _CARRYING_ARMS = 2000
+# A summary is given up if the mean square of its features exceeds that of these arms so many times.
+_LARGEST_CARRIED = 100.0
 
 
 def arms_kept(dim: int, memory_bytes: int) -> int:
@@ -193,11 +195,14 @@ class Plays(NamedTuple):
         if not self.summaries:
             return self, 0.0
         offer = self.offers(np.ascontiguousarray(self.played.columns()[0][-_CARRYING_ARMS:]))
-        matrix, error = carrying(old.points_of(offer), new.points_of(offer), new.alike(old))
+        points = new.points_of(offer)
+        matrix, error = carrying(old.points_of(offer), points, new.alike(old))
         parts, _ = carrying(old.parts_of(offer), new.parts_of(offer), new.parts_alike(old))
-        return self._replace(
-            summaries=tuple(each.carried(matrix, parts) for each in self.summaries)
-        ), error
+        carried = [each.carried(matrix, parts) for each in self.summaries]
+        # Few arms may show the map so badly that it blows up features.
+        limit = _LARGEST_CARRIED * float((points * points).sum()) / len(points)
+        kept = tuple(each for each in carried if each.mean_square() <= limit)
+        return self._replace(summaries=kept), error if len(kept) == len(carried) else 1.0
 
     def widened(
         self,

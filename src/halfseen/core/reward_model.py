@@ -22,7 +22,7 @@ from halfseen.core.item_coefficients import Adjusted, ItemCoefficients
 from halfseen.core.item_sums import ItemSums, rooted
 from halfseen.core.items import Items
 from halfseen.core.offers import Offer
-from halfseen.core.reasons import Reasons
+from halfseen.core.reasons import Reasons, moves_by_seeing
 from halfseen.core.ridge import Ridge
 from halfseen.core.samples import Samples
 from halfseen.errors import ArchiveError
@@ -109,7 +109,7 @@ class RewardModel:
         shift = samples.mean() if unscaled.intercept else 0.0
         points = unscaled.points_of(offer)
         sums, by_item = None, [ITEM] if item_effects else []
-        if item_effects and (offer.items is not None or unscaled.n_parts > 1):
+        if item_effects and (offer.contexts is not None or offer.items is not None):
             sums, by_item = _sums(unscaled, offer, points, samples, shift), [*unscaled.item_columns]
         scales = estimate_scales(
             points,
@@ -271,6 +271,22 @@ class RewardModel:
         moved *= self._left(offer)
         moved *= self.scales.noise
         return moved
+
+    def moved_by_context(self, offer: Offer, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return how estimates of arms move if groups of the context's features are seen.
+
+        For each group a matrix (n_arms, n): the estimates move by it times n standard normals.
+        """
+        if not isinstance(self.features, JointFeatures):
+            return [np.zeros((offer.n_arms, 0)) for _ in groups]
+        assert offer.contexts is not None
+        context = self.features.context
+        shared, each = self._context_theta(offer, self.model.estimate)
+        weights = np.array([context.weights(shared + own) for own in each])
+        varies = context.model.scale > 0.0
+        hidden = (offer.contexts[0] != offer.contexts[0]) & varies
+        given = context.model.loadings * varies, context.model.noise, weights, groups
+        return [self.scales.noise * move for move in moves_by_seeing(hidden, *given)]
 
     def _left(self, offer: Offer) -> FloatArray:
         """Return which share of an arm's features counts beside its item's rewards, (n, 1)."""

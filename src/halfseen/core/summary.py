@@ -70,6 +70,14 @@ class Summary(NamedTuple):
         targets: FloatArray = self.rows[:, -1] + (self.shift - shift) * self.ones
         return targets
 
+    def mean_square(self) -> float:
+        """Return the mean of ‖φ‖² over the rewards, also over the parts that differ by item."""
+        total = float((self.rows[:, :-1] ** 2).sum())
+        if self.items is not None:
+            k = self.items.n_parts
+            total = max(total, float(np.trace(self.items.sums[:, :, :k].sum(axis=0))))
+        return total / self.n_rewards
+
     def faded(self, weight: float) -> "Summary":
         """Return the summary with every reward counting less."""
         return self._replace(

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any, Self, TypeVar
 
 from halfseen import archive, checks
-from halfseen.core.reasons import Gains, Reasons
+from halfseen.core.reasons import Gains, Reasons, context_gains
 from halfseen.errors import (
     ArchiveError,
     InvalidInputError,
@@ -286,6 +286,25 @@ class Policy(Hooks):
             each = [[feature] for feature in range(slate.dim)] if groups is None else groups
             estimates = self.reasons(slate).estimates
             return Gains.of(estimates, self.moved_by_seeing(slate, each))
+
+        return self._asked((options, context, items), gains)
+
+    def value_of_seeing_context(
+        self,
+        options: Any,
+        groups: Sequence[Sequence[int]] | None = None,
+        *,
+        context: Any = None,
+        items: Any = None,
+    ) -> FloatArray:
+        """Return the same for hidden features of the context, shape (n_groups,).
+
+        Arguments are those of `value_of_seeing`; groups are of the context's features.
+        """
+
+        def gains(slate: Slate) -> FloatArray:
+            each = [[place] for place in range(self.context_dim)] if groups is None else groups
+            return context_gains(self.reasons(slate).estimates, self.moved_by_context(slate, each))
 
         return self._asked((options, context, items), gains)
 

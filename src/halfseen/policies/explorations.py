@@ -46,13 +46,13 @@ class Turn(NamedTuple):
         """
         parts, law = self.parts, None
         if exploration == "ucb":
-            return int(parts[0].argmax()), None
+            return self.offer.best(parts[0]), None
         parts[2] = 0.0
         if exploration == "thompson":
             random = stream(self.seed, "thompson", str(self.round))
             parts[2] = self.model.draw(self.offer, random, *widths)
         np.add(parts[1], parts[2], out=parts[0])
-        arm = int(parts[0].argmax())
+        arm = self.offer.best(parts[0])
         if exploration == "thompson":
             given = self.offer, self.points, parts[1]
             law = self.model.win_shares(*given, arm, random, *widths)

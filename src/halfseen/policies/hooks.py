@@ -82,6 +82,14 @@ class Hooks(Declared, ABC):
         """
         return np.zeros((slate.n_arms, len(groups)))
 
+    def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return how each arm's estimate moves if groups of the context's features are seen.
+
+        For each group a matrix (n_arms, n): the estimates move by it times n standard normals. By
+        default nothing moves.
+        """
+        return [np.zeros((slate.n_arms, 0)) for _ in groups]
+
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have `dim` features; `self.dim` is still the earlier number.
 

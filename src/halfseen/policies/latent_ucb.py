@@ -130,7 +130,7 @@ class LatentUcb(LatentParams):
             return self._at_random(slate)
         widths, offer = self._widths(epoch.record.frequency), self.layout.offer(slate)
         parts, points = epoch.rewards.score(offer, *widths)
-        arm, probabilities = int(parts[0].argmax()), None
+        arm, probabilities = offer.best(parts[0]), None
         if exploration != "ucb" or share:
             # Each round has its own random streams, so there is no stream state to save.
             turn = Turn(epoch.rewards, offer, points, parts, self.seed, self._round + 1)
@@ -165,6 +165,13 @@ class LatentUcb(LatentParams):
         if epoch is None or epoch.rewards is None:
             return np.zeros((slate.n_arms, len(groups)))
         return epoch.rewards.moved_by_seeing(self.layout.offer(slate), groups)
+
+    def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return moves under the latent model of contexts, given what is seen of this one."""
+        epoch = self._epoch
+        if epoch is None or epoch.rewards is None:
+            return super().moved_by_context(slate, groups)
+        return epoch.rewards.moved_by_context(self.layout.offer(slate), groups)
 
     def _widths(self, frequency: float) -> tuple[float, float]:
         """Return the multiples of the deviations of the regression and of item effects.
@@ -287,6 +294,9 @@ class LatentUcb(LatentParams):
 
     def observe(self, slate: Slate) -> None:
         """Add the arms, and their context, to those on which the next models are fitted."""
+        if slate._items is not None and not self._has_items:
+            self._has_items = True
+            self._lay_out(self.layout, self._epoch)
         offered = self._offered.fork()
         offered.add(self.layout.without_context().packed(self.layout.offer(slate)))
         self._offered = offered
@@ -400,11 +410,7 @@ class LatentUcb(LatentParams):
             options = Slate.of(options)
             self.__dict__["dim"] = options.dim
             self.setup()
-        slate = super()._checked(options, context, items)
-        if slate._items is not None and not self._has_items:
-            self._has_items = True
-            self._lay_out(self.layout, self._epoch)
-        return slate
+        return super()._checked(options, context, items)
 
 
 def _padded(table: FloatArray, dim: int, levels: Mapping[int, int]) -> FloatArray:

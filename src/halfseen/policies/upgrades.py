@@ -25,6 +25,10 @@ _RECORD_FIELDS = {"fallback", *_TOFU_SCALES}
 _LATENT_SETTINGS = ("dim", "seed", "max_open", "memory_bytes", "growth", "exploration")
 
 
+# Earlier formats had neither contexts nor numbers of items.
+_FIRST_WITH_CONTEXT = 7
+
+
 def upgraded(tree: Tree, version: int, name: str) -> Tree:
     """Return the tree of a saved policy in the current format.
 
@@ -43,6 +47,19 @@ def upgraded(tree: Tree, version: int, name: str) -> Tree:
             )
         tree, version = _STEPS[version](tree), version + 1
     return tree
+
+
+def upgraded_core(core: Tree, version: int, name: str) -> Tree:
+    """Return the state of a saved agent in the current format."""
+    if version < _FIRST_WITH_CONTEXT:
+        decisions = core["decisions"]
+        waiting = [[*each, note_from_format_6(note)] for *each, note in decisions["waiting"]]
+        core = core | {
+            "context_encoder": {"width": 0, "columns": []},
+            "context_seen": {"sums": np.zeros((3, 0)), "counts": np.zeros(3), "n_events": 0},
+            "decisions": decisions | {"waiting": waiting},
+        }
+    return core | {"policy": upgraded(core["policy"], version, name)}
 
 
 def _from_format_2(tree: Tree, shown: Mapping[str, Any] | None = None) -> Tree:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from halfseen.testing import choosing, growing, learning
+from halfseen.testing import choosing, contexts, growing, learning
 from halfseen.testing.check import Check, checks_in, run_checks
 from halfseen.testing.rounds import Factory
 
@@ -41,4 +41,5 @@ def policy_checks() -> tuple[Check, ...]:
     >>> print(first, first(lambda: AmbientOful(dim=4)))
     same_seed_same_trace None
     """
-    return checks_in(choosing) + checks_in(learning) + checks_in(growing)
+    modules = (choosing, learning, growing, contexts)
+    return tuple(check for module in modules for check in checks_in(module))
