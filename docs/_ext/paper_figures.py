@@ -44,19 +44,20 @@ def anchor(title: str) -> str:
 def entry(name: str, study: dict[str, Any], judged: dict[str, Any], others: str) -> str:
     """Return one study as Markdown: command, verdicts, figures with labels and scale."""
     small = study["scale"] != "paper" or "--seeds" in study["command"]
-    run = f"{study['scale']} scale, seeds {study['seeds']}"
+    size = "Full size, but only" if small else "Full size,"
+    run = f"{size if study['scale'] == 'paper' else 'Few rounds,'} seeds {study['seeds']}"
     lines = [f"## {study['title']}", "", "```sh", f"halfseen reproduce {name}", "```", ""]
     if small:
         lines += [f"The figures below are from a small run: `{study['command']}`.", ""]
     for figure in study["figures"]:
         paper = figure["label"].startswith("fig:")
-        label = f"Paper: `{figure['label']}`." if paper else "Not in the paper."
+        label = f"Paper: `{figure['label']}`." if paper else "This figure is not in the paper."
         lines += [
             f":::{{figure}} figures/{figure['file']}",
             f":alt: {figure['caption'].replace(':', ',')}",
             ":class: paper-figure",
             "",
-            f"{figure['caption']}. {label} {run.capitalize()}.",
+            f"{figure['caption']}. {label} {run}.",
             ":::",
             "",
         ]
