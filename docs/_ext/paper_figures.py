@@ -85,10 +85,13 @@ def expand(app: "Sphinx", docname: str, source: list[str]) -> None:
     """Replace the places for figures in the text of a page."""
     if not PLACE.search(source[0]):
         return
-    here = Path(app.srcdir)
-    index = json.loads((here / "figures" / "figures.json").read_text("utf-8"))
-    judged = verdicts((here / "claims.md").read_text("utf-8"))
-    paper_map = (here / "paper-map.md").read_text("utf-8")
+    files = [
+        Path(app.srcdir) / name for name in ("figures/figures.json", "claims.md", "paper-map.md")
+    ]
+    for file in files:
+        app.env.note_dependency(str(file), docname=docname)
+    figures, claims, paper_map = (file.read_text("utf-8") for file in files)
+    index, judged = json.loads(figures), verdicts(claims)
 
     def shown(name: str) -> str:
         return entry(name, index[name], judged, other_labels(paper_map, name, index[name]))
