@@ -141,7 +141,7 @@ class ItemSums(NamedTuple):
         try:
             factors = np.linalg.cholesky(inner)
             log_det = 2.0 * float(np.log(np.diagonal(factors, axis1=1, axis2=2)).sum())
-            return np.linalg.inv(inner), log_det
+            return np.asarray(np.linalg.inv(inner)), log_det
         except np.linalg.LinAlgError:  # carried sums may be off by rounding: clip eigenvalues at 1
             values, vectors = np.linalg.eigh(0.5 * (inner + inner.transpose(0, 2, 1)))
             values = np.maximum(values, 1.0)

@@ -80,6 +80,11 @@ class Reader:
             row = row[None]
         elif hasattr(row, "to_dict") and hasattr(row, "index") and not hasattr(row, "columns"):
             row = [row.to_dict()]  # a series of pandas
+        elif isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+            raise InvalidTableError(
+                "a context must be a dict, a series, an array of one dimension, or a table of one "
+                f"row, got {type(row).__name__} {row!r:.40}"
+            )
         rows = self.read(row)
         if len(rows.items) != 1:
             raise InvalidTableError(
@@ -157,7 +162,7 @@ class Reader:
     def _of_columns(self, columns: Mapping[Any, Any], n_rows: int | None = None) -> Rows:
         """Return a dictionary of columns of equal lengths."""
         for name, cells in columns.items():
-            if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
+            if not _is_column(cells):
                 raise InvalidTableError(
                     f"column {str(name)!r} of a dict must be a list or an array, got "
                     f"{type(cells).__name__}: options are columns {{'price': [3, 4]}}, or a list "
@@ -201,7 +206,7 @@ class Reader:
 
 
 def _is_column(value: Any) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
 def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
