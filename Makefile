@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test soak test-base test-browser check bench bench-check format clean
+.PHONY: demo test soak test-base test-browser docs figures check bench bench-check format clean
 .DEFAULT_GOAL := test
 
 # Exact versions from constraints.txt, also for the build tools (hence no build isolation).
@@ -37,17 +37,33 @@ $(BASE_READY): pyproject.toml constraints.txt
 test-base: $(BASE_READY)
 	$(BASE)/bin/python -W error tests/base_install.py
 
-# The page in a real browser. Debian's packages are installed where they are missing and it may be.
+# The page of results and the site in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready
 $(BROWSER_READY): $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[browser]'
 	@touch $@
 
-test-browser: $(BROWSER_READY)
+test-browser: $(BROWSER_READY) docs
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } \
 	  || { echo "needs chromium and chromedriver: apt-get install chromium chromium-driver"; exit 1; }
 	HALFSEEN_BROWSER=required $(BIN)/python -m pytest tests/browser
+
+# The site: every warning is an error, and every link in the built pages leads somewhere.
+DOCS_READY := $(VENV)/.docs-ready
+SITE       := docs/_build/html
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs $(SITE)
+	$(BIN)/python docs/check_links.py $(SITE)
+	@echo "open $(SITE)/index.html"
+
+# Figures of the site from results/, where `halfseen reproduce` leaves them.
+figures: $(READY)
+	$(BIN)/python docs/make_figures.py results
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -68,5 +84,6 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
+	rm -rf docs/_build docs/api/generated docs/gallery docs/programs
 	rm -rf $(VENV) $(BASE) benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -329,6 +329,15 @@ class Decision:
         With which probability each arm was chosen, given all that the policy knew.
     probability : float
         That of the chosen arm; 1 if nothing was drawn.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> decision = AmbientOful(dim=2).choose([[1.0, float("nan")], [0.5, 0.0]])
+    >>> decision.arm, decision.round, decision.probability
+    (0, 1, 1.0)
+    >>> decision.values.tolist(), decision.mask.tolist()
+    ([1.0, 0.0], [True, False])
     """
 
     __slots__ = ("_arm", "_chosen", "_epoch", "_id", "_parts", "_probabilities", "_round")

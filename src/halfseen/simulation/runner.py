@@ -88,6 +88,14 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
     realization : Realization
     view : "masked" or "full"
 
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld, Uniform
+    >>> realization = LowRankWorld(dim=6, rank=2, horizon=50).realize(seed=0)
+    >>> trace = play(Uniform(dim=6), realization)
+    >>> trace.regret.shape, trace.final_regret > 0.0
+    ((50,), True)
+
     Notes
     -----
     Paper: eq:app-reg-definition

@@ -44,7 +44,13 @@ def check_world(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 
 def world_checks() -> tuple[Check, ...]:
-    """Return the single checks, each to be called with a factory."""
+    """Return the single checks, each to be called with a factory.
+
+    Examples
+    --------
+    >>> [check.name for check in world_checks()][:2]
+    ['same_seed_same_rounds', 'another_seed_is_another_realization']
+    """
     return checks_in(sys.modules[__name__])
 
 
