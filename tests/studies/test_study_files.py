@@ -83,7 +83,7 @@ MISTAKES = {
     ),
     "unknown kind of world": (
         changed('"low-rank"', '"flat"'),
-        "world.kind must be one of ['digits', 'hard-instance', 'low-rank'",
+        "world.kind must be one of ['bilinear', 'digits', 'disjoint-arms'",
     ),
     "kind of another type": (changed('"low-rank"', "[1]"), "world.kind must be one of"),
     "unknown setting of the world": (
