@@ -76,7 +76,7 @@ MISTAKES = {
     ),
     "settings empty": ("settings = {}\n" + GOOD, "settings must have at least one entry, got {}"),
     "a setting not a table": ("settings = {a = 1}\n" + GOOD, "settings.a must be a table, got 1"),
-    "no world": (GOOD.split("[world]")[0], "world.kind must be one of ['digits', 'hard-instance'"),
+    "no world": (GOOD.split("[world]")[0], "world.kind must be one of ['bilinear', 'digits'"),
     "world not a table": (
         "world = 3\n" + GOOD.split("[world]")[0],
         "world must be a table, got 3",
