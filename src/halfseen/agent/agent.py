@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from halfseen import checks
-from halfseen.agent.core import Asked, Scored
+from halfseen.agent.asked import Asked
+from halfseen.agent.core import Scored
 from halfseen.agent.decision import AgentDecision
 from halfseen.agent.explanation import Explanation, checked_costs
 from halfseen.agent.files import AgentFiles

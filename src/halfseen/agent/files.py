@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from halfseen import archive, checks
-from halfseen.agent.core import Asked, Core
+from halfseen.agent.asked import Asked
+from halfseen.agent.core import Core
 from halfseen.agent.journal import Event, Journal, packed, sync_folder, unpacked
 from halfseen.agent.settings import AgentSettings, Path
 from halfseen.errors import ArchiveError, HalfseenError, InvalidSettingError, JournalError
