@@ -98,6 +98,8 @@ class Layout(NamedTuple):
 
     def offer(self, slate: Slate) -> Offer:
         """Return the arms of a slate; a context that is not given is hidden."""
+        if self.width == self.dim:
+            return Offer(slate._table)
         contexts, items = None, None
         if self.context_dim:
             given = slate._context

@@ -128,7 +128,7 @@ class LatentUcb(LatentParams):
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
-        widths, offer = self._widths(epoch.record.frequency), self.layout.offer(slate)
+        widths, offer = self._widths(epoch.record.frequency), self._plays.layout.offer(slate)
         parts, points = epoch.rewards.score(offer, *widths)
         arm, probabilities = offer.best(parts[0]), None
         if exploration != "ucb" or share:
@@ -268,8 +268,8 @@ class LatentUcb(LatentParams):
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the present epoch's regression."""
         before = self._plays.played.last_reward
-        offer = self._noted(note)
-        self._plays = self._plays.append(note.round, self.layout.packed(offer)[0], reward)
+        offer, layout = self._noted(note), self._plays.layout
+        self._plays = self._plays.append(note.round, layout.packed(offer)[0], reward)
         usual = reward if before is None else before
         self._rewards_tell = self._rewards_tell or self.tells(reward, usual)
         epoch = self._epoch
@@ -297,8 +297,11 @@ class LatentUcb(LatentParams):
         if slate._items is not None and not self._has_items:
             self._has_items = True
             self._lay_out(self.layout, self._epoch)
-        offered = self._offered.fork()
-        offered.add(self.layout.without_context().packed(self.layout.offer(slate)))
+        offered, rows = self._offered.fork(), slate._table
+        if self._has_items:
+            layout = self._plays.layout.without_context()
+            rows = layout.packed(layout.offer(slate))
+        offered.add(rows)
         self._offered = offered
         context = slate._context
         if context is not None and (context == context).any():
