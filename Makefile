@@ -73,7 +73,7 @@ dist: $(READY)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 
-# Both in fresh environments, with each Python that is found. PYTHONS="3.12" takes one.
+# Both in fresh environments, with each Python that is found. PYTHONS=3.12 takes one, PYTHONS=this that of .venv.
 test-dist: dist
 	$(BIN)/python tools/test_dist.py $(PYTHONS)
 
