@@ -77,4 +77,4 @@ axes.legend()
 plt.show()
 
 # %%
-# ``latent-ucb`` learns that holes are bad news and that two numbers describe a flat.
+# ``latent-ucb`` learns that two numbers describe a flat, so that what is told reveals the rest.
