@@ -210,7 +210,8 @@ def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
 def _all_numbers(dtypes: Any) -> bool:
     """Return whether all dtypes of a pandas or polars frame are those of numbers."""
     if isinstance(dtypes, list):  # of polars
-        return all(kind.is_numeric() for kind in set(map(type, dtypes)))
+        kinds: set[Any] = set(map(type, dtypes))
+        return all(kind.is_numeric() for kind in kinds)
     return all(kind.kind in "fiub" for kind in set(dtypes.tolist()))
 
 
