@@ -74,7 +74,7 @@ def measure_agent(plan: Plan, advance: Advance = lambda: None) -> list[Added]:
     for form in forms():
         agent = Agent(policy=AmbientOful(dim=1))
         agent.learn(agent.choose(form.options), 0.5)
-        slate = agent._core.encoded(agent._reader.read(form.options))[2]
+        slate = agent._core.encoded(agent._asked(form.options, None)).slate
         policy = AmbientOful(dim=slate.dim)
         added = [
             _microseconds(agent, form.options) - _microseconds(policy, slate.values)

@@ -29,6 +29,9 @@ LARGEST_POINT = 1e130
 SMALLEST = 1e-100
 """Entries with a smaller absolute value count as zero: squares of larger ones do not underflow."""
 
+LARGEST_ITEM = 2**53 - 1
+"""Largest number of an item: a float holds every whole number up to it."""
+
 
 class Slate:
     """The seen entries of the arms offered in one round.
@@ -41,6 +44,11 @@ class Slate:
     mask : array of bool, shape (n_arms, dim), optional
         True where an entry is seen. Without a mask, NaN means hidden, and so does a masked entry of
         a `numpy.ma` array.
+    context : array_like, shape (context_dim,), optional
+        A row that all arms share, NaN where hidden.
+    items : array of int, shape (n_arms,), optional
+        Who each arm is: whole numbers from 0 to 2⁵³ − 1. By default arms with equal values and
+        equal holes are the same item.
 
     Attributes
     ----------
@@ -48,6 +56,10 @@ class Slate:
         Read-only, zero where hidden.
     mask : ndarray of bool, shape (n_arms, dim)
         Read-only, True where seen.
+    context : ndarray, shape (context_dim,), or None
+        Read-only, NaN where hidden.
+    items : ndarray of int, shape (n_arms,), or None
+        Read-only.
 
     Raises
     ------
@@ -61,6 +73,8 @@ class Slate:
     >>> slate = Slate([[1.0, float("nan")], [2.0, 3.0]])
     >>> slate.values.tolist(), slate.mask.tolist()
     ([[1.0, 0.0], [2.0, 3.0]], [[True, False], [True, True]])
+    >>> Slate([[1.0], [2.0]], context=[30.0, None]).context.tolist()
+    [30.0, nan]
 
     Notes
     -----
@@ -68,9 +82,11 @@ class Slate:
     """
 
     # One array with NaN where hidden, never changed; `values` and `mask` are derived from it.
-    __slots__ = ("_table",)
+    __slots__ = ("_context", "_items", "_table")
 
-    def __init__(self, values: Any, mask: Any = None) -> None:
+    def __init__(
+        self, values: Any, mask: Any = None, *, context: Any = None, items: Any = None
+    ) -> None:
         is_masked = isinstance(values, MaskedArray)
         given = _as_table(values.data if is_masked else values)
         if mask is not None:
@@ -85,11 +101,25 @@ class Slate:
         if not _tables.copy_checked(given, table, SMALLEST, LARGEST):
             raise _out_of_range_error(given, ~np.isnan(given))
         self._table = table
+        self._context = None if context is None else checked_context(context)
+        self._items = None if items is None else _as_items(items, len(table))
 
     @classmethod
-    def of(cls, options: Any, dim: int | None = None) -> "Slate":
-        """Return `options` as a slate; raise an error unless it has `dim` features, if given."""
+    def of(
+        cls, options: Any, dim: int | None = None, *, context: Any = None, items: Any = None
+    ) -> "Slate":
+        """Return `options` as a slate; raise an error unless it has `dim` features, if given.
+
+        A context and items that are given replace those of the slate.
+        """
         slate = options if type(options) is cls else cls(options)
+        if context is not None or items is not None:
+            other = object.__new__(cls)
+            other._table = slate._table
+            other._context = slate._context if context is None else checked_context(context)
+            n_arms = len(slate._table)
+            other._items = slate._items if items is None else _as_items(items, n_arms)
+            slate = other
         if dim is not None and slate._table.shape[1] != dim:
             raise InvalidSlateError(
                 f"a slate must have {dim} features per arm, got {slate._table.shape[1]}"
@@ -107,6 +137,16 @@ class Slate:
         return _seen(self._table)
 
     @property
+    def context(self) -> FloatArray | None:
+        """The row that all arms share, NaN where hidden; read-only, shape (context_dim,)."""
+        return self._context
+
+    @property
+    def items(self) -> NDArray[np.int64] | None:
+        """Who each arm is; read-only, shape (n_arms,)."""
+        return self._items
+
+    @property
     def n_arms(self) -> int:
         """Number of offered arms."""
         n_arms: int = self._table.shape[0]
@@ -121,7 +161,7 @@ class Slate:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Slate):
             return NotImplemented
-        return np.array_equal(self._table, other._table, equal_nan=True)
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in Slate.__slots__)
 
     def __hash__(self) -> int:
         # Adding zero makes −0.0 into 0.0, which it equals.
@@ -129,6 +169,44 @@ class Slate:
 
     def __repr__(self) -> str:
         return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%})"
+
+
+def checked_context(context: Any) -> FloatArray:
+    """Return a context as a read-only array of shape (context_dim,), NaN where hidden.
+
+    Raises
+    ------
+    InvalidSlateError
+        It is not one row of numbers.
+    """
+    try:
+        row = Slate([context])._table[0]
+    except InvalidSlateError as error:
+        raise InvalidSlateError(
+            f"a context must be one row of numbers, shape (context_dim,): {error}"
+        ) from None
+    return _read_only(row)
+
+
+def _as_items(items: Any, n_arms: int) -> NDArray[np.int64]:
+    try:
+        given = np.asarray(items)
+        numbers = given.astype(np.int64)
+        is_whole = given.dtype.kind in "iuf" and bool((numbers == given).all())
+    except Exception:  # the object's own code runs here, and may raise anything
+        is_whole = False
+    if not is_whole or numbers.shape != (n_arms,):
+        raise InvalidSlateError(f"items must be {n_arms} whole numbers, one per arm, got {items!r}")
+    if numbers.min() < 0 or numbers.max() > LARGEST_ITEM:
+        raise InvalidSlateError(f"items must be in [0, 2**53 - 1], got {items!r}")
+    numbers.setflags(write=False)
+    return numbers
+
+
+def _equal(ours: Any, theirs: Any) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    return np.array_equal(ours, theirs, equal_nan=True)
 
 
 def _zero_filled(table: FloatArray) -> FloatArray:

@@ -15,4 +15,4 @@ def test_the_page_on_the_agent_runs(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "zip: category of 2 levels" in printed
     assert "scarf" in printed
-    assert len(blocks) == 8
+    assert len(blocks) == 9

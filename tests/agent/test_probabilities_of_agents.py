@@ -47,7 +47,7 @@ def test_the_journal_keeps_probabilities_and_repeats_drawn_choices(tmp_path, way
     assert not any(waiting.is_logged for _, waiting in again._core.waiting)
     rows = offers(1, seed=3)[0][0]
     assert again.score(rows) == agent.score(rows)
-    shown, expected = again.choose(rows), agent._core.choose(agent._reader.read(rows), "id", 0.0)
+    shown, expected = again.choose(rows), agent._core.choose(agent._asked(rows, None), "id", 0.0)
     assert looks(shown) == looks(expected[0])
 
 

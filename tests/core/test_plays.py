@@ -7,6 +7,7 @@ from core.test_reward_model import DIM, GROUPS, features_of, model_of, plays_of,
 from halfseen.core.factors import Factors
 from halfseen.core.features import Features
 from halfseen.core.group_scales import ITEM
+from halfseen.core.offers import Layout, Offer
 from halfseen.core.plays import Plays
 from halfseen.core.reward_model import RewardModel
 from halfseen.core.summary import Summary, carrying, joined
@@ -16,7 +17,7 @@ def fitted(plays, features, **settings):
     table, _, samples = plays.merged()
     if plays.summaries:
         samples = samples._replace(others=joined(plays.summaries))
-    return RewardModel.fitted(features, table, samples, **settings)
+    return RewardModel.fitted(features, plays.offers(table), samples, **settings)
 
 
 def same_models(ours, theirs, new, rtol=1e-6):
@@ -24,7 +25,9 @@ def same_models(ours, theirs, new, rtol=1e-6):
     assert ours.scales.noise == pytest.approx(theirs.scales.noise, rel=rtol)
     for width in (0.0, 1.0):
         np.testing.assert_allclose(
-            ours.score(new, 1.0, width)[0], theirs.score(new, 1.0, width)[0], rtol=rtol
+            ours.score(Offer(new), 1.0, width)[0],
+            theirs.score(Offer(new), 1.0, width)[0],
+            rtol=rtol,
         )
 
 
@@ -76,7 +79,7 @@ def test_of_too_many_arms_those_played_least_and_then_the_oldest_are_summed_up()
 
 def test_with_a_span_rewards_of_different_times_have_different_summaries():
     arms, rewards = world(300)
-    features, plays = features_of(arms), Plays.none(DIM)
+    features, plays = features_of(arms), Plays.none(Layout(DIM))
     for round, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
         plays = plays.append(round, arm, reward)
         if plays.n_rows == 40:
@@ -125,7 +128,7 @@ def test_summaries_join_to_the_summary_of_all():
     whole = Summary.of(points, counts, means, rounds)
     ours = joined([Summary.of(points[i], counts[i], means[i], rounds[i]) for i in parts])
     np.testing.assert_allclose(ours.rows.T @ ours.rows, whole.rows.T @ whole.rows, atol=1e-9)
-    assert ours[1:] == pytest.approx(whole[1:])
+    assert ours[1:-1] == pytest.approx(whole[1:-1])
     half = whole.faded(0.25)
     np.testing.assert_allclose(half.rows, whole.rows / 2)
     assert (half.n_rewards, half.round) == (whole.n_rewards / 4, whole.round)
@@ -135,7 +138,7 @@ def test_plays_survive_saving():
     arms, rewards = world(100)
     features = features_of(arms)
     plays = plays_of(arms, rewards).compacted(features, 40)
-    again = Plays.restored(plays.state(), DIM, features)
+    again = Plays.restored(plays.state(), Layout(DIM), features)
     ours, theirs = fitted(again, features), fitted(plays, features)
     same_models(ours, theirs, arms, rtol=0.0)
 
@@ -143,7 +146,7 @@ def test_plays_survive_saving():
 def test_a_summary_in_many_steps_plays_like_all_rewards():
     """The latent model changes between the steps, so that summaries are carried with an error."""
     arms, rewards = world(2000, noise=0.3)
-    plays, features = Plays.none(DIM), None
+    plays, features = Plays.none(Layout(DIM)), None
     for first in range(0, 2000, 200):
         last, features = features, features_of(arms[: first + 200])
         if last is not None:
@@ -152,6 +155,6 @@ def test_a_summary_in_many_steps_plays_like_all_rewards():
         for round in range(first, first + 200):
             plays = plays.append(round + 1, arms[round], rewards[round])
     new = world(50, seed=5)[0]
-    ours = fitted(plays, features).score(new, 1.0, 0.0)[0][1]
-    theirs = model_of(arms, rewards).score(new, 1.0, 0.0)[0][1]
+    ours = fitted(plays, features).score(Offer(new), 1.0, 0.0)[0][1]
+    theirs = model_of(arms, rewards).score(Offer(new), 1.0, 0.0)[0][1]
     assert np.abs(ours - theirs).max() < 0.1 * theirs.std()

@@ -11,6 +11,7 @@ from halfseen.core.features import INTERCEPT, Features
 from halfseen.core.group_scales import ITEM, Scales, estimate_scales
 from halfseen.core.group_scales import _Evidence as Evidence
 from halfseen.core.items import Items
+from halfseen.core.offers import Layout, Offer
 from halfseen.core.plays import Plays
 from halfseen.core.reward_model import NEGLIGIBLE, RewardModel
 from halfseen.core.samples import Samples
@@ -33,7 +34,7 @@ def world(n, *, seed=0, n_items=None, noise=0.3):
 
 
 def plays_of(arms, rewards):
-    plays = Plays.none(DIM)
+    plays = Plays.none(Layout(DIM))
     for round, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
         plays = plays.append(round, arm, float(reward))
     return plays
@@ -45,7 +46,7 @@ def features_of(arms):
 
 def model_of(arms, rewards, **settings):
     table, _, samples = plays_of(arms, rewards).merged()
-    return RewardModel.fitted(features_of(arms), table, samples, **settings)
+    return RewardModel.fitted(features_of(arms), Offer(table), samples, **settings)
 
 
 def dense_posterior(model, arms, rewards, new):
@@ -75,9 +76,9 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(n_items):
     model = model_of(arms[:40], rewards[:40], item_effects=n_items is not None)
     for arm, reward in zip(arms[40:], rewards[40:], strict=True):  # items that are new among them
         model = model.fork()
-        model.learn(arm, None, float(reward))
+        model.learn(Offer(arm[None]), None, float(reward))
     new = np.vstack([arms[:5], world(5, seed=9)[0]])
-    (_, estimates, widths), _ = model.score(new, 1.0, 1.0)
+    (_, estimates, widths), _ = model.score(Offer(new), 1.0, 1.0)
     means, deviations = dense_posterior(model, arms, rewards, new)
     # The intercept's prior is wide, not flat.
     np.testing.assert_allclose(estimates, means, rtol=1e-5)
@@ -88,10 +89,11 @@ def test_another_reward_of_an_item_that_was_played_often_is_learned():
     """The weight of the sample is tiny, and not lost to rounding."""
     keys = row_keys(np.ones((1, DIM)))
     items = Items(keys, np.array([1e9]), np.array([2.0]), math.exp(8.0))
-    after, weight, target = items.after(np.ones(DIM), 2.5)
+    after, sample, target = items.after(int(keys[0]), np.ones(1), np.ones(1), 2.5)
     variance = math.exp(16.0)
-    assert weight == pytest.approx(1.0 / (1.0 + variance * 1e9) / (1.0 + variance * (1e9 + 1)))
-    assert target == pytest.approx(2.5 + variance * 1e9 * 0.5)
+    weight = 1.0 / (1.0 + variance * 1e9) / (1.0 + variance * (1e9 + 1))
+    assert sample[0] == pytest.approx(math.sqrt(weight))
+    assert target == pytest.approx(math.sqrt(weight) * (2.5 + variance * 1e9 * 0.5))
     assert after.counts[0] == 1e9 + 1
 
 
@@ -99,8 +101,8 @@ def test_copies_of_an_item_get_the_same_draw_wherever_they_stand():
     arms, rewards = world(60, n_items=12)
     model = model_of(arms, rewards, item_effects=True)
     slate = np.vstack([arms[:4], arms[:1]])
-    draws = model.draw(slate, np.random.default_rng(0), 1.0, 1.0)
-    turned = model.draw(slate[::-1].copy(), np.random.default_rng(0), 1.0, 1.0)
+    draws = model.draw(Offer(slate), np.random.default_rng(0), 1.0, 1.0)
+    turned = model.draw(Offer(slate[::-1].copy()), np.random.default_rng(0), 1.0, 1.0)
     assert draws[0] == draws[4]
     np.testing.assert_array_equal(turned[::-1], draws)
 
@@ -111,18 +113,18 @@ def test_the_number_of_items_is_bounded(monkeypatch):
     items = model_of(arms, rewards, item_effects=True).items
     counts = np.unique([row.tobytes() for row in arms], return_counts=True)[1]
     assert sorted(items.counts.tolist()) == sorted(counts.tolist())[-8:]
-    new = world(1, seed=9)[0][0]
-    after, weight, target = items.after(new, 2.0)
+    new = int(row_keys(world(1, seed=9)[0])[0])
+    after, sample, target = items.after(new, np.ones(1), np.ones(1), 2.0)
     assert after is items
-    assert (weight, target) == (1.0 / (1.0 + items.scale**2), 2.0)
+    assert (sample[0], target) == (root := 1.0 / math.sqrt(1.0 + items.scale**2), 2.0 * root)
 
 
 def test_known_features_of_an_arm_give_the_same_regression():
     arms, rewards = world(30)
     with_point, without = (model_of(arms[:29], rewards[:29]) for _ in range(2))
     point = with_point.features.points(arms[29:])[0]
-    with_point.learn(arms[29], point, float(rewards[29]))
-    without.learn(arms[29], None, float(rewards[29]))
+    with_point.learn(Offer(arms[29:]), point, float(rewards[29]))
+    without.learn(Offer(arms[29:]), None, float(rewards[29]))
     np.testing.assert_array_equal(with_point.model.root, without.model.root)
 
 
@@ -179,7 +181,7 @@ def test_a_scale_stays_at_its_centre_while_rewards_say_nothing_about_it():
     arms, _ = world(1)
     rewards = np.random.default_rng(0).normal(size=50)
     samples = Samples.of(np.zeros(50, dtype=int), rewards)
-    model = RewardModel.fitted(features_of(world(50)[0]), arms, samples)
+    model = RewardModel.fitted(features_of(world(50)[0]), Offer(arms), samples)
     assert model.scales.logs == {"latent": 0.0, "filled": 0.0, "mask": -1.0}
 
 
@@ -221,8 +223,8 @@ def test_thompson_draws_have_the_posterior_deviation():
     arms, rewards = world(60, n_items=12)
     model = model_of(arms, rewards, item_effects=True)
     new = np.vstack([arms[:3], world(3, seed=9)[0]])
-    (_, _, widths), _ = model.score(new, 1.0, 1.0)
-    draws = [model.draw(new, np.random.default_rng(seed), 1.0, 1.0) for seed in range(4000)]
+    (_, _, widths), _ = model.score(Offer(new), 1.0, 1.0)
+    draws = [model.draw(Offer(new), np.random.default_rng(seed), 1.0, 1.0) for seed in range(4000)]
     # The standard error of a deviation from 4000 draws is 1.1 %.
     np.testing.assert_allclose(np.std(draws, axis=0), widths, rtol=0.06)
 
@@ -231,7 +233,8 @@ def test_a_model_survives_saving():
     arms, rewards = world(60, n_items=12)
     model = model_of(arms, rewards, item_effects=True)
     again = RewardModel.restored(model.state(), features_of(arms))
-    for ours, theirs in zip(model.score(arms, 2.0, 1.0), again.score(arms, 2.0, 1.0), strict=True):
+    given = Offer(arms), 2.0, 1.0
+    for ours, theirs in zip(model.score(*given), again.score(*given), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -264,7 +267,7 @@ def test_a_group_that_moves_nothing_is_left_out_of_a_round():
     features = features_of(arms[:500])
     latent = features.points(arms)[:, features.columns["latent"]]
     rewards = latent @ [5.0, 3.0] + random.normal(size=40_000)
-    model = RewardModel.fitted(features, arms, Samples.of(np.arange(40_000), rewards))
+    model = RewardModel.fitted(features, Offer(arms), Samples.of(np.arange(40_000), rewards))
     assert model.scales.logs["mask"] <= NEGLIGIBLE
     assert "mask" not in model.features.columns
     assert "latent" in model.features.columns

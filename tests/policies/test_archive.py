@@ -371,7 +371,7 @@ LATENT_ARRAYS = dict(arrays(saved_text(latent_bytes())["state"]["state"]))
 
 
 def test_a_latent_policy_has_arms_and_loadings_in_its_file():
-    assert {"/offered/rows", "/epoch/latent/loadings"} <= set(LATENT_ARRAYS)
+    assert {"/offered/rows", "/epoch/arms/latent/loadings"} <= set(LATENT_ARRAYS)
 
 
 @pytest.mark.parametrize("where", LATENT_ARRAYS)

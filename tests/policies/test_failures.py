@@ -28,7 +28,7 @@ from halfseen.core.reward_model import RewardModel
 from halfseen.core.ridge import Ridge
 from halfseen.core.span_ridge import SpanRidge
 from halfseen.kernels import ridge as ridge_kernels
-from halfseen.policies import explorations, latent_epoch, tofu_epoch
+from halfseen.policies import explorations, latent_side, tofu_epoch
 
 
 class InjectedError(Exception):
@@ -111,10 +111,10 @@ def test_a_failure_while_an_epoch_opens_changes_nothing(monkeypatch, part, late,
 
 
 LATENT_OPENING = {
-    "sample of the arms": (latent_epoch, "row_keys"),
+    "sample of the arms": (latent_side, "row_keys"),
     "arms of a fit": (Arms, "__init__"),
     "spectral start": (Spectrum, "start"),
-    "search for the rank": (latent_epoch.Search, "run"),
+    "search for the rank": (latent_side.Search, "run"),
     "reward model": (RewardModel, "fitted"),
     "regression": (Ridge, "fitted"),
     "scoring": (RewardModel, "score"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, load, play
-from halfseen.policies.latent_epoch import MOST_AMBIENT_FEATURES
+from halfseen.policies.latent_side import MOST_AMBIENT_FEATURES
 
 
 def main_world(observe_prob, **settings):

@@ -63,11 +63,24 @@ class Case:
         self.policy, self.n_calls = None, 0
         self.reward_kind = str(random.choice(REWARDS))
         self.open = []
+        self.contexts, self.names = None, None
+
+    def more(self, table):
+        """Draw a context and numbers of items, if this case has any."""
+        given, random = {}, self.random
+        if self.contexts is not None and random.random() < 0.9:
+            given["context"] = self.contexts.draw()[0]
+        if self.names is not None and random.random() < 0.9:
+            given["items"] = random.choice(self.names, len(table))
+        return given
 
     def play(self):
         """Make the policy and call it, until something does not hold."""
         random = self.random
         self.policy = PLAYERS[self.name](random, self.dim)
+        if self.policy.takes_context and random.random() < 0.5:
+            self.contexts = Slates(random, int(random.choice(DIMS)))
+            self.names = random.permutation(12) if random.random() < 0.7 else None
         for _ in range(int(random.integers(10, 25 if self.dim > 12 else 90))):
             what = random.choice(len(self.MOVES), p=self.SHARES_OF_MOVES)
             self.n_calls += 1
@@ -78,7 +91,7 @@ class Case:
         options = in_some_form(self.random, table)
         before = self._state() if self._may_refuse() else None
         try:
-            decision = self.policy.choose(options)
+            decision = self.policy.choose(options, **self.more(table))
         except (Unidentifiable, HorizonReachedError):
             if before is None:
                 raise
@@ -103,18 +116,20 @@ class Case:
                 raise
 
     def absorb(self):
-        self.policy.absorb(in_some_form(self.random, self.slates.draw()))
+        table = self.slates.draw()
+        self.policy.absorb(in_some_form(self.random, table), **self.more(table))
 
     def reload(self):
         copy = copy_of(self.policy)
         if snapshot(copy.to_tree()) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
         table = self.slates.draw()
+        given = self.more(table)
         try:
-            ours = self.policy.choose(table)
+            ours = self.policy.choose(table, **given)
         except (Unidentifiable, HorizonReachedError):
             return
-        theirs = copy.choose(table)
+        theirs = copy.choose(table, **given)
         if looks(ours) != looks(theirs):
             raise BrokenRuleError("a copy chooses otherwise")
         if self.random.random() < 0.5:  # else the original plays on

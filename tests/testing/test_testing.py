@@ -183,7 +183,7 @@ class RemembersItsScores(Steps):
 
 
 class LearnsTheStartOfALog(Steps):
-    def play_logged(self, slate, rewards):
+    def play_logged(self, slate, rewards, contexts=None):
         super().play_logged(Slate(slate._table[:1]), rewards[:1])
 
 
@@ -192,7 +192,76 @@ class ForgetsWhenItGrows(Steps):
         self.weights = np.zeros(dim)
 
 
+class DropsAContext(Steps):
+    def choose(self, options, *, context=None, items=None, explore=True):
+        return super().choose(options, items=items, explore=explore)
+
+
+class InContext(Steps):
+    """Adds a step for the context, which is the same for all arms."""
+
+    takes_context = True
+    context_dim: int = params.integer(default=0, low=0)
+
+    def setup(self):
+        super().setup()
+        self.taste = np.zeros(self.context_dim)
+
+    def decide(self, slate):
+        shared = 0.0 if slate.context is None else float(np.nan_to_num(slate.context) @ self.taste)
+        return Choice.best(slate.values @ self.weights + shared)
+
+    def update(self, note, reward):
+        super().update(note, reward)
+        if note.context is not None:
+            row = np.nan_to_num(note.context)
+            self.taste = self.taste + 0.1 * reward * row / (1.0 + row @ row)
+
+    def grow_context(self, dim, levels):
+        self.taste = np.pad(self.taste, (0, dim - len(self.taste)))
+
+    def state(self):
+        return super().state() | {"taste": self.taste}
+
+    def restore(self, state):
+        super().restore(state)
+        self.taste = state["taste"]
+
+
+class CutsContexts(InContext):
+    def _check_context(self, dim):
+        if not self.context_dim:
+            super()._check_context(dim)
+
+    def decide(self, slate):
+        if slate.context is not None:
+            slate = Slate.of(slate, context=slate.context[: self.context_dim])
+        return super().decide(slate)
+
+
+class ForgetsTheContext(InContext):
+    def restore(self, state):
+        super().restore(state)
+        self.taste = np.zeros(self.context_dim)
+
+
+class MissesTheContext(InContext):
+    def decide(self, slate):
+        choice = super().decide(slate)
+        return Choice.best(choice.parts[1] + (slate.context is None))
+
+
+class ForgetsWhenContextsGrow(InContext):
+    def grow_context(self, dim, levels):
+        self.taste = np.zeros(dim)
+
+
 FAULTY_POLICIES = {
+    "a_context_is_never_dropped": DropsAContext,
+    "bad_contexts_change_nothing": CutsContexts,
+    "a_context_survives_files_and_late_rewards": ForgetsTheContext,
+    "no_context_is_a_hidden_one": MissesTheContext,
+    "growing_contexts_equal_having_known_all_features": ForgetsWhenContextsGrow,
     "scores_are_given_without_any_change": RemembersItsScores,
     "a_log_may_come_in_any_parts": LearnsTheStartOfALog,
     "growing_equals_having_known_all_features": ForgetsWhenItGrows,
@@ -343,6 +412,10 @@ def registered():
 
 def steps(policy=Steps):
     return lambda: policy(dim=4, step=0.3)
+
+
+def test_a_correct_policy_with_a_context_passes():
+    check_policy(lambda: InContext(dim=6))
 
 
 def test_a_correct_policy_and_a_correct_world_pass(registered):

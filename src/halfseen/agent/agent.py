@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from halfseen import checks
-from halfseen.agent.core import Scored
+from halfseen.agent.core import Asked, Scored
 from halfseen.agent.decision import AgentDecision
 from halfseen.agent.explanation import Explanation, checked_costs
 from halfseen.agent.files import AgentFiles
-from halfseen.errors import InvalidInputError
+from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.policies.notes import Scores
 from halfseen.policies.refusals import checked_reward, checked_rewards, no_context
 from halfseen.tables import Column, Item
@@ -56,10 +56,11 @@ class Agent(AgentFiles):
 
         Parameters
         ----------
-        options : table
-            One row per option.
-        context : optional
-            A row that all options share, for policies that can use it.
+        options : table, or list of ids
+            One row per option. Ids alone are enough for a policy that learns about items.
+        context : row, optional
+            What all options share, such as the visitor: a dict, a series, or a table of one row.
+            Its columns have nothing to do with those of the options.
         explore : bool
             False for the option with the largest estimate, in this request.
 
@@ -67,17 +68,18 @@ class Agent(AgentFiles):
         ------
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
+        InvalidInputError
+            There is a context, and the policy cannot use one; or it cannot help exploring.
         """
-        self._check_context(context)
         checks.boolean("explore", explore)
-        rows = self._reader.read(options)
+        asked = self._asked(options, context)
         with self._change() as events:
             core = self._core
             id, now = f"{self._token}-{core.n_decisions + 1}", time.time()
-            decision, arm = core.choose(rows, id, now, explore=explore)
+            decision, arm = core.choose(asked, id, now, explore=explore)
             if self._journal is not None:
-                shown = rows if self.journal_options else rows.part(arm, arm + 1)
-                event = {"event": "choose", "id": id, "time": now, "rows": shown.to_plain()}
+                shown = asked if self.journal_options else asked.part(arm, arm + 1)
+                event = {"event": "choose", "id": id, "time": now} | shown.to_plain()
                 event |= {"probability": decision.probability}
                 if self.journal_options:
                     law = decision.probabilities.tolist()
@@ -155,30 +157,38 @@ class Agent(AgentFiles):
         """Learn from a log of options that somebody else chose: one row and one reward for each.
 
         It does not matter in which parts a log comes. A bar shows progress after two seconds, if
-        rich is installed.
+        rich is installed. `context` is a table with a row for each row of the log.
         """
-        self._check_context(context)
-        rows = replace(self._reader, unique=False).read(table)
+        reader = replace(self._reader, unique=False)
+        rows, contexts = reader.read(table), None
         values = checked_rewards(rewards, len(rows.items))
+        if context is not None:
+            contexts = replace(reader, id=None).read(context)
+            if len(contexts.items) != len(values):
+                raise InvalidTableError(
+                    f"the context of a log must have a row for each of its {len(values)} rows, got "
+                    f"{len(contexts.items)}"
+                )
+        asked = Asked(rows, contexts)
         with self._change() as events:
-            self._core.observe(rows, values)
+            self._core.observe(asked, values)
             if self._journal is not None:
                 for start in range(0, len(values), _LOG_PART):
-                    part, stop = rows.part(start, start + _LOG_PART), start + _LOG_PART
-                    plain = {"rows": part.to_plain(), "rewards": values[start:stop]}
-                    events.append({"event": "observe"} | plain)
+                    part, stop = asked.part(start, start + _LOG_PART), start + _LOG_PART
+                    events.append({"event": "observe", "rewards": values[start:stop]})
+                    events[-1] |= part.to_plain()
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
         """Return estimate, width and share of seen columns of each option, without choosing."""
-        self._check_context(context)
-        rows = self._reader.read(options)
+        asked = self._asked(options, context)
         with self._lock:
-            return self._core.score(rows)
+            return self._core.score(asked)
 
     def explain(
         self,
         decision: AgentDecision | Any,
         *,
+        context: Any = None,
         item: Item | None = None,
         costs: Mapping[str, float] | None = None,
     ) -> Explanation:
@@ -190,6 +200,8 @@ class Agent(AgentFiles):
         ----------
         decision : AgentDecision or table
             What `choose` returned, or options.
+        context : row, optional
+            That of the options; a decision has its own.
         item : str or int, optional
             The option; by default the chosen one, or the one with the best score.
         costs : mapping, optional
@@ -200,18 +212,19 @@ class Agent(AgentFiles):
         InvalidInputError
             The policy cannot explain its scores, or an item or a column is not known.
         """
-        rows, made = None, None
+        asked, made = None, None
         if isinstance(decision, AgentDecision):
-            rows, made = decision._rows, Scores(decision.estimates, decision.widths)
+            asked, made = decision._asked, Scores(decision.estimates, decision.widths)
             item = decision.item if item is None else item
         elif isinstance(decision, str):
             raise InvalidInputError(
                 f"explain needs what choose returned, or options, got the id {decision!r}: keep "
                 "the decision, as an agent does not keep options"
             )
-        rows = self._reader.read(decision) if rows is None else rows
+        asked = self._asked(decision, context) if asked is None else asked
+        known = self.columns | self.context_columns
         with self._lock:
-            return self._core.explain(rows, item, checked_costs(costs, self.columns), made)
+            return self._core.explain(asked, item, checked_costs(costs, known), made)
 
     # What it knows
 
@@ -220,7 +233,12 @@ class Agent(AgentFiles):
         """What became of each column, by name."""
         known = {} if self.id is None else {self.id: Column(self.id, "id")}
         known |= {name: Column(name, "ignored") for name in self.ignore}
-        return known | dict(self._core.encoder.columns)
+        return known | dict(self._core.encoders.options.columns)
+
+    @property
+    def context_columns(self) -> dict[str, Column]:
+        """What became of each column of the context, by name."""
+        return dict(self._core.encoders.context.columns)
 
     def health(self) -> dict[str, Any]:
         """Return what a dashboard shows, as plain JSON types.
@@ -236,9 +254,14 @@ class Agent(AgentFiles):
                 "journal_bytes": None if journal is None else journal.size,
             }
 
-    def _check_context(self, context: Any) -> None:
-        if context is not None and not self._core.policy.takes_context:
+    def _asked(self, options: Any, context: Any) -> Asked:
+        """Read options and a context."""
+        if context is None:
+            return Asked(self._reader.read(options))
+        if not self._core.policy.takes_context:
             raise no_context(type(self._core.policy))
+        reader = replace(self._reader, id=None)
+        return Asked(self._reader.read(options), reader.read_row(context))
 
 
 def _id_of(decision: Any) -> Any:

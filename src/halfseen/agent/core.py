@@ -7,7 +7,12 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.agent.decision import AgentDecision
-from halfseen.agent.explanation import Explanation, Parts, measurements
+from halfseen.agent.explanation import (
+    Explanation,
+    Parts,
+    context_measurements,
+    measurements,
+)
 from halfseen.agent.health import Window
 from halfseen.agent.progress import parts_with_bar
 from halfseen.agent.waiting import CLOSED, REWARDED, Waiting, WaitingDecisions
@@ -17,6 +22,7 @@ from halfseen.policies.notes import Note, Scores, widened
 from halfseen.policies.refusals import log_forgotten
 from halfseen.policies.registry import policy_from_tree
 from halfseen.tables import Encoder, Item, Rows
+from halfseen.tables.encoder import ids_alone
 from halfseen.values import FloatArray, Slate
 
 _PART = 200  # rows of a log that are learned between two looks at the clock
@@ -31,6 +37,65 @@ class Scored(NamedTuple):
     share_seen: float
 
 
+class Asked(NamedTuple):
+    """What an agent is asked about.
+
+    Attributes
+    ----------
+    rows : Rows
+        The options.
+    context : Rows or None
+        One row that they share; for a log one for each of its rows.
+    """
+
+    rows: Rows
+    context: Rows | None = None
+
+    def part(self, start: int, stop: int) -> "Asked":
+        """Return some of the rows; a log's contexts go with them."""
+        context = self.context
+        if context is not None and len(context.items) > 1:
+            context = context.part(start, stop)
+        return Asked(self.rows.part(start, stop), context)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return rows and context as plain JSON types."""
+        plain = {"rows": self.rows.to_plain()}
+        return plain if self.context is None else plain | {"context": self.context.to_plain()}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Asked":
+        """Return what `to_plain` made plain."""
+        context = plain.get("context")
+        rows = Rows.from_plain(plain["rows"])
+        return cls(rows, None if context is None else Rows.from_plain(context))
+
+
+class Encoders(NamedTuple):
+    """Encoders of options and of contexts."""
+
+    options: Encoder
+    context: Encoder
+
+
+class Ready(NamedTuple):
+    """What was asked, for a policy.
+
+    Attributes
+    ----------
+    policy : Policy
+        A fork that knows all columns.
+    encoders : Encoders
+    slate : Slate
+    contexts : ndarray, shape (n, context_dim), or None
+    """
+
+    policy: Policy
+    encoders: Encoders
+    slate: Slate
+    contexts: FloatArray | None
+
+
 class Core:
     """Columns, policy, and decisions that wait, without locks and files.
 
@@ -40,23 +105,28 @@ class Core:
     Attributes
     ----------
     policy : Policy
-    encoder : Encoder
+    encoders : Encoders
+    has_ids : bool
+        Whether a column names the options.
     waiting : WaitingDecisions
     n_decisions : int
     last_epoch : int
         That of the latest decision.
-    seen : Window
-        How many entries of each feature were seen, per option.
+    seen, context_seen : Window
+        How many entries of each feature were seen, per option and per context.
     rewards : Window
         Sums of rewards.
     """
 
-    def __init__(self, policy: Policy, encoder: Encoder, max_pending: int) -> None:
-        self.policy, self.encoder = policy, encoder
+    def __init__(
+        self, policy: Policy, encoder: Encoder, max_pending: int, *, has_ids: bool = False
+    ) -> None:
+        self.policy, self.encoders = policy, Encoders(encoder, encoder)
+        self.has_ids = has_ids
         self.waiting = WaitingDecisions(max_pending)
         self.n_decisions = 0
         self.last_epoch = -1
-        self.seen, self.rewards = Window.empty(), Window.empty()
+        self.seen, self.context_seen, self.rewards = (Window.empty() for _ in range(3))
 
     def begin(self) -> dict[str, Any]:
         """Return what `undo` needs to take back the steps from now on."""
@@ -68,23 +138,36 @@ class Core:
         self.__dict__ = before
         self.waiting.undo()
 
-    def encoded(self, rows: Rows) -> tuple[Policy, Encoder, Slate]:
-        """Return rows as a slate, with a fork of the policy and an encoder that know its columns.
+    def encoded(self, asked: Asked, *, log: bool = False) -> Ready:
+        """Return what was asked, for a policy that knows its columns.
 
         Raises
         ------
         InvalidTableError
             Also if a column or level is new and the policy cannot grow.
         """
-        policy, known = self.policy.fork(), self.policy.dim or 0
-        slate, encoder, levels = self.encoder.encode(rows, dim=known)
+        policy, rows = self.policy.fork(), asked.rows
+        is_named = policy.uses_items and (self.has_ids or rows.is_named(log=log) or not rows.names)
+        if not rows.names and not is_named:
+            raise ids_alone()
+        known = policy.dim or 0
+        dim = max(1, known) if is_named else known
+        slate, options, levels = self.encoders.options.encode(rows, dim=dim)
         if slate.dim > known:
-            new = {level: first for level, first in levels.items() if level >= known}
             try:
-                policy.widen(slate.dim, levels=new)
+                policy.widen(slate.dim, levels=_new(levels, known))
             except InvalidSettingError as error:
-                raise self._refused(encoder, known, error) from None
-        return policy, encoder, slate
+                raise self._refused(options, known, error) from None
+        encoders, contexts = self.encoders._replace(options=options), None
+        if asked.context is not None:
+            known = policy.context_dim
+            shown, context, levels = self.encoders.context.encode(asked.context, dim=max(1, known))
+            policy.widen_context(shown.dim, levels=_new(levels, known))
+            encoders, contexts = Encoders(options, context), shown._table
+        context_row = contexts[0] if contexts is not None and not log else None
+        numbers = rows.numbers() if is_named else None
+        slate = Slate.of(slate, context=context_row, items=numbers)
+        return Ready(policy, encoders, slate, contexts)
 
     def _refused(self, encoder: Encoder, known: int, error: Exception) -> InvalidTableError:
         entered = [name for name, each in encoder.columns.items() if each.features[-1] >= known]
@@ -94,43 +177,49 @@ class Core:
         )
 
     def choose(
-        self, rows: Rows, id: str, time: float, *, explore: bool = True
+        self, asked: Asked, id: str, time: float, *, explore: bool = True
     ) -> tuple[AgentDecision, int]:
         """Choose one of the rows; return the decision and the row."""
-        policy, encoder, slate = self.encoded(rows)
-        choice, note = policy.play(slate, explore=explore)
-        self._wait(policy, encoder, slate, id, Waiting(0, rows.items[choice.arm], time, note))
-        made = AgentDecision(id, rows, choice, note.round, note.epoch)
+        ready, items = self.encoded(asked), asked.rows.items
+        choice, note = ready.policy.play(ready.slate, explore=explore)
+        self._wait(ready, id, Waiting(0, items[choice.arm], time, note))
+        made = AgentDecision(id, items, choice, note.round, note.epoch, asked)
         return made, choice.arm
 
     def choose_again(
-        self, rows: Rows, id: str, time: float, arm: int | None, *, explore: bool = True
+        self, asked: Asked, id: str, time: float, arm: int | None, *, explore: bool = True
     ) -> None:
         """Repeat a recorded choice; without an arm, only the chosen row was recorded.
 
         If the choice cannot be repeated, the chosen row counts as a logged one.
         """
-        policy, encoder, slate = self.encoded(rows)
+        ready = self.encoded(asked)
+        policy, slate = ready.policy, ready.slate
         row, is_logged = 0 if arm is None else arm, True
-        note = Note(max(1, policy.round), -1, slate._table[row].copy())
+        item = None if slate._items is None else int(slate._items[row])
+        chosen = slate._table[row].copy()
+        note = Note(max(1, policy.round), -1, chosen, context=slate._context, item=item)
         if arm is not None:
             choice, played = policy.play(slate, explore=explore)
             is_logged = choice.arm != arm
             note = note if is_logged else played
-        self._wait(policy, encoder, slate, id, Waiting(0, rows.items[row], time, note, is_logged))
+        self._wait(ready, id, Waiting(0, asked.rows.items[row], time, note, is_logged))
 
-    def _wait(
-        self, policy: Policy, encoder: Encoder, slate: Slate, id: str, waiting: Waiting
-    ) -> None:
-        self.policy, self.encoder = policy, encoder
+    def _wait(self, ready: Ready, id: str, waiting: Waiting) -> None:
+        self.policy, self.encoders = ready.policy, ready.encoders
         self.n_decisions += 1
         self.last_epoch = waiting.note.epoch
-        table = slate._table
-        self.seen = self.seen.added((table == table).sum(axis=0), len(table))
+        self._count_seen(ready.slate._table, ready.contexts)
         forgotten = self.waiting.add(id, waiting._replace(number=self.n_decisions))
         if forgotten is not None:
             limit = f"max_pending = {self.waiting.limit}"
             log_forgotten(forgotten, self.waiting.n_forgotten, limit)
+
+    def _count_seen(self, table: FloatArray, contexts: FloatArray | None) -> None:
+        self.seen = self.seen.added((table == table).sum(axis=0), len(table))
+        if contexts is not None:
+            shown = (contexts == contexts).sum(axis=0)
+            self.context_seen = self.context_seen.added(shown, len(contexts))
 
     def learn(self, pairs: list[tuple[Any, float]]) -> None:
         """Learn rewards of decisions by their ids, all or none."""
@@ -142,9 +231,11 @@ class Core:
         # Forks can take back one step only.
         policy = self.policy.fork() if len(pairs) == 1 else self.policy.copied()
         for id, waiting, reward in found:
-            note = widened(waiting.note, policy.dim)
+            note = widened(waiting.note, policy.dim, policy.context_dim)
             if waiting.is_logged:
-                policy.play_logged(Slate(note.arm[None]), [reward])
+                items = None if note.item is None else [note.item]
+                contexts = None if note.context is None else note.context[None]
+                policy.play_logged(Slate(note.arm[None], items=items), [reward], contexts)
             else:
                 policy.update(note, reward)
             self.waiting.remove(id, REWARDED)
@@ -157,45 +248,62 @@ class Core:
             self.waiting.get(id)
             self.waiting.remove(id, CLOSED)
 
-    def observe(self, rows: Rows, rewards: list[float]) -> None:
+    def observe(self, asked: Asked, rewards: list[float]) -> None:
         """Learn rewards of logged rows."""
-        grown, encoder, slate = self.encoded(rows)
-        policy, table = grown.copied(), slate._table
+        ready = self.encoded(asked, log=True)
+        policy, table, contexts = ready.policy.copied(), ready.slate._table, ready.contexts
+        numbers = ready.slate._items
         for start, stop in parts_with_bar("learning a log", len(rewards), _PART):
-            policy.play_logged(Slate(table[start:stop]), rewards[start:stop])
-        self.policy, self.encoder = policy, encoder
-        for row, reward in zip(table == table, rewards, strict=True):
-            self.seen = self.seen.added(row, 1)
+            slate, given = Slate(table[start:stop]), None
+            if numbers is not None:
+                slate = Slate.of(slate, items=numbers[start:stop])
+            if contexts is not None:
+                given = contexts[start:stop]
+            policy.play_logged(slate, rewards[start:stop], given)
+        self.policy, self.encoders = policy, ready.encoders
+        for row, reward in enumerate(rewards):
+            context = None if contexts is None else contexts[row : row + 1]
+            self._count_seen(table[row : row + 1], context)
             self.rewards = self.rewards.added([reward], 1)
 
-    def score(self, rows: Rows) -> tuple[Scored, ...]:
+    def score(self, asked: Asked) -> tuple[Scored, ...]:
         """Return what the policy expects of each row."""
-        policy, encoder, slate = self.encoded(rows)
+        policy, encoders, slate, _ = self.encoded(asked)
         estimates, widths = policy.score(slate)
-        firsts = [column.features[0] for column in encoder.columns.values()]
-        seen = slate.mask[:, firsts].mean(axis=1)
-        columns = (rows.items, estimates.tolist(), widths.tolist(), seen.tolist())
+        firsts = [column.features[0] for column in encoders.options.columns.values()]
+        seen = slate.mask[:, firsts].mean(axis=1) if firsts else np.ones(slate.n_arms)
+        columns = (asked.rows.items, estimates.tolist(), widths.tolist(), seen.tolist())
         return tuple(Scored(*each) for each in zip(*columns, strict=True))
 
     def explain(
-        self, rows: Rows, item: Item | None, costs: Mapping[str, float], made: Scores | None
+        self, asked: Asked, item: Item | None, costs: Mapping[str, float], made: Scores | None
     ) -> Explanation:
         """Return the reasons for the score of a row; by default of the one with the best score.
 
         `made` are the estimates and widths of a decision about these rows.
         """
-        policy, encoder, slate = self.encoded(rows)
-        reasons = policy.explain(slate)
+        policy, encoders, slate, _ = self.encoded(asked)
+        items, reasons = asked.rows.items, policy.explain(slate)
         is_current = made is not None and _agree(reasons.estimates, made)
         if made is not None and is_current:
             reasons = reasons._replace(bonus=made.widths)
-        arm = int(reasons.scores.argmax()) if item is None else _place(rows.items, item)
-        columns = {name: list(each.features) for name, each in encoder.columns.items()}
-        gains = policy.value_of_seeing(slate, list(columns.values()))
+        arm = int(reasons.scores.argmax()) if item is None else _place(items, item)
+        columns, context_columns = (
+            {name: list(each.features) for name, each in encoder.columns.items()}
+            for encoder in encoders
+        )
+        if slate._context is None:
+            context_columns = {}
+        found = measurements(
+            policy.value_of_seeing(slate, list(columns.values())), list(columns), items, costs
+        )
+        if context_columns:
+            gains = policy.value_of_seeing_context(slate, list(context_columns.values()))
+            found += context_measurements(gains, list(context_columns), costs)
         return Explanation(
-            rows.items[arm],
-            Parts.of(reasons, arm, slate.mask[arm], columns),
-            measurements(gains, list(columns), rows.items, costs),
+            items[arm],
+            Parts.of(reasons, arm, slate.mask[arm], columns, context_columns),
+            tuple(sorted(found, key=lambda each: -each.net)),
             made is None or is_current,
         )
 
@@ -207,8 +315,10 @@ class Core:
             "pending": len(self.waiting),
             "forgotten": self.waiting.n_forgotten,
             "rewards": {name: self._rewards(name == "lately") for name in ("lately", "before")},
-            "seen": {name: self._shares(name == "lately") for name in ("lately", "before")},
-            "features": self.encoder.width,
+            "seen": self._shares(self.seen, self.encoders.options),
+            "context_seen": self._shares(self.context_seen, self.encoders.context),
+            "features": self.encoders.options.width,
+            "context_features": self.encoders.context.width,
             "rank": self.policy.current_rank if self.policy.dim is not None else None,
             "epoch": self.last_epoch,
             "refits": None if starts is None else len(starts),
@@ -218,44 +328,64 @@ class Core:
         means, n = self.rewards.means(lately=lately), int(self.rewards.total(lately=lately))
         return {"n": n, "mean": float(means[0]) if n else None}
 
-    def _shares(self, lately: bool) -> dict[str, float | None]:
-        means: FloatArray = self.seen.means(lately=lately)
-        shares = np.pad(means, (0, max(0, self.encoder.width - len(means))))
-        firsts = {name: column.features[0] for name, column in self.encoder.columns.items()}
-        has_any = self.seen.total(lately=lately) > 0
-        return {name: float(shares[at]) if has_any else None for name, at in firsts.items()}
+    def _shares(self, seen: Window, encoder: Encoder) -> dict[str, dict[str, float | None]]:
+        """Return the share of entries seen of each column, lately and before."""
+        firsts = {name: column.features[0] for name, column in encoder.columns.items()}
+        found = {}
+        for name in ("lately", "before"):
+            means: FloatArray = seen.means(lately=name == "lately")
+            shares = np.pad(means, (0, max(0, encoder.width - len(means))))
+            has_any = seen.total(lately=name == "lately") > 0
+            found[name] = {
+                column: float(shares[at]) if has_any else None for column, at in firsts.items()
+            }
+        return found
 
     def state(self) -> dict[str, Any]:
         """Return everything as a tree of plain values and arrays."""
         return {
             "policy": self.policy.to_tree(),
-            "encoder": self.encoder.state(),
-            "decisions": self.waiting.state(self.policy.dim or 0),
+            "encoder": self.encoders.options.state(),
+            "context_encoder": self.encoders.context.state(),
+            "decisions": self.waiting.state(self.policy.dim or 0, self.policy.context_dim),
             "n_decisions": self.n_decisions,
             "last_epoch": self.last_epoch,
             "seen": self.seen.state(),
+            "context_seen": self.context_seen.state(),
             "rewards": self.rewards.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         self.policy = policy_from_tree(state["policy"])
-        self.encoder = self.encoder.restored(state["encoder"])
-        if self.encoder.width > (self.policy.dim or 0):
-            raise ArchiveError(
-                f"{self.encoder.width} features are too many for a policy with {self.policy.dim}"
-            )
+        self.encoders = Encoders(
+            self.encoders.options.restored(state["encoder"]),
+            self.encoders.context.restored(state["context_encoder"]),
+        )
+        known = self.policy.dim or 0, self.policy.context_dim
+        for encoder, dim in zip(self.encoders, known, strict=True):
+            if encoder.width > dim:
+                raise ArchiveError(f"{encoder.width} features are too many for a policy with {dim}")
         self.waiting.restore(state["decisions"], self._check_note)
         most = checks.LARGEST_HORIZON
         self.n_decisions = checks.integer("n_decisions", state["n_decisions"], 0, most)
         self.last_epoch = checks.integer("last_epoch", state["last_epoch"], -1, most)
-        self.seen, self.rewards = (Window.restored(state[name]) for name in ("seen", "rewards"))
+        self.seen, self.context_seen, self.rewards = (
+            Window.restored(state[name]) for name in ("seen", "context_seen", "rewards")
+        )
 
     def _check_note(self, note: Note, is_logged: bool) -> None:
         if not is_logged:
             self.policy.check_note(note)
         elif note.arm.size != self.policy.dim:
             raise ArchiveError(f"an arm must have {self.policy.dim} features, got {note.arm.size}")
+        elif note.context is not None and len(note.context) != self.policy.context_dim:
+            raise ArchiveError(f"a context must have {self.policy.context_dim} features")
+
+
+def _new(levels: Mapping[int, int], known: int) -> dict[int, int]:
+    """Return the levels whose features are not among the known ones."""
+    return {level: first for level, first in levels.items() if level >= known}
 
 
 def _agree(estimates: FloatArray, made: Scores) -> bool:

@@ -1,10 +1,11 @@
 """What an agent decided: which item, and how all items rank."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from halfseen.policies.notes import Choice
-from halfseen.tables import Item, Rows
+from halfseen.tables import Item
 from halfseen.values import FloatArray, chances
 
 
@@ -31,12 +32,14 @@ class AgentDecision:
         As in `halfseen.Decision`, in the order of `items`.
     """
 
-    __slots__ = ("_arm", "_parts", "_rows", "epoch", "id", "items", "probabilities", "round")
+    __slots__ = ("_arm", "_asked", "_parts", "epoch", "id", "items", "probabilities", "round")
 
-    def __init__(self, id: str, rows: Rows, choice: Choice, round: int, epoch: int) -> None:
-        self.id, self.items = id, tuple(rows.items)
+    def __init__(
+        self, id: str, items: Sequence[Item], choice: Choice, round: int, epoch: int, asked: Any
+    ) -> None:
+        self.id, self.items = id, tuple(items)
         self.round, self.epoch = round, epoch
-        self._rows = rows  # for `Agent.explain`
+        self._asked = asked  # for `Agent.explain`
         self._arm = choice.arm
         choice.parts.setflags(write=False)
         self._parts: tuple[FloatArray, ...] = tuple(choice.parts)

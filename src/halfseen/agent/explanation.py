@@ -11,7 +11,7 @@ from halfseen.core.reasons import Gains, Reasons
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
 from halfseen.tables import Item
-from halfseen.values import BoolArray
+from halfseen.values import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +33,11 @@ class Parts(NamedTuple):
         For each column, what it adds that it is seen or hidden, whatever its value.
     item : float
         What the option's own rewards add, if it came back.
+    context : dict
+        For each column of the context what it adds to every option, by its value, seen or inferred,
+        and by being seen or hidden.
+    crossed : dict
+        What it adds for this option, in addition to that.
     bonus : float
         What is added for exploration.
     """
@@ -42,16 +47,30 @@ class Parts(NamedTuple):
     inferred: dict[str, float]
     missing: dict[str, float]
     item: float
+    context: dict[str, float]
+    crossed: dict[str, float]
     bonus: float
 
     @classmethod
     def of(
-        cls, reasons: Reasons, arm: int, mask: BoolArray, columns: Mapping[str, list[int]]
+        cls,
+        reasons: Reasons,
+        arm: int,
+        mask: BoolArray,
+        columns: Mapping[str, list[int]],
+        context_columns: Mapping[str, list[int]],
     ) -> "Parts":
-        """Return the parts of one arm; `columns` has the features of each column."""
+        """Return the parts of one arm.
+
+        `columns` has the features of each column, `context_columns` those of the context's.
+        """
 
         def summed(table: Any, names: Sequence[str]) -> dict[str, float]:
             return {name: float(table[arm, columns[name]].sum()) for name in names}
+
+        def of_context(table: Any) -> dict[str, float]:
+            pairs = context_columns.items()
+            return {name: float(table[arm, features].sum()) for name, features in pairs}
 
         seen = [name for name, features in columns.items() if mask[features[0]]]
         hidden = [name for name in columns if name not in seen]
@@ -61,6 +80,8 @@ class Parts(NamedTuple):
             summed(reasons.features, hidden),
             summed(reasons.missing, list(columns)),
             float(reasons.item[arm]),
+            of_context(reasons.context),
+            of_context(reasons.crossed),
             float(reasons.bonus[arm]),
         )
 
@@ -78,6 +99,8 @@ class Parts(NamedTuple):
             *((f"{name} (inferred)", value) for name, value in self.inferred.items()),
             *((f"{name} is {states[name]}", value) for name, value in self.missing.items()),
             ("the item's own rewards", self.item),
+            *((f"{name} (context)", value) for name, value in self.context.items()),
+            *((f"{name} (context) for this option", value) for name, value in self.crossed.items()),
             ("bonus", self.bonus),
         ]
 
@@ -90,8 +113,8 @@ class Measurement(NamedTuple):
     column : str
     gain : float
         Expected rise of the best estimate if the column is measured wherever it is hidden.
-    item : str or int
-        The option of which alone it is worth most.
+    item : str or int, or None
+        The option of which alone it is worth most; None if it is a column of the context.
     item_gain : float
         The expected rise if it is measured there alone.
     cost : float
@@ -99,7 +122,7 @@ class Measurement(NamedTuple):
 
     column: str
     gain: float
-    item: Item
+    item: Item | None
     item_gain: float
     cost: float
 
@@ -159,9 +182,9 @@ class Explanation:
         best = self.best_measurement
         if best is not None:
             cost = f", cost {best.cost:.4g}" if best.cost else ""
+            where = "in the context" if best.item is None else f"above all of {best.item}"
             lines.append(
-                f"{best.column} is worth measuring, above all of {best.item}: expected gain "
-                f"{best.gain:.4g}{cost}"
+                f"{best.column} is worth measuring, {where}: expected gain {best.gain:.4g}{cost}"
             )
         return "\n".join(lines)
 
@@ -194,15 +217,27 @@ class Explanation:
 
 def measurements(
     gains: Gains, columns: Sequence[str], items: Sequence[Item], costs: Mapping[str, float]
-) -> tuple[Measurement, ...]:
-    """Return what each column is worth, the largest gain minus cost first."""
+) -> list[Measurement]:
+    """Return what each column of the options is worth."""
     found = []
     for place, (name, gain) in enumerate(zip(columns, gains.all_arms.tolist(), strict=True)):
         arm = int(np.argmax(gains.single[:, place]))
         if gain > 0.0:
             single = float(gains.single[arm, place])
             found.append(Measurement(name, gain, items[arm], single, costs.get(name, 0.0)))
-    return tuple(sorted(found, key=lambda each: -each.net))
+    return found
+
+
+def context_measurements(
+    gains: FloatArray, columns: Sequence[str], costs: Mapping[str, float]
+) -> list[Measurement]:
+    """Return what each column of the context is worth."""
+    pairs = zip(columns, gains.tolist(), strict=True)
+    return [
+        Measurement(name, gain, None, gain, costs.get(name, 0.0))
+        for name, gain in pairs
+        if gain > 0.0
+    ]
 
 
 def checked_costs(costs: Any, known: Mapping[str, Any]) -> dict[str, float]:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from halfseen import archive, checks
-from halfseen.agent.core import Core
+from halfseen.agent.core import Asked, Core
 from halfseen.agent.journal import Event, Journal, packed, sync_folder, unpacked
 from halfseen.agent.settings import AgentSettings, Path
 from halfseen.errors import ArchiveError, HalfseenError, InvalidSettingError, JournalError
-from halfseen.policies.upgrades import upgraded
-from halfseen.tables import Encoder, Reader, Rows
+from halfseen.policies.upgrades import upgraded_core
+from halfseen.tables import Encoder, Reader
 
 
 class AgentFiles(AgentSettings):
@@ -27,7 +27,8 @@ class AgentFiles(AgentSettings):
             )
         self._reader = Reader(self.id, frozenset(self.ignore), frozenset(self.categorical))
         encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
-        self._core = Core(self.fresh_policy(), encoder, self.max_pending)
+        has_ids = self.id is not None
+        self._core = Core(self.fresh_policy(), encoder, self.max_pending, has_ids=has_ids)
         self._lock = threading.RLock()
         # Makes the ids of this agent differ from those of every other, and of copies from a file.
         self._token = secrets.token_hex(6)
@@ -147,15 +148,15 @@ class AgentFiles(AgentSettings):
     def _replay(self, event: Event) -> None:
         core, kind = self._core, event["event"]
         if kind == "choose":
-            rows = Rows.from_plain(event["rows"])
             arm, explore = event.get("arm"), event.get("explore", True)
-            core.choose_again(rows, event["id"], event["time"], arm, explore=explore)
+            asked = Asked.from_plain(event)
+            core.choose_again(asked, event["id"], event["time"], arm, explore=explore)
         elif kind == "learn":
             core.learn([(event["id"], event["reward"])])
         elif kind == "close":
             core.close([event["id"]])
         elif kind == "observe":
-            core.observe(Rows.from_plain(event["rows"]), event["rewards"])
+            core.observe(Asked.from_plain(event), event["rewards"])
         else:
             raise JournalError(f"it is a {kind!r}, which is not known")
 
@@ -171,8 +172,7 @@ class AgentFiles(AgentSettings):
             raise ArchiveError(f"{name} is no agent: halfseen.load reads a saved policy")
         try:
             agent = cls(**tree["agent"])
-            core = tree["core"]
-            agent._core.restore(core | {"policy": upgraded(core["policy"], version, name)})
+            agent._core.restore(upgraded_core(tree["core"], version, name))
             agent._n_events = checks.integer("n_events", tree["n_events"], 0)
         except ArchiveError:
             raise
@@ -188,7 +188,8 @@ class AgentFiles(AgentSettings):
         for name in given:
             mine, theirs = ours[name], wanted[name]
             if name == "policy" and theirs is not None:
-                theirs["settings"]["dim"] = mine["settings"]["dim"]  # it may have grown
+                for dim in mine["settings"].keys() & {"dim", "context_dim"}:
+                    theirs["settings"][dim] = mine["settings"][dim]  # it may have grown
             if mine != theirs:
                 raise InvalidSettingError(
                     f"is {mine!r} in the checkpoint or journal, got {theirs!r}: leave it out, or "

@@ -139,11 +139,11 @@ class WaitingDecisions:
         self._gone[id] = why
         self._gone.move_to_end(id, last=False)
 
-    def state(self, dim: int) -> dict[str, Any]:
-        """Return everything as plain values and arrays; arms have `dim` features."""
+    def state(self, dim: int, context_dim: int) -> dict[str, Any]:
+        """Return everything as plain values and arrays; arms and contexts have some features."""
         return {
             "waiting": [
-                [id, *each[:3], each.is_logged, plain_note(widened(each.note, dim))]
+                [id, *each[:3], each.is_logged, plain_note(widened(each.note, dim, context_dim))]
                 for id, each in self._waiting.items()
             ],
             "gone": [[id, why] for id, why in self._gone.items()],

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.core.factors import Factors
-from halfseen.core.group_scales import Scales
+from halfseen.core.group_scales import ITEM, Scales
+from halfseen.core.offers import Offer
 from halfseen.core.reasons import moved_by_seeing
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
@@ -21,7 +22,79 @@ INTERCEPT = 1000.0
 """The intercept's scale: its prior is practically flat, as rewards are centred."""
 
 
-class Features:
+class Grouped:
+    """Features of the reward model, group after group; the first one is the intercept.
+
+    Attributes
+    ----------
+    n_features : int
+    columns, scales : dict
+        For each group the slice of its columns, and its scale.
+    item_columns : dict
+        For each group of parts whose coefficients differ by item the slice of its columns.
+    intercept : bool
+    """
+
+    __slots__ = ("_first", "columns", "intercept", "item_columns", "n_features", "scales")
+
+    # Groups whose features have no names, so that those of two models cannot be told to be alike.
+    unnamed: tuple[str, ...] = (LATENT,)
+
+    def __init__(self, widths: Mapping[str, int], scales: Scales | None, intercept: bool) -> None:
+        self.intercept = intercept
+        self._first = (1.0 if scales is None else INTERCEPT) if intercept else 0.0
+        self.scales = {group: 1.0 if scales is None else scales.of(group) for group in widths}
+        self.columns = sliced(widths, 1)
+        self.n_features = 1 + sum(widths.values())
+        self.item_columns = {ITEM: slice(0, 1)}
+
+    @property
+    def n_parts(self) -> int:
+        """Number of coefficients that each item has of its own, if items have effects."""
+        return max(each.stop for each in self.item_columns.values())
+
+    def rescaled(self, points: FloatArray, columns: Mapping[str, slice]) -> FloatArray:
+        """Return what `points` would return, given features without scales and their columns."""
+        parts = [self._first * points[:, :1]]
+        parts += [self.scales[group] * points[:, columns[group]] for group in self.columns]
+        return np.hstack(parts)
+
+    def alike(self, other: "Grouped") -> FloatArray:
+        """Return the matrix that takes each feature of others for the one of the same name.
+
+        Shape (other.n_features, n_features). Features that came later are the last of their group.
+        Latent coordinates of another number have no names.
+        """
+        matrix = self._alike(self.columns, other.columns, (other.n_features, self.n_features))
+        matrix[0, 0] = 1.0
+        return matrix
+
+    def parts_alike(self, other: "Grouped") -> FloatArray:
+        """Return the same for parts that differ by item, shape (other.n_parts, n_parts)."""
+        return self._alike(self.item_columns, other.item_columns, (other.n_parts, self.n_parts))
+
+    def _alike(
+        self, ours: Mapping[str, slice], theirs: Mapping[str, slice], shape: tuple[int, int]
+    ) -> FloatArray:
+        matrix = np.zeros(shape)
+        for group, columns in ours.items():
+            old = theirs.get(group, slice(0, 0))
+            n_new, n_old = columns.stop - columns.start, old.stop - old.start
+            if n_new == n_old or group not in self.unnamed:
+                matrix[old, columns] = np.eye(n_old, n_new)
+        return matrix
+
+
+def sliced(widths: Mapping[str, int], first: int) -> dict[str, slice]:
+    """Return the columns of groups that stand side by side."""
+    columns = {}
+    for group, width in widths.items():
+        columns[group] = slice(first, first + width)
+        first += width
+    return columns
+
+
+class Features(Grouped):
     """Maps half-seen arms to the features of the reward model, group after group.
 
     - The intercept: 1, or 0 if there is none.
@@ -43,18 +116,9 @@ class Features:
     scales : Scales, optional
         By default all are 1, also that of the intercept, which is `INTERCEPT` otherwise.
     intercept : bool
-
-    Attributes
-    ----------
-    n_features : int
-    columns, scales : dict
-        For each group the slice of its columns, and its scale.
     """
 
-    __slots__ = (
-        "_first", "_holes", "_lift", "_model", "_roots", "_shares", "_sizes", "columns",
-        "intercept", "n_features", "scales",
-    )  # fmt: skip
+    __slots__ = ("_holes", "_lift", "_model", "_roots", "_shares", "_sizes")
 
     def __init__(
         self,
@@ -66,7 +130,7 @@ class Features:
         holes: NDArray[np.int64] | None = None,
         intercept: bool = True,
     ) -> None:
-        self._model, self._shares, self.intercept = model, shares, intercept
+        self._model, self._shares = model, shares
         self._holes = np.arange(model.dim) if holes is None else holes
         self._roots = np.sqrt(model.noise)
         spread = float((shares * (1.0 - shares))[self._holes].sum())
@@ -75,19 +139,24 @@ class Features:
             FILLED: math.sqrt(max(1, int(np.count_nonzero(model.scale)))),
             MASK: math.sqrt(spread) if spread > 0.0 else 1.0,
         }
-        self._first = (1.0 if scales is None else INTERCEPT) if intercept else 0.0
-        self.scales = {group: 1.0 if scales is None else scales.of(group) for group in groups}
+        widths = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
+        super().__init__({group: widths[group] for group in groups}, scales, intercept)
         self._sizes = {group: scale / norms[group] for group, scale in self.scales.items()}
         # Of latent coordinates, in the scale of their group.
         self._lift = model.lift(self._sizes.get(LATENT, 1.0)) if model.rank else None
-        self.columns: dict[str, slice] = {}
-        widths = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
-        first = 1
-        for group in groups:
-            end = first + widths[group]
-            self.columns[group] = slice(first, end)
-            first = end
-        self.n_features = first
+
+    @property
+    def model(self) -> Factors:
+        """The latent model of the arms."""
+        return self._model
+
+    def points_of(self, offer: Offer) -> FloatArray:
+        """Return the features of arms, shape (n, n_features)."""
+        return self.points(offer.table)
+
+    def parts_of(self, offer: Offer) -> FloatArray:
+        """Return the parts whose coefficients differ by item, shape (n, n_parts): 1."""
+        return np.ones((offer.n_arms, 1))
 
     def points(self, table: FloatArray) -> FloatArray:
         """Return the features of arms (n, dim), NaN where hidden, shape (n, n_features)."""
@@ -161,24 +230,3 @@ class Features:
         """Return some of the groups with scales."""
         model, shares, holes = self._model, self._shares, self._holes
         return Features(model, shares, groups, scales, holes=holes, intercept=self.intercept)
-
-    def rescaled(self, points: FloatArray, columns: Mapping[str, slice]) -> FloatArray:
-        """Return what `points` would return, given features without scales and their columns."""
-        parts = [self._first * points[:, :1]]
-        parts += [self.scales[group] * points[:, columns[group]] for group in self.columns]
-        return np.hstack(parts)
-
-    def alike(self, other: "Features") -> FloatArray:
-        """Return the matrix that takes each feature of others for the one of the same name.
-
-        Shape (other.n_features, n_features). Features that came later are the last of their group.
-        Latent coordinates of another number have no names.
-        """
-        matrix = np.zeros((other.n_features, self.n_features))
-        matrix[0, 0] = 1.0
-        for group, columns in self.columns.items():
-            old = other.columns.get(group, slice(0, 0))
-            n_new, n_old = columns.stop - columns.start, old.stop - old.start
-            if n_new == n_old or group != LATENT:
-                matrix[old, columns] = np.eye(n_old, n_new)
-        return matrix

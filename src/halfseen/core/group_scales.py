@@ -2,11 +2,12 @@
 
 A reward is r = intercept + Σ_g φ_g'θ_g + u + noise. The coefficients of group g are normal with
 deviation τ_g σ, where σ is the deviation of the noise. The effect u of an item, which is the same
-each time the item is played, has deviation τ_u σ. The intercept has a flat prior. All τ have a weak
-prior: log τ is normal around a centre with deviation 1. So a scale stays where exploration goes on
-as long as the rewards say nothing about it, for example if only one arm is played. For item effects
-the centre is relative to the deviation of the items' mean rewards: an item that is played again and
-again shows how small the noise is, but nothing about other items.
+each time the item is played, has deviation τ_u σ; other coefficients may differ by item, too. The
+intercept has a flat prior. All τ have a weak prior: log τ is normal around a centre with deviation
+1. So a scale stays where exploration goes on as long as the rewards say nothing about it, for
+example if only one arm is played. For item effects the centre is relative to the deviation of the
+items' mean rewards: an item that is played again and again shows how small the noise is, but
+nothing about other items.
 
 The scales maximise the posterior density. That of item effects is then replaced by the root of the
 posterior mean of τ²: while few items were played its posterior is wide, and the mode understates
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
+from halfseen.core.item_sums import ItemSums, rooted
 from halfseen.core.samples import Samples
 from halfseen.values import LARGEST, FloatArray
 
@@ -66,6 +68,10 @@ class Scales(NamedTuple):
         """Return τ of a group, 0 if it has none."""
         return math.exp(self.logs[group]) if group in self.logs else 0.0
 
+    def spread(self, columns: Mapping[str, slice]) -> FloatArray:
+        """Return τ of the group of each column, for groups that stand side by side."""
+        return spread({group: self.of(group) for group in columns}, columns)
+
     @classmethod
     def restored(cls, state: dict[str, Any], groups: Sequence[str]) -> "Scales":
         """Return the scales of some groups that were saved as plain numbers."""
@@ -83,6 +89,8 @@ def estimate_scales(
     centres: Mapping[str, float],
     intercept: bool = True,
     last: Mapping[str, float] | None = None,
+    sums: ItemSums | None = None,
+    item_columns: Mapping[str, slice] | None = None,
 ) -> Scales:
     """Return the scales with the largest posterior density; for items the mean of τ² given these.
 
@@ -99,6 +107,11 @@ def estimate_scales(
     intercept : bool
     last : mapping, optional
         log τ to start from.
+    sums : ItemSums, optional
+        Of the same rewards by item, if items differ by more than an effect, or if their features
+        change; by default `samples` are summed up by item.
+    item_columns : mapping, optional
+        For each group of parts in `sums` its columns.
 
     Examples
     --------
@@ -111,7 +124,7 @@ def estimate_scales(
     >>> round(scales.noise, 1), scales.of("a") > 10 * scales.of("b")
     (0.5, True)
     """
-    evidence = _Evidence(points, columns, samples, intercept)
+    evidence = _Evidence(points, columns, samples, intercept, sums, item_columns)
     logs = {group: (last or {}).get(group, centre) for group, centre in centres.items()}
 
     def value(logs: Mapping[str, float]) -> float:
@@ -153,6 +166,28 @@ def _log_mean_scale(density: Callable[[float], float], mode: float) -> float:
     return min(max(mode + 0.5 * math.log(mean), LOWEST), HIGHEST)
 
 
+class _Weighted(NamedTuple):
+    """Rewards for given scales of items.
+
+    The rows are as few as there are features, if samples are more: the rest of the targets does not
+    depend on the other scales.
+
+    Attributes
+    ----------
+    products : list of ndarray, shape (n_rows, n_rows)
+        Products of the rows of each group's features.
+    targets : ndarray, shape (n_rows,)
+    rest : float
+        Squares of the targets that the rows lack.
+    log_det : float
+    """
+
+    products: list[FloatArray]
+    targets: FloatArray
+    rest: float
+    log_det: float
+
+
 class _Evidence:
     """Log-evidence and noise variance of rewards for given scales, in units of their deviation."""
 
@@ -162,6 +197,8 @@ class _Evidence:
         columns: Mapping[str, slice],
         samples: Samples,
         intercept: bool,
+        sums: ItemSums | None = None,
+        item_columns: Mapping[str, slice] | None = None,
     ) -> None:
         self._samples, self._intercept, self._n = samples, intercept, samples.n_rewards
         targets = samples.targets(samples.mean() if intercept else 0.0)
@@ -170,14 +207,19 @@ class _Evidence:
         share = (float(samples.weights(0.0) @ (targets * targets)) + within) / self._n
         self.unit = largest * math.sqrt(share)
         self._targets, self._within = targets / math.sqrt(share), within / share
+        self._columns, self._points = columns, samples.stacked(points)
+        self._sums = None if sums is None else self._in_units(sums)
+        self._item_columns = {ITEM: slice(0, 1)} if item_columns is None else item_columns
         # The deviation between the items' means, at least that which noise alone causes. A single
         # item says nothing about it: then that of the rewards.
-        n_items = len(samples.means)
-        noise = self._within * n_items / self._n**2
-        spread = max(float(self._targets[:n_items].var()), noise, _LEAST_SPREAD)
-        self.log_spread = 0.5 * math.log(spread) if n_items > 1 else 0.0
-        self._columns, self._points = columns, samples.stacked(points)
-        self._parts: dict[float, tuple[list[FloatArray], FloatArray, float, float]] = {}
+        means, least = self._targets[: len(samples.means)], self._within
+        if self._sums is not None:
+            means, least = self._sums.sums[:, 0, -1] / self._sums.counts, self._n
+        noise = least * len(means) / self._n**2
+        between = max(float(means.var()), noise, _LEAST_SPREAD)
+        self.log_spread = 0.5 * math.log(between) if len(means) > 1 else 0.0
+        self._parts: dict[tuple[float, ...], _Weighted] = {}
+        self._gram: FloatArray | None = None
         self._found: dict[tuple[float, ...], tuple[float, float]] = {}
 
     def of(self, logs: Mapping[str, float]) -> tuple[float, float]:
@@ -189,7 +231,7 @@ class _Evidence:
 
     def _computed(self, logs: Mapping[str, float]) -> tuple[float, float]:
         products, targets, rest, log_det = self._weighted(
-            math.exp(logs[ITEM]) if ITEM in logs else 0.0
+            tuple(math.exp(logs[group]) if group in logs else 0.0 for group in self._item_columns)
         )
         covariance = np.zeros((len(targets), len(targets)))
         for group, product in zip(self._columns, products, strict=True):
@@ -204,27 +246,59 @@ class _Evidence:
         left = float(white @ white) + rest + _PRIOR_REWARDS * _PRIOR_SHARE
         return -0.5 * (n * math.log(left / n) + log_det), left / n
 
-    def _weighted(self, item_scale: float) -> tuple[list[FloatArray], FloatArray, float, float]:
-        """Return products of each group's features, targets, a sum of squares, and a log det.
-
-        The rows are as few as there are features, if samples are more: the rest of the targets does
-        not depend on the scales.
-        """
-        if item_scale not in self._parts:
-            roots = np.sqrt(self._samples.weights(item_scale))
-            log_det = self._samples.log_det(item_scale)
-            ones = roots * self._points[:, 0]
-            features, targets = roots[:, None] * self._points[:, 1:], roots * self._targets
-            if self._intercept:  # integrated out
-                total = float(ones @ ones)
-                features = features - np.outer(ones, (ones @ features) / total)
-                targets = targets - ones * (float(ones @ targets) / total)
-                log_det += math.log(total / self._n)
-            rows, targets, rest = _compressed(features, targets)
+    def _weighted(self, item_scales: tuple[float, ...]) -> _Weighted:
+        """Return what remains to be computed for scales of the other groups."""
+        if item_scales not in self._parts:
+            found = (
+                self._by_row(item_scales[0]) if self._sums is None else self._by_item(item_scales)
+            )
+            rows, targets, rest, log_det = found
             blocks = [rows[:, part.start - 1 : part.stop - 1] for part in self._columns.values()]
             products = [block @ block.T for block in blocks]
-            self._parts[item_scale] = products, targets, rest + self._within, log_det
-        return self._parts[item_scale]
+            self._parts[item_scales] = _Weighted(products, targets, rest + self._within, log_det)
+        return self._parts[item_scales]
+
+    def _by_row(self, item_scale: float) -> tuple[FloatArray, FloatArray, float, float]:
+        """Return rows, targets, the squares that they lack, and a log det: a row for each item."""
+        roots = np.sqrt(self._samples.weights(item_scale))
+        log_det = self._samples.log_det(item_scale)
+        ones = roots * self._points[:, 0]
+        features, targets = roots[:, None] * self._points[:, 1:], roots * self._targets
+        if self._intercept:  # integrated out
+            total = float(ones @ ones)
+            features = features - np.outer(ones, (ones @ features) / total)
+            targets = targets - ones * (float(ones @ targets) / total)
+            log_det += math.log(total / self._n)
+        return *_compressed(features, targets), log_det
+
+    def _by_item(
+        self, item_scales: tuple[float, ...]
+    ) -> tuple[FloatArray, FloatArray, float, float]:
+        """Return the same, from sums over the rewards of each item."""
+        assert self._sums is not None
+        if self._gram is None:
+            rows = np.column_stack([self._points, self._targets])
+            self._gram = rows.T @ (self._samples.weights(0.0)[:, None] * rows)
+        scales = spread(dict(zip(self._item_columns, item_scales, strict=True)), self._item_columns)
+        taken, log_det = self._sums.taken_away(scales)
+        gram = self._gram - taken
+        if self._intercept:
+            total = max(gram[0, 0], _ROUNDING * self._n)
+            log_det += math.log(total / self._n)
+            gram = gram - np.outer(gram[:, 0], gram[0]) / total
+        return *rooted(gram[1:, 1:], _ROUNDING), log_det
+
+    def _in_units(self, sums: ItemSums) -> ItemSums:
+        """Return sums with rewards as `_targets`."""
+        shifted = sums.shifted(self._samples.mean() if self._intercept else 0.0)
+        shifted.sums[:, :, -1] /= self.unit
+        return shifted
+
+
+def spread(scales: Mapping[str, float], columns: Mapping[str, slice]) -> FloatArray:
+    """Return the scale of the group of each column, for groups that stand side by side."""
+    sizes = [each.stop - each.start for each in columns.values()]
+    return np.repeat([scales[group] for group in columns], sizes)
 
 
 def _compressed(rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray, float]:

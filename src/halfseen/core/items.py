@@ -1,5 +1,6 @@
 """Items: arms that come back with equal values and equal holes, and their mean rewards."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,13 +8,10 @@ from numpy.typing import NDArray
 
 from halfseen import archive
 from halfseen.checks import LARGEST_HORIZON
-from halfseen.core.factors import row_keys
+from halfseen.core.item_coefficients import Adjusted
+from halfseen.core.item_sums import MOST_ITEMS, restored_keys
 from halfseen.errors import ArchiveError
 from halfseen.values import LARGEST_POINT, FloatArray
-
-MOST_ITEMS = 10_000
-"""Mean rewards are kept of this many items, those played most. Others have no effect of their own:
-each of their rewards counts as that of a new item."""
 
 
 class Items(NamedTuple):
@@ -38,79 +36,57 @@ class Items(NamedTuple):
     scale: float
 
     @classmethod
-    def of(cls, table: FloatArray, counts: FloatArray, means: FloatArray, scale: float) -> "Items":
-        """Return the items of different arms (n, dim), in the order of their first plays.
+    def of(
+        cls, keys: NDArray[np.uint64], counts: FloatArray, means: FloatArray, scale: float
+    ) -> "Items":
+        """Return different items in the order of their first plays.
 
         If there are too many, the least played ones, and of these the latest, are left out.
         """
-        keys = row_keys(table)
         kept = np.argsort(-counts, kind="stable")[:MOST_ITEMS]
         kept = kept[np.argsort(keys[kept])]
         return cls(keys[kept], counts[kept], means[kept], scale)
 
-    def places(self, table: FloatArray) -> NDArray[np.int64]:
-        """Return the position of each arm (n, dim) among the items; −1 if it is not known."""
-        keys = row_keys(table)
+    def adjusted(self, keys: NDArray[np.uint64], parts: FloatArray, points: FloatArray) -> Adjusted:
+        """Return arms with keys and features, given what their items paid."""
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[places] == keys, places, -1)
+        counts = np.where(self.keys[places] == keys, self.counts[places], 0.0)
+        variance = self.scale**2
+        rests = 1.0 / (1.0 + variance * counts)
+        offsets = variance * counts * rests * self.means[places]
+        return Adjusted(rests[:, None] * points, offsets, variance * rests)
 
-    def shrunk(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return s of each arm's item, and s times the item's mean reward; 0 if not known."""
-        places = self.places(table)
-        counts = np.where(places >= 0, self.counts[places], 0.0)
-        shares = self.scale**2 * counts / (1.0 + self.scale**2 * counts)
-        return shares, shares * self.means[places]
-
-    def scored(
-        self, table: FloatArray, estimates: FloatArray, widths: FloatArray, item_width: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return estimates and widths of arms (n, dim) with the effects of their items.
-
-        The deviation of an effect counts `item_width` times in the width.
-        """
-        shares, means = self.shrunk(table)
-        rest = (1.0 - shares) * widths
-        own = item_width * self.scale
-        return (1.0 - shares) * estimates + means, np.sqrt(rest * rest + own * own * (1.0 - shares))
-
-    def drawn(
-        self,
-        table: FloatArray,
-        rests: FloatArray,
-        random: np.random.Generator,
-        item_width: float,
-    ) -> FloatArray:
-        """Return drawn rewards of arms minus their estimates, with drawn effects of their items."""
-        shares = self.shrunk(table)[0]
-        items, copies = np.unique(row_keys(table), return_inverse=True)
-        effects = random.standard_normal(len(items))[copies]
-        return (1.0 - shares) * rests + item_width * self.scale * np.sqrt(1.0 - shares) * effects
-
-    def after(self, arm: FloatArray, reward: float) -> tuple["Items", float, float]:
-        """Return the items after a reward, and the weight and target of the regression's sample.
+    def after(
+        self, key: int, part: FloatArray, point: FloatArray, target: float
+    ) -> tuple["Items", FloatArray, float]:
+        """Return the items after a reward, and the sample that it adds to the regression.
 
         Another reward of an item makes its mean more precise. With w = n/(1 + τ²n) before and w'
         after it, the sample that adds the difference has the weight w' − w and the target
         (w'·mean' − w·mean)/(w' − w), which are computed without cancellation.
         """
-        key = row_keys(arm[None, :])[0]
-        place = int(np.searchsorted(self.keys, key))
+        place = int(np.searchsorted(self.keys, np.uint64(key)))
         is_new = place == len(self.keys) or self.keys[place] != key
         count, mean = (0.0, 0.0) if is_new else (self.counts[place], self.means[place])
         variance = self.scale**2
         weight = 1.0 / ((1.0 + variance * count) * (1.0 + variance * (count + 1.0)))
-        target = reward + variance * count * (reward - mean)
+        root = math.sqrt(weight)
+        sample, rest = root * point, root * float(target + variance * count * (target - mean))
         if is_new and len(self.keys) >= MOST_ITEMS:
-            return self, weight, target
+            return self, sample, rest
         keys, counts, means = self.keys, self.counts, self.means
         if is_new:
-            keys = np.insert(keys, place, key)
+            keys = np.insert(keys, place, np.uint64(key))
             counts, means = (np.insert(each, place, 0.0) for each in (counts, means))
         else:
             counts, means = counts.copy(), means.copy()
         counts[place] = count + 1.0
-        means[place] = mean + (reward - mean) / (count + 1.0)
-        return Items(keys, counts, means, self.scale), float(weight), float(target)
+        means[place] = mean + (target - mean) / (count + 1.0)
+        return Items(keys, counts, means, self.scale), sample, rest
+
+    def information(self) -> float:
+        """Return the sum of log(1 + τ²n) over all items."""
+        return float(np.log1p(self.scale**2 * self.counts).sum())
 
     def renamed(self, old: NDArray[np.uint64], new: NDArray[np.uint64]) -> "Items":
         """Return the items with other keys; those without a new one are left out."""
@@ -128,9 +104,9 @@ class Items(NamedTuple):
     @classmethod
     def restored(cls, state: dict[str, Any], scale: float) -> "Items":
         """Return the items that `state` described."""
-        keys = archive.array(state, "keys", (None,), np.uint64)
-        if len(keys) == 0 or (keys[1:] <= keys[:-1]).any():
-            raise ArchiveError("the keys of items must be ascending, at least one")
+        keys = restored_keys(state)
+        if len(keys) == 0:
+            raise ArchiveError("there must be at least one item")
         counts = archive.array(state, "counts", (len(keys),), low=0.0, high=LARGEST_HORIZON)
         means = archive.array(state, "means", (len(keys),), low=-LARGEST_POINT, high=LARGEST_POINT)
         return cls(keys, counts, means, scale)

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive, checks
+from halfseen.core.context_features import AnyFeatures
 from halfseen.core.factors import row_keys
-from halfseen.core.features import Features
+from halfseen.core.item_sums import ItemSums
+from halfseen.core.offers import Layout, Offer
 from halfseen.core.replay import Played
 from halfseen.core.samples import Samples
 from halfseen.core.summary import Summary, carrying, joined
@@ -24,6 +26,8 @@ kept one by one: more add little and cost time."""
 _FEWEST_ARMS = 16
 # Arms on which the map into the features of a new model is fitted.
 _CARRYING_ARMS = 2000
+# A summary is given up if the mean square of its features exceeds that of these arms so many times.
+_LARGEST_CARRIED = 100.0
 
 
 def arms_kept(dim: int, memory_bytes: int) -> int:
@@ -40,13 +44,13 @@ class Merged(NamedTuple):
 
     Attributes
     ----------
-    table : ndarray, shape (n, dim)
+    rows : ndarray, shape (n, width)
     rounds : ndarray, shape (n,)
         In which each was first played.
     samples : Samples
     """
 
-    table: FloatArray
+    rows: FloatArray
     rounds: NDArray[np.int64]
     samples: Samples
 
@@ -59,8 +63,10 @@ class Plays(NamedTuple):
 
     Attributes
     ----------
+    layout : Layout
+        Of the rows that hold an arm, its context and the number of its item.
     played : Played
-        Arms, rounds and rewards, or mean rewards.
+        These rows, rounds and rewards, or mean rewards.
     counts : ndarray, shape (n,)
         Number of rewards of each of the first n arms; of the others it is 1.
     within : float
@@ -69,15 +75,16 @@ class Plays(NamedTuple):
         In the features of the present epoch.
     """
 
+    layout: Layout
     played: Played
     counts: FloatArray
     within: float = 0.0
     summaries: tuple[Summary, ...] = ()
 
     @classmethod
-    def none(cls, dim: int) -> "Plays":
-        """Return no plays of arms with `dim` features."""
-        return cls(Played(dim), np.empty(0))
+    def none(cls, layout: Layout) -> "Plays":
+        """Return no plays."""
+        return cls(layout, Played(layout.width), np.empty(0))
 
     @property
     def n_rows(self) -> int:
@@ -87,11 +94,15 @@ class Plays(NamedTuple):
     def _all_counts(self) -> FloatArray:
         return np.append(self.counts, np.ones(self.n_rows - len(self.counts)))
 
-    def append(self, round: int, arm: FloatArray, reward: float) -> "Plays":
-        """Return the plays with one more; these must not be changed any more."""
+    def offers(self, rows: FloatArray) -> Offer:
+        """Return what rows hold."""
+        return self.layout.unpacked(rows)
+
+    def append(self, round: int, row: FloatArray, reward: float) -> "Plays":
+        """Return the plays with one more row (width,); these must not be changed any more."""
         played = self.played.fork()
-        played.append(round, arm, reward)
-        return Plays(played, self.counts, self.within, self.summaries)
+        played.append(round, row, reward)
+        return Plays(self.layout, played, self.counts, self.within, self.summaries)
 
     def merged(self, weights: FloatArray | None = None) -> Merged:
         """Return the different arms that are kept; `weights` (n,) say how much each row counts."""
@@ -129,12 +140,12 @@ class Plays(NamedTuple):
         played = Played.of(arms[late], rewards[late], rounds[late])
         return plays._replace(played=played, counts=self._all_counts()[late])
 
-    def compacted(self, features: Features, most: int, span: float = math.inf) -> "Plays":
+    def compacted(self, features: AnyFeatures, most: int, span: float = math.inf) -> "Plays":
         """Return the same plays with at most `most` arms.
 
         Parameters
         ----------
-        features : Features
+        features : Features or JointFeatures
             Of the present epoch, not scaled.
         most : int
         span : float
@@ -149,44 +160,71 @@ class Plays(NamedTuple):
         counts = plays._all_counts()
         order = np.lexsort((rounds, counts))
         extra, kept = order[:n_extra], np.sort(order[n_extra:])
-        summary = Summary.of(
-            features.points(np.ascontiguousarray(arms[extra])),
-            counts[extra],
-            means[extra],
-            rounds[extra],
-            intercept=features.intercept,
-        )
+        summary = self._summary(features, arms[extra], counts[extra], means[extra], rounds[extra])
         earlier, summaries = plays.summaries, (*plays.summaries, summary)
         if earlier and summary.round - earlier[-1].round <= span:
             summaries = (*earlier[:-1], joined(summaries[-2:]))
         played = Played.of(arms[kept], means[kept], rounds[kept])
         return plays._replace(played=played, counts=counts[kept], summaries=summaries)
 
+    def _summary(
+        self,
+        features: AnyFeatures,
+        rows: FloatArray,
+        counts: FloatArray,
+        means: FloatArray,
+        rounds: NDArray[np.int64],
+    ) -> Summary:
+        offer = self.offers(np.ascontiguousarray(rows))
+        points = features.points_of(offer)
+        summary = Summary.of(points, counts, means, rounds, intercept=features.intercept)
+        if offer.contexts is None and offer.items is None:
+            return summary
+        given = offer.keys, features.parts_of(offer), points, counts, means
+        return summary._replace(items=ItemSums.of(*given, summary.shift))
+
     def _merged_rows(self) -> "Plays":
-        table, rounds, samples = self.merged()
-        if len(table) == self.n_rows:
+        rows, rounds, samples = self.merged()
+        if len(rows) == self.n_rows:
             return self
-        played = Played.of(table, samples.means, rounds)
+        played = Played.of(rows, samples.means, rounds)
         return self._replace(played=played, counts=samples.counts, within=samples.within)
 
-    def carried(self, old: Features, new: Features) -> tuple["Plays", float]:
+    def carried(self, old: AnyFeatures, new: AnyFeatures) -> tuple["Plays", float]:
         """Return the plays for the features of a new epoch, and the error of the summaries."""
         if not self.summaries:
             return self, 0.0
-        arms = np.ascontiguousarray(self.played.columns()[0][-_CARRYING_ARMS:])
-        matrix, error = carrying(old.points(arms), new.points(arms), new.alike(old))
-        return self._replace(
-            summaries=tuple(each.carried(matrix) for each in self.summaries)
-        ), error
+        offer = self.offers(np.ascontiguousarray(self.played.columns()[0][-_CARRYING_ARMS:]))
+        points = new.points_of(offer)
+        matrix, error = carrying(old.points_of(offer), points, new.alike(old))
+        parts, _ = carrying(old.parts_of(offer), new.parts_of(offer), new.parts_alike(old))
+        carried = [each.carried(matrix, parts) for each in self.summaries]
+        # Few arms may show the map so badly that it blows up features.
+        limit = _LARGEST_CARRIED * float((points * points).sum()) / len(points)
+        kept = tuple(each for each in carried if each.mean_square() <= limit)
+        return self._replace(summaries=kept), error if len(kept) == len(carried) else 1.0
 
-    def widened(self, arms: FloatArray, old: Features | None, new: Features | None) -> "Plays":
-        """Return the plays with more features: of their rows (n, new dim), and of the epoch."""
-        _, rewards, rounds = self.played.columns()
-        plays = self._replace(played=Played.of(arms, rewards, rounds))
+    def widened(
+        self,
+        layout: Layout,
+        rows: FloatArray,
+        old: AnyFeatures | None,
+        new: AnyFeatures | None,
+    ) -> "Plays":
+        """Return the plays with more features: of their rows (n, new width), and of the epoch."""
+        before, rewards, rounds = self.played.columns()
+        plays = self._replace(layout=layout, played=Played.of(rows, rewards, rounds))
         if old is None or new is None:
             return plays
-        matrix = new.alike(old)
-        return plays._replace(summaries=tuple(each.carried(matrix) for each in self.summaries))
+        keys = self.offers(before).keys, plays.offers(rows).keys
+        matrix, parts = new.alike(old), new.parts_alike(old)
+        carried = [each.carried(matrix, parts) for each in self.summaries]
+        return plays._replace(
+            summaries=tuple(
+                each if each.items is None else each._replace(items=each.items.renamed(*keys))
+                for each in carried
+            )
+        )
 
     def state(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
@@ -198,13 +236,15 @@ class Plays(NamedTuple):
         }
 
     @classmethod
-    def restored(cls, state: dict[str, Any], dim: int, features: Features | None) -> "Plays":
+    def restored(
+        cls, state: dict[str, Any], layout: Layout, features: AnyFeatures | None
+    ) -> "Plays":
         """Return what `state` described; `features` are those of the present epoch."""
-        played = Played(dim)
+        played = Played(layout.width)
         played.restore(state["played"])
         shape = (len(played),)
         counts = archive.array(state, "counts", shape, low=1.0, high=checks.LARGEST_HORIZON)
         within = checks.real("within", state["within"], 0.0, LARGEST_POINT)
-        n_features = 0 if features is None else features.n_features
-        summaries = tuple(Summary.restored(each, n_features) for each in state["summaries"])
-        return cls(played, counts, within, summaries)
+        sizes = (0, 1) if features is None else (features.n_features, features.n_parts)
+        summaries = tuple(Summary.restored(each, *sizes) for each in state["summaries"])
+        return cls(layout, played, counts, within, summaries)

@@ -13,6 +13,12 @@ _special = LazyModule("scipy.special")
 # E[max] of several arms is integrated over this many steps, so many deviations to both sides.
 _STEPS, _REACH = 4000, 8.0
 
+N_PAIRS = 2048
+"""Pairs of opposite draws over which a gain in several dimensions is averaged."""
+
+
+_NOTHING: FloatArray = np.zeros((1, 0))
+
 
 class Reasons(NamedTuple):
     """The parts of which the score of each arm is the sum.
@@ -29,6 +35,10 @@ class Reasons(NamedTuple):
         What the item's own rewards add, if the arm came back.
     bonus : ndarray, shape (n_arms,)
         The width.
+    context : ndarray, shape (n_arms, context_dim), optional
+        What each feature of the context adds, seen or hidden: the same for all arms.
+    crossed : ndarray, shape (n_arms, context_dim), optional
+        What it adds for this arm, in addition to that.
     """
 
     intercept: float
@@ -36,18 +46,21 @@ class Reasons(NamedTuple):
     missing: FloatArray
     item: FloatArray
     bonus: FloatArray
+    context: FloatArray = _NOTHING
+    crossed: FloatArray = _NOTHING
 
     @classmethod
-    def none(cls, n_arms: int, dim: int) -> "Reasons":
+    def none(cls, n_arms: int, dim: int, context_dim: int = 0) -> "Reasons":
         """Return parts that are all zero."""
         tables, rows = np.zeros((2, n_arms, dim)), np.zeros((2, n_arms))
-        return cls(0.0, *tables, *rows)
+        return cls(0.0, *tables, *rows, *np.zeros((2, n_arms, context_dim)))
 
     @property
     def estimates(self) -> FloatArray:
         """Estimate of each arm, shape (n_arms,)."""
-        total: FloatArray = self.features.sum(axis=1) + self.missing.sum(axis=1)
-        return self.intercept + total + self.item
+        tables = (self.features, self.missing, self.context, self.crossed)
+        total: FloatArray = sum((table.sum(axis=1) for table in tables), self.item)
+        return self.intercept + total
 
     @property
     def scores(self) -> FloatArray:
@@ -117,6 +130,43 @@ def _joint_gain(estimates: FloatArray, deviations: FloatArray) -> float:
     return max(0.0, low + float(np.trapezoid(exceeded, values)) - float(estimates.max()))
 
 
+def context_gains(estimates: FloatArray, moves: Sequence[FloatArray]) -> FloatArray:
+    """Return by how much the best estimate should rise if groups of a context are seen.
+
+    Parameters
+    ----------
+    estimates : ndarray, shape (n_arms,)
+    moves : sequence of ndarray, shape (n_arms, n)
+        For each group: it moves the estimates by this matrix times n standard normals.
+
+    Returns
+    -------
+    ndarray, shape (n_groups,)
+        By numerical integration if n is 1, otherwise over `N_PAIRS` pairs of opposite draws.
+
+    Examples
+    --------
+    >>> context_gains(np.zeros(2), [np.array([[1.0], [0.0]]), np.ones((2, 1))]).round(4).tolist()
+    [0.3989, 0.0]
+    """
+    return np.array([_context_gain(estimates, move) for move in moves])
+
+
+def _context_gain(estimates: FloatArray, move: FloatArray) -> float:
+    different = move - move.mean(axis=0)  # what moves all arms alike changes no choice
+    if not np.abs(different).max(initial=0.0) > 0.0:
+        return 0.0
+    if move.shape[1] == 1:
+        normals = np.linspace(-_REACH, _REACH, _STEPS + 1)[None]
+        weights = np.exp(-0.5 * normals[0] ** 2)
+        weights /= weights.sum()
+    else:
+        draws = np.random.default_rng(0).standard_normal((move.shape[1], N_PAIRS))
+        normals, weights = np.hstack([draws, -draws]), np.full(2 * N_PAIRS, 0.5 / N_PAIRS)
+    best = (estimates[:, None] + different @ normals).max(axis=0)
+    return max(0.0, float(weights @ best) - float(estimates.max()))
+
+
 def moved_by_seeing(
     hidden: BoolArray,
     loadings: FloatArray,
@@ -126,8 +176,24 @@ def moved_by_seeing(
 ) -> FloatArray:
     """Return by which deviation a weighted sum of an arm's entries moves if groups are seen.
 
+    Arguments are those of `moves_by_seeing`, with weights of shape (dim,).
+    """
+    moves = moves_by_seeing(hidden, loadings, noise, weights[None], groups)
+    return np.array([np.linalg.norm(move) for move in moves])
+
+
+def moves_by_seeing(
+    hidden: BoolArray,
+    loadings: FloatArray,
+    noise: FloatArray,
+    weights: FloatArray,
+    groups: Sequence[Sequence[int]],
+) -> list[FloatArray]:
+    """Return how weighted sums of a row's entries move if groups of entries are seen.
+
     Given what is seen, hidden entries x are normal with covariance C = W'M⁻¹W + Ψ. Seeing x_G moves
-    the expectation of v'x by a normal law with variance c'C_GG⁻¹c, where c = C_G·v.
+    the expectations of Vx by C_G·V' times C_GG⁻¹(x_G − E[x_G]): with C_GG = LL', by (L⁻¹C_G·V')'
+    times standard normals.
 
     Parameters
     ----------
@@ -135,19 +201,24 @@ def moved_by_seeing(
         Entries that are not seen and vary.
     loadings : ndarray, shape (rank, dim)
         W, for standardised features.
-    noise, weights : ndarray, shape (dim,)
-        ψ and v.
+    noise : ndarray, shape (dim,)
+        ψ.
+    weights : ndarray, shape (n, dim)
+        V.
     groups : sequence of features
+
+    Returns
+    -------
+    list of ndarray, shape (n, number of hidden entries in the group)
     """
     seen = loadings / np.sqrt(noise) * ~hidden
     precision = np.eye(len(loadings)) + seen @ seen.T
-    direction = np.linalg.solve(precision, loadings @ (weights * hidden))
-    deviations = np.zeros(len(groups))
-    for place, group in enumerate(groups):
+    directions = np.linalg.solve(precision, loadings @ (weights * hidden).T)
+    moves: list[FloatArray] = []
+    for group in groups:
         some = [feature for feature in group if hidden[feature]]
-        if some:
-            part = loadings[:, some]
-            covariance = part.T @ np.linalg.solve(precision, part) + np.diag(noise[some])
-            c = part.T @ direction + noise[some] * weights[some]
-            deviations[place] = np.sqrt(max(0.0, float(c @ np.linalg.solve(covariance, c))))
-    return deviations
+        part = loadings[:, some]
+        covariance = part.T @ np.linalg.solve(precision, part) + np.diag(noise[some])
+        c = part.T @ directions + (noise[some] * weights[:, some]).T
+        moves.append(np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), c).T))
+    return moves

@@ -8,18 +8,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import checks
+from halfseen.core.context_features import (
+    BY_ITEM,
+    CONTEXT,
+    CROSSED,
+    AnyFeatures,
+    JointFeatures,
+)
 from halfseen.core.drawing import win_shares
-from halfseen.core.factors import row_keys
-from halfseen.core.features import FILLED, LATENT, MASK, Features
+from halfseen.core.features import FILLED, LATENT, MASK
 from halfseen.core.group_scales import ITEM, Scales, estimate_scales
+from halfseen.core.item_coefficients import Adjusted, ItemCoefficients
+from halfseen.core.item_sums import ItemSums, rooted
 from halfseen.core.items import Items
-from halfseen.core.reasons import Reasons
+from halfseen.core.offers import Offer
+from halfseen.core.reasons import Reasons, moves_by_seeing
 from halfseen.core.ridge import Ridge
 from halfseen.core.samples import Samples
 from halfseen.errors import ArchiveError
 from halfseen.values import LARGEST, FloatArray
 
-CENTRES: Mapping[str, float] = {LATENT: 0.0, FILLED: 0.0, MASK: -1.0, ITEM: 0.0}
+CENTRES: Mapping[str, float] = {
+    LATENT: 0.0,
+    FILLED: 0.0,
+    MASK: -1.0,
+    ITEM: 0.0,
+    CONTEXT[LATENT]: 0.0,
+    CONTEXT[FILLED]: 0.0,
+    CONTEXT[MASK]: -1.0,
+    CROSSED: 0.0,
+    BY_ITEM[LATENT]: 0.0,
+    BY_ITEM[FILLED]: 0.0,
+    BY_ITEM[MASK]: -1.0,
+}
 """Centre of the prior of each group's log τ."""
 
 NEGLIGIBLE = -4.0
@@ -27,6 +48,8 @@ NEGLIGIBLE = -4.0
 
 # Rewards farther from the mean than this many deviations of the noise are clipped.
 _LARGEST_TARGET = 1e50
+# Eigenvalues of a Gram matrix below this share of the largest are rounding.
+_ROUNDING = 1e-14
 
 
 class RewardModel:
@@ -37,18 +60,24 @@ class RewardModel:
 
     Attributes
     ----------
-    features : Features
+    features : Features or JointFeatures
     scales : Scales
     shift : float
     model : Ridge
-    items : Items or None
-        None if items have no effects.
+    items : Items, ItemCoefficients or None
+        None if items have no effects. They have coefficients where there is a context, or where
+        the features of an item may change.
     """
 
     __slots__ = ("features", "items", "model", "scales", "shift")
 
     def __init__(
-        self, features: Features, scales: Scales, shift: float, model: Ridge, items: Items | None
+        self,
+        features: AnyFeatures,
+        scales: Scales,
+        shift: float,
+        model: Ridge,
+        items: Items | ItemCoefficients | None,
     ) -> None:
         self.features, self.scales, self.shift = features, scales, shift
         self.model, self.items = model, items
@@ -56,8 +85,8 @@ class RewardModel:
     @classmethod
     def fitted(
         cls,
-        unscaled: Features,
-        table: FloatArray,
+        unscaled: AnyFeatures,
+        offer: Offer,
         samples: Samples,
         *,
         item_effects: bool = False,
@@ -67,10 +96,10 @@ class RewardModel:
 
         Parameters
         ----------
-        unscaled : Features
+        unscaled : Features or JointFeatures
             Without scales.
-        table : ndarray, shape (n, dim)
-            The different arms that were played, NaN where hidden, in the order of first plays.
+        offer : Offer
+            The different arms that were played, in the order of first plays.
         samples : Samples
             Their rewards.
         item_effects : bool
@@ -78,38 +107,60 @@ class RewardModel:
             log τ of the previous model, from which the search starts.
         """
         shift = samples.mean() if unscaled.intercept else 0.0
-        points = unscaled.points(table)
-        groups = [*unscaled.columns, *([ITEM] if item_effects else [])]
+        points = unscaled.points_of(offer)
+        sums, by_item = None, [ITEM] if item_effects else []
+        if item_effects and (offer.contexts is not None or offer.items is not None):
+            sums, by_item = _sums(unscaled, offer, points, samples, shift), [*unscaled.item_columns]
         scales = estimate_scales(
             points,
             unscaled.columns,
             samples,
-            centres={group: CENTRES[group] for group in groups},
+            centres={group: CENTRES[group] for group in (*unscaled.columns, *by_item)},
             intercept=unscaled.intercept,
             last=last,
+            sums=sums,
+            item_columns=unscaled.item_columns,
         )
-        features = unscaled.scaled(scales, _telling(unscaled, scales))
+        features = _scaled(unscaled, scales)
         points = features.rescaled(samples.stacked(points), unscaled.columns)
         targets = samples.targets(shift) / scales.noise
+        if sums is not None:
+            return cls(
+                features,
+                scales,
+                shift,
+                *_by_item(unscaled, features, scales, points, targets, samples, sums),
+            )
         roots = np.sqrt(samples.weights(scales.of(ITEM)))
         model = Ridge.fitted(roots[:, None] * points, roots * targets, ridge=1.0)
         items = None
         if item_effects:
-            items = Items.of(table, samples.counts, targets[: len(table)], scales.of(ITEM))
+            items = Items.of(offer.keys, samples.counts, targets[: offer.n_arms], scales.of(ITEM))
         return cls(features, scales, shift, model, items)
 
+    def _adjusted(self, offer: Offer, points: FloatArray) -> Adjusted:
+        """Return arms with features, given what their items paid."""
+        if self.items is None:
+            nothing = np.zeros(offer.n_arms)
+            return Adjusted(points, nothing, nothing)
+        return self.items.adjusted(offer.keys, self.features.parts_of(offer), points)
+
     def score(
-        self, table: FloatArray, width_scale: float, item_width: float
+        self, offer: Offer, width_scale: float, item_width: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Return scores, estimates and widths of arms (n, dim), shape (3, n), and their features.
+        """Return scores, estimates and widths of arms, shape (3, n), and their features.
 
         The width is that of the regression and of the item's effect together, each times its
         factor.
         """
-        points = self.features.points(table)
-        _, parts = self.model.score(points, lambda log_det, n_samples: width_scale)
-        if self.items is not None:
-            parts[1:] = self.items.scored(table, parts[1], parts[2], item_width)
+        points = self.features.points_of(offer)
+        if self.items is None:
+            _, parts = self.model.score(points, lambda log_det, n_samples: width_scale)
+        else:
+            known, offsets, variances = self._adjusted(offer, points)
+            _, parts = self.model.score(known, lambda log_det, n_samples: width_scale)
+            parts[1] += offsets
+            parts[2] = np.sqrt(parts[2] * parts[2] + item_width * item_width * variances)
         parts *= self.scales.noise
         parts[1] += self.shift
         np.add(parts[1], parts[2], out=parts[0])
@@ -117,7 +168,7 @@ class RewardModel:
 
     def draw(
         self,
-        table: FloatArray,
+        offer: Offer,
         random: np.random.Generator,
         width_scale: float,
         item_width: float,
@@ -130,14 +181,17 @@ class RewardModel:
         drawn = Ridge(model.dim, ridge=model.ridge)
         normals = width_scale * random.standard_normal(model.dim)
         drawn.set_root(model.factor, normals, model.log_det, model.n_samples)
-        rests = drawn.predict(self.features.points(table))[0]
+        known, _, variances = self._adjusted(offer, self.features.points_of(offer))
+        rests = drawn.predict(known)[0]
         if self.items is not None:
-            rests = self.items.drawn(table, rests, random, item_width)
+            items, copies = np.unique(offer.keys, return_inverse=True)
+            effects = random.standard_normal(len(items))[copies]
+            rests = rests + item_width * np.sqrt(variances) * effects
         return self.scales.noise * rests
 
     def win_shares(
         self,
-        table: FloatArray,
+        offer: Offer,
         points: FloatArray,
         estimates: FloatArray,
         played: int,
@@ -149,43 +203,105 @@ class RewardModel:
 
         `points` are the features of the arms, `estimates` their estimates.
         """
-        white, own = width_scale * self.model.whitened(points), None
-        if self.items is not None:
-            rest = 1.0 - self.items.shrunk(table)[0]
-            white = rest[:, None] * white
-            own = item_width * self.items.scale * np.sqrt(rest)
+        known, _, variances = self._adjusted(offer, points)
+        white = width_scale * self.model.whitened(known)
+        own = None if self.items is None else item_width * np.sqrt(variances)
         means = estimates / self.scales.noise
-        return win_shares(row_keys(table), means, white, played, random, own)
+        return win_shares(offer.keys, means, white, played, random, own)
 
-    def reasons(self, table: FloatArray, width_scale: float, item_width: float) -> Reasons:
-        """Return the parts of the scores of arms (n, dim)."""
-        features, noise, theta = self.features, self.scales.noise, self.model.estimate
-        (_, estimates, widths), points = self.score(table, width_scale, item_width)
-        own = np.zeros(len(table))
-        if self.items is not None:
-            own = estimates - (self.shift + noise * (points @ theta))
-        return Reasons(
-            self.shift + noise * float(theta[0] * points[0, 0]),
-            noise * features.weights(theta) * features.deviations(table),
-            noise * features.missing(table, theta),
-            own,
-            widths,
-        )
+    def reasons(self, offer: Offer, width_scale: float, item_width: float) -> Reasons:
+        """Return the parts of the scores of arms."""
+        noise, theta = self.scales.noise, self.model.estimate
+        (_, estimates, widths), points = self.score(offer, width_scale, item_width)
+        option = self.features.option if isinstance(self.features, JointFeatures) else self.features
+        own_theta = self._option_theta(theta)
+        intercept = self.shift + noise * float(theta[0] * points[0, 0])
+        features = noise * option.weights(own_theta) * option.deviations(offer.table)
+        missing = noise * option.missing(offer.table, own_theta)
+        context, crossed = self._context_reasons(offer, theta)
+        rest = estimates - (intercept + features.sum(axis=1) + missing.sum(axis=1))
+        item = rest - context.sum(axis=1) - crossed.sum(axis=1)
+        if self.items is None:
+            item = np.zeros(offer.n_arms)
+        return Reasons(intercept, features, missing, item, widths, context, crossed)
 
-    def moved_by_seeing(self, table: FloatArray, groups: Sequence[Sequence[int]]) -> FloatArray:
-        """Return by which deviation estimates of arms (n, dim) move if groups are seen."""
-        moved = self.features.moved_by_seeing(table, self.model.estimate, groups)
-        if self.items is not None:
-            moved *= 1.0 - self.items.shrunk(table)[0][:, None]
+    def _option_theta(self, theta: FloatArray) -> FloatArray:
+        """Return the coefficients of the arm's features, without those of the context."""
+        features = self.features
+        if not isinstance(features, JointFeatures):
+            return theta
+        own = np.zeros(features.option.n_features)
+        for group, columns in features.option.columns.items():
+            if group in features.columns:
+                own[columns] = features.scales[group] * theta[features.columns[group]]
+        return own
+
+    def _context_theta(self, offer: Offer, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients of the context's features, for all arms and more for each."""
+        assert isinstance(self.features, JointFeatures)
+        own = None
+        if isinstance(self.items, ItemCoefficients):
+            own = self.items.coefficients(offer.keys, theta)
+        return self.features.context_theta(offer, theta, own)
+
+    def _context_reasons(self, offer: Offer, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what each feature of the context adds: to all arms, and more to each of them."""
+        if not isinstance(self.features, JointFeatures):
+            nothing = np.zeros((offer.n_arms, 0))
+            return nothing, nothing
+        assert offer.contexts is not None
+        context, table = self.features.context, offer.contexts
+        shared, each = self._context_theta(offer, theta)
+        deviations = context.deviations(table)[0]
+
+        def added(theta: FloatArray) -> FloatArray:
+            by_value: FloatArray = context.weights(theta) * deviations
+            by_hole: FloatArray = context.missing(table, theta)[0]
+            return by_value + by_hole
+
+        more = np.array([added(own) for own in each])
+        noise = self.scales.noise
+        return noise * np.broadcast_to(added(shared), more.shape), noise * more
+
+    def moved_by_seeing(self, offer: Offer, groups: Sequence[Sequence[int]]) -> FloatArray:
+        """Return by which deviation estimates of arms move if groups of their features are seen."""
+        option = self.features.option if isinstance(self.features, JointFeatures) else self.features
+        theta = self._option_theta(self.model.estimate)
+        moved = option.moved_by_seeing(offer.table, theta, groups)
+        moved *= self._left(offer)
         moved *= self.scales.noise
         return moved
+
+    def moved_by_context(self, offer: Offer, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return how estimates of arms move if groups of the context's features are seen.
+
+        For each group a matrix (n_arms, n): the estimates move by it times n standard normals.
+        """
+        if not isinstance(self.features, JointFeatures):
+            return [np.zeros((offer.n_arms, 0)) for _ in groups]
+        assert offer.contexts is not None
+        context = self.features.context
+        shared, each = self._context_theta(offer, self.model.estimate)
+        weights = np.array([context.weights(shared + own) for own in each])
+        varies = context.model.scale > 0.0
+        hidden = (offer.contexts[0] != offer.contexts[0]) & varies
+        given = context.model.loadings * varies, context.model.noise, weights, groups
+        return [self.scales.noise * move for move in moves_by_seeing(hidden, *given)]
+
+    def _left(self, offer: Offer) -> FloatArray:
+        """Return which share of an arm's features counts beside its item's rewards, (n, 1)."""
+        ones = np.ones((offer.n_arms, 1))
+        if isinstance(self.items, Items):
+            return self.items.adjusted(offer.keys, ones, ones).points
+        points = self.features.points_of(offer)
+        left = self._adjusted(offer, points).points[:, :1]
+        np.divide(left, points[:, :1], out=ones, where=points[:, :1] != 0.0)
+        return ones
 
     def information(self) -> float:
         """Return log det of regression and item effects, the intercept left out."""
         total = self.model.log_det - 2.0 * math.log(abs(self.model.factor[0, 0]))
-        if self.items is not None:
-            total += float(np.log1p(self.items.scale**2 * self.items.counts).sum())
-        return total
+        return total + (0.0 if self.items is None else self.items.information())
 
     def fork(self) -> "RewardModel":
         """Return a copy that can learn; afterwards this one must learn no more."""
@@ -196,39 +312,47 @@ class RewardModel:
         return RewardModel(self.features, self.scales, self.shift, self.model.copied(), self.items)
 
     def widened(
-        self, unscaled: Features, old: NDArray[np.uint64], new: NDArray[np.uint64]
+        self, unscaled: AnyFeatures, old: NDArray[np.uint64], new: NDArray[np.uint64]
     ) -> "RewardModel":
         """Return the model with more features, which no reward has used.
 
         `old` and `new` are the keys of the known items without and with these features.
         """
-        features = unscaled.scaled(self.scales, list(self.features.columns))
+        features = _scaled_as(unscaled, self.scales, self.features)
         places = features.alike(self.features).argmax(axis=1)
         model = self.model.widened(features.n_features, places)
-        items = None if self.items is None else self.items.renamed(old, new)
+        items = self.items
+        if isinstance(items, Items):
+            items = items.renamed(old, new)
+        elif items is not None:
+            parts = features.parts_alike(self.features).argmax(axis=1)
+            scales = self.scales.spread(features.item_columns)
+            items = items.widened(scales, parts, places, features.n_features, old, new)
         return RewardModel(features, self.scales, self.shift, model, items)
 
-    def learn_all(self, table: FloatArray, rewards: FloatArray) -> None:
-        """Add the rewards of several arms (n, dim)."""
-        for arm, point, reward in zip(table, self.features.points(table), rewards, strict=True):
-            self.learn(arm, point, float(reward))
+    def learn_all(self, offer: Offer, rewards: FloatArray) -> None:
+        """Add the rewards of several arms."""
+        points = self.features.points_of(offer)
+        for arm, reward in enumerate(rewards):
+            self.learn(offer.one(arm), points[arm], float(reward))
 
-    def learn(self, arm: FloatArray, point: FloatArray | None, reward: float) -> None:
-        """Add the reward of an arm (dim,); `point` are its features, if they are known."""
+    def learn(self, offer: Offer, point: FloatArray | None, reward: float) -> None:
+        """Add the reward of an arm; `point` are its features, if they are known."""
         if point is None:
-            point = self.features.points(arm[None, :])[0]
+            point = self.features.points_of(offer)[0]
         target = min(
             max((reward - self.shift) / self.scales.noise, -_LARGEST_TARGET), _LARGEST_TARGET
         )
         if self.items is not None:
-            self.items, weight, target = self.items.after(arm, target)
-            point, target = math.sqrt(weight) * point, math.sqrt(weight) * target
+            part = self.features.parts_of(offer)[0]
+            self.items, point, target = self.items.after(int(offer.keys[0]), part, point, target)
         self.model.update(point, target)
 
     def state(self) -> dict[str, Any]:
         """Return scales, regression and items."""
         return {
             "groups": list(self.features.columns),
+            "item_groups": list(self.features.item_columns),
             "logs": self.scales.logs,
             "noise": self.scales.noise,
             "shift": self.shift,
@@ -237,25 +361,108 @@ class RewardModel:
         }
 
     @classmethod
-    def restored(cls, state: dict[str, Any], unscaled: Features) -> "RewardModel":
+    def restored(cls, state: dict[str, Any], unscaled: AnyFeatures) -> "RewardModel":
         """Return the model that `state` described."""
-        groups = [
-            checks.one_of("groups", group, tuple(unscaled.columns)) for group in state["groups"]
-        ]
-        if len(set(groups)) < len(groups):
-            raise ArchiveError(f"groups must be different, got {groups}")
+        groups, item_groups = (
+            _restored_groups(state[name], known)
+            for name, known in (
+                ("groups", unscaled.columns),
+                ("item_groups", unscaled.item_columns),
+            )
+        )
         has_items = state["items"] is not None
-        scales = Scales.restored(state, [*unscaled.columns, *([ITEM] if has_items else [])])
-        features = unscaled.scaled(scales, groups)
+        is_keyed = has_items and "means" not in state["items"]
+        own = [*unscaled.item_columns] if is_keyed else [ITEM] if has_items else []
+        scales = Scales.restored(state, [*unscaled.columns, *own])
+        features = _chosen(unscaled, scales, groups, item_groups)
         model = Ridge(features.n_features, ridge=1.0)
         model.restore(state["model"])
-        items = Items.restored(state["items"], scales.of(ITEM)) if has_items else None
+        items: Items | ItemCoefficients | None = None
+        if is_keyed:
+            spread = scales.spread(features.item_columns)
+            items = ItemCoefficients.restored(state["items"], spread, features.n_features)
+        elif has_items:
+            items = Items.restored(state["items"], scales.of(ITEM))
         shift = checks.real("shift", state["shift"], -LARGEST, LARGEST)
         return cls(features, scales, shift, model, items)
 
 
-def _telling(unscaled: Features, scales: Scales) -> list[str]:
-    """Return the groups that move rewards, at least one if there is any."""
+def _restored_groups(given: Any, known: Mapping[str, Any]) -> list[str]:
+    groups = [checks.one_of("groups", group, tuple(known)) for group in given]
+    if len(set(groups)) < len(groups):
+        raise ArchiveError(f"groups must be different, got {groups}")
+    return groups
+
+
+def _sums(
+    unscaled: AnyFeatures, offer: Offer, points: FloatArray, samples: Samples, shift: float
+) -> ItemSums:
+    """Return the sums over the rewards of each item, kept ones and those in a summary."""
+    parts = unscaled.parts_of(offer)
+    sums = ItemSums.of(offer.keys, parts, points, samples.counts, samples.means, shift)
+    others = samples.others
+    return sums if others is None or others.items is None else sums.plus(others.items)
+
+
+def _by_item(
+    unscaled: AnyFeatures,
+    features: AnyFeatures,
+    scales: Scales,
+    points: FloatArray,
+    targets: FloatArray,
+    samples: Samples,
+    sums: ItemSums,
+) -> tuple[Ridge, ItemCoefficients]:
+    """Return the regression, and the coefficients of items, in units of the noise.
+
+    `points` and `targets` are those of all samples, `sums` in the features without scales.
+    """
+    k, old = sums.n_parts, sums.sums
+    kept = np.concatenate(
+        [
+            np.arange(columns.start, columns.stop)
+            for group, columns in unscaled.item_columns.items()
+            if group in features.item_columns
+        ]
+    )
+    rows = features.rescaled(old[:, kept, k:-1].reshape(-1, old.shape[2] - k - 1), unscaled.columns)
+    scaled = np.concatenate(
+        [
+            old[:, kept][:, :, kept],
+            rows.reshape(len(old), len(kept), -1),
+            old[:, kept, -1:] / scales.noise,
+        ],
+        axis=2,
+    )
+    sums = sums._replace(sums=scaled)
+    spread = scales.spread(features.item_columns)
+    joint = np.column_stack([points, targets])
+    gram = joint.T @ (samples.weights(0.0)[:, None] * joint) - sums.taken_away(spread)[0]
+    rows, short, _ = rooted(gram, _ROUNDING)
+    return Ridge.fitted(rows, short, ridge=1.0), ItemCoefficients.of(sums, spread)
+
+
+def _scaled(unscaled: AnyFeatures, scales: Scales) -> AnyFeatures:
+    """Return the groups that move rewards, with their scales; at least one if there is any."""
     largest = max((scales.logs[group] for group in unscaled.columns), default=NEGLIGIBLE)
     least = min(largest, math.nextafter(NEGLIGIBLE, math.inf))
-    return [group for group in unscaled.columns if scales.logs[group] >= least]
+    groups = [group for group in unscaled.columns if scales.logs[group] >= least]
+    by_item = [
+        group
+        for group in unscaled.item_columns
+        if group == ITEM or scales.logs.get(group, NEGLIGIBLE) > NEGLIGIBLE
+    ]
+    return _chosen(unscaled, scales, groups, by_item)
+
+
+def _scaled_as(unscaled: AnyFeatures, scales: Scales, known: AnyFeatures) -> AnyFeatures:
+    """Return the groups that other features have, with scales."""
+    return _chosen(unscaled, scales, list(known.columns), list(known.item_columns))
+
+
+def _chosen(
+    unscaled: AnyFeatures, scales: Scales, groups: Sequence[str], item_groups: Sequence[str]
+) -> AnyFeatures:
+    if isinstance(unscaled, JointFeatures):
+        return unscaled.scaled(scales, groups, item_groups)
+    return unscaled.scaled(scales, groups)

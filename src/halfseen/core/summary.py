@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import archive, checks
+from halfseen.core.item_sums import ItemSums
 from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 # Directions in which features vary by less than this share of the most are rounding.
@@ -26,6 +27,8 @@ class Summary(NamedTuple):
         Number of rewards, and of the arms that earned them.
     round : float
         Mean round of the rewards.
+    items : ItemSums, optional
+        The same rewards by item, if items have coefficients of their own.
     """
 
     rows: FloatArray
@@ -33,6 +36,7 @@ class Summary(NamedTuple):
     n_rewards: float
     n_arms: float
     round: float
+    items: ItemSums | None = None
 
     @classmethod
     def of(
@@ -66,26 +70,38 @@ class Summary(NamedTuple):
         targets: FloatArray = self.rows[:, -1] + (self.shift - shift) * self.ones
         return targets
 
+    def mean_square(self) -> float:
+        """Return the mean of ‖φ‖² over the rewards, also over the parts that differ by item."""
+        total = float((self.rows[:, :-1] ** 2).sum())
+        if self.items is not None:
+            k = self.items.n_parts
+            total = max(total, float(np.trace(self.items.sums[:, :, :k].sum(axis=0))))
+        return total / self.n_rewards
+
     def faded(self, weight: float) -> "Summary":
         """Return the summary with every reward counting less."""
         return self._replace(
             rows=math.sqrt(weight) * self.rows,
             n_rewards=weight * self.n_rewards,
             n_arms=weight * self.n_arms,
+            items=None if self.items is None else self.items.faded(weight),
         )
 
-    def carried(self, matrix: FloatArray) -> "Summary":
-        """Return the summary for other features, which are φ times a matrix."""
-        return self._replace(
-            rows=_root(np.column_stack([self.rows[:, :-1] @ matrix, self.rows[:, -1]]))
-        )
+    def carried(self, matrix: FloatArray, parts: FloatArray | None = None) -> "Summary":
+        """Return the summary for other features, which are φ times a matrix.
+
+        `parts` is the matrix for parts that differ by item; without it they are given up.
+        """
+        items = None if self.items is None or parts is None else self.items.carried(parts, matrix)
+        rows = np.column_stack([self.rows[:, :-1] @ matrix, self.rows[:, -1]])
+        return self._replace(rows=_root(rows), items=items)
 
     def state(self) -> dict[str, Any]:
-        """Return everything as numbers and an array."""
-        return dict(self._asdict())
+        """Return everything as numbers and arrays."""
+        return self._asdict() | {"items": None if self.items is None else self.items.state()}
 
     @classmethod
-    def restored(cls, state: dict[str, Any], n_features: int) -> "Summary":
+    def restored(cls, state: dict[str, Any], n_features: int, n_parts: int = 1) -> "Summary":
         """Return the summary that `state` described."""
         limit = LARGEST_POINT
         rows = archive.array(state, "rows", (None, n_features + 1), low=-limit, high=limit)
@@ -96,6 +112,9 @@ class Summary(NamedTuple):
             checks.real("n_rewards", state["n_rewards"], 0.0, most, low_open=True),
             checks.real("n_arms", state["n_arms"], 0.0, most, low_open=True),
             checks.real("round", state["round"], 0.0, most),
+            None
+            if state["items"] is None
+            else ItemSums.restored(state["items"], n_parts, n_features),
         )
 
 
@@ -111,7 +130,17 @@ def joined(summaries: Sequence[Summary]) -> Summary:
         total,
         sum(each.n_arms for each in summaries),
         sum(share * each.round for share, each in zip(shares, summaries, strict=True)),
+        _joined_items([each.items for each in summaries]),
     )
+
+
+def _joined_items(found: Sequence[ItemSums | None]) -> ItemSums | None:
+    some = [each for each in found if each is not None]
+    total = some[0] if some else None
+    for each in some[1:]:
+        assert total is not None
+        total = total.plus(each)
+    return total
 
 
 def carrying(old: FloatArray, new: FloatArray, guess: FloatArray) -> tuple[FloatArray, float]:

@@ -9,8 +9,13 @@ from copy import deepcopy
 from typing import Any, Self, TypeVar
 
 from halfseen import archive, checks
-from halfseen.core.reasons import Gains, Reasons
-from halfseen.errors import ArchiveError, InvalidInputError, UnknownDecisionError
+from halfseen.core.reasons import Gains, Reasons, context_gains
+from halfseen.errors import (
+    ArchiveError,
+    InvalidInputError,
+    InvalidSlateError,
+    UnknownDecisionError,
+)
 from halfseen.policies.hooks import Hooks
 from halfseen.policies.notes import (
     Choice,
@@ -28,7 +33,7 @@ from halfseen.policies.refusals import (
     no_context,
     unknown_decision,
 )
-from halfseen.values import LARGEST, Decision, Slate
+from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
 T = TypeVar("T")
 
@@ -81,15 +86,19 @@ class Policy(Hooks):
         """Number of decisions whose reward did not come before `max_open` others were made."""
         return self._n_forgotten
 
-    def choose(self, options: Any, *, context: Any = None, explore: bool = True) -> Decision:
+    def choose(
+        self, options: Any, *, context: Any = None, items: Any = None, explore: bool = True
+    ) -> Decision:
         """Choose one of the offered arms.
 
         Parameters
         ----------
         options : Slate or array_like, shape (n_arms, dim)
             NaN where hidden.
-        context : optional
-            A row that all arms of the round share, for policies that can use it.
+        context : array_like, shape (context_dim,), optional
+            A row that all arms of the round share, for policies that can use it. NaN where hidden.
+        items : array of int, shape (n_arms,), optional
+            Who each arm is, as in `Slate`.
         explore : bool
             False for the arm with the largest estimate, in this round.
 
@@ -100,13 +109,11 @@ class Policy(Hooks):
         InvalidInputError
             There is a context, and this policy cannot use one; or it cannot help exploring.
         """
-        if context is not None:
-            raise no_context(type(self))
         with self._lock:
             before, id = self.__dict__.copy(), f"{self._token}-{self._round + 1}"
             oldest = None
             try:
-                choice, note = self.play(self._checked(options), explore=explore)
+                choice, note = self.play(self._checked(options, context, items), explore=explore)
                 given = choice.parts, choice.probabilities
                 made = Decision(id, choice.arm, note.round, note.epoch, note.arm, *given)
                 self._open[id] = note
@@ -158,8 +165,10 @@ class Policy(Hooks):
                 self._open[id] = opened
                 raise
 
-    def absorb(self, options: Any) -> None:
+    def absorb(self, options: Any, *, context: Any = None, items: Any = None) -> None:
         """Learn from offered arms without choosing: a catalogue, an old log.
+
+        Arguments are those of `choose`.
 
         Raises
         ------
@@ -169,12 +178,14 @@ class Policy(Hooks):
         with self._lock:
             before = self.__dict__.copy()
             try:
-                self.observe(self._checked(options))
+                self.observe(self._checked(options, context, items))
             except BaseException:
                 self.__dict__ = before
                 raise
 
-    def learn_logged(self, options: Any, rewards: Any) -> None:
+    def learn_logged(
+        self, options: Any, rewards: Any, *, contexts: Any = None, items: Any = None
+    ) -> None:
         """Learn rewards of arms that this policy did not choose: an old log.
 
         Each arm counts as a round in which it was the only one offered. It does not matter in which
@@ -185,34 +196,45 @@ class Policy(Hooks):
         options : Slate or array_like, shape (n, dim)
             The arms that were played, NaN where hidden.
         rewards : array_like, shape (n,)
+        contexts : array_like, shape (n, context_dim), optional
+            The context of each arm, for policies that can use it.
+        items : array of int, shape (n,), optional
 
         Raises
         ------
         InvalidSlateError
-            The options are not a slate with `dim` features.
+            The options are not a slate with `dim` features, or contexts do not fit.
         InvalidRewardError
             There is not one finite reward for each arm.
         """
         with self._lock:
             # A copy, because forks can take back one step only, and this is a step per arm.
             trial = self.copied()
-            slate = trial._checked(options)
-            trial.play_logged(slate, checked_rewards(rewards, slate.n_arms))
+            slate = trial._checked(options, None, items)
+            given = checked_rewards(rewards, slate.n_arms)
+            if contexts is None:
+                trial.play_logged(slate, given)
+            else:
+                trial.play_logged(slate, given, trial._checked_contexts(contexts, slate.n_arms))
             self.__dict__ = trial.__dict__ | {"_lock": self._lock, "_token": self._token}
 
-    def score(self, options: Any) -> Scores:
+    def score(self, options: Any, *, context: Any = None, items: Any = None) -> Scores:
         """Return what the policy expects of arms, without choosing one and without any change.
+
+        Arguments are those of `choose`.
 
         Raises
         ------
         InvalidSlateError
             The options are not a slate with `dim` features.
         """
-        _, estimates, widths = self._asked(options, self.appraise)
+        _, estimates, widths = self._asked((options, context, items), self.appraise)
         return Scores(estimates, widths)
 
-    def explain(self, options: Any) -> Reasons:
+    def explain(self, options: Any, *, context: Any = None, items: Any = None) -> Reasons:
         """Return the parts of which the score of each arm is the sum.
+
+        Arguments are those of `choose`.
 
         Of the models as they are: what is due to be fitted is fitted by the next choice.
 
@@ -223,9 +245,16 @@ class Policy(Hooks):
         InvalidInputError
             This policy cannot explain its scores.
         """
-        return self._asked(options, self.reasons)
+        return self._asked((options, context, items), self.reasons)
 
-    def value_of_seeing(self, options: Any, groups: Sequence[Sequence[int]] | None = None) -> Gains:
+    def value_of_seeing(
+        self,
+        options: Any,
+        groups: Sequence[Sequence[int]] | None = None,
+        *,
+        context: Any = None,
+        items: Any = None,
+    ) -> Gains:
         """Return by how much the best estimate should rise if hidden features are seen first.
 
         Under the policy's model of hidden entries, with its present estimate of the parameters.
@@ -235,6 +264,8 @@ class Policy(Hooks):
         options : Slate or array_like, shape (n_arms, dim)
         groups : sequence of features, optional
             Those that are seen together; by default each feature alone.
+        context, items
+            As in `choose`.
 
         Raises
         ------
@@ -247,14 +278,33 @@ class Policy(Hooks):
             estimates = self.reasons(slate).estimates
             return Gains.of(estimates, self.moved_by_seeing(slate, each))
 
-        return self._asked(options, gains)
+        return self._asked((options, context, items), gains)
 
-    def _asked(self, options: Any, answer: Callable[[Slate], T]) -> T:
-        """Return an answer about options, without any change."""
+    def value_of_seeing_context(
+        self,
+        options: Any,
+        groups: Sequence[Sequence[int]] | None = None,
+        *,
+        context: Any = None,
+        items: Any = None,
+    ) -> FloatArray:
+        """Return the same for hidden features of the context, shape (n_groups,).
+
+        Arguments are those of `value_of_seeing`; groups are of the context's features.
+        """
+
+        def gains(slate: Slate) -> FloatArray:
+            each = [[place] for place in range(self.context_dim)] if groups is None else groups
+            return context_gains(self.reasons(slate).estimates, self.moved_by_context(slate, each))
+
+        return self._asked((options, context, items), gains)
+
+    def _asked(self, given: tuple[Any, Any, Any], answer: Callable[[Slate], T]) -> T:
+        """Return an answer about options, a context and items, without any change."""
         with self._lock:
             before = self.__dict__.copy()
             try:
-                return answer(self._checked(options))
+                return answer(self._checked(*given))
             finally:
                 self.__dict__ = before
 
@@ -276,14 +326,30 @@ class Policy(Hooks):
             The number of features would shrink, or the policy cannot grow.
         """
         dim = checks.integer("dim", dim, self.dim or 1, checks.LARGEST_SIZE)
-        levels = dict(levels or {})
-        for level, first in levels.items():
-            checks.integer("a further level", level, self.dim or 0, dim - 1)
-            checks.integer("the first feature of a category", first, 0, level - 1)
+        self._grown(self._widen, dim, _checked_levels(levels, self.dim or 0, dim))
+
+    def widen_context(self, dim: int, *, levels: Mapping[int, int] | None = None) -> None:
+        """Let contexts have more features, as if they had been there from the start, hidden.
+
+        Arguments are those of `widen`. A policy that can use contexts starts with 0 features.
+
+        Raises
+        ------
+        InvalidInputError
+            The policy cannot use a context.
+        InvalidSettingError
+            The number of features would shrink.
+        """
+        if not self.takes_context:
+            raise no_context(type(self))
+        dim = checks.integer("context_dim", dim, max(1, self.context_dim), checks.LARGEST_SIZE)
+        self._grown(self._widen_context, dim, _checked_levels(levels, self.context_dim, dim))
+
+    def _grown(self, grow: Callable[[int, dict[int, int]], None], dim: int, levels: Any) -> None:
         with self._lock:
             before = self.__dict__.copy()
             try:
-                self._widen(dim, levels)
+                grow(dim, levels)
             except BaseException:
                 self.__dict__ = before
                 raise
@@ -336,12 +402,22 @@ class Policy(Hooks):
         self._round += 1
         # A copy: an open decision does not keep its whole slate alive.
         chosen = slate._table[choice.arm].copy()
-        return choice, Note(self._round, choice.epoch, chosen, choice.point, choice.inner)
+        item = None if slate._items is None else int(slate._items[choice.arm])
+        given = choice.point, choice.inner, slate._context, item
+        return choice, Note(self._round, choice.epoch, chosen, *given)
 
-    def play_logged(self, slate: Slate, rewards: list[float]) -> None:
-        """Learn from valid logged arms; if it fails, only a copy made before is as it was."""
-        for row, reward in zip(slate._table, rewards, strict=True):
-            _, note = self.play(Slate(row[None]))
+    def play_logged(
+        self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
+    ) -> None:
+        """Learn from valid logged arms; if it fails, only a copy made before is as it was.
+
+        `contexts`, shape (n, context_dim), has the context of each arm.
+        """
+        for row, reward in enumerate(rewards):
+            arm = Slate(slate._table[row : row + 1])
+            arm._items = None if slate._items is None else slate._items[row : row + 1]
+            arm._context = None if contexts is None else contexts[row]
+            _, note = self.play(arm)
             self.update(note, reward)
 
     def check_note(self, note: Note) -> None:
@@ -354,6 +430,11 @@ class Policy(Hooks):
             )
         if note.inner is not None and note.arm.size and not note.inner.arm.size:
             raise ArchiveError(f"the inner policy has no arm of the open round {note.round}")
+        if note.context is not None and len(note.context) != self.context_dim:
+            raise ArchiveError(
+                f"an open decision must have a context of {self.context_dim} features, got "
+                f"{len(note.context)}"
+            )
 
     def fork(self) -> Self:
         """Return a shallow copy that continues in place of this policy, which must not be used on.
@@ -386,8 +467,28 @@ class Policy(Hooks):
         self._lock = threading.RLock()
         self._token = secrets.token_hex(8)
 
-    def _checked(self, options: Any) -> Slate:
-        return Slate.of(options, self.dim)
+    def _checked(self, options: Any, context: Any = None, items: Any = None) -> Slate:
+        slate = Slate.of(options, self.dim, context=context, items=items)
+        if slate._context is not None:
+            self._check_context(len(slate._context))
+        return slate
+
+    def _check_context(self, dim: int) -> None:
+        if not self.takes_context:
+            raise no_context(type(self))
+        if not self.context_dim:  # the first context determines it
+            self._widen_context(dim, {})
+        elif dim != self.context_dim:
+            raise InvalidSlateError(f"a context must have {self.context_dim} features, got {dim}")
+
+    def _checked_contexts(self, contexts: Any, n: int) -> FloatArray:
+        table = Slate.of(contexts)._table
+        if len(table) != n:
+            raise InvalidSlateError(
+                f"there must be a context for each of {n} arms, got {len(table)}"
+            )
+        self._check_context(table.shape[1])
+        return table
 
     def _widen(self, dim: int, levels: dict[int, int]) -> None:
         if self.dim is None:  # of a policy that waits for its first slate
@@ -398,7 +499,18 @@ class Policy(Hooks):
         elif dim > self.dim:
             self.grow(dim, levels)
             self.__dict__["dim"] = dim
-            self._open = OrderedDict((id, widened(note, dim)) for id, note in self._open.items())
+            self._widen_notes(dim, self.context_dim)
+
+    def _widen_context(self, dim: int, levels: dict[int, int]) -> None:
+        if dim > self.context_dim:
+            self.grow_context(dim, levels)
+            self.__dict__["context_dim"] = dim
+            self._widen_notes(self.dim, dim)
+
+    def _widen_notes(self, dim: int, context_dim: int) -> None:
+        self._open = OrderedDict(
+            (id, widened(note, dim, context_dim)) for id, note in self._open.items()
+        )
 
     def _recalled(self, note: Note, decision: Decision | str) -> Note:
         """Complete the note of a decision that was open in a file of format 2."""
@@ -413,3 +525,12 @@ class Policy(Hooks):
                 f"the decision's arm must have {self.dim} features, got {len(arm)}"
             )
         return with_arm(note, arm)._replace(epoch=decision._epoch)
+
+
+def _checked_levels(levels: Mapping[int, int] | None, known: int, dim: int) -> dict[int, int]:
+    """Return new levels of categories after checking that their features are new."""
+    levels = dict(levels or {})
+    for level, first in levels.items():
+        checks.integer("a further level", level, known, dim - 1)
+        checks.integer("the first feature of a category", first, 0, level - 1)
+    return levels

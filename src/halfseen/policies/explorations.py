@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen.core.drawing import drawn, inverse_gap, inverse_gap_rate
-from halfseen.core.factors import row_keys
+from halfseen.core.offers import Offer
 from halfseen.core.reward_model import RewardModel
 from halfseen.seeding import stream
 from halfseen.values import FloatArray
@@ -22,8 +22,10 @@ class Turn(NamedTuple):
     Attributes
     ----------
     model : RewardModel
-    table, points : ndarray, shape (n_arms, dim) and (n_arms, n_features)
-        The arms, NaN where hidden, and their features.
+    offer : Offer
+        The arms.
+    points : ndarray, shape (n_arms, n_features)
+        Their features.
     parts : ndarray, shape (3, n_arms)
         Score, estimate and width of each arm, as in "ucb". Other explorations overwrite it.
     seed, round : int
@@ -31,7 +33,7 @@ class Turn(NamedTuple):
     """
 
     model: RewardModel
-    table: FloatArray
+    offer: Offer
     points: FloatArray
     parts: FloatArray
     seed: int
@@ -44,18 +46,18 @@ class Turn(NamedTuple):
         """
         parts, law = self.parts, None
         if exploration == "ucb":
-            return int(parts[0].argmax()), None
+            return self.offer.best(parts[0]), None
         parts[2] = 0.0
         if exploration == "thompson":
             random = stream(self.seed, "thompson", str(self.round))
-            parts[2] = self.model.draw(self.table, random, *widths)
+            parts[2] = self.model.draw(self.offer, random, *widths)
         np.add(parts[1], parts[2], out=parts[0])
-        arm = int(parts[0].argmax())
+        arm = self.offer.best(parts[0])
         if exploration == "thompson":
-            given = self.table, self.points, parts[1]
+            given = self.offer, self.points, parts[1]
             law = self.model.win_shares(*given, arm, random, *widths)
         elif exploration == INVERSE_GAP:
-            n_arms = len(self.table)
+            n_arms = self.offer.n_arms
             rate = inverse_gap_rate(n_arms, self.round, self.model.information())
             law = inverse_gap(parts[1] / self.model.scales.noise, rate)
             arm = self._drawn(law, INVERSE_GAP)
@@ -63,7 +65,7 @@ class Turn(NamedTuple):
 
     def shared(self, arm: int, law: Law, share: float) -> tuple[int, FloatArray]:
         """Return arm and probabilities if a share of the rounds is uniform."""
-        n_arms = len(self.table)
+        n_arms = self.offer.n_arms
         if law is None:
             law = np.zeros(n_arms)
             law[arm] = 1.0
@@ -74,4 +76,4 @@ class Turn(NamedTuple):
 
     def _drawn(self, law: FloatArray, name: str) -> int:
         random = stream(self.seed, name, str(self.round))
-        return drawn(law, self.parts[1], row_keys(self.table), random)
+        return drawn(law, self.parts[1], self.offer.keys, random)

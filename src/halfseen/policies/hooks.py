@@ -10,7 +10,12 @@ from halfseen import checks
 from halfseen.core.reasons import Reasons
 from halfseen.params import Declared, integer
 from halfseen.policies.notes import Choice, Note
-from halfseen.policies.refusals import cannot_explain, cannot_exploit, cannot_grow
+from halfseen.policies.refusals import (
+    cannot_explain,
+    cannot_exploit,
+    cannot_grow,
+    no_context,
+)
 from halfseen.values import FloatArray, Slate
 
 
@@ -21,7 +26,13 @@ class Hooks(Declared, ABC):
     """Parameters that a simulation gives the constructor, by the names of `Facts`."""
 
     takes_context: ClassVar[bool] = False
-    """Whether `choose` accepts a context."""
+    """Whether `choose` accepts a context: then `context_dim` is a parameter."""
+
+    context_dim: int = 0
+    """Number of features of a context; 0 before the first one."""
+
+    uses_items: ClassVar[bool] = False
+    """Whether it matters who an arm is, besides its features."""
 
     dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
     max_open: int = integer(
@@ -71,6 +82,14 @@ class Hooks(Declared, ABC):
         """
         return np.zeros((slate.n_arms, len(groups)))
 
+    def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return how each arm's estimate moves if groups of the context's features are seen.
+
+        For each group a matrix (n_arms, n): the estimates move by it times n standard normals. By
+        default nothing moves.
+        """
+        return [np.zeros((slate.n_arms, 0)) for _ in groups]
+
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have `dim` features; `self.dim` is still the earlier number.
 
@@ -80,6 +99,13 @@ class Hooks(Declared, ABC):
         cannot grow.
         """
         raise cannot_grow(self, dim)
+
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let contexts have `dim` features; `self.context_dim` is still the earlier number.
+
+        As `grow`, for policies that can use a context.
+        """
+        raise no_context(type(self))
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

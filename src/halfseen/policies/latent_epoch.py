@@ -1,39 +1,21 @@
-"""One epoch of `LatentUcb`: a frozen latent model and the reward model in its features."""
+"""One epoch of `LatentUcb`: frozen latent models and the reward model in their features."""
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import archive, checks
-from halfseen.core.factor_rank import FEW_ARMS, Search
-from halfseen.core.factors import Arms, Factors, fit_factors, row_keys
-from halfseen.core.features import FILLED, GROUPS, LATENT, MASK, Features
+from halfseen import checks
+from halfseen.core.context_features import AnyFeatures, JointFeatures, joint
+from halfseen.core.factors import Factors
 from halfseen.core.group_scales import ITEM
-from halfseen.core.operators import LARGEST_DENSE_DIM
 from halfseen.core.plays import Plays
 from halfseen.core.reward_model import RewardModel
 from halfseen.core.summary import joined
 from halfseen.errors import ArchiveError
-from halfseen.policies.latent_params import LatentParams
-from halfseen.values import FloatArray
-
-MOST_AMBIENT_FEATURES = 300
-"""With more features, filled arms and masks are left out of the reward model: its time per round
-grows with the square of their number. Without a latent dimension filled arms stay."""
-
-# Arms come back if fewer than this share of the offered ones are different.
-_DIFFERENT = 0.9
-# Arms on which to check whether the last model still explains everything.
-_LOOK = 256
-# The rank is chosen on this many arms, evenly spaced in time, and then fitted to all of them.
-_SEARCH_ARMS = 2000
-# The rank is chosen again when the number of these arms has grown by this factor, and after a pause
-# of this many times the rounds so far.
-_RANK_GROWTH = 2.0
-_RANK_PAUSE = 3.0
+from halfseen.policies.latent_params import CONTEXT, LatentParams
+from halfseen.policies.latent_side import Offered, Side, restored_groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +32,8 @@ class LatentRecord:
         The same, and the round, when its rank was last chosen.
     rank : int
         Latent dimensions.
+    context_rank : int or None
+        Those of contexts; None if there are none.
     noise_scale : float or None
         Estimated deviation of the reward noise; None while all rewards are equal.
     scales : dict
@@ -67,28 +51,25 @@ class LatentRecord:
     n_ranked: int
     ranked_round: int
     rank: int
+    context_rank: int | None
     noise_scale: float | None
     scales: dict[str, float]
     frequency: float
     carry_error: float
 
 
-class Offered(NamedTuple):
-    """Arms offered before an epoch.
+class Before(NamedTuple):
+    """What was offered before an epoch.
 
     Attributes
     ----------
-    table : ndarray, shape (n, dim)
-        A sample of them, NaN where hidden.
-    ages : ndarray, shape (n,)
-        In rounds, as if arms had come, or been absorbed, at a constant rate.
-    per_round : float
-        Mean number of arms in a round.
+    arms : Offered
+    contexts : Offered or None
+        None if there are no contexts.
     """
 
-    table: FloatArray
-    ages: FloatArray
-    per_round: float
+    arms: Offered
+    contexts: Offered | None
 
 
 class LatentEpoch(NamedTuple):
@@ -97,99 +78,127 @@ class LatentEpoch(NamedTuple):
     Attributes
     ----------
     record : LatentRecord
-    latent : Factors
-    shares : ndarray, shape (dim,)
-        Share of the offered arms that show each feature.
-    features : Features
+    arms : Side
+    context : Side or None
+        None if there are no contexts.
+    features : Features or JointFeatures
         All that may enter the reward model, without scales.
     rewards : RewardModel or None
         None while the rewards tell nothing about arms.
     """
 
     record: LatentRecord
-    latent: Factors
-    shares: FloatArray
-    features: Features
+    arms: Side
+    context: Side | None
+    features: AnyFeatures
     rewards: RewardModel | None
+
+    @property
+    def latent(self) -> Factors:
+        """The latent model of arms."""
+        return self.arms.latent
 
     @classmethod
     def open(
         cls,
         policy: LatentParams,
-        offered: Offered,
+        before: Before,
         plays: Plays,
         round: int,
         last: "LatentEpoch | None",
     ) -> tuple["LatentEpoch", Plays]:
-        """Fit the latent model to the offered arms, then the reward model to all rewards.
+        """Fit the latent models to what was offered, then the reward model to all rewards.
 
         Also returns the plays, compacted, with summaries in the features of this epoch.
         """
-        sample = _Sample.of(policy, offered)
-        latent, is_ranked = _latent(policy, sample, round, last)
-        shares = sample.weights @ (sample.table == sample.table) / max(1e-300, sample.weights.sum())
-        features = _features(policy, latent, shares)
+        known = None if last is None else last.arms
+        arms, context = Side.fitted(policy, before.arms, round, known, policy.rank), None
+        if before.contexts is not None:
+            known = None if last is None else last.context
+            context = Side.fitted(policy, before.contexts, round, known)
+        features = _features(policy, arms, context)
         error = 0.0
         if last is not None:
             plays, error = policy.compacted(plays, last.features).carried(last.features, features)
-        rewards = _rewards(policy, features, plays, round, sample.frequency > 0.0, last)
+        rewards = _rewards(policy, features, plays, round, arms.frequency > 0.0, last)
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
-            n_arms=len(sample.table),
-            n_ranked=len(sample.table) if is_ranked or last is None else last.record.n_ranked,
-            ranked_round=round if is_ranked or last is None else last.record.ranked_round,
-            rank=latent.rank,
+            n_arms=arms.n_arms,
+            n_ranked=arms.n_ranked,
+            ranked_round=arms.ranked_round,
+            rank=arms.latent.rank,
+            context_rank=None if context is None else context.latent.rank,
             noise_scale=None if rewards is None else rewards.scales.noise,
             scales={}
             if rewards is None
             else {group: rewards.scales.of(group) for group in rewards.scales.logs},
-            frequency=sample.frequency,
+            frequency=arms.frequency,
             carry_error=error,
         )
-        return cls(record, latent, shares, features, rewards), plays
+        return cls(record, arms, context, features, rewards), plays
 
     def widened(
         self,
         policy: LatentParams,
-        shares: FloatArray,
+        arms: Side,
+        context: Side | None,
         old: NDArray[np.uint64],
         new: NDArray[np.uint64],
     ) -> "LatentEpoch":
-        """Return the epoch with more features.
+        """Return the epoch with more features of arms or of contexts.
 
-        `shares`, shape (new dim,), are those of the offered arms that show each of them; `old` and
-        `new` are the keys of the played arms without and with these features.
+        `old` and `new` are the keys of the played arms without and with these features.
         """
-        latent = self.latent.widened(len(shares))
-        features = _features(policy, latent, shares, list(self.features.columns))
+        own = arms.features(policy, policy.levels, self._groups[0])
+        features: AnyFeatures = own
+        if context is not None:
+            other = context.features(policy, policy.context_levels, self._groups[1])
+            known = self.features.sides if isinstance(self.features, JointFeatures) else None
+            features = joint(own, other, known)
         rewards = None if self.rewards is None else self.rewards.widened(features, old, new)
-        return LatentEpoch(self.record, latent, shares, features, rewards)
+        return LatentEpoch(self.record, arms, context, features, rewards)
+
+    @property
+    def _groups(self) -> tuple[list[str], list[str]]:
+        """The groups of features of arms, and of contexts."""
+        features = self.features
+        if isinstance(features, JointFeatures):
+            return list(features.option.columns), list(features.context.columns)
+        return list(features.columns), []
 
     def state(self) -> dict[str, Any]:
-        """Return latent model, record and reward model."""
+        """Return latent models, record and reward model."""
         return {
             "record": asdict(self.record),
-            "latent": self.latent.state(),
-            "shares": self.shares,
-            "groups": list(self.features.columns),
+            "arms": self.arms.state(),
+            "context": None if self.context is None else self.context.state(),
+            "groups": list(self._groups),
+            "sides": self.features.sides if isinstance(self.features, JointFeatures) else None,
             "rewards": None if self.rewards is None else self.rewards.state(),
         }
 
     @classmethod
     def restored(cls, policy: LatentParams, state: dict[str, Any]) -> "LatentEpoch":
         """Return the epoch that `state` described."""
-        dim = policy.n_features
-        latent = Factors.restored(state["latent"], dim)
-        shares = archive.array(state, "shares", (dim,), low=0.0, high=1.0 + 1e-9)
-        groups = [checks.one_of("groups", group, GROUPS) for group in state["groups"]]
-        features, rewards = _features(policy, latent, shares, groups), state["rewards"]
+        arms, context = Side.restored(state["arms"], policy.n_features), None
+        groups, context_groups = (restored_groups(each) for each in state["groups"])
+        own = arms.features(policy, policy.levels, groups)
+        features: AnyFeatures = own
+        if state["context"] is not None:
+            context = Side.restored(state["context"], policy.context_dim)
+            other = context.features(policy, policy.context_levels, context_groups)
+            sides = tuple(tuple(restored_groups(each)) for each in state["sides"])
+            features = joint(own, other, (sides[0], sides[1]))
+        rewards = state["rewards"]
         if rewards is not None:
             rewards = RewardModel.restored(rewards, features)
         record = record_from(state["record"])
-        if record.rank != latent.rank:
-            raise ArchiveError(f"a latent model must have rank {record.rank}, got {latent.rank}")
-        return cls(record, latent, shares, features, rewards)
+        if record.rank != arms.latent.rank:
+            raise ArchiveError(
+                f"a latent model must have rank {record.rank}, got {arms.latent.rank}"
+            )
+        return cls(record, arms, context, features, rewards)
 
 
 def record_from(plain: dict[str, Any]) -> LatentRecord:
@@ -197,6 +206,8 @@ def record_from(plain: dict[str, Any]) -> LatentRecord:
     record = LatentRecord(**plain)
     for name in ("epoch", "round", "n_arms", "n_ranked", "ranked_round", "rank"):
         checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
+    if record.context_rank is not None:
+        checks.integer("context_rank", record.context_rank, 0, checks.LARGEST_SIZE)
     if record.noise_scale is not None:
         checks.real("noise_scale", record.noise_scale, 0.0)
     for scale in record.scales.values():
@@ -206,95 +217,18 @@ def record_from(plain: dict[str, Any]) -> LatentRecord:
     return record
 
 
-class _Sample(NamedTuple):
-    """Different arms among those offered so far.
-
-    Attributes
-    ----------
-    table : ndarray, shape (n, dim)
-    weights : ndarray, shape (n,)
-        How much each arm counts.
-    frequency : float
-        As in `LatentRecord`.
-    """
-
-    table: FloatArray
-    weights: FloatArray
-    frequency: float
-
-    @classmethod
-    def of(cls, policy: LatentParams, offered: Offered) -> "_Sample":
-        """Return the arms that still count; those that come back count once."""
-        recent = offered.ages <= policy.memory
-        table, weights = offered.table[recent], policy.faded(offered.ages[recent])
-        _, first, copies = np.unique(row_keys(table), return_index=True, return_inverse=True)
-        latest = np.zeros(len(first))
-        np.maximum.at(latest, copies, weights)
-        order = np.argsort(first)
-        comes_back = len(first) < _DIFFERENT * len(table)
-        frequency = min(1.0, offered.per_round / len(first)) if comes_back else 0.0
-        return cls(np.ascontiguousarray(table[first[order]]), latest[order], frequency)
-
-    def arms(self, policy: LatentParams, some: Any = ...) -> Arms:
-        """Return the arms, or some of them, for a fit."""
-        through_origin = policy.through_origin
-        return Arms(self.table[some], self.weights[some], through_origin=through_origin)
-
-
-def _latent(
-    policy: LatentParams, sample: _Sample, round: int, last: LatentEpoch | None
-) -> tuple[Factors, bool]:
-    """Return the latent model to freeze, and whether its rank was chosen anew."""
-    n_arms = len(sample.table)
-    if last is not None and n_arms >= _LOOK and _still_explains_all(policy, sample, last.latent):
-        return last.latent, False
-    arms = sample.arms(policy)
-    if arms.n_entries == 0:
-        return arms.empty_model(), True
-    known = None if last is None else last.latent
-    if policy.rank is not None:
-        search = Search(arms, known)
-        return search.fit(search.affordable(policy.rank)).model, True
-    if last is not None and not _is_rank_due(policy, n_arms, round, last.record):
-        return fit_factors(arms, last.latent).model, False
-    if n_arms <= _SEARCH_ARMS:
-        return Search(arms, known).run().model, True
-    some = sample.arms(policy, np.linspace(0, n_arms - 1, _SEARCH_ARMS).astype(np.int64))
-    return fit_factors(arms, Search(some, known).run().model).model, True
-
-
-def _is_rank_due(policy: LatentParams, n_arms: int, round: int, last: LatentRecord) -> bool:
-    """Return whether to choose the rank again: there are more arms, or much later."""
-    if n_arms <= FEW_ARMS or min(n_arms, _SEARCH_ARMS) >= _RANK_GROWTH * last.n_ranked:
-        return True
-    # With a half-life, the world may have another rank after some of them.
-    pause = _RANK_PAUSE * min(last.ranked_round, policy.half_life or math.inf)
-    return round >= last.ranked_round + pause
-
-
-def _still_explains_all(policy: LatentParams, sample: _Sample, last: Factors) -> bool:
-    """Return whether the last model leaves nothing to explain: then nothing is fitted.
-
-    This only happens if the arms are low-rank to rounding error.
-    """
-    if not last.explains_all:
-        return False
-    arms = sample.arms(policy, slice(-_LOOK, None))
-    return fit_factors(arms, last, max_steps=1).model.explains_all
-
-
-def _features(
-    policy: LatentParams, latent: Factors, shares: FloatArray, groups: list[str] | None = None
-) -> Features:
-    if groups is None:
-        groups = [group for group in policy.groups if _has(group, latent, shares)]
-    holes = np.setdiff1d(np.arange(latent.dim), list(policy.levels))
-    return Features(latent, shares, groups, holes=holes, intercept=not policy.through_origin)
+def _features(policy: LatentParams, arms: Side, context: Side | None) -> AnyFeatures:
+    """Return all features that may enter the reward model."""
+    own = arms.features(policy, policy.levels)
+    if context is None:
+        return own
+    groups: list[str] | None = None if CONTEXT in policy.groups else []
+    return joint(own, context.features(policy, policy.context_levels, groups))
 
 
 def _rewards(
     policy: LatentParams,
-    features: Features,
+    features: AnyFeatures,
     plays: Plays,
     round: int,
     comes_back: bool,
@@ -306,7 +240,7 @@ def _rewards(
     weights = None
     if policy.half_life is not None:
         weights = policy.faded(round - 1 - plays.played.columns()[2])
-    table, _, samples = plays.merged(weights)
+    rows, _, samples = plays.merged(weights)
     if plays.summaries:
         faded = [
             each.faded(float(policy.faded(round - 1 - each.round))) for each in plays.summaries
@@ -314,20 +248,8 @@ def _rewards(
         samples = samples._replace(others=joined(faded))
     return RewardModel.fitted(
         features,
-        table,
+        plays.offers(rows),
         samples,
         item_effects=comes_back and ITEM in policy.groups,
         last=None if last is None or last.rewards is None else last.rewards.scales.logs,
     )
-
-
-def _has(group: str, latent: Factors, shares: FloatArray) -> bool:
-    """Return whether a group of features says something that the others do not."""
-    few = bool(np.count_nonzero(latent.scale) <= MOST_AMBIENT_FEATURES)
-    if group == LATENT:
-        return latent.rank > 0
-    if group == FILLED:  # a model that explains all makes it a function of the latent group
-        if latent.rank == 0:
-            return latent.dim <= LARGEST_DENSE_DIM
-        return few and not latent.explains_all
-    return group == MASK and few and bool(((shares > 0.0) & (shares < 1.0)).any())

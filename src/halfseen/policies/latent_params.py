@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import checks
+from halfseen.core.context_features import AnyFeatures
 from halfseen.core.epochs import LARGEST_GROWTH
 from halfseen.core.features import GROUPS as FEATURE_GROUPS
-from halfseen.core.features import Features
 from halfseen.core.group_scales import ITEM
+from halfseen.core.offers import Layout
 from halfseen.core.plays import DEFAULT_MEMORY, Plays, arms_kept
 from halfseen.errors import InvalidSettingError
 from halfseen.params import choice, custom, flag, integer, real
@@ -19,7 +20,8 @@ from halfseen.policies.ridge_policy import scale_param
 from halfseen.policies.viewed import EXPLORATIONS
 from halfseen.values import SMALLEST, FloatArray
 
-GROUPS = (*FEATURE_GROUPS, ITEM)
+CONTEXT = "context"
+GROUPS = (*FEATURE_GROUPS, ITEM, CONTEXT)
 
 WIDTH_SCALE = 2.0
 """Chosen, like `item_share`, by benchmarks/choose_defaults.py, on worlds and seeds that no study
@@ -37,6 +39,9 @@ _EPOCH_SHARE = 0.25
 class LatentParams(Policy):
     """What is given to `LatentUcb`, and how old arms and rewards count."""
 
+    takes_context = True
+    uses_items = True
+
     item_share: ClassVar[float] = 0.375
     """Share of `width_scale`, times √(2 log t), for effects of items that are always offered."""
 
@@ -45,6 +50,12 @@ class LatentParams(Policy):
         low=1,
         high=checks.LARGEST_SIZE,
         doc="Number of features; by default that of the first slate.",
+    )
+    context_dim: int = integer(
+        default=0,
+        low=0,
+        high=checks.LARGEST_SIZE,
+        doc="Number of features of a context; by default that of the first one.",
     )
     rank: int | None = integer(
         default=None,
@@ -62,8 +73,8 @@ class LatentParams(Policy):
         check=lambda name, value: _checked_groups(name, value),
         plain=list,
         kind="sequence of str",
-        doc="""Parts of the reward model: "latent", "filled", "mask", "item". Those that say nothing
-    in the present world are left out anyway.""",
+        doc="""Parts of the reward model: "latent", "filled", "mask", "item", "context". Those that
+    say nothing in the present world are left out anyway.""",
     )
     exploration: str = choice(
         default="ucb",
@@ -111,13 +122,26 @@ class LatentParams(Policy):
     )
 
     def setup(self) -> None:
-        """Start without categories."""
+        """Start without categories, and without numbers of items."""
         self._levels: dict[int, int] = {}
+        # A context may be known before the first slate, with which everything starts anew.
+        self._context_levels: dict[int, int] = self.__dict__.get("_context_levels", {})
+        self._has_items = False
 
     @property
     def levels(self) -> dict[int, int]:
         """Further levels of categories, each with the first one: all are hidden together."""
         return self._levels
+
+    @property
+    def context_levels(self) -> dict[int, int]:
+        """The same for the context."""
+        return self._context_levels
+
+    @property
+    def layout(self) -> Layout:
+        """How a played arm is kept."""
+        return Layout(self.n_features, self.context_dim, self._has_items)
 
     @property
     def n_features(self) -> int:
@@ -128,9 +152,9 @@ class LatentParams(Policy):
     @property
     def most_arms(self) -> int:
         """Number of offered arms, and of played arms, that are kept."""
-        return arms_kept(self.n_features, self.memory_bytes)
+        return arms_kept(self.layout.width, self.memory_bytes)
 
-    def compacted(self, plays: Plays, features: Features) -> Plays:
+    def compacted(self, plays: Plays, features: AnyFeatures) -> Plays:
         """Return the plays of an epoch, which has some features, in bounded memory."""
         return plays.compacted(features, self.most_arms, self.longest_epoch)
 

@@ -8,15 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import archive, checks
-from halfseen.core.factors import Arms, row_keys
+from halfseen.core.factors import Arms
+from halfseen.core.offers import Layout, Offer
 from halfseen.core.plays import Plays, arms_kept
 from halfseen.core.reasons import Reasons
 from halfseen.core.reservoir import Reservoir
 from halfseen.log import logger
 from halfseen.policies.background import Background
 from halfseen.policies.explorations import Turn
-from halfseen.policies.latent_epoch import LatentEpoch, LatentRecord, Offered, record_from
+from halfseen.policies.latent_epoch import Before, LatentEpoch, LatentRecord, record_from
 from halfseen.policies.latent_params import LatentParams
+from halfseen.policies.latent_side import Offered, Side
 from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
@@ -69,16 +71,20 @@ class LatentUcb(LatentParams):
         self._next_epoch: Background[tuple[LatentEpoch, Plays]] | None = None
         self._n_known = 0  # plays that the next epoch knows
         self._n_failed_refits = 0
+        recent = self.half_life is not None
+        self._contexts = Reservoir(
+            max(1, self.context_dim),
+            max_rows=arms_kept(max(1, self.context_dim), self.memory_bytes),
+            seed=self.seed,
+            recent=recent,
+        )
         if self.dim is not None:
             if self.rank is not None:
                 checks.integer("rank", self.rank, 0, self.dim)
             self._offered = Reservoir(
-                self.dim,
-                max_rows=self.most_arms,
-                seed=self.seed,
-                recent=self.half_life is not None,
+                self.dim, max_rows=self.most_arms, seed=self.seed, recent=recent
             )
-            self._plays = Plays.none(self.dim)
+            self._plays = Plays.none(self.layout)
             self._most_rows = 2 * self.most_arms  # of plays, before some are summed up
 
     @property
@@ -122,12 +128,12 @@ class LatentUcb(LatentParams):
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
-        widths = self._widths(epoch.record.frequency)
-        parts, points = epoch.rewards.score(slate._table, *widths)
-        arm, probabilities = int(parts[0].argmax()), None
+        widths, offer = self._widths(epoch.record.frequency), self.layout.offer(slate)
+        parts, points = epoch.rewards.score(offer, *widths)
+        arm, probabilities = offer.best(parts[0]), None
         if exploration != "ucb" or share:
             # Each round has its own random streams, so there is no stream state to save.
-            turn = Turn(epoch.rewards, slate._table, points, parts, self.seed, self._round + 1)
+            turn = Turn(epoch.rewards, offer, points, parts, self.seed, self._round + 1)
             arm, probabilities = turn.chosen(exploration, widths)
             if share:
                 arm, probabilities = turn.shared(arm, probabilities, share)
@@ -142,21 +148,30 @@ class LatentUcb(LatentParams):
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return np.zeros((3, slate.n_arms))
-        return epoch.rewards.score(slate._table, *self._widths(epoch.record.frequency))[0]
+        offer = self.layout.offer(slate)
+        return epoch.rewards.score(offer, *self._widths(epoch.record.frequency))[0]
 
     def reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while the rewards tell nothing."""
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
-            return Reasons.none(slate.n_arms, slate.dim)
-        return epoch.rewards.reasons(slate._table, *self._widths(epoch.record.frequency))
+            return Reasons.none(slate.n_arms, slate.dim, self.context_dim)
+        offer = self.layout.offer(slate)
+        return epoch.rewards.reasons(offer, *self._widths(epoch.record.frequency))
 
     def moved_by_seeing(self, slate: Slate, groups: Sequence[Sequence[int]]) -> FloatArray:
         """Return deviations under the latent model, given what is seen of each arm."""
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return np.zeros((slate.n_arms, len(groups)))
-        return epoch.rewards.moved_by_seeing(slate._table, groups)
+        return epoch.rewards.moved_by_seeing(self.layout.offer(slate), groups)
+
+    def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return moves under the latent model of contexts, given what is seen of this one."""
+        epoch = self._epoch
+        if epoch is None or epoch.rewards is None:
+            return super().moved_by_context(slate, groups)
+        return epoch.rewards.moved_by_context(self.layout.offer(slate), groups)
 
     def _widths(self, frequency: float) -> tuple[float, float]:
         """Return the multiples of the deviations of the regression and of item effects.
@@ -172,14 +187,15 @@ class LatentUcb(LatentParams):
     def _at_random(self, slate: Slate) -> Choice:
         """Choose every arm with the same probability.
 
-        The arms are sorted by their size first, so that neither their order nor units, offsets or
-        the order of features matter.
+        The arms are sorted by their size and item first, so that neither their order nor units,
+        offsets or the order of features matter.
         """
         table = slate._table
         latent = Arms(table).empty_model() if self._epoch is None else self._epoch.latent
         sizes = np.nansum(latent.residuals(table) ** 2, axis=1)
         place = stream(self.seed, "uniform", str(self._round + 1)).integers(slate.n_arms)
-        arm = int(np.argsort(sizes, kind="stable")[place])
+        items = np.zeros(slate.n_arms) if slate._items is None else slate._items
+        arm = int(np.lexsort((items, sizes))[place])
         index = -1 if self._epoch is None else self._epoch.record.epoch
         law = np.full(slate.n_arms, 1.0 / slate.n_arms)
         return Choice(arm, np.zeros((3, slate.n_arms)), index, probabilities=law)
@@ -208,13 +224,15 @@ class LatentUcb(LatentParams):
 
         With `copied`, the function uses nothing that later rounds change.
         """
-        round, offered, last = self._round + 1, self._offered, self._epoch
-        later = np.asarray(offered.n_arms - 1 - offered.numbers, dtype=np.float64)
-        ages = later * (self._round / offered.n_arms)
-        table = offered.rows.copy() if copied else offered.rows
-        arms = Offered(table, ages, self._n_offered / self._round)
+        round, last, layout = self._round + 1, self._epoch, self.layout
+        per_round = self._n_offered / self._round
+        given = layout.without_context(), self._offered, self._round, per_round
+        arms, contexts = Offered.of(*given, copied=copied), None
+        if self.context_dim:
+            given = Layout(self.context_dim), self._contexts, self._round, 1.0
+            contexts = Offered.of(*given, copied=copied)
         plays = self._plays.since(round - self.memory) if self.half_life else self._plays
-        return lambda: LatentEpoch.open(self, arms, plays, round, last)
+        return lambda: LatentEpoch.open(self, Before(arms, contexts), plays, round, last)
 
     def _replace_epoch(self, prepared: Background[tuple[LatentEpoch, Plays]]) -> None:
         """Go on with an epoch that was prepared beside the present one."""
@@ -232,7 +250,7 @@ class LatentUcb(LatentParams):
         if epoch.rewards is not None:
             # A copy: if this call fails, the next one learns the same rewards.
             model = epoch.rewards.copied()
-            model.learn_all(arms[self._n_known :], rewards[self._n_known :])
+            model.learn_all(plays.offers(arms[self._n_known :]), rewards[self._n_known :])
             epoch = LatentEpoch(*epoch[:-1], model)
         self._enter(epoch, plays)
 
@@ -250,8 +268,8 @@ class LatentUcb(LatentParams):
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the present epoch's regression."""
         before = self._plays.played.last_reward
-        arm = self._with_levels(note.arm)
-        self._plays = self._plays.append(note.round, arm, reward)
+        offer = self._noted(note)
+        self._plays = self._plays.append(note.round, self.layout.packed(offer)[0], reward)
         usual = reward if before is None else before
         self._rewards_tell = self._rewards_tell or self.tells(reward, usual)
         epoch = self._epoch
@@ -260,51 +278,82 @@ class LatentUcb(LatentParams):
             point = note.point if note.epoch == epoch.record.epoch else None
             if point is not None and len(point) != rewards.features.n_features:  # it has grown
                 point = None
-            rewards.learn(arm, point, reward)
+            rewards.learn(offer, point, reward)
             self._epoch = LatentEpoch(*epoch[:-1], rewards)
 
-    def _with_levels(self, arm: FloatArray) -> FloatArray:
-        """Return an arm that was chosen before levels of categories entered, with these levels."""
-        if not self._levels:
-            return arm
-        levels = np.fromiter(self._levels, np.int64)
-        firsts = np.fromiter(self._levels.values(), np.int64)
-        filled = arm.copy()
-        filled[levels[np.isnan(arm[levels]) & ~np.isnan(arm[firsts])]] = 0.0
-        return filled
+    def _noted(self, note: Note) -> Offer:
+        """Return the arm of a decision, with levels of categories that entered since."""
+        contexts, items = None, None
+        if self.context_dim:
+            hidden = np.full(self.context_dim, np.nan)
+            context = hidden if note.context is None else note.context
+            contexts = _with_levels(context[None], self._context_levels)
+        if self._has_items:
+            items = np.array([np.nan if note.item is None else float(note.item)])
+        return Offer(_with_levels(note.arm[None], self._levels), contexts, items)
 
     def observe(self, slate: Slate) -> None:
-        """Add the arms to those from which the next latent model is estimated."""
+        """Add the arms, and their context, to those on which the next models are fitted."""
+        if slate._items is not None and not self._has_items:
+            self._has_items = True
+            self._lay_out(self.layout, self._epoch)
         offered = self._offered.fork()
-        offered.add(slate._table)
+        offered.add(self.layout.without_context().packed(self.layout.offer(slate)))
         self._offered = offered
+        context = slate._context
+        if context is not None and (context == context).any():
+            contexts = self._contexts.fork()
+            contexts.add(context[None])
+            self._contexts = contexts
 
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have more features, in all that is kept and in the models."""
         self._levels = {**self._levels, **levels}
-        old, shares = self.n_features, np.empty(0)
-        plays = self._plays.played.columns()[0]
-        wider = self._padded(plays, dim)
         epoch = self._epoch
         if epoch is not None:
-            shares = np.pad(epoch.shares, (0, dim - old))
-            for level, first in levels.items():
-                shares[level] = shares[first]
-            self._epoch = epoch.widened(self, shares, row_keys(plays), row_keys(wider))
-        features = [None if each is None else each.features for each in (epoch, self._epoch)]
-        self._plays = self._plays.widened(wider, *features)
-        rows, most = self._padded(self._offered.rows, dim), arms_kept(dim, self.memory_bytes)
-        self._offered, self._most_rows = self._offered.widened(rows, most), 2 * most
+            epoch = epoch._replace(arms=epoch.arms.widened(dim, dict(levels)))
+        self._lay_out(self.layout._replace(dim=dim), epoch)
+
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let contexts have more features; before the first one they were hidden."""
+        self._context_levels = {**self._context_levels, **levels}
+        rows = _padded(self._contexts.rows, dim, self._context_levels)
+        self._contexts = self._contexts.widened(rows, arms_kept(dim, self.memory_bytes))
+        if self.dim is None:  # no arms are kept before the first slate
+            return
+        epoch = self._epoch
+        if epoch is not None:
+            context = Side.unknown(0) if epoch.context is None else epoch.context
+            epoch = epoch._replace(context=context.widened(dim, dict(levels)))
+        self._lay_out(self.layout._replace(context_dim=dim), epoch)
+
+    def _lay_out(self, layout: Layout, epoch: LatentEpoch | None) -> None:
+        """Keep rows in another layout, and go on with an epoch whose sides have grown."""
+        plays, old, offered = self._plays, self._epoch, self._offered
+        rows = plays.played.columns()[0]
+        wider = self._laid_out(rows, plays.layout, layout)
+        if epoch is not None:
+            keys = plays.offers(rows).keys, layout.unpacked(wider).keys
+            self._epoch = epoch.widened(self, epoch.arms, epoch.context, *keys)
+        features = [None if each is None else each.features for each in (old, self._epoch)]
+        self._plays = plays.widened(layout, wider, *features)
+        layouts = plays.layout.without_context(), layout.without_context()
+        most = arms_kept(layout.width, self.memory_bytes)
+        self._offered = offered.widened(self._laid_out(offered.rows, *layouts), most)
+        self._most_rows = 2 * most
         self._next_epoch = None  # it does not know the new features
 
-    def _padded(self, table: FloatArray, dim: int) -> FloatArray:
-        """Return arms with more features: hidden, or 0 for a level of a category that is seen."""
-        n, old = table.shape
-        wider = np.hstack([table, np.full((n, dim - old), np.nan)])
-        for level, first in self.levels.items():
-            if level >= old:
-                wider[:, level] = np.where(np.isnan(wider[:, first]), np.nan, 0.0)
-        return wider
+    def _laid_out(self, rows: FloatArray, old: Layout, new: Layout) -> FloatArray:
+        """Return rows in another layout: what is new is hidden."""
+        offer, nothing = old.unpacked(rows), np.empty((len(rows), 0))
+        contexts = nothing if offer.contexts is None else offer.contexts
+        return new.packed(
+            Offer(
+                _padded(offer.table, new.dim, self._levels),
+                _padded(contexts, new.context_dim, self._context_levels),
+                offer.items,
+            )
+        )
 
     def state(self) -> dict[str, Any]:
         """Return offered and played arms, and the epochs; nothing before the first slate."""
@@ -315,25 +364,32 @@ class LatentUcb(LatentParams):
             "plays": self._plays.state(),
             "log": [asdict(record) for record in self._log],
             "epoch": None if self._epoch is None else self._epoch.state(),
+            "contexts": self._contexts.state() if self.context_dim else None,
+            "has_items": self._has_items,
             "next_event": self._next_event,
             "n_offered": self._n_offered,
             "rewards_tell": self._rewards_tell,
             "levels": [list(pair) for pair in self.levels.items()],
+            "context_levels": [list(pair) for pair in self.context_levels.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         if self.dim is None:
             return
-        for level, first in state["levels"]:
-            checks.integer("a further level", level, 1, self.dim - 1)
-            self._levels[level] = checks.integer("its first feature", first, 0, level - 1)
+        self._levels = _restored_levels(state["levels"], self.dim)
+        self._context_levels = _restored_levels(state["context_levels"], self.context_dim)
+        if checks.boolean("has_items", state["has_items"]):
+            self._has_items = True
+            self._lay_out(self.layout, None)
         self._offered.restore(state["offered"])
+        if self.context_dim:
+            self._contexts.restore(state["contexts"])
         self._log = [record_from(plain) for plain in state["log"]]
         if state["epoch"] is not None:
             self._epoch = LatentEpoch.restored(self, state["epoch"])
         features = None if self._epoch is None else self._epoch.features
-        self._plays = Plays.restored(state["plays"], self.dim, features)
+        self._plays = Plays.restored(state["plays"], self.layout, features)
         most = checks.LARGEST_HORIZON
         self._next_event = checks.integer("next_event", state["next_event"], 0, most)
         self._n_offered = checks.integer("n_offered", state["n_offered"], self._round, most)
@@ -349,9 +405,41 @@ class LatentUcb(LatentParams):
             archive.array(note._asdict(), "point", (None,))
             checks.integer("the size of a point", len(note.point), 0, n_features)
 
-    def _checked(self, options: Any) -> Slate:
-        slate = super()._checked(options)
+    def _checked(self, options: Any, context: Any = None, items: Any = None) -> Slate:
         if self.dim is None:  # the first slate determines it
-            self.__dict__["dim"] = slate.dim
+            options = Slate.of(options)
+            self.__dict__["dim"] = options.dim
             self.setup()
-        return slate
+        return super()._checked(options, context, items)
+
+
+def _padded(table: FloatArray, dim: int, levels: Mapping[int, int]) -> FloatArray:
+    """Return rows with more features: hidden, or 0 for a level of a category that is seen."""
+    n, old = table.shape
+    if old == dim:
+        return table
+    wider = np.hstack([table, np.full((n, dim - old), np.nan)])
+    for level, first in levels.items():
+        if level >= old:
+            wider[:, level] = np.where(np.isnan(wider[:, first]), np.nan, 0.0)
+    return wider
+
+
+def _with_levels(table: FloatArray, levels: Mapping[int, int]) -> FloatArray:
+    """Return rows that were chosen before levels of categories entered, with these levels."""
+    if not levels:
+        return table
+    further = np.fromiter(levels, np.int64)
+    firsts = np.fromiter(levels.values(), np.int64)
+    entered = np.isnan(table[:, further]) & ~np.isnan(table[:, firsts])
+    filled = table.copy()
+    filled[:, further] = np.where(entered, 0.0, table[:, further])
+    return filled
+
+
+def _restored_levels(pairs: Any, dim: int) -> dict[int, int]:
+    levels = {}
+    for level, first in pairs:
+        checks.integer("a further level", level, 1, dim - 1)
+        levels[level] = checks.integer("its first feature", first, 0, level - 1)
+    return levels

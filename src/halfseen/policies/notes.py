@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import archive, checks
-from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
+from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, FloatArray
 
 
 class Note(NamedTuple):
@@ -22,6 +22,10 @@ class Note(NamedTuple):
         The arm's coordinates in its epoch, if the policy computed them.
     inner : Note, optional
         The note of the inner policy, if one made the choice.
+    context : ndarray, shape (context_dim,), optional
+        That of the round, NaN where hidden.
+    item : int, optional
+        Who the chosen arm is.
     """
 
     round: int
@@ -29,6 +33,8 @@ class Note(NamedTuple):
     arm: FloatArray
     point: FloatArray | None = None
     inner: "Note | None" = None
+    context: FloatArray | None = None
+    item: int | None = None
 
 
 class Choice(NamedTuple):
@@ -78,14 +84,21 @@ class Scores(NamedTuple):
     widths: FloatArray
 
 
-def widened(note: Note, dim: int) -> Note:
-    """Return a note whose arm has `dim` features, the new ones hidden."""
+def widened(note: Note, dim: int, context_dim: int = 0) -> Note:
+    """Return a note whose arm and context have more features, the new ones hidden."""
     n = note.arm.size
-    if not n or n == dim:
-        return note
-    arm = np.full(dim, np.nan)
-    arm[:n] = note.arm
-    return note._replace(arm=arm)
+    if n and n != dim:
+        note = note._replace(arm=lengthened(note.arm, dim))
+    if note.context is not None and len(note.context) < context_dim:
+        note = note._replace(context=lengthened(note.context, context_dim))
+    return note
+
+
+def lengthened(row: FloatArray, dim: int) -> FloatArray:
+    """Return a row with more entries, the new ones hidden."""
+    longer = np.full(dim, np.nan)
+    longer[: len(row)] = row
+    return longer
 
 
 def with_arm(note: Note, arm: FloatArray) -> Note:
@@ -108,7 +121,13 @@ def restored_note(plain: dict[str, Any]) -> Note:
         archive.array(plain, "arm", (None,), low=-LARGEST, high=LARGEST, hidden=True),
         None if plain["point"] is None else _restored_point(plain),
         None if plain["inner"] is None else restored_note(plain["inner"]),
+        None if plain["context"] is None else _restored_context(plain),
+        None if plain["item"] is None else checks.integer("item", plain["item"], 0, LARGEST_ITEM),
     )
+
+
+def _restored_context(plain: dict[str, Any]) -> FloatArray:
+    return archive.array(plain, "context", (None,), low=-LARGEST, high=LARGEST, hidden=True)
 
 
 def _restored_point(plain: dict[str, Any]) -> FloatArray:

@@ -25,6 +25,10 @@ _RECORD_FIELDS = {"fallback", *_TOFU_SCALES}
 _LATENT_SETTINGS = ("dim", "seed", "max_open", "memory_bytes", "growth", "exploration")
 
 
+# Earlier formats had neither contexts nor numbers of items.
+_FIRST_WITH_CONTEXT = 7
+
+
 def upgraded(tree: Tree, version: int, name: str) -> Tree:
     """Return the tree of a saved policy in the current format.
 
@@ -43,6 +47,19 @@ def upgraded(tree: Tree, version: int, name: str) -> Tree:
             )
         tree, version = _STEPS[version](tree), version + 1
     return tree
+
+
+def upgraded_core(core: Tree, version: int, name: str) -> Tree:
+    """Return the state of a saved agent in the current format."""
+    if version < _FIRST_WITH_CONTEXT:
+        decisions = core["decisions"]
+        waiting = [[*each, note_from_format_6(note)] for *each, note in decisions["waiting"]]
+        core = core | {
+            "context_encoder": {"width": 0, "columns": []},
+            "context_seen": {"sums": np.zeros((3, 0)), "counts": np.zeros(3), "n_events": 0},
+            "decisions": decisions | {"waiting": waiting},
+        }
+    return core | {"policy": upgraded(core["policy"], version, name)}
 
 
 def _from_format_2(tree: Tree, shown: Mapping[str, Any] | None = None) -> Tree:
@@ -237,9 +254,53 @@ def _sampled(offered: Tree, settings: Tree) -> Tree:
     return offered | {"rows": rows[kept], "numbers": numbers[kept]}
 
 
+def _from_format_6(tree: Tree) -> Tree:
+    """In format 6 there were neither contexts nor items with numbers."""
+    state = dict(tree["state"])
+    if "burn_in_policy" in state:
+        state["burn_in_policy"] = _from_format_6(state["burn_in_policy"])
+    if "inners" in state:
+        state["inners"] = [_from_format_6(inner) for inner in state["inners"]]
+    opened = [[id, note_from_format_6(note)] for id, note in tree["open"]]
+    if tree["policy"] == "LatentUcb" and state:
+        state = _latent_state_from_format_6(state)
+    return tree | {"state": state, "open": opened}
+
+
+def _latent_state_from_format_6(state: Tree) -> Tree:
+    plays, epoch = state["plays"], state["epoch"]
+    if epoch is not None:
+        record = epoch["record"] | {"context_rank": None}
+        side = {name: record[name] for name in ("n_arms", "n_ranked", "ranked_round", "frequency")}
+        epoch = {
+            "record": record,
+            "arms": side | {"latent": epoch["latent"], "shares": epoch["shares"]},
+            "context": None,
+            "groups": [epoch["groups"], []],
+            "sides": None,
+            "rewards": epoch["rewards"] and epoch["rewards"] | {"item_groups": ["item"]},
+        }
+    return state | {
+        "plays": plays | {"summaries": [each | {"items": None} for each in plays["summaries"]]},
+        "log": [each | {"context_rank": None} for each in state["log"]],
+        "epoch": epoch,
+        "contexts": None,
+        "has_items": False,
+        "context_levels": [],
+    }
+
+
+def note_from_format_6(note: Tree | None) -> Tree | None:
+    """Return the note of an open decision with neither context nor item."""
+    if note is None:
+        return None
+    return note | {"inner": note_from_format_6(note["inner"]), "context": None, "item": None}
+
+
 _STEPS: Mapping[int, Callable[[Tree], Tree]] = {
     2: _from_format_2,
     3: _from_format_3,
     4: _from_format_4,
     5: _from_format_5,
+    6: _from_format_6,
 }

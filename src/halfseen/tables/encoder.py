@@ -86,7 +86,8 @@ class Encoder:
         """Return rows as a slate with all known features, and at least `dim` of them.
 
         Features that no column has are hidden. Unless the encoder may grow, columns that it does
-        not know are left out, and all features of a level that it does not know are 0.
+        not know are left out, and all features of a level that it does not know are 0. Rows without
+        a seen value need a `dim` of at least 1.
 
         Raises
         ------
@@ -95,10 +96,7 @@ class Encoder:
         """
         table, encoder, levels = self.table(rows, dim=dim, grow=grow)
         if not table.shape[1]:
-            raise InvalidTableError(
-                "options must have at least one column with a seen value, got none: ids alone are "
-                "not enough"
-            )
+            raise ids_alone()
         try:
             return Encoded(Slate(table), encoder, levels)
         except InvalidSlateError:
@@ -243,6 +241,14 @@ class Encoder:
         if features != list(range(width)) or len(by_name) < len(columns):
             raise ArchiveError("the columns of an encoder must have each feature exactly once")
         return replace(self, width=width, columns=by_name)
+
+
+def ids_alone() -> InvalidTableError:
+    """Return the error for options without columns."""
+    return InvalidTableError(
+        "options must have at least one column with a seen value, got none: ids alone are for a "
+        "policy that learns about items, such as LatentUcb()"
+    )
 
 
 def _kind(column: FloatArray | Labels) -> str:

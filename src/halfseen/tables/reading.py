@@ -70,6 +70,33 @@ class Reader:
             raise InvalidTableError("there must be at least one option, got a table without rows")
         return rows
 
+    def read_row(self, row: Any) -> Rows:
+        """Return one row: a dict, a series, an array of one dimension, or a table of one row.
+
+        Raises
+        ------
+        InvalidTableError
+            Also if there is not exactly one row.
+        """
+        if isinstance(row, Mapping) and not any(_is_column(each) for each in row.values()):
+            row = [row]
+        elif isinstance(row, np.ndarray) and row.ndim == 1:
+            row = row[None]
+        elif hasattr(row, "to_dict") and hasattr(row, "index") and not hasattr(row, "columns"):
+            row = [row.to_dict()]  # a series of pandas
+        elif isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+            raise InvalidTableError(
+                "a context must be a dict, a series, an array of one dimension, or a table of one "
+                f"row, got {type(row).__name__} {row!r:.40}"
+            )
+        rows = self.read(row)
+        if len(rows.items) != 1:
+            raise InvalidTableError(
+                f"a context must be one row, which all options share, got {len(rows.items)}: what "
+                "differs between options belongs to the options"
+            )
+        return rows
+
     def _read(self, options: Any) -> Rows:
         if type(options).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
             return self._of_numbers(options) or self._of_frame(options)
@@ -180,6 +207,10 @@ class Reader:
     def items(self, values: Any, source: str) -> list[Item]:
         """Return ids after checking them."""
         return checked_items(values, source, unique=self.unique)
+
+
+def _is_column(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
 
 
 def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:

@@ -1,5 +1,7 @@
 """What is read from a table: one item per row, and columns of numbers or labels by name."""
 
+import hashlib
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +43,19 @@ class Rows(NamedTuple):
         """Return one entry per column."""
         return list(self.columns.T) if isinstance(self.columns, np.ndarray) else self.columns
 
+    def is_named(self, *, log: bool = False) -> bool:
+        """Return whether ids say who an option is, and not only where it stands.
+
+        Texts do. Whole numbers do unless they are 0, 1, 2, …; those of a log count its rows.
+        """
+        if any(isinstance(item, str) for item in self.items):
+            return True
+        return not log and self.items != list(range(len(self.items)))
+
+    def numbers(self) -> list[int]:
+        """Return a number for each id, the same in every process."""
+        return [_number(item) for item in self.items]
+
     def part(self, start: int, stop: int) -> "Rows":
         """Return some of the rows."""
         if isinstance(self.columns, np.ndarray):
@@ -67,6 +82,13 @@ class Rows(NamedTuple):
             for values in plain["columns"]
         ]
         return cls(plain["items"], tuple(plain["names"]), columns)
+
+
+@lru_cache(maxsize=65536, typed=True)
+def _number(item: Item) -> int:
+    """Return a whole number below 2⁵³ that stands for an id; 3 and "3" have different ones."""
+    text = f"{type(item).__name__} {item}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 11
 
 
 def checked_items(values: Any, source: str, *, unique: bool = True) -> list[Item]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from halfseen.testing import choosing, growing, learning
+from halfseen.testing import choosing, contexts, growing, learning
 from halfseen.testing.check import Check, checks_in, run_checks
 from halfseen.testing.rounds import Factory
 
@@ -33,4 +33,5 @@ def check_policy(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 def policy_checks() -> tuple[Check, ...]:
     """Return the single checks, each to be called with a factory."""
-    return checks_in(choosing) + checks_in(learning) + checks_in(growing)
+    modules = (choosing, learning, growing, contexts)
+    return tuple(check for module in modules for check in checks_in(module))

@@ -1,0 +1,235 @@
+"""Agents with a context, and with options that are ids alone."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from agent.tables import looks
+from halfseen import Agent, AmbientOful, InvalidInputError, InvalidTableError, LatentUcb
+
+DOSES = ["low", "medium", "high"]
+
+
+def patients(n, *, seed=0):
+    """Return patients with holes and what each dose does: it depends on the kidney and the sex."""
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        kidney, age, sex = float(random.normal()), float(random.normal(50, 10)), random.random()
+        patient = {"kidney": kidney, "age": age, "sex": "f" if sex < 0.5 else "m"}
+        shown = {name: cell if random.random() < 0.8 else None for name, cell in patient.items()}
+        wanted = kidney + (0.5 if sex < 0.5 else -0.5)
+        found.append(
+            (shown, {dose: at * wanted - 0.3 * at**2 for at, dose in enumerate(DOSES, -1)})
+        )
+    return found
+
+
+def treat(agent, cases):
+    """Choose and learn for every patient; return decisions and what was lost."""
+    decisions, lost = [], []
+    for patient, effects in cases:
+        decision = agent.choose(DOSES, context=patient)
+        agent.learn(decision.id, effects[decision.item])
+        decisions.append(decision)
+        lost.append(max(effects.values()) - effects[decision.item])
+    return decisions, np.array(lost)
+
+
+def test_options_that_are_ids_alone_are_learned_in_their_context():
+    agent, blind = Agent(), Agent()
+    _, lost = treat(agent, patients(300))
+    _, in_the_dark = treat(blind, [({}, effects) for _, effects in patients(300)])
+    assert lost[150:].mean() < 0.5 * in_the_dark[150:].mean()
+    assert agent.columns == {}
+    assert str(agent.context_columns["sex"]) == "sex: category of 2 levels"
+
+
+def test_the_form_and_the_order_of_a_context_do_not_matter():
+    row = {"kidney": -1.0, "age": 40.0, "sex": "f"}
+    forms = [
+        row,
+        dict(reversed(row.items())),
+        row | {"unknown": None},
+        pd.Series(row),
+        pd.DataFrame([row]),
+        pl.DataFrame([row]),
+        [row],
+        {name: [cell] for name, cell in row.items()},
+    ]
+    agent = Agent()
+    treat(agent, patients(30))
+    scores = [agent.score(DOSES, context=form) for form in forms]
+    assert all(each == scores[0] for each in scores)
+    assert agent.score(DOSES, context=row | {"kidney": 1.0}) != scores[0]
+
+
+def test_an_array_is_a_context_whose_columns_are_numbered():
+    agent = Agent()
+    agent.choose(DOSES, context=np.array([1.0, np.nan]))
+    agent.choose(DOSES, context=np.array([np.nan, 2.0]))
+    assert list(agent.context_columns) == ["0", "1"]
+
+
+def test_columns_of_options_and_context_may_have_the_same_name():
+    agent = Agent(id="sku")
+    offers = [{"sku": "a", "size": 1.0}, {"sku": "b", "size": 2.0}]
+    agent.learn(agent.choose(offers, context={"size": "large"}), 1.0)
+    assert agent.columns["size"].kind == "number"
+    assert agent.context_columns["size"].kind == "category"
+
+
+def test_an_item_is_known_by_its_id_though_its_columns_change():
+    """Each item has an effect of its own; the price is another one in every request."""
+
+    def lost(**settings):
+        random, agent, total = np.random.default_rng(0), Agent(**settings), 0.0
+        effects = {f"item {at}": float(random.normal()) for at in range(8)}
+        for index in range(160):
+            rows = [{"sku": sku, "price": float(random.normal())} for sku in effects]
+            rows = rows if settings else [{"price": row["price"]} for row in rows]
+            decision = agent.choose(rows)
+            paid = [
+                effect - 0.3 * row["price"]
+                for effect, row in zip(effects.values(), rows, strict=True)
+            ]
+            chosen = paid[decision.items.index(decision.item)]
+            agent.learn(decision, chosen + 0.1 * float(random.normal()))
+            total += (index >= 80) * (max(paid) - chosen)
+        return total
+
+    assert lost(id="sku") < 0.1 * lost()
+
+
+@pytest.mark.parametrize("journal_options", [True, False])
+def test_a_journal_keeps_contexts(tmp_path, journal_options):
+    files, settings = (tmp_path / "agent", tmp_path / "events.jsonl"), {}
+    settings = {"journal_options": journal_options}
+    agent, cases = Agent.open(*files, **settings), patients(40)
+    treat(agent, cases[:20])
+    agent.save(files[0])
+    treat(agent, cases[20:30])
+    waiting = agent.choose(DOSES, context=cases[30][0])
+    agent.observe(["low", "high"], [0.5, -0.5], context=[cases[31][0], cases[32][0]])
+    agent.close()
+    lines = [json.loads(line) for line in files[1].read_text().splitlines()]
+    assert all("context" in line for line in lines if line["event"] in ("choose", "observe"))
+    again = Agent.open(*files, **settings)
+    assert [each.id for each in again.pending] == [waiting.id]
+    again.learn(waiting.id, 0.5)
+    if journal_options:
+        agent._core.learn([(waiting.id, 0.5)])
+        for patient, _ in cases[33:]:
+            assert again.score(DOSES, context=patient) == agent.score(DOSES, context=patient)
+
+
+def test_a_saved_agent_knows_contexts_and_waits_with_them(tmp_path):
+    agent, cases = Agent(), patients(40)
+    treat(agent, cases[:20])
+    waiting = agent.choose(DOSES, context=cases[20][0])
+    agent.choose(DOSES, context={"city": "Bonn"})  # a column that is new since
+    agent.save(tmp_path / "agent")
+    loaded = Agent.load(tmp_path / "agent")
+    assert loaded.context_columns == agent.context_columns
+    for each in (agent, loaded):
+        each.learn(waiting.id, 0.3)
+    ours, theirs = treat(loaded, cases[21:])[0], treat(agent, cases[21:])[0]
+    assert [looks(each) for each in ours] == [looks(each) for each in theirs]
+
+
+def test_a_log_with_contexts_may_come_in_any_parts():
+    cases = patients(60)
+    doses = [DOSES[at % 3] for at in range(60)]
+    rewards = [effects[dose] for (_, effects), dose in zip(cases, doses, strict=True)]
+    contexts = [patient for patient, _ in cases]
+    whole, parts = Agent(), Agent()
+    whole.observe(doses, rewards, context=contexts)
+    for some in (slice(0, 1), slice(1, 30), slice(30, 60)):
+        parts.observe(doses[some], rewards[some], context=contexts[some])
+    assert whole.score(DOSES, context=contexts[3]) == parts.score(DOSES, context=contexts[3])
+    by_dose = {each.item: each.estimate for each in whole.score(DOSES, context={"kidney": 2.0})}
+    assert by_dose["high"] > by_dose["low"]
+
+
+def test_an_explanation_has_the_context_and_says_what_of_it_to_measure():
+    """Only the kidney decides between the doses; the age says nothing."""
+    agent = Agent()
+    treat(agent, patients(300))
+    decision = agent.choose(DOSES, context={"age": 50.0, "sex": "f", "kidney": None})
+    explanation = agent.explain(decision, costs={"kidney": 0.01})
+    assert explanation.is_current
+    assert explanation.score == pytest.approx(max(decision.scores), rel=1e-9)
+    assert explanation.best_measurement.column == "kidney"
+    assert explanation.best_measurement.item is None
+    assert "kidney is worth measuring, in the context" in str(explanation)
+    sick, well = (
+        agent.explain(DOSES, context={"kidney": value}, item="high").parts.crossed["kidney"]
+        for value in (-2.0, 2.0)
+    )
+    assert well - sick > 0.5
+    assert agent.explain(decision, costs={"kidney": 100.0}).best_measurement is None
+
+
+def test_health_shows_how_much_of_the_context_is_seen():
+    agent = Agent()
+    treat(agent, patients(50))
+    health = json.loads(json.dumps(agent.health()))
+    assert 0.6 < health["context_seen"]["lately"]["kidney"] < 0.95
+    assert health["context_features"] == 4
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Agent().choose(DOSES, context=[{"a": 1}, {"a": 2}]), InvalidTableError, "one row"),
+        (lambda: Agent().choose(DOSES, context=3), InvalidTableError, "a dict, a series.*int 3"),
+        (lambda: Agent().choose(DOSES, context="f"), InvalidTableError, "a dict, a series.*'f'"),
+        (
+            lambda: Agent().choose(DOSES, context={"age": np.inf}),
+            InvalidTableError,
+            "'age' must be finite",
+        ),
+        (
+            lambda: Agent().observe(DOSES, [1.0, 0.0, 0.0], context=[{"age": 3}]),
+            InvalidTableError,
+            "a row for each of its 3 rows, got 1",
+        ),
+        (
+            lambda: Agent(policy=AmbientOful(dim=2)).choose(DOSES),
+            InvalidTableError,
+            r"ids alone are for a policy .* LatentUcb\(\)",
+        ),
+        (
+            lambda: Agent(policy=AmbientOful(dim=2)).score([{"a": 1.0}], context={"age": 3}),
+            InvalidInputError,
+            "AmbientOful cannot use a context.*LatentUcb",
+        ),
+    ],
+)
+def test_a_wrong_context_has_a_message_with_its_remedy(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_refused_context_changes_nothing():
+    agent, other, cases = Agent(), Agent(), patients(20)
+    for patient, effects in cases:
+        for bad in ({"kidney": np.inf, "new": 1.0}, {"new": {"a": 1.0}}, [{"age": 1.0}] * 2):
+            with pytest.raises(InvalidTableError):
+                agent.choose(DOSES, context=bad)
+        (ours,), (theirs,) = (
+            treat(agent, [(patient, effects)])[0],
+            treat(other, [(patient, effects)])[0],
+        )
+        assert looks(ours) == looks(theirs)
+    assert agent.context_columns == other.context_columns
+
+
+def test_a_policy_that_is_given_may_know_the_context_already():
+    policy = LatentUcb(dim=1, context_dim=6)
+    agent = Agent(policy=policy)
+    treat(agent, patients(10))
+    assert agent._core.policy.context_dim == 6

@@ -1,0 +1,143 @@
+"""LatentUcb with a context, and with items that have numbers."""
+
+import numpy as np
+import pytest
+
+from halfseen import LatentUcb, Slate
+
+N_ITEMS, DIM = 4, 8
+
+
+def disjoint(n_rounds, *, seed=0, share=0.7, noise=0.1):
+    """Items without features, each with its own taste for a half-seen context of rank 3."""
+    random = np.random.default_rng(seed)
+    loadings, tastes = random.normal(size=(3, DIM)), random.normal(size=(N_ITEMS, 3))
+    for _ in range(n_rounds):
+        latent = random.normal(size=3)
+        context = np.where(random.random(DIM) < share, 5.0 + latent @ loadings, np.nan)
+        yield context, tastes @ latent, noise * random.normal()
+
+
+def play(policy, rounds, *, shown=lambda context: context, order=None, reward=float):
+    """Return the regret of each round, the choices, and the scores by item."""
+    regrets, arms, scores = [], [], []
+    nothing = np.full((N_ITEMS, 1), np.nan)
+    for index, (context, means, noise) in enumerate(rounds):
+        items = np.arange(N_ITEMS) if order is None else order[index]
+        decision = policy.choose(nothing, context=shown(context), items=items)
+        item = int(items[decision.arm])
+        policy.learn(decision, reward(means[item] + noise))
+        regrets.append(means.max() - means[item])
+        arms.append(item)
+        scores.append(decision.scores[np.argsort(items)])
+    return np.array(regrets), arms, np.array(scores)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.7])
+def test_items_without_features_are_learned_in_their_context(share):
+    """Regret per round in the second half is below a tenth of what uniform play pays."""
+    rounds = list(disjoint(400, share=share))
+    regrets, *_ = play(LatentUcb(), rounds)
+    uniform = np.mean([means.max() - means.mean() for _, means, _ in rounds])
+    limit = 0.01 if share == 1.0 else 0.1
+    assert regrets[200:].mean() < limit * uniform
+
+
+def test_units_offsets_and_orders_of_the_context_change_no_choice():
+    rounds, random = list(disjoint(150)), np.random.default_rng(3)
+    _, expected, _ = play(LatentUcb(), rounds)
+    for _ in range(5):
+        factors = 10.0 ** random.uniform(-5, 5, DIM) * random.choice([-1.0, 1.0], DIM)
+        offsets = factors * random.uniform(-1e2, 1e2, DIM)
+        places = random.permutation(DIM)
+        unit, shift = 10.0 ** random.uniform(-5, 5), random.uniform(-1e4, 1e4)
+        _, arms, _ = play(
+            LatentUcb(),
+            rounds,
+            shown=lambda context: (factors * context + offsets)[places],  # noqa: B023
+            order=[random.permutation(N_ITEMS) for _ in rounds],
+            reward=lambda r: unit * (r + shift),  # noqa: B023
+        )
+        assert arms == expected
+
+
+def test_a_hidden_entry_of_a_context_never_matters():
+    rounds = list(disjoint(60))
+    policy, other = LatentUcb(), LatentUcb()
+    nothing, items = np.full((N_ITEMS, 1), np.nan), np.arange(N_ITEMS)
+    for context, means, _ in rounds:
+        slate = Slate(nothing, context=context, items=items)
+        ours, theirs = policy.choose(slate), other.choose(nothing, context=context, items=items)
+        np.testing.assert_array_equal(ours.scores, theirs.scores)
+        policy.learn(ours, means[ours.arm])
+        other.learn(theirs, means[ours.arm])
+
+
+def test_an_item_is_known_by_its_number_though_its_features_change():
+    """The price changes in every round, and each item has an effect of its own."""
+
+    def regret(items):
+        random, policy, total = np.random.default_rng(0), LatentUcb(), 0.0
+        effects = random.normal(size=10)
+        for index in range(300):
+            prices = random.normal(size=(10, 1))
+            decision = policy.choose(prices, items=items)
+            means = effects - 0.3 * prices[:, 0]
+            policy.learn(decision, means[decision.arm] + 0.1 * random.normal())
+            total += (index >= 150) * (means.max() - means[decision.arm])
+        return total
+
+    assert regret(np.arange(10)) < 0.05 * regret(None)
+
+
+def test_memory_with_a_context_is_bounded_and_items_are_not_forgotten():
+    """With memory for few arms, old rewards are summed up by item, and regret stays small."""
+    rounds = list(disjoint(1500))
+    small, large = LatentUcb(memory_bytes=15_000), LatentUcb()
+    ours, *_ = play(small, rounds)
+    theirs, *_ = play(large, rounds)
+    assert small._plays.n_rows <= 2 * small.most_arms < 200
+    assert len(small._plays.summaries) == 1
+    counts = small._plays.summaries[0].items.counts
+    assert counts.sum() + small._plays.n_rows == pytest.approx(1500)
+    assert ours[750:].sum() < 1.5 * theirs[750:].sum()
+
+
+def test_a_context_that_comes_late_is_used():
+    rounds = list(disjoint(300))
+    policy = LatentUcb()
+    nothing, items = np.full((N_ITEMS, 1), np.nan), np.arange(N_ITEMS)
+    regrets = []
+    for index, (context, means, noise) in enumerate(rounds):
+        given = {} if index < 100 else {"context": context}
+        decision = policy.choose(nothing, items=items, **given)
+        policy.learn(decision, means[decision.arm] + noise)
+        regrets.append(means.max() - means[decision.arm])
+    assert np.mean(regrets[200:]) < 0.3 * np.mean(regrets[:100])
+
+
+def test_models_of_a_context_are_fitted_in_the_background():
+    rounds = list(disjoint(200))
+    policy = LatentUcb(refit="background")
+    nothing, items, regrets = np.full((N_ITEMS, 1), np.nan), np.arange(N_ITEMS), []
+    for context, means, noise in rounds:
+        decision = policy.choose(nothing, context=context, items=items)
+        policy.learn(decision, means[decision.arm] + noise)
+        if policy._next_epoch is not None:
+            policy._next_epoch.wait()
+        regrets.append(means.max() - means[decision.arm])
+    assert policy.diagnostics()["n_failed_refits"] == 0
+    assert np.mean(regrets[100:]) < 0.3
+
+
+def test_without_the_group_a_context_changes_no_choice():
+    groups = ["latent", "filled", "mask", "item"]
+    random = np.random.default_rng(0)
+    policy, blind = (LatentUcb(groups=groups) for _ in range(2))
+    for _ in range(60):
+        table = random.normal(size=(5, 6))
+        ours = policy.choose(table, context=random.normal(size=3))
+        theirs = blind.choose(table)
+        assert ours.arm == theirs.arm
+        for each, decision in ((policy, ours), (blind, theirs)):
+            each.learn(decision, table[decision.arm, 0])
