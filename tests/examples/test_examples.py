@@ -30,6 +30,15 @@ print("\\n" + json.dumps([claims, figures]))
 
 # What must hold after a run, as a dictionary of claims.
 CLAIMS = {
+    "plot_news_feed.py": """{
+        "the visitor pays": gained["visitor known"] > 1.3 * gained["visitor not known"],
+        "and more than at random": gained["visitor known"] > 0,
+    }""",
+    "plot_dosing.py": """{
+        "lab values halve what is missed": late["by lab values"] < 0.5 * late["one dose for all"],
+        "a lab value is worth measuring": why.best_measurement.column in {*LABS} - {*patient},
+        "by more than its cost": why.best_measurement.net > 0,
+    }""",
     "plot_own_world.py": """{
         "latent-ucb is best": min(tables.summary, key=lambda row: row["mean_regret"])["method"]
         == "latent-ucb",
@@ -66,7 +75,7 @@ CLAIMS = {
 @pytest.mark.parametrize("name", CLAIMS)
 def test_what_an_example_claims_holds(name, tmp_path):
     command = [sys.executable, "-W", "error", "-c", RUN, str(EXAMPLES / name), CLAIMS[name]]
-    settings = {"HALFSEEN_SCALE": "small", "MPLBACKEND": "Agg"}
+    settings = {"HALFSEEN_SCALE": "small", "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         command,
         env=os.environ | settings,
