@@ -83,7 +83,7 @@ def test_a_killed_service_continues_with_nothing_lost(tmp_path):
 
 def test_the_service_learns_what_a_context_means(tmp_path):
     with service(tmp_path) as (_, call):
-        for number in range(160):
+        for number in range(100):
             country = ("DE", "FR")[number % 2]
             made = call("/rank", {"options": OPTIONS, "context": {"country": country}})[1]
             call(
