@@ -181,12 +181,31 @@ def test_reproduce_runs_a_study_of_the_package_small_and_keeps_it_apart(here):
     assert [file.name for file in (here / "results").iterdir()] == ["smoke"]
 
 
+def test_reproduce_says_beforehand_how_long_it_takes(here, monkeypatch):
+    command = sys.modules["halfseen.cli.reproduce"]  # the attribute is the function
+    monkeypatch.setattr(command, "_run", lambda *given: True)
+    monkeypatch.setattr(command, "refresh_page", lambda *given: None)
+    minutes = {name: 10.0 for name in builtin.ORDER} | {"tables": 80.0}
+    monkeypatch.setattr("halfseen.studies.builtin.CORE_MINUTES", minutes)
+    total = 10 * len(builtin.ORDER) + 70
+    shown = " ".join(call("reproduce", "all", "--jobs", "1").stdout.split())
+    assert f"about {total // 60} h {total % 60} min on one process" in shown
+    assert "(tables 1 h 20 min, " in shown
+    shown = " ".join(call("reproduce", "tables", "--jobs", "2", "--seeds", "0:15").stdout.split())
+    assert "about 20 min on 2 processes" in shown
+    assert "about" not in call("reproduce", "tables", "--scale", "smoke").stdout
+
+
+def test_every_study_of_the_package_has_a_time():
+    assert list(builtin.CORE_MINUTES) == list(builtin.ORDER)
+
+
 def test_reproduce_all_runs_every_study_and_tells_if_one_has_a_failed_cell(here, monkeypatch):
     small = builtin_study("synthetic", "smoke").narrowed(
         seeds=[0], observe_probs=[0.8], methods=["uniform"]
     )
     monkeypatch.setattr(builtin, "ORDER", ("synthetic", "masks"))
-    monkeypatch.setattr(builtin, "builtin_study", lambda name, scale: small)
+    monkeypatch.setattr(builtin, "builtin_study", lambda name, scale="paper": small)
     assert call("reproduce", "all", "--jobs", "1", "--out", "both").exit_code == 0
     assert (here / "both" / "synthetic" / "report.md").exists()
     assert (here / "both" / "masks" / "report.md").exists()

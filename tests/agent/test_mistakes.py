@@ -123,6 +123,11 @@ MISTAKES = {
         "'sku' of a dict",
         "list of dicts",
     ),
+    "a dict of dicts, as a frame of pandas makes": (
+        lambda: agent().choose(FRAME.to_dict()),
+        "'sku' of a dict must be a list or an array, got dict",
+        "list of dicts",
+    ),
     "one row as a series": (
         lambda: agent().choose(FRAME.iloc[0]),
         "one column is no table",

@@ -113,7 +113,10 @@ def serve(agent, checkpoint, writing, draws):
             options = [{"x": draws.random(), "colour": colour} for colour in "abc"]
             if agent.policy.can_grow() and draws.random() < 0.1:
                 options[0]["colour"] = str(draws.randrange(100))
-            waiting.append(agent.choose(options).id)
+            context = None
+            if agent.policy.takes_context and draws.random() < 0.5:
+                context = {"hour": draws.random(), "country": draws.choice(["a", "b", None])}
+            waiting.append(agent.choose(options, context=context).id)
             os.write(writing, f"made {waiting[-1]}\n".encode())
         elif chance < 0.9:
             id = waiting.pop(draws.randrange(len(waiting)))

@@ -53,11 +53,14 @@ def reproduce(
     )
     with options.explained(console):
         options.import_plugins(imports)
-        home, failed = None, False
+        home, failed, studies = None, False, []
         for each in ORDER if everything else (name,):
             study = _part(each, scale, (seeds, p, methods), everything, console)
-            if study is None:
-                continue
+            if study is not None:
+                studies.append((each, study))
+        if scale == "paper" and cluster is None:
+            _announce_time(studies, jobs or _n_cores(), console)
+        for each, study in studies:
             if rebuild:
                 rebuild_for(study)
             folder = folder_for(each, scale, out / each if everything and out else out)
@@ -67,6 +70,43 @@ def reproduce(
             refresh_page(home, console)
         if failed:
             raise typer.Exit(1)
+
+
+def _announce_time(studies: "list[tuple[str, Study]]", n_processes: int, console: Console) -> None:
+    """Say how long studies will take, if that is more than a minute."""
+    from halfseen.studies.builtin import CORE_MINUTES, builtin_study
+
+    minutes = {}
+    for name, study in studies:
+        share = len(study.cells()) / len(builtin_study(name).cells())
+        minutes[name] = share * CORE_MINUTES[name] / n_processes
+    total = sum(minutes.values())
+    if total < 1.0:
+        return
+    longest = sorted((name for name in minutes if minutes[name] >= 1.0), key=minutes.__getitem__)
+    parts = ", ".join(f"{name} {duration(minutes[name])}" for name in longest[::-1])
+    where = "one process" if n_processes == 1 else f"{n_processes} processes"
+    console.print(
+        f"about {duration(total)} on {where}, less what is finished already"
+        + (f" ({parts})" if len(studies) > 1 else ""),
+        highlight=False,
+    )
+
+
+def _n_cores() -> int:
+    import joblib
+
+    return int(joblib.cpu_count())
+
+
+def duration(minutes: float) -> str:
+    """Return minutes for people.
+
+    >>> duration(0.6), duration(59.7), duration(84.0)
+    ('1 min', '1 h 0 min', '1 h 24 min')
+    """
+    whole = max(1, round(minutes))
+    return f"{whole} min" if whole < 60 else f"{whole // 60} h {whole % 60} min"
 
 
 def _run(study: "Study", folder: Path, console: Console, how: How) -> bool:

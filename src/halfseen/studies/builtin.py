@@ -26,6 +26,25 @@ ORDER = (
 )
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 
+CORE_MINUTES = {
+    "synthetic": 2,
+    "synthetic-fh": 2,
+    "rank-selection": 1,
+    "warm-start": 1,
+    "two-phase": 2,
+    "scaling": 10,
+    "theory": 5,
+    "hard-instance": 5,
+    "masks": 2,
+    "digits": 2,
+    "digits-160": 2,
+    "mnist": 14,
+    "newsgroups": 30,
+    "tables": 60,
+    "beyond": 30,
+}
+"""Minutes that each study takes on one core of a present-day machine, as measured."""
+
 BEYOND_PAPER = ("masks", "digits-160", "tables", "beyond")
 """Studies of which the paper has nothing."""
 

@@ -166,7 +166,7 @@ class Reader:
     def _of_columns(self, columns: Mapping[Any, Any], n_rows: int | None = None) -> Rows:
         """Return a dictionary of columns of equal lengths."""
         for name, cells in columns.items():
-            if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
+            if not _is_column(cells):
                 raise InvalidTableError(
                     f"column {str(name)!r} of a dict must be a list or an array, got "
                     f"{type(cells).__name__}: options are columns {{'price': [3, 4]}}, or a list "
@@ -210,7 +210,7 @@ class Reader:
 
 
 def _is_column(value: Any) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
 def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
