@@ -78,7 +78,7 @@ test-dist: dist
 	$(BIN)/python tools/test_dist.py $(PYTHONS)
 
 # Keeps versions that still fit pyproject.toml; `make lock UPGRADE=--upgrade` takes the newest ones.
-# Files of extras agree with locks/dev.txt.
+# Files of extras agree with locks/dev.txt and with each other.
 LOCK_EXTRAS := browser
 LOCK_ENV    := .venv-lock
 UV_COMPILE  := $(LOCK_ENV)/bin/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
@@ -88,8 +88,9 @@ lock:
 	$(LOCK_ENV)/bin/python $(PIP) uv
 	$(UV_COMPILE) --group build --extra dev -o locks/dev.txt
 	$(UV_COMPILE) --group build -c locks/dev.txt -o locks/base.txt
-	for extra in $(LOCK_EXTRAS); do \
-	  $(UV_COMPILE) --extra $$extra -c locks/dev.txt -o locks/$$extra.txt || exit 1; done
+	known="-c locks/dev.txt"; for extra in $(LOCK_EXTRAS); do \
+	  $(UV_COMPILE) --extra $$extra $$known -o locks/$$extra.txt || exit 1; \
+	  known="$$known -c locks/$$extra.txt"; done
 
 licences: $(READY)
 	@$(BIN)/python tools/licences.py
