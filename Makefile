@@ -8,7 +8,7 @@ PIP    := -m pip --disable-pip-version-check install -q
 LOCKED := $(PIP) --require-hashes -r
 ITSELF := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test soak test-base test-browser check bench bench-check format clean
+.PHONY: demo test soak test-base test-browser docs figures check bench bench-check format clean
 .PHONY: dist test-dist lock licences
 .DEFAULT_GOAL := test
 
@@ -42,17 +42,33 @@ $(BASE_READY): pyproject.toml locks/base.txt
 test-base: $(BASE_READY)
 	$(BASE)/bin/python -W error tests/base_install.py
 
-# The page in a real browser. Debian's packages are installed where they are missing and it may be.
+# The page of results and the site in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready
 $(BROWSER_READY): $(READY) locks/browser.txt
 	$(BIN)/python $(LOCKED) locks/browser.txt
 	@touch $@
 
-test-browser: $(BROWSER_READY)
+test-browser: $(BROWSER_READY) docs
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } \
 	  || { echo "needs chromium and chromedriver: apt-get install chromium chromium-driver"; exit 1; }
 	HALFSEEN_BROWSER=required $(BIN)/python -m pytest tests/browser
+
+# The site: every warning is an error, and every link in the built pages leads somewhere.
+DOCS_READY := $(VENV)/.docs-ready
+SITE       := docs/_build/html
+$(DOCS_READY): $(READY) locks/docs.txt
+	$(BIN)/python $(LOCKED) locks/docs.txt
+	@touch $@
+
+docs: $(DOCS_READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs $(SITE)
+	$(BIN)/python docs/check_links.py $(SITE)
+	@echo "open $(SITE)/index.html"
+
+# Figures of the site from results/, where `halfseen reproduce` leaves them.
+figures: $(READY)
+	$(BIN)/python docs/make_figures.py results
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -79,7 +95,7 @@ test-dist: dist
 
 # Keeps versions that still fit pyproject.toml; `make lock UPGRADE=--upgrade` takes the newest ones.
 # Files of extras agree with locks/dev.txt and with each other.
-LOCK_EXTRAS := browser
+LOCK_EXTRAS := browser docs
 LOCK_ENV    := .venv-lock
 UV_COMPILE  := $(LOCK_ENV)/bin/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --custom-compile-command "make lock" $(UPGRADE)
@@ -100,5 +116,6 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
+	rm -rf docs/_build docs/api/generated docs/gallery docs/programs
 	rm -rf $(VENV) $(BASE) $(LOCK_ENV) dist benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -185,7 +185,7 @@ def test_reproduce_says_beforehand_how_long_it_takes(here, monkeypatch):
     command = sys.modules["halfseen.cli.reproduce"]  # the attribute is the function
     monkeypatch.setattr(command, "_run", lambda *given: True)
     monkeypatch.setattr(command, "refresh_page", lambda *given: None)
-    minutes = {name: 10.0 for name in builtin.ORDER} | {"tables": 80.0}
+    minutes = dict.fromkeys(builtin.ORDER, 10.0) | {"tables": 80.0}
     monkeypatch.setattr("halfseen.studies.builtin.CORE_MINUTES", minutes)
     total = 10 * len(builtin.ORDER) + 70
     shown = " ".join(call("reproduce", "all", "--jobs", "1").stdout.split())

@@ -41,6 +41,7 @@ from .policies.notes import Choice as Choice
 from .policies.notes import Note as Note
 from .policies.notes import Scores as Scores
 from .policies.oracle import Oracle as Oracle
+from .policies.per_arm import PerArmRidge as PerArmRidge
 from .policies.pslb import Pslb as Pslb
 from .policies.registry import load as load
 from .policies.registry import register_policy as register_policy
@@ -62,8 +63,12 @@ from .worlds.base import Facts as Facts
 from .worlds.base import Realization as Realization
 from .worlds.base import Round as Round
 from .worlds.base import World as World
+from .worlds.bilinear import BilinearWorld as BilinearWorld
 from .worlds.digits import DigitsWorld as DigitsWorld
+from .worlds.disjoint_arms import DisjointArmsWorld as DisjointArmsWorld
 from .worlds.hard_instance import HardInstanceWorld as HardInstanceWorld
+from .worlds.irrelevant_context import IrrelevantContextWorld as IrrelevantContextWorld
+from .worlds.labels import LabelsWorld as LabelsWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
 from .worlds.product_context import ProductContextWorld as ProductContextWorld
 from .worlds.real_table import RealTableWorld as RealTableWorld

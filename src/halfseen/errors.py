@@ -25,11 +25,27 @@ An error raised by a policy leaves that policy exactly as it was.
 
 
 class HalfseenError(Exception):
-    """Root of the tree: catches everything that halfseen raises on purpose."""
+    """Root of the tree: catches everything that halfseen raises on purpose.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful, HalfseenError
+    >>> try:
+    ...     AmbientOful(dim=2).choose([[1.0]])
+    ... except HalfseenError as error:
+    ...     print(error)
+    a slate must have 2 features per arm, got 1
+    """
 
 
 class InvalidInputError(HalfseenError, ValueError):
-    """An argument is not allowed."""
+    """An argument is not allowed.
+
+    Examples
+    --------
+    >>> issubclass(InvalidInputError, ValueError)
+    True
+    """
 
 
 class InvalidSettingError(InvalidInputError):
@@ -41,6 +57,13 @@ class InvalidSettingError(InvalidInputError):
         The setting, such as "rank" or "masks.law"; empty if several settings contradict each other.
     text : str
         What is wrong with it. The message is the name followed by the text.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> AmbientOful(dim=0)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: dim must be an integer in [1, 1e+09], got 0
     """
 
     def __init__(self, text: str, *, name: str = "") -> None:
@@ -49,15 +72,40 @@ class InvalidSettingError(InvalidInputError):
 
 
 class InvalidSlateError(InvalidInputError):
-    """The offered options are not a slate."""
+    """The offered options are not a slate.
+
+    Examples
+    --------
+    >>> from halfseen import Slate
+    >>> Slate([[1.0, float("inf")]])
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSlateError: seen entries must be finite and at most 1e+100 ...
+    """
 
 
 class InvalidTableError(InvalidSlateError):
-    """A table of options cannot be used; the message names the column or the row."""
+    """A table of options cannot be used; the message names the column or the row.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> Agent().choose([{"price": 3.0}, {"price": "cheap"}])
+    Traceback (most recent call last):
+    halfseen.errors.InvalidTableError: column 'price' must be numbers or texts, not both, ...
+    """
 
 
 class InvalidRewardError(InvalidInputError):
-    """The reward is not a finite number."""
+    """The reward is not a finite number.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> policy = AmbientOful(dim=1)
+    >>> policy.learn(policy.choose([[1.0]]), float("nan"))
+    Traceback (most recent call last):
+    halfseen.errors.InvalidRewardError: a reward must be a finite number ...
+    """
 
 
 class StudyError(InvalidInputError):
@@ -65,15 +113,51 @@ class StudyError(InvalidInputError):
 
 
 class UnknownDecisionError(HalfseenError, LookupError):
-    """The decision is unknown to this policy, was already learned, or was forgotten."""
+    """The decision is unknown to this policy, was already learned, or was forgotten.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> policy = AmbientOful(dim=1)
+    >>> policy.choose([[1.0]]).round
+    1
+    >>> policy.learn("some other id", 1.0)
+    Traceback (most recent call last):
+    halfseen.errors.UnknownDecisionError: decision some other id is not open here: ...
+    """
 
 
 class AlreadyRewardedError(UnknownDecisionError):
-    """The reward of the decision came before; each counts once."""
+    """The reward of the decision came before; each counts once.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> agent = Agent()
+    >>> decision = agent.choose([{"price": 3.0}])
+    >>> agent.learn(decision, 1.0)
+    >>> try:
+    ...     agent.learn(decision, 1.0)
+    ... except AlreadyRewardedError:
+    ...     print("each reward counts once")
+    each reward counts once
+    """
 
 
 class ForgottenDecisionError(UnknownDecisionError):
-    """The agent no longer waits for the reward: too many others waited, or it was closed."""
+    """The agent no longer waits for the reward: too many others waited, or it was closed.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> agent = Agent(max_pending=1)
+    >>> first, second = (agent.choose([{"price": 3.0}]) for _ in range(2))
+    >>> try:
+    ...     agent.learn(first, 1.0)
+    ... except ForgottenDecisionError:
+    ...     print("only one decision may wait here")
+    only one decision may wait here
+    """
 
 
 class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of the program)
@@ -87,6 +171,12 @@ class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of t
         How many of its entries are seen.
     rank : int
         Number of latent coordinates.
+
+    Examples
+    --------
+    >>> raise Unidentifiable(arm=2, n_seen=1, rank=3)
+    Traceback (most recent call last):
+    halfseen.errors.Unidentifiable: arm 2 shows 1 entry, which do not determine ...
     """
 
     def __init__(self, *, arm: int, n_seen: int, rank: int) -> None:
@@ -107,15 +197,46 @@ def _unidentifiable(arm: int, n_seen: int, rank: int) -> Unidentifiable:
 
 
 class HorizonReachedError(HalfseenError):
-    """All rounds of the policy's horizon have been played."""
+    """All rounds of the policy's horizon have been played.
+
+    Examples
+    --------
+    >>> from halfseen import TofuPov
+    >>> policy = TofuPov(dim=2, rank=1, observe_prob=0.5, horizon=3, burn_in=1)
+    >>> for _ in range(3):
+    ...     policy.learn(policy.choose([[1.0, 0.0]]), 0.0)
+    >>> policy.choose([[1.0, 0.0]])
+    Traceback (most recent call last):
+    halfseen.errors.HorizonReachedError: all 3 rounds of the horizon are played: ...
+    """
 
 
 class ArchiveError(HalfseenError):
-    """A saved policy is damaged, truncated, not a policy, or from a newer version."""
+    """A saved policy is damaged, truncated, not a policy, or from a newer version.
+
+    Examples
+    --------
+    >>> import halfseen
+    >>> halfseen.load(halfseen.__file__)
+    Traceback (most recent call last):
+    halfseen.errors.ArchiveError: ... is not a complete halfseen archive ...
+    """
 
 
 class JournalError(HalfseenError):
-    """A journal is damaged, incomplete, used by another process, or cannot be written."""
+    """A journal is damaged, incomplete, used by another process, or cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from halfseen import Agent
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         Agent.open(pathlib.Path(folder) / "agent", journal=folder)
+    ...     except JournalError:
+    ...         print("a folder is not a journal")
+    a folder is not a journal
+    """
 
 
 class StoreError(HalfseenError):
@@ -123,8 +244,25 @@ class StoreError(HalfseenError):
 
 
 class ClusterError(HalfseenError):
-    """A Dask cluster cannot be reached, or its workers cannot run the cells."""
+    """A Dask cluster cannot be reached, or its workers cannot run the cells.
+
+    Examples
+    --------
+    >>> from halfseen import ClusterError, LowRankWorld, simulate
+    >>> try:
+    ...     simulate(["uniform"], LowRankWorld(), range(1), cluster="tcp://127.0.0.1:1")
+    ... except ClusterError:
+    ...     print("no scheduler answers")
+    no scheduler answers
+    """
 
 
 class MissingExtraError(HalfseenError):
-    """A library is not installed; the message names the extra that installs it."""
+    """A library is not installed; the message names the extra that installs it.
+
+    Examples
+    --------
+    >>> raise MissingExtraError("joblib is missing: pip install 'halfseen[paper]'")
+    Traceback (most recent call last):
+    halfseen.errors.MissingExtraError: joblib is missing: pip install 'halfseen[paper]'
+    """

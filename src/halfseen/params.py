@@ -1,6 +1,6 @@
 """Parameters of a class, declared once: type, range, default and meaning.
 
-A class lists its parameters as class attributes:
+A class lists its parameters as class attributes::
 
     class Greedy(Policy):
         ridge: float = real(default=1.0, low=1e-50, high=1e100, doc="λ > 0.")
@@ -8,6 +8,13 @@ A class lists its parameters as class attributes:
 From these come the keyword-only constructor, its checks and error messages, `settings()`, `repr`
 and the section "Parameters" of the docstring. A subclass inherits the parameters of its bases. If
 it overrides one by something else, such as a constant or a property, that is no longer a parameter.
+
+Examples
+--------
+>>> class Walk(Declared):
+...     length: float = real(default=0.5, low=0.0, doc="Length of a step.")
+>>> Walk(length=2).length
+2.0
 """
 
 import difflib
@@ -72,7 +79,15 @@ class Param:
 def integer(
     *, default: Any = _REQUIRED, low: int | None = None, high: int | None = None, doc: str = ""
 ) -> Any:
-    """Declare a whole number in a range."""
+    """Declare a whole number in a range.
+
+    Examples
+    --------
+    >>> class Walk(Declared):
+    ...     steps: int = integer(default=3, low=1)
+    >>> Walk().steps, Walk(steps=5).steps
+    (3, 5)
+    """
     return Param(default, lambda name, value: checks.integer(name, value, low, high), "int", doc)
 
 
@@ -84,7 +99,16 @@ def real(
     low_open: bool = False,
     doc: str = "",
 ) -> Any:
-    """Declare a number in a range."""
+    """Declare a number in a range.
+
+    Examples
+    --------
+    >>> class Walk(Declared):
+    ...     length: float = real(default=0.5, low=0.0, high=2.0)
+    >>> Walk(length=3)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: length must be in [0, 2], got 3
+    """
     return Param(
         default,
         lambda name, value: checks.real(name, value, low, high, low_open=low_open),
@@ -94,13 +118,29 @@ def real(
 
 
 def choice(*, default: Any, words: tuple[str, ...], doc: str = "") -> Any:
-    """Declare a choice among words."""
+    """Declare a choice among words.
+
+    Examples
+    --------
+    >>> class Walk(Declared):
+    ...     pace: str = choice(default="slow", words=("slow", "fast"))
+    >>> Walk(pace="fast").pace
+    'fast'
+    """
     listed = ", ".join(f'"{word}"' for word in words[:-1]) + f' or "{words[-1]}"'
     return Param(default, lambda name, value: checks.one_of(name, value, words), listed, doc)
 
 
 def flag(*, default: bool, doc: str = "") -> Any:
-    """Declare True or False."""
+    """Declare True or False.
+
+    Examples
+    --------
+    >>> class Walk(Declared):
+    ...     uphill: bool = flag(default=False)
+    >>> Walk(uphill=True).uphill
+    True
+    """
     return Param(default, checks.boolean, "bool", doc)
 
 
@@ -112,7 +152,17 @@ def custom(
     plain: Callable[[Any], Any] = lambda value: value,
     doc: str = "",
 ) -> Any:
-    """Declare a parameter with a check of its own, called with its name and value."""
+    """Declare a parameter with a check of its own, called with its name and value.
+
+    Examples
+    --------
+    >>> def even(name, value):
+    ...     return 2 * checks.integer(name, value) // 2
+    >>> class Walk(Declared):
+    ...     turns: int = custom(default=2, check=even, kind="even int")
+    >>> Walk(turns=4).turns
+    4
+    """
     return Param(default, check, kind, doc, plain)
 
 

@@ -126,6 +126,12 @@ class Slate:
             )
         return slate
 
+    def without_context(self) -> "Slate":
+        """Return the same arms without the context."""
+        other = object.__new__(Slate)
+        other._table, other._context, other._items = self._table, None, self._items
+        return other
+
     @property
     def values(self) -> FloatArray:
         """Feature values, zero where hidden; read-only, shape (n_arms, dim)."""
@@ -323,6 +329,15 @@ class Decision:
         With which probability each arm was chosen, given all that the policy knew.
     probability : float
         That of the chosen arm; 1 if nothing was drawn.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> decision = AmbientOful(dim=2).choose([[1.0, float("nan")], [0.5, 0.0]])
+    >>> decision.arm, decision.round, decision.probability
+    (0, 1, 1.0)
+    >>> decision.values.tolist(), decision.mask.tolist()
+    ([1.0, 0.0], [True, False])
     """
 
     __slots__ = ("_arm", "_chosen", "_epoch", "_id", "_parts", "_probabilities", "_round")

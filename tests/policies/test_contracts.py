@@ -16,6 +16,7 @@ from halfseen import (
     LatentUcb,
     LinearThompson,
     Oracle,
+    PerArmRidge,
     Pslb,
     SameArm,
     SignSeeker,
@@ -98,6 +99,7 @@ CASES = {
         Standardized, dim=6, indicators=True, exploration="thompson", first_fit=3
     ),
     "greedy standardised": partial(Standardized, dim=6, exploration="greedy", first_fit=1),
+    "a regression per arm": partial(PerArmRidge, dim=6),
     "the same arm": partial(SameArm, dim=6),
     "sign seeker": partial(SignSeeker, dim=6),
     "counted probability": partial(TofuPov, **BASICS | {"observe_prob": "counted"}),
@@ -128,6 +130,7 @@ KEEPS_PLAYED = [
     "standardised",
     "standardised with indicators by Thompson sampling",
     "greedy standardised",
+    "a regression per arm",
     "counted probability",
     "latent-ucb",
     "latent-ucb without arguments",
@@ -194,7 +197,8 @@ def test_the_first_of_equal_scores_is_the_best_choice():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in CASES if name not in ("uniform", "the same arm")]
+    "name",
+    [name for name in CASES if name not in ("uniform", "the same arm", "a regression per arm")],
 )
 def test_among_equally_good_arms_the_first_is_chosen(name):
     policy = CASES[name]()
@@ -214,7 +218,7 @@ def test_among_equally_good_arms_the_first_is_chosen(name):
     [
         name
         for name in CASES
-        if name not in ("imputation without ridge", "imputed by the mean")
+        if name not in ("imputation without ridge", "imputed by the mean", "a regression per arm")
         and "standardised" not in name
         and "latent-ucb" not in name
     ],

@@ -70,6 +70,7 @@ def test_the_page_tells_the_truth_about_its_example(walked):
     assert filled > 3.0 * regret["tofu-fh"]
     assert regret["tofu-fh"] < regret["ra-tofu-fh"] < filled
     assert max(regret, key=regret.get) == "uniform"
+    assert min(regret, key=regret.get) == "latent-ucb"
 
 
 def test_the_study_on_the_page_about_studies_runs(tmp_path):

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from halfseen import (
+    BilinearWorld,
     DigitsWorld,
+    DisjointArmsWorld,
     HardInstanceWorld,
     InvalidSettingError,
+    IrrelevantContextWorld,
+    LabelsWorld,
     LowRankWorld,
     RealTableWorld,
     TableWorld,
@@ -69,6 +73,11 @@ EXAMPLES = {
     "hidden wine": lambda folder: RealTableWorld(
         table="wine", n_arms=4, horizon=12, observe_prob=0.5, noise_scale=0.3
     ),
+    "labels": lambda folder: LabelsWorld(table="hepatitis", horizon=12, observe_prob=0.7),
+    "bilinear": lambda folder: BilinearWorld(**SMALL, context_dim=4),
+    "bilinear catalogue": lambda folder: BilinearWorld(**SMALL, context_dim=4, n_items=6),
+    "disjoint arms": lambda folder: DisjointArmsWorld(context_dim=4, n_arms=3, horizon=12),
+    "irrelevant context": lambda folder: IrrelevantContextWorld(**SMALL, context_dim=4),
     "catalogue": lambda folder: RealTableWorld(
         table="bone-marrow", n_arms=9, horizon=12, catalogue=True, observe_prob=0.7, noise_scale=0.3
     ),

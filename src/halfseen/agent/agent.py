@@ -20,7 +20,18 @@ _LOG_PART = 1000  # rows of a log in one event of the journal
 
 
 class Pending(NamedTuple):
-    """A decision that waits for its reward: its id, the chosen item, and when it was made."""
+    """A decision that waits for its reward: its id, the chosen item, and when it was made.
+
+    Examples
+    --------
+    >>> agent = Agent(id="sku")
+    >>> decision = agent.choose([{"sku": "hat", "price": 3.0}])
+    >>> [(each.id == decision.id, each.item) for each in agent.pending]
+    [(True, 'hat')]
+    >>> agent.learn(decision.id, 1.0)
+    >>> agent.pending
+    ()
+    """
 
     id: str
     item: Item

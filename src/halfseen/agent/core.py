@@ -29,7 +29,17 @@ _PART = 200  # rows of a log that are learned between two looks at the clock
 
 
 class Scored(NamedTuple):
-    """What an agent expects of an option, and which share of the known columns it shows."""
+    """What an agent expects of an option, and which share of the known columns it shows.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> agent = Agent(id="sku")
+    >>> agent.observe({"sku": ["hat", "coat"], "price": [3.0, 9.0], "size": [1, 2]}, [0.0, 1.0])
+    >>> scored = agent.score([{"sku": "coat", "price": 9.0}])[0]
+    >>> scored.item, scored.share_seen
+    ('coat', 0.5)
+    """
 
     item: Item
     estimate: float

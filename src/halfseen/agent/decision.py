@@ -30,6 +30,17 @@ class AgentDecision:
         In the order of `items`: score = estimate + width.
     probability, probabilities
         As in `halfseen.Decision`, in the order of `items`.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> decision = Agent(id="sku").choose([{"sku": "hat", "price": 3.0}, {"sku": "coat"}])
+    >>> decision.items, decision.item in decision.items
+    (('hat', 'coat'), True)
+    >>> decision.ranking[0] == decision.item
+    True
+    >>> decision.probabilities.tolist()  # no reward is known yet
+    [0.5, 0.5]
     """
 
     __slots__ = ("_arm", "_asked", "_parts", "epoch", "id", "items", "probabilities", "round")

@@ -118,6 +118,11 @@ class Measurement(NamedTuple):
     item_gain : float
         The expected rise if it is measured there alone.
     cost : float
+
+    Examples
+    --------
+    >>> Measurement("price", gain=0.3, item="coat", item_gain=0.2, cost=0.25).net
+    0.04999999999999999
     """
 
     column: str
@@ -146,6 +151,17 @@ class Explanation:
     is_current : bool
         False if the model has learned since the decision: then parts are those of the present
         model, and do not add up to the decision's score.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> agent = Agent()
+    >>> agent.observe({"price": [1.0, 2.0, 3.0, 4.0] * 5}, [1.0, 2.0, 3.0, 4.0] * 5)
+    >>> why = agent.explain([{"price": 4.0}, {"price": None}])
+    >>> why.item, round(why.score - sum(value for _, value in why.parts.named()), 6)
+    (0, 0.0)
+    >>> [each.column for each in why.measurements]
+    ['price']
     """
 
     item: Item

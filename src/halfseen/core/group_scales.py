@@ -9,9 +9,9 @@ example if only one arm is played. For item effects the centre is relative to th
 items' mean rewards: an item that is played again and again shows how small the noise is, but
 nothing about other items.
 
-The scales maximise the posterior density. That of item effects is then replaced by the root of the
-posterior mean of τ²: while few items were played its posterior is wide, and the mode understates
-how different the others may be.
+The scales maximise the posterior density. Those of item effects, and of other coefficients that
+differ by item, are then replaced by the root of the posterior mean of τ²: while few items were
+played its posterior is wide, and the mode understates how different the others may be.
 """
 
 import math
@@ -151,16 +151,19 @@ def estimate_scales(
                         logs, best = moved, gained
             if best == before:
                 break
-    if ITEM in logs:
-        logs = logs | {ITEM: _log_mean_scale(lambda log: value(logs | {ITEM: log}), logs[ITEM])}
+    for group in [group for group in logs if group == ITEM or group in (item_columns or {})]:
+        logs = logs | {group: _log_mean_scale(value, logs, group)}
     return Scales(logs, evidence.unit * math.sqrt(evidence.of(logs)[1]))
 
 
-def _log_mean_scale(density: Callable[[float], float], mode: float) -> float:
-    """Return ½ log E[τ²], given the log-density of log τ and its mode."""
+def _log_mean_scale(
+    density: Callable[[Mapping[str, float]], float], logs: Mapping[str, float], group: str
+) -> float:
+    """Return ½ log E[τ²] of a group, given the log-density of all log τ and its mode `logs`."""
+    mode = logs[group]
     shifts = np.arange(-_MEAN_REACH, _MEAN_REACH + _MEAN_STEP, _MEAN_STEP)
     grid = mode + shifts[(mode + shifts >= LOWEST) & (mode + shifts <= HIGHEST)]
-    values = np.array([density(float(log)) for log in grid])
+    values = np.array([density({**logs, group: float(log)}) for log in grid])
     weights = np.exp(values - values.max())
     mean = float(weights @ np.exp(2.0 * (grid - mode))) / float(weights.sum())
     return min(max(mode + 0.5 * math.log(mean), LOWEST), HIGHEST)

@@ -180,6 +180,11 @@ class PaperThreshold(ThresholdRule):
     floor, cap : int
         The paper has neither.
 
+    Examples
+    --------
+    >>> PaperThreshold().to_dict()
+    {'rule': 'PaperThreshold', 'failure_prob': None, 'floor': 0, 'cap': None}
+
     Notes
     -----
     Paper: eq:rho_unknown_rank
@@ -222,6 +227,13 @@ class PracticalThreshold(ThresholdRule):
         δ of the logarithm; by default the epoch's δ_e.
     floor, cap : int
         The published studies have a floor of 1 and a cap.
+
+    Examples
+    --------
+    >>> from halfseen import TofuPov
+    >>> policy = TofuPov(dim=4, rank=PracticalThreshold(cap=2), observe_prob=0.5)
+    >>> policy.rank.cap
+    2
     """
 
     constant: float = 0.22
@@ -250,7 +262,13 @@ class PracticalThreshold(ThresholdRule):
 @register_rule
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantThreshold(ThresholdRule):
-    """A constant threshold, set by hand (published rank study)."""
+    """A constant threshold, set by hand (published rank study).
+
+    Examples
+    --------
+    >>> ConstantThreshold(value=0.1, cap=8)
+    ConstantThreshold(value=0.1, floor=1, cap=8)
+    """
 
     value: float
     floor: int = 1

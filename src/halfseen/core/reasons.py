@@ -39,6 +39,17 @@ class Reasons(NamedTuple):
         What each feature of the context adds, seen or hidden: the same for all arms.
     crossed : ndarray, shape (n_arms, context_dim), optional
         What it adds for this arm, in addition to that.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> policy = AmbientOful(dim=2)
+    >>> policy.learn_logged([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
+    >>> why = policy.explain([[1.0, 1.0], [np.nan, 1.0]])
+    >>> why.features.round(2).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    >>> bool(np.allclose(why.scores, why.estimates + why.bonus))
+    True
     """
 
     intercept: float
@@ -77,6 +88,12 @@ class Gains(NamedTuple):
         If a group of features is seen of one arm.
     all_arms : ndarray, shape (n_groups,)
         If it is seen of all arms.
+
+    Examples
+    --------
+    >>> gains = Gains.of(np.array([0.0, 0.0]), np.array([[1.0], [0.0]]))
+    >>> gains.all_arms.round(2).tolist()
+    [0.4]
     """
 
     single: FloatArray

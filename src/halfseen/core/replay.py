@@ -16,6 +16,13 @@ class Replay(StrEnum):
     """Which earlier rewards enter the regression of a new epoch, in the new basis.
 
     A burn-in reward is one that the burn-in policy earned, during burn-in or in an epoch of rank 0.
+
+    Examples
+    --------
+    >>> Replay("full") is Replay.FULL
+    True
+    >>> [each.value for each in Replay]
+    ['none', 'burn-in-once', 'burn-in', 'full']
     """
 
     NONE = "none"

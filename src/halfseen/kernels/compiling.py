@@ -56,6 +56,11 @@ def warm_up(*, progress: bool = True) -> None:
     ----------
     progress : bool
         Whether to print a line to the standard error stream.
+
+    Examples
+    --------
+    >>> import halfseen
+    >>> halfseen.warm_up(progress=False)
     """
 
     def show(text: str) -> None:

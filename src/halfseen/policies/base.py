@@ -51,6 +51,15 @@ class Policy(Hooks):
     The attributes of a policy are its state. When a call fails, every attribute is set back to the
     object it held before. So a hook assigns a new object to an attribute and never changes the old
     one in place: `self._sum = self._sum + reward`, not `self._sums.append(reward)`.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> policy = AmbientOful(dim=2)
+    >>> decision = policy.choose([[1.0, float("nan")], [0.5, 0.5]])
+    >>> policy.learn(decision, 1.0)
+    >>> policy.round, policy.n_open
+    (1, 0)
     """
 
     def __init__(self, **given: Any) -> None:

@@ -26,6 +26,12 @@ class Note(NamedTuple):
         That of the round, NaN where hidden.
     item : int, optional
         Who the chosen arm is.
+
+    Examples
+    --------
+    >>> note = Note(round=1, epoch=-1, arm=np.array([1.0, np.nan]))
+    >>> np.nan_to_num(note.arm).tolist()
+    [1.0, 0.0]
     """
 
     round: int
@@ -50,6 +56,12 @@ class Choice(NamedTuple):
         As in `Note`.
     probabilities : ndarray, shape (n_arms,), optional
         With which the arm was drawn; None if it was not drawn.
+
+    Examples
+    --------
+    >>> choice = Choice.best(estimates=[0.1, 0.3], widths=[0.5, 0.2])
+    >>> choice.arm, choice.parts.round(1).tolist()
+    (0, [[0.6, 0.5], [0.1, 0.3], [0.5, 0.2]])
     """
 
     arm: int
@@ -78,6 +90,14 @@ class Scores(NamedTuple):
     Attributes
     ----------
     estimates, widths : ndarray, shape (n_arms,)
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> policy = AmbientOful(dim=1)
+    >>> policy.learn_logged([[1.0], [1.0], [1.0]], [1.0, 1.0, 1.0])
+    >>> policy.score([[1.0], [2.0]]).estimates.tolist()
+    [0.75, 1.5]
     """
 
     estimates: FloatArray

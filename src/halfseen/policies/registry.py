@@ -14,7 +14,17 @@ _CLASSES: dict[str, type[Policy]] = {}
 
 
 def register_policy(policy: type[P]) -> type[P]:
-    """Make a policy known to `load` by the name of its class (a decorator)."""
+    """Make a policy known to `load` by the name of its class (a decorator).
+
+    Examples
+    --------
+    >>> from halfseen import Uniform
+    >>> @register_policy
+    ... class Coin(Uniform):
+    ...     '''Chooses at random.'''
+    >>> Coin(dim=2)
+    Coin(dim=2)
+    """
     _CLASSES[policy.__name__] = policy
     return policy
 
@@ -54,6 +64,15 @@ def load(path: str | os.PathLike[str]) -> Policy:
     ------
     ArchiveError
         The file is damaged, truncated, not a policy, or from a newer version.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from halfseen import AmbientOful
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     AmbientOful(dim=3).save(pathlib.Path(folder) / "policy")
+    ...     load(pathlib.Path(folder) / "policy")
+    AmbientOful(dim=3)
     """
     tree, version = archive.read(path)
     if "agent" in tree:

@@ -16,7 +16,19 @@ _ROUNDING = 1e-9
 
 
 class PremiseWarning(UserWarning):
-    """A premise of the regret theorem does not hold, so that its bound is not proved."""
+    """A premise of the regret theorem does not hold, so that its bound is not proved.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from halfseen import TofuPov
+    >>> small = {"dim": 30, "rank": 3, "observe_prob": 0.5, "n_arms": 8, "last_eigenvalue": 0.1}
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     policy = TofuPov.algorithm_1(arm_bound=1.0, **small)
+    >>> print(caught[0].message)
+    the regret theorem does not apply: the theorem needs p of at least 24.1, and p is 0.5
+    """
 
 
 def warn_of_settings(settings: TofuParams, *, incoherence: float, stacklevel: int) -> None:

@@ -15,7 +15,14 @@ from halfseen.values import Slate
 
 @register_policy
 class Uniform(Policy):
-    """Chooses every arm with the same probability and learns nothing."""
+    """Chooses every arm with the same probability and learns nothing.
+
+    Examples
+    --------
+    >>> policy = Uniform(dim=2, seed=1)
+    >>> policy.choose([[1.0, 2.0], [3.0, 4.0]]).probabilities.tolist()
+    [0.5, 0.5]
+    """
 
     needs = ("dim", "seed")
 

@@ -56,7 +56,11 @@ _RADII: dict[str, tuple[str, float, Dashes, str]] = {
     "third": ("radius × 0.3", 0.3, DASHED, "//"),
     "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
 }
-_VARIANTS = _RANKS | _RADII | {"seen": ("nothing hidden", 0.45, DOTTED, "..")}
+_VARIANTS = (
+    _RANKS
+    | _RADII
+    | {"seen": ("nothing hidden", 0.45, DOTTED, ".."), "shrunk": ("penalty 20", 0.4, MIXED, "xx")}
+)
 """What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
 
 _STANDARD = {
@@ -95,6 +99,8 @@ _STANDARD = {
     "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8", "xx"),
     "scaled-greedy": Look("mean-filled greedy, scaled", "#A39A1E", DASHED, "p", ".."),
     "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P", "\\\\"),
+    "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "d"),
+    "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p", "//"),
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
@@ -113,6 +119,7 @@ _LATENT_UCB_WITH = {
     "no-filled": "no filled arms",
     "no-mask": "no masks",
     "no-item": "no item effects",
+    "no-context": "no context",
     "growth-2": "epochs double",
     "rank-told": "true rank given",
     "through-origin": "means known to be 0",
@@ -128,6 +135,7 @@ _NOT_IN_PAPER = (
     "zf-thompson",
     "zf-greedy",
     "scaled-",
+    "per-arm",
     "same-arm",
     "sign-seeker",
 )
@@ -197,11 +205,13 @@ def _fallback(key: str) -> Look:
     return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
 
 
-_WITH_RADII = ("zf-oful", "scaled-zero", "scaled-mean", "scaled-indicators", "scaled-iterative")
+_SCALED = tuple(f"scaled-{end}" for end in ("zero", "mean", "indicators", "iterative"))
+_WITH_RADII = ("zf-oful", "per-arm", *_SCALED)
 _IN_STUDIES = (
     *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _RANKS),
     *(f"{base}-{end}" for base in _WITH_RADII for end in _RADII),
     *(f"latent-ucb-{end}" for end in _LATENT_UCB_WITH),
+    *(f"{base}-shrunk" for base in ("per-arm", "per-arm-greedy")),
     *(f"{base}-seen" for base in ("tofu", "tofu-fh", "latent-ucb")),
 )
 

@@ -24,6 +24,16 @@ def report(results: Tables | str | Path) -> Path:
         The folder lacks a table, or one is damaged.
     MissingExtraError
         The extra `paper` is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from halfseen import LowRankWorld, simulate
+    >>> world = LowRankWorld(dim=6, rank=2, horizon=20)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tables = simulate(["uniform"], world, range(2), out=folder, jobs=1)
+    ...     report(tables).name
+    'report.md'
     """
     folder = results.folder if isinstance(results, Tables) else Path(results)
     if folder is None:

@@ -221,6 +221,8 @@ METHODS: Mapping[str, Method] = {
     "scaled-thompson": Method(
         policy="Standardized", settings={"imputer": "mean", "exploration": "thompson"}
     ),
+    "per-arm": Method(policy="PerArmRidge", settings={"radius": 1.0}),
+    "per-arm-greedy": Method(policy="PerArmRidge", settings={"radius": 0.0}),
     "same-arm": Method(policy="SameArm"),
     "sign-seeker": Method(policy="SignSeeker"),
     "zf-thompson": Method(policy="LinearThompson"),

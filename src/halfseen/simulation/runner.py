@@ -62,7 +62,10 @@ class Player:
         """Play the next rounds."""
         policy = self.policy
         for index, round in enumerate(rounds, self._n_played):
-            decision = policy.choose(round.slate)
+            slate = round.slate
+            if slate.context is not None and not policy.takes_context:
+                slate = slate.without_context()
+            decision = policy.choose(slate)
             rank = policy.current_rank
             mean = round.means.item(decision.arm)
             policy.learn(decision, round.reward(decision.arm))
@@ -85,6 +88,14 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
     realization : Realization
     view : "masked" or "full"
 
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld, Uniform
+    >>> realization = LowRankWorld(dim=6, rank=2, horizon=50).realize(seed=0)
+    >>> trace = play(Uniform(dim=6), realization)
+    >>> trace.regret.shape, trace.final_regret > 0.0
+    ((50,), True)
+
     Notes
     -----
     Paper: eq:app-reg-definition
@@ -104,5 +115,10 @@ def in_chunks(rounds: Iterable[Round], views: Collection[str]) -> Iterator[dict[
         chunk = [first, *islice(left, size - 1)]
         shown = {"masked": chunk}
         if "full" in views:
-            shown["full"] = [round._replace(slate=Slate(round.arms)) for round in chunk]
+            shown["full"] = [round._replace(slate=_full(round)) for round in chunk]
         yield shown
+
+
+def _full(round: Round) -> Slate:
+    """Return all arms with nothing hidden; the context is shown as it is seen."""
+    return Slate(round.arms, context=round.slate.context, items=round.slate.items)

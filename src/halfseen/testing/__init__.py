@@ -1,14 +1,21 @@
 """Whether a policy, a world or an agent keeps its contracts: checks for classes of your own.
 
+::
+
     check_policy(lambda: MyPolicy(dim=6))
     check_world(lambda: MyWorld(horizon=20))
     check_agent(lambda: Agent(policy=MyPolicy(dim=6)))
 
-Each check makes one claim. With pytest, one test per claim:
+Each check makes one claim. With pytest, one test per claim::
 
     @pytest.mark.parametrize("check", policy_checks(), ids=str)
     def test_my_policy(check):
         check(lambda: MyPolicy(dim=6))
+
+Examples
+--------
+>>> from halfseen import AmbientOful
+>>> check_policy(lambda: AmbientOful(dim=4))
 """
 
 from halfseen.testing.agents import agent_checks, check_agent

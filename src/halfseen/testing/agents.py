@@ -40,7 +40,13 @@ def check_agent(factory: AgentFactory, *, skip: Collection[str] = ()) -> None:
 
 
 def agent_checks() -> tuple[Check, ...]:
-    """Return the single checks, each to be called with a factory."""
+    """Return the single checks, each to be called with a factory.
+
+    Examples
+    --------
+    >>> agent_checks()[0].claim
+    'The order of columns does not matter, nor whether a hidden value is None or absent.'
+    """
     return tuple(value for value in globals().values() if isinstance(value, Check))
 
 

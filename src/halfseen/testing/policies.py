@@ -32,6 +32,14 @@ def check_policy(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 
 def policy_checks() -> tuple[Check, ...]:
-    """Return the single checks, each to be called with a factory."""
+    """Return the single checks, each to be called with a factory.
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> first = policy_checks()[0]
+    >>> print(first, first(lambda: AmbientOful(dim=4)))
+    same_seed_same_trace None
+    """
     modules = (choosing, learning, growing, contexts)
     return tuple(check for module in modules for check in checks_in(module))

@@ -44,7 +44,13 @@ def check_world(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 
 def world_checks() -> tuple[Check, ...]:
-    """Return the single checks, each to be called with a factory."""
+    """Return the single checks, each to be called with a factory.
+
+    Examples
+    --------
+    >>> [check.name for check in world_checks()][:2]
+    ['same_seed_same_rounds', 'another_seed_is_another_realization']
+    """
     return checks_in(sys.modules[__name__])
 
 
@@ -60,8 +66,8 @@ def another_seed_is_another_realization(factory: Factory) -> None:
     world = factory()
     one, other = (
         [
-            (np.asarray(noise).tobytes(), arms.tobytes())
-            for _, _, noise, arms in world.realize(seed).rounds()
+            (means.tobytes(), np.asarray(noise).tobytes(), arms.tobytes())
+            for _, means, noise, arms in world.realize(seed).rounds()
         ]
         for seed in (0, 1)
     )

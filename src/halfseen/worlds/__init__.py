@@ -4,8 +4,12 @@ Importing this package registers every world and every mask law that ships with 
 """
 
 from halfseen.worlds import (
+    bilinear,
     digits,
+    disjoint_arms,
     hard_instance,
+    irrelevant_context,
+    labels,
     lowrank,
     mask_laws,
     product_context,
@@ -14,8 +18,12 @@ from halfseen.worlds import (
 )
 
 __all__ = [
+    "bilinear",
     "digits",
+    "disjoint_arms",
     "hard_instance",
+    "irrelevant_context",
+    "labels",
     "lowrank",
     "mask_laws",
     "product_context",

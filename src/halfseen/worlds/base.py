@@ -23,6 +23,13 @@ class Round(NamedTuple):
         Added to the mean of the chosen arm; an array where it differs between arms, as with clicks.
     arms : ndarray, shape (n_arms, dim)
         The arms with nothing hidden (NaN where nothing was recorded): what the full view shows.
+
+    Examples
+    --------
+    >>> arms = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> round = Round(Slate(arms), means=np.array([0.25, 0.5]), noise=0.25, arms=arms)
+    >>> round.reward(1)
+    0.75
     """
 
     slate: Slate
@@ -66,6 +73,12 @@ class Facts:
         Variance of the arms along each column of the basis: the subspace's spectrum.
     basis_changes : tuple of (round, ndarray)
         From that round on (counted from 1) the arms lie in another subspace.
+
+    Examples
+    --------
+    >>> facts = Facts(seed=0, dim=30, horizon=400, rank=3)
+    >>> facts.rank, facts.observe_prob
+    (3, None)
     """
 
     seed: int
@@ -81,7 +94,15 @@ class Facts:
 
 
 class Realization(Protocol):
-    """One draw from a world: `rounds` yields the same rounds every time."""
+    """One draw from a world: `rounds` yields the same rounds every time.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld
+    >>> realization = LowRankWorld(dim=6, rank=2, horizon=5).realize(seed=0)
+    >>> realization.facts.dim, len(list(realization.rounds()))
+    (6, 5)
+    """
 
     @property
     def facts(self) -> Facts:
@@ -97,6 +118,13 @@ class World(Protocol):
     A world that reads data from disk also has a method `data_paths`, which returns files or folders
     by the name of the setting that has their path. Stored results are used again only while the
     contents of these stay the same.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld
+    >>> world = LowRankWorld(dim=6, rank=2, horizon=5, n_arms=4)
+    >>> next(world.realize(seed=0).rounds()).slate.n_arms
+    4
     """
 
     def realize(self, seed: int) -> Realization:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +45,19 @@ class SourceTable:
         The column of the table from which a feature comes: a hole in it hides all its features.
     target : ndarray, shape (n_rows,)
         0 and 1, or numbers of mean 0 and deviation 1.
+    labels : ndarray of int, shape (n_rows,)
+        The class of each row, counted from 0. A numeric target is cut into three classes that are
+        as equal in size as its ties allow: low, middle, high.
     """
 
     names: tuple[str, ...]
     values: FloatArray
     origins: NDArray[np.int64]
     target: FloatArray
+    labels: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        for array in (self.values, self.origins, self.target):
+        for array in (self.values, self.origins, self.target, self.labels):
             array.setflags(write=False)
 
 
@@ -178,9 +183,9 @@ def _from_scikit_learn(loader: str, *, classes: bool, **arguments: bool) -> Sour
 
     found = getattr(datasets, loader)(**arguments)
     values = np.array(found.data, dtype=np.float64)
-    target = _rarest(found.target.tolist()) if classes else _standardized(found.target)
+    paid = found.target.tolist() if classes else found.target
     names = tuple(str(name) for name in found.feature_names)
-    return SourceTable(names, values, np.arange(len(names)), target)
+    return SourceTable(names, values, np.arange(len(names)), *_paid(paid, classes))
 
 
 def _from_texts(columns: Texts, target: str, *, classes: bool) -> SourceTable:
@@ -202,10 +207,16 @@ def _from_texts(columns: Texts, target: str, *, classes: bool) -> SourceTable:
         names += encoded.keys()
         values += encoded.values()
         origins += [origin] * len(encoded)
-    paid = columns[target]
-    rewards = _rarest(paid) if classes else _standardized(np.array(paid, dtype=np.float64))
+    paid = columns[target] if classes else np.array(columns[target], dtype=np.float64)
     table = np.ascontiguousarray(np.array(values, dtype=np.float64).T)
-    return SourceTable(tuple(names), table, np.array(origins), rewards)
+    return SourceTable(tuple(names), table, np.array(origins), *_paid(paid, classes))
+
+
+def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return rewards and labels of a target: a list of classes, or an array of numbers."""
+    if classes:
+        return _rarest(target), np.unique([str(label) for label in target], return_inverse=True)[1]
+    return _standardized(target), np.searchsorted(np.quantile(target, [1 / 3, 2 / 3]), target)
 
 
 def _rarest(labels: Sequence[object]) -> FloatArray:

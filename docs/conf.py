@@ -1,0 +1,126 @@
+"""The site: `make docs` builds it into docs/_build/html. Pages need no network."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "agg")
+os.environ.setdefault("HALFSEEN_SCALE", "small")  # examples run in seconds
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+import halfseen  # noqa: E402
+
+project = "halfseen"
+author = "the authors of halfseen"
+version = release = halfseen.__version__
+copyright = "the authors of halfseen, MIT licence"
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "paper_figures",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/*.ipynb", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+nitpicky = True
+default_role = "py:obj"  # a link where the name is public, code where it is not
+nitpick_ignore_regex = [
+    (r"py:obj", r".*"),
+    (r"py:(class|exc|data|meth|attr)", r"(?!halfseen\.).*"),  # other libraries: no network
+    (r"py:(class|exc|data)", r"halfseen\.[a-z].*"),  # where a name is defined is not public
+]
+suppress_warnings = ["config.cache"]
+
+# Markdown and notebooks
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "cache"  # a notebook runs again when it has changed
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+
+# Reference
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # types stand in the docstrings
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+numpydoc_validation_checks = set()
+
+# Examples: scripts whose names start with plot_ run in the gallery, others are shown as they are
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "halfseen"
+html_static_path = ["_static"]
+html_css_files = ["halfseen.css"]
+html_favicon = "_static/favicon.svg"
+html_show_sourcelink = False
+html_copy_source = False
+html_show_sphinx = False
+html_context = {"default_mode": "auto"}  # light or dark, as the system says
+html_theme_options = {
+    "logo": {
+        "text": "halfseen",
+        "image_light": "_static/favicon.svg",
+        "image_dark": "_static/favicon.svg",
+        "alt_text": "halfseen",
+    },
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],
+    "header_links_before_dropdown": 8,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+
+def bring_programs(app: object, config: object) -> None:
+    """Make pages of the notebooks and of the scripts in examples/ that are not in the gallery."""
+    folder = HERE / "programs"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for program in sorted((ROOT / "examples").iterdir()):
+        if program.suffix == ".ipynb":
+            shutil.copy(program, folder)
+        elif program.suffix == ".py" and not program.name.startswith("plot_"):
+            shown = f"```{{literalinclude}} ../../examples/{program.name}\n```\n"
+            (folder / f"{program.stem}.md").write_text(f"# {program.name}\n\n{shown}", "utf-8")
+
+
+def leave_out(app: Sphinx, what: str, name: str, value: object, skip: bool, given: object) -> bool:
+    """Leave out the fields of named tuples: the docstring of the class explains them."""
+    return skip or (getattr(value, "__doc__", None) or "").startswith("Alias for field number")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what this file defines."""
+    app.connect("autodoc-skip-member", leave_out)
+    app.connect("config-inited", bring_programs, priority=1)

@@ -1,0 +1,82 @@
+"""Collect the figures of the site from a folder of results: `make figures`.
+
+    python docs/make_figures.py RESULTS
+
+RESULTS holds the folders of studies, as `halfseen reproduce STUDY` leaves them. A study without a
+folder there keeps the figures that it has. `docs/figures/figures.json` says what each figure shows
+and how it was made; the page itself is made when the site is built (`_ext/paper_figures.py`).
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from halfseen.reports.render import seed_ranges
+from halfseen.studies.builtin import ORDER, builtin_study
+
+FOLDER = Path(__file__).resolve().parent / "figures"
+INDEX = FOLDER / "figures.json"
+WIDTH = 1400  # pixels, at most
+COLOURS = 128
+
+
+def main(results: Path) -> None:
+    """Copy the figures of all studies in the folder and write the index."""
+    known = json.loads(INDEX.read_text("utf-8")) if INDEX.exists() else {}
+    index = {
+        name: _collected(results / name) if _has_run(results / name) else known[name]
+        for name in ORDER
+        if _has_run(results / name) or name in known
+    }
+    INDEX.write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    wanted = {each["file"] for study in index.values() for each in study["figures"]}
+    for picture in FOLDER.glob("*.png"):
+        if picture.name not in wanted:
+            picture.unlink()
+    size = sum(each.stat().st_size for each in FOLDER.iterdir())
+    print(f"{len(wanted)} figures of {len(index)} studies, {size / 1e6:.1f} MB")
+
+
+def _has_run(folder: Path) -> bool:
+    return (folder / "manifest.json").exists()
+
+
+def _collected(folder: Path) -> dict[str, Any]:
+    """Copy the figures of one study and describe them."""
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    study, seeds = manifest["study"], manifest["seeds"]
+    figures = []
+    for figure in study["figures"]:
+        source = folder / f"{figure['label'].removeprefix('fig:')}.png"
+        if source.exists():  # a panel can need more than a small run has
+            _shrink(source, FOLDER / source.name)
+            row = {"label": figure["label"], "caption": figure["caption"], "file": source.name}
+            figures.append(row)
+    return {
+        "title": study["title"],
+        "scale": manifest["scale"],
+        "seeds": seed_ranges(sorted(seeds)),
+        "command": _command(study["name"], manifest["scale"], seeds),
+        "figures": figures,
+    }
+
+
+def _command(name: str, scale: str, seeds: list[int]) -> str:
+    if scale != "paper":
+        return f"halfseen reproduce {name} --scale {scale}"
+    if set(seeds) == {cell.key.seed for cell in builtin_study(name).cells()}:
+        return f"halfseen reproduce {name}"
+    return f"halfseen reproduce {name} --seeds {','.join(map(str, sorted(seeds)))}"
+
+
+def _shrink(source: Path, target: Path) -> None:
+    picture = Image.open(source).convert("RGB")
+    picture.thumbnail((WIDTH, 10 * WIDTH), Image.Resampling.LANCZOS)
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

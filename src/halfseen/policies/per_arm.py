@@ -1,0 +1,256 @@
+"""One regression per item on the context: the usual contextual bandit."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from halfseen import archive, checks
+from halfseen.core.epochs import EpochSchedule
+from halfseen.core.offers import Layout, Offer
+from halfseen.core.replay import Played
+from halfseen.core.reservoir import Reservoir
+from halfseen.core.ridge import Ridge
+from halfseen.params import integer
+from halfseen.policies.base import Policy
+from halfseen.policies.notes import Choice, Note
+from halfseen.policies.registry import register_policy
+from halfseen.policies.ridge_policy import ridge_param, scale_param
+from halfseen.seeding import stream
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray, Slate
+
+_SCHEDULE = EpochSchedule(burn_in=1, growth=1.25)
+_CONSTANT = 1e-12  # a column whose deviation is a smaller share of its mean is constant
+_MOST_CONTEXTS = 5000  # from which means and deviations are computed
+
+
+class _Scaling(NamedTuple):
+    """How contexts become points.
+
+    Attributes
+    ----------
+    means : ndarray, shape (context_dim,)
+        Of the seen entries of each column.
+    factors : ndarray, shape (context_dim,)
+        One over the deviation of the filled column; 0 for a column that has been constant so far.
+    """
+
+    means: FloatArray
+    factors: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray) -> "_Scaling":
+        """Return that of contexts (n, context_dim), NaN where hidden."""
+        seen, n = rows == rows, max(1, len(rows))
+        means = np.where(seen, rows, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        deviations = np.sqrt((np.where(seen, rows - means, 0.0) ** 2).sum(axis=0) / n)
+        varies = deviations > _CONSTANT * np.abs(means)
+        return cls(means, np.where(varies, 1.0 / np.where(varies, deviations, 1.0), 0.0))
+
+    def points(self, contexts: FloatArray) -> FloatArray:
+        """Return filled and standardised columns, indicators of hidden entries, an intercept."""
+        hidden = np.isnan(contexts)
+        scaled = np.where(hidden, 0.0, (contexts - self.means) * self.factors)
+        ones = np.ones((len(contexts), 1))
+        return np.hstack([np.clip(scaled, -LARGEST, LARGEST), hidden.astype(np.float64), ones])
+
+
+@register_policy
+class PerArmRidge(Policy):
+    """Disjoint LinUCB: one ridge regression of rewards on the context for each item.
+
+    Hidden entries of a context are filled in by the mean of their column, columns are standardised,
+    indicators of hidden entries and an intercept are added, and the mean of all rewards is
+    subtracted. All this is fitted again in rounds 2, 3, 4, 5, 7, 9, … (factor 1.25), and all
+    rewards are learned again. An item that was never played is expected to pay the mean of all
+    rewards. Ties are broken at random. Features of arms do not matter; where items have no numbers,
+    arms with equal values and equal holes are the same item.
+
+    Examples
+    --------
+    >>> policy = PerArmRidge(dim=1, radius=0.5)
+    >>> names = [[float("nan")], [float("nan")]]
+    >>> for visitor in (-1.0, 1.0) * 10:
+    ...     decision = policy.choose(names, context=[visitor, float("nan")], items=[0, 1])
+    ...     policy.learn(decision, float(decision.arm == (visitor > 0)))
+    >>> [policy.choose(names, context=[visitor, 0.0], items=[0, 1]).arm for visitor in (-1.0, 1.0)]
+    [0, 1]
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("dim", "seed")
+    takes_context = True
+    uses_items = True
+
+    context_dim: int = integer(
+        default=0,
+        low=0,
+        high=checks.LARGEST_SIZE,
+        doc="Number of features of a context; by default that of the first one.",
+    )
+    radius: float = scale_param(0.3, doc="Multiple of the width in a score; 0 does not explore.")
+    ridge: float = ridge_param()
+    seed: int = integer(default=0, low=0, doc="Seed of ties, and of the sample of contexts.")
+
+    def setup(self) -> None:
+        """Start without contexts and rewards."""
+        self._layout = Layout(self.dim, self.context_dim, has_items=True)
+        self._contexts = Reservoir(
+            max(1, self.context_dim), max_rows=_MOST_CONTEXTS, seed=self.seed
+        )
+        self._played = Played(self._layout.width)
+        self._scaling = _Scaling.of(np.empty((0, self.context_dim)))
+        self._centre = 0.0
+        self._models: Mapping[int, Ridge] = {}
+        self._levels: Mapping[int, int] = {}
+        self._next_fit = 2
+
+    def decide(self, slate: Slate) -> Choice:
+        """Choose the item with the largest estimate plus width."""
+        return self._choice(slate, self.radius)
+
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose the item with the largest estimate."""
+        return self._choice(slate, 0.0)
+
+    def _choice(self, slate: Slate, radius: float) -> Choice:
+        if self._round + 1 >= self._next_fit:
+            self._fit()
+            self._next_fit = _SCHEDULE.next_start(self._round + 1)
+        self.observe(slate)
+        parts = self._parts(slate, radius)
+        best = np.flatnonzero(parts[0] == parts[0].max())
+        if len(best) == 1:
+            return Choice(int(best[0]), parts)
+        law = np.zeros(slate.n_arms)
+        law[best] = 1.0 / len(best)
+        place = stream(self.seed, "ties", str(self._round + 1)).integers(len(best))
+        return Choice(int(best[place]), parts, probabilities=law)
+
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Return estimates and widths under the present fit."""
+        return self._parts(slate, self.radius)
+
+    def _parts(self, slate: Slate, radius: float) -> FloatArray:
+        offer = self._layout.offer(slate)
+        point = self._points(offer)[:1]
+        unknown = self._fresh()
+        known = {
+            key: self._models.get(key, unknown).predict(point) for key in set(offer.keys.tolist())
+        }
+        parts = np.empty((3, slate.n_arms))
+        for arm, key in enumerate(offer.keys.tolist()):
+            estimate, width = known[key]
+            parts[1:, arm] = self._centre + estimate[0], radius * width[0]
+        np.add(parts[1], parts[2], out=parts[0])
+        return parts
+
+    def _points(self, offer: Offer) -> FloatArray:
+        contexts = np.empty((offer.n_arms, 0)) if offer.contexts is None else offer.contexts
+        return self._scaling.points(contexts)
+
+    def _fresh(self) -> Ridge:
+        return Ridge(2 * self._layout.context_dim + 1, ridge=self.ridge)
+
+    def _fit(self) -> None:
+        """Fit means and deviations, and learn all rewards again."""
+        if self._layout.context_dim:
+            self._scaling = _Scaling.of(self._contexts.rows)
+        rewards = self._played.samples()[1]
+        self._centre = float(rewards.mean()) if len(rewards) else 0.0
+        self._learn_again()
+
+    def _learn_again(self) -> None:
+        rows, rewards, _ = self._played.samples()
+        offer = self._layout.unpacked(rows)
+        points, keys = self._points(offer), offer.keys
+        self._models = {
+            int(key): Ridge.fitted(
+                points[keys == key], rewards[keys == key] - self._centre, ridge=self.ridge
+            )
+            for key in np.unique(keys)
+        }
+
+    def observe(self, slate: Slate) -> None:
+        """Add the context to those from which means and deviations are computed."""
+        context = slate._context
+        if context is not None and (context == context).any():
+            contexts = self._contexts.fork()
+            contexts.add(context[None])
+            self._contexts = contexts
+
+    def update(self, note: Note, reward: float) -> None:
+        """Keep the reward, and add it to the regression of its item."""
+        contexts, context_dim = None, self._layout.context_dim
+        if context_dim:
+            given = np.empty(0) if note.context is None else note.context
+            contexts = _widened(given[None], context_dim, self._levels)
+        items = np.array([np.nan if note.item is None else float(note.item)])
+        offer = Offer(note.arm[None], contexts, items)
+        played = self._played.fork()
+        played.append(note.round, self._layout.packed(offer)[0], reward)
+        self._played = played
+        key = int(offer.keys[0])
+        model = self._models[key].fork() if key in self._models else self._fresh()
+        model.update(self._points(offer)[0], reward - self._centre)
+        self._models = {**self._models, key: model}
+
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let contexts have more features; nothing is known of these until the next fit."""
+        rows, rewards, rounds = self._played.samples()
+        offer, new = self._layout.unpacked(rows), np.zeros(dim - self.context_dim)
+        given = np.empty((len(rows), 0)) if offer.contexts is None else offer.contexts
+        kept = self._contexts.rows[:, : self.context_dim]
+        self._levels = {**self._levels, **levels}
+        self._layout = self._layout._replace(context_dim=dim)
+        self._contexts = self._contexts.widened(_widened(kept, dim, levels), _MOST_CONTEXTS)
+        wider = self._layout.packed(offer._replace(contexts=_widened(given, dim, levels)))
+        self._played = Played.of(wider, rewards, rounds)
+        means, factors = self._scaling
+        self._scaling = _Scaling(np.append(means, new), np.append(factors, new))
+        self._learn_again()
+
+    def state(self) -> dict[str, Any]:
+        """Return contexts and plays, the fit, and the regression of each item."""
+        return {
+            "contexts": self._contexts.state(),
+            "played": self._played.state(),
+            "means": self._scaling.means,
+            "factors": self._scaling.factors,
+            "centre": self._centre,
+            "models": [[key, model.state()] for key, model in self._models.items()],
+            "levels": [list(pair) for pair in self._levels.items()],
+            "next_fit": self._next_fit,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        self._contexts.restore(state["contexts"])
+        self._played.restore(state["played"])
+        shape = (self.context_dim,)
+        means = archive.array(state, "means", shape, low=-LARGEST, high=LARGEST)
+        factors = archive.array(state, "factors", shape, low=0.0, high=LARGEST_POINT)
+        self._scaling = _Scaling(means, factors)
+        self._centre = checks.real("centre", state["centre"], -LARGEST, LARGEST)
+        models = {}
+        for key, saved in state["models"]:
+            model = self._fresh()
+            model.restore(saved)
+            models[checks.integer("key", key, 0, 2**64 - 1)] = model
+        self._models = models
+        self._levels = {
+            checks.integer("a level", level, 1, self.context_dim - 1): checks.integer(
+                "its first feature", first, 0, level - 1
+            )
+            for level, first in state["levels"]
+        }
+        self._next_fit = checks.integer("next_fit", state["next_fit"], 1, sys.maxsize)
+
+
+def _widened(rows: FloatArray, dim: int, levels: Mapping[int, int]) -> FloatArray:
+    """Return rows with more features: hidden, or 0 for a level of a category that is seen."""
+    wider = np.full((len(rows), dim), np.nan)
+    wider[:, : rows.shape[1]] = rows
+    for level, first in levels.items():
+        wider[np.isnan(wider[:, level]) & ~np.isnan(wider[:, first]), level] = 0.0
+    return wider

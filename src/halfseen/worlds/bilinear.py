@@ -1,0 +1,142 @@
+"""Options and contexts of low rank, both half seen, whose rewards depend on both together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import checks, seeding
+from halfseen.errors import InvalidSettingError
+from halfseen.values import FloatArray, Slate
+from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.low_rank_rows import LowRankRows, half_seen
+from halfseen.worlds.registry import register_world
+
+
+@register_world("bilinear")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BilinearWorld:
+    """An option with latents z in a context with latents w pays z'Mw + a'z + b'w and noise.
+
+    Latents are standard normal, ‖M‖ = 1 (Frobenius), ‖a‖ = ‖b‖ = `main_effect`.
+
+    Parameters
+    ----------
+    dim, rank : int
+        Of options.
+    context_dim, context_rank : int
+    n_arms, horizon : int
+    n_items : int, optional
+        Size of a catalogue: each round offers `n_arms` of these items, whose features and holes
+        stay the same. By default every round draws new options.
+    observe_prob : float
+        Probability that an entry of an option or of a context is seen.
+    main_effect, noise_scale : float
+
+    Examples
+    --------
+    >>> round = next(BilinearWorld(horizon=2).realize(seed=0).rounds())
+    >>> round.slate.values.shape, round.slate.context.shape
+    ((8, 15), (10,))
+    """
+
+    dim: int = 15
+    rank: int = 2
+    context_dim: int = 10
+    context_rank: int = 2
+    n_arms: int = 8
+    n_items: int | None = None
+    horizon: int = 1000
+    observe_prob: float = 0.5
+    main_effect: float = 0.5
+    noise_scale: float = 0.3
+
+    def __post_init__(self) -> None:
+        checks.integer("rank", self.rank, 1, checks.size("dim", self.dim))
+        checks.integer(
+            "context_rank", self.context_rank, 1, checks.size("context_dim", self.context_dim)
+        )
+        checks.size("n_arms", self.n_arms)
+        if self.n_items is not None and checks.size("n_items", self.n_items) < self.n_arms:
+            raise InvalidSettingError(
+                f"must be at least {self.n_arms}, the number of arms, got {self.n_items}",
+                name="n_items",
+            )
+        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
+        checks.probability("observe_prob", self.observe_prob)
+        checks.real("main_effect", self.main_effect, 0.0)
+        checks.real("noise_scale", self.noise_scale, 0.0)
+
+    def realize(self, seed: int) -> "BilinearRealization":
+        """Return the realization of a seed."""
+        return BilinearRealization(self, checks.integer("seed", seed, 0))
+
+
+class BilinearRealization:
+    """All rounds of a `BilinearWorld` with the parameters of a seed.
+
+    Attributes
+    ----------
+    options, contexts : LowRankRows
+    interaction : ndarray, shape (rank, context_rank)
+        M.
+    option_effect, context_effect : ndarray
+        a and b.
+    """
+
+    def __init__(self, world: BilinearWorld, seed: int) -> None:
+        self.world, self.seed = world, seed
+        random = seeding.stream(seed, "world", "parameters")
+        self.options = LowRankRows.drawn(random, dim=world.dim, rank=world.rank)
+        self.contexts = LowRankRows.drawn(random, dim=world.context_dim, rank=world.context_rank)
+        self.interaction: FloatArray = _unit(
+            random.standard_normal((world.rank, world.context_rank))
+        )
+        self.option_effect = world.main_effect * _unit(random.standard_normal(world.rank))
+        self.context_effect = world.main_effect * _unit(random.standard_normal(world.context_rank))
+
+    @property
+    def facts(self) -> Facts:
+        """Facts about this realization."""
+        world = self.world
+        return Facts(
+            seed=self.seed,
+            dim=world.dim,
+            n_arms=world.n_arms,
+            horizon=world.horizon,
+            observe_prob=world.observe_prob,
+            noise_scale=world.noise_scale,
+            rank=world.rank,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds."""
+        world = self.world
+        draws, masks, noises = (
+            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
+        )
+        items: NDArray[np.int64] | None = None
+        if world.n_items is not None:
+            catalogue = self.options.latents(draws, world.n_items)
+            table = half_seen(masks, self.options.of(catalogue), world.observe_prob)
+        for _ in range(world.horizon):
+            if world.n_items is None:
+                latents = self.options.latents(draws, world.n_arms)
+                arms = self.options.of(latents)
+                shown = half_seen(masks, arms, world.observe_prob)
+            else:
+                items = draws.choice(world.n_items, world.n_arms, replace=False)
+                latents, shown = catalogue[items], table[items]
+                arms = self.options.of(latents)
+                arms = np.where(np.isnan(shown), arms, shown)  # products of parts round otherwise
+            visitor = self.contexts.latents(draws, 1)
+            context = half_seen(masks, self.contexts.of(visitor), world.observe_prob)[0]
+            means = latents @ (self.interaction @ visitor[0] + self.option_effect)
+            means += float(visitor[0] @ self.context_effect)
+            noise = world.noise_scale * float(noises.standard_normal())
+            yield Round(Slate(shown, context=context, items=items), means, noise, arms)
+
+
+def _unit(array: FloatArray) -> FloatArray:
+    return np.asarray(array / np.linalg.norm(array))

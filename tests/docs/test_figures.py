@@ -1,0 +1,57 @@
+"""The page of figures shows what the paper has, with the verdicts of the table of claims."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from halfseen.studies.builtin import builtin_study
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+INDEX = json.loads((DOCS / "figures" / "figures.json").read_text("utf-8"))
+PAPER_MAP = (DOCS / "paper-map.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def extension():
+    spec = importlib.util.spec_from_file_location("it", DOCS / "_ext" / "paper_figures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def on_page(page):
+    (studies,) = re.findall(r"<!-- figures: (.+) -->", (DOCS / page).read_text("utf-8"))
+    return studies.split()
+
+
+def test_every_study_with_a_figure_of_the_paper_is_on_the_page():
+    studies = set(re.findall(r"^\| `(?:fig|tab):\w+` \| .+? \| `([\w-]+)` \|", PAPER_MAP, re.M))
+    assert len(studies) == 7
+    assert studies <= set(on_page("figures.md")) <= set(INDEX)
+
+
+def test_every_figure_on_the_page_is_a_committed_picture_and_says_its_scale():
+    for name, study in INDEX.items():
+        assert study["command"].startswith(f"halfseen reproduce {name}")
+        assert study["scale"] in ("paper", "smoke")
+        labels = {figure.label for figure in builtin_study(name).figures}
+        assert study["figures"]
+        for figure in study["figures"]:
+            assert figure["label"] in labels
+            assert (DOCS / "figures" / figure["file"]).stat().st_size > 1000
+
+
+def test_the_pictures_stay_small():
+    assert sum(each.stat().st_size for each in (DOCS / "figures").iterdir()) < 3_000_000
+
+
+def test_all_verdicts_of_the_table_of_claims_are_read(extension):
+    claims = (DOCS / "claims.md").read_text("utf-8")
+    judged = extension.verdicts(claims)
+    rows = [verdict for _, _, rows in judged.values() for _, verdict in rows]
+    summary = claims.split("##")[0]
+    told = {verdict: int(n) for n, verdict in re.findall(r"(\d+) (holds|fails|undecided)", summary)}
+    assert {verdict: rows.count(verdict) for verdict in rows} == told

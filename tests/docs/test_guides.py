@@ -1,0 +1,51 @@
+"""The pages of the site: every block of Python runs, in order, as it stands.
+
+Blocks of other libraries are fenced with `{code-block} python` and do not run. Pages that other
+tests walk through, command by command, are left out here.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+ELSEWHERE = {
+    "agent.md",  # tests/agent/test_agent_page.py
+    "deploy.md",  # changes the logging of the process
+    "many-machines.md",  # needs a cluster: tests/simulation
+    "your-data.md",  # tests/studies/test_pages.py
+    "your-own-policy.md",  # tests/testing/test_page.py
+}
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+PAGES = {page.name: blocks(page) for page in sorted(DOCS.glob("*.md"))}
+
+
+def walk(name, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    names = {}
+    for block in PAGES[name]:
+        exec(compile(block, name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if PAGES[name] and name not in ELSEWHERE])
+def test_the_page_runs(name, tmp_path, monkeypatch):
+    walk(name, tmp_path, monkeypatch)
+
+
+def test_the_first_page_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+    walk("start.md", tmp_path, monkeypatch)
+    (shown,) = re.findall(r"```text\n(.*?)```", (DOCS / "start.md").read_text("utf-8"), re.DOTALL)
+    assert capsys.readouterr().out.splitlines()[:3] == shown.splitlines()[:3]
+
+
+def test_guides_from_other_libraries_show_both_sides():
+    for name in ("from-personalizer.md", "from-vowpal-wabbit.md", "from-mabwiser.md"):
+        theirs = (DOCS / name).read_text("utf-8").count("```{code-block} python")
+        assert theirs == len(PAGES[name]) == 1
