@@ -4,14 +4,19 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+PIP    := -m pip --disable-pip-version-check install -q
+LOCKED := $(PIP) --require-hashes -r
+ITSELF := $(PIP) --no-deps --no-build-isolation -e .
+
 .PHONY: demo test soak test-base test-browser docs figures check bench bench-check format clean
+.PHONY: dist test-dist lock licences
 .DEFAULT_GOAL := test
 
-# Exact versions from constraints.txt, also for the build tools (hence no build isolation).
-$(READY): pyproject.toml constraints.txt
+# Exact versions and hashes from locks/, also of the build tools (hence no build isolation).
+$(READY): pyproject.toml locks/dev.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(BIN)/python $(LOCKED) locks/dev.txt
+	$(BIN)/python $(ITSELF)
 	@touch $@
 
 demo: $(READY)
@@ -28,10 +33,10 @@ soak: $(READY)
 # What runs with the base dependencies alone, in an environment that has nothing else.
 BASE       := .venv-base
 BASE_READY := $(BASE)/.ready
-$(BASE_READY): pyproject.toml constraints.txt
+$(BASE_READY): pyproject.toml locks/base.txt
 	$(PYTHON) -m venv --clear $(BASE)
-	$(BASE)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
-	$(BASE)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e .
+	$(BASE)/bin/python $(LOCKED) locks/base.txt
+	$(BASE)/bin/python $(ITSELF)
 	@touch $@
 
 test-base: $(BASE_READY)
@@ -39,8 +44,8 @@ test-base: $(BASE_READY)
 
 # The page of results and the site in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready
-$(BROWSER_READY): $(READY)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[browser]'
+$(BROWSER_READY): $(READY) locks/browser.txt
+	$(BIN)/python $(LOCKED) locks/browser.txt
 	@touch $@
 
 test-browser: $(BROWSER_READY) docs
@@ -52,8 +57,8 @@ test-browser: $(BROWSER_READY) docs
 # The site: every warning is an error, and every link in the built pages leads somewhere.
 DOCS_READY := $(VENV)/.docs-ready
 SITE       := docs/_build/html
-$(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
+$(DOCS_READY): $(READY) locks/docs.txt
+	$(BIN)/python $(LOCKED) locks/docs.txt
 	@touch $@
 
 docs: $(DOCS_READY)
@@ -79,11 +84,38 @@ bench: $(READY)
 bench-check: $(READY)
 	$(BIN)/halfseen bench --check
 
+# A wheel and a source distribution, both from the working tree.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
+# Both in fresh environments, with each Python that is found. PYTHONS=3.12 takes one, PYTHONS=this that of .venv.
+test-dist: dist
+	$(BIN)/python tools/test_dist.py $(PYTHONS)
+
+# Keeps versions that still fit pyproject.toml; `make lock UPGRADE=--upgrade` takes the newest ones.
+# Files of extras agree with locks/dev.txt and with each other.
+LOCK_EXTRAS := browser docs
+LOCK_ENV    := .venv-lock
+UV_COMPILE  := $(LOCK_ENV)/bin/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
+	--generate-hashes --no-annotate --custom-compile-command "make lock" $(UPGRADE)
+lock:
+	$(PYTHON) -m venv $(LOCK_ENV)
+	$(LOCK_ENV)/bin/python $(PIP) uv
+	$(UV_COMPILE) --group build --extra dev -o locks/dev.txt
+	$(UV_COMPILE) --group build -c locks/dev.txt -o locks/base.txt
+	known="-c locks/dev.txt"; for extra in $(LOCK_EXTRAS); do \
+	  $(UV_COMPILE) --extra $$extra $$known -o locks/$$extra.txt || exit 1; \
+	  known="$$known -c locks/$$extra.txt"; done
+
+licences: $(READY)
+	@$(BIN)/python tools/licences.py
+
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
 	rm -rf docs/_build docs/api/generated docs/gallery docs/programs
-	rm -rf $(VENV) $(BASE) benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BASE) $(LOCK_ENV) dist benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """A web service that ranks options and learns their rewards; if it is killed, nothing is lost.
 
-POST /rank   {"options": [{"id": "a", "price": 3.5, "colour": "red"}, {"id": "b"}]}
+POST /rank   {"options": [{"id": "a", "price": 3.5}, {"id": "b"}], "context": {"country": "DE"}}
 POST /reward {"id": "<id of the decision>", "reward": 1.0}
 """
 
@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -16,12 +15,14 @@ from pydantic import BaseModel
 
 import halfseen
 
+Row = dict[str, bool | int | float | str | None]
 DATA = Path(os.environ.get("DATA", "."))
 agent = halfseen.Agent.open(DATA / "agent", DATA / "events.jsonl", id="id")
 
 
 class Offer(BaseModel):
-    options: list[dict[str, bool | int | float | str | None]]
+    options: list[Row]
+    context: Row | None = None
 
 
 class Reward(BaseModel):
@@ -40,8 +41,8 @@ app = FastAPI(lifespan=lifespan)
 
 
 @app.post("/rank")
-def rank(offer: Offer) -> dict[str, Any]:
-    decision = agent.choose(offer.options)
+def rank(offer: Offer) -> dict[str, object]:
+    decision = agent.choose(offer.options, context=offer.context)
     return {"id": decision.id, "item": decision.item, "ranking": decision.ranking}
 
 

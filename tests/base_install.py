@@ -56,6 +56,15 @@ def worlds_are_simulated():
         assert [row["n"] for row in tables.summary] == [2, 2, 2]
 
 
+def data_and_studies_come_with_the_package():
+    for source in ("mnist", "newsgroups"):
+        world = halfseen.ProductContextWorld(source=source, dim=50, horizon=1)
+        assert [round.slate.values.shape[1] for round in world.realize(0).rounds()] == [50]
+    folder = Path(halfseen.__file__).parent
+    assert len([*(folder / "studies" / "files").glob("*.toml")]) > 10
+    assert (folder / "py.typed").exists()
+
+
 def what_needs_an_extra_names_it():
     world = halfseen.LowRankWorld(dim=6, rank=1, horizon=30)
     for wanted in (
@@ -87,6 +96,7 @@ for claim in (
     every_public_name_can_be_imported,
     the_readmes_examples_run_and_can_be_saved_and_loaded,
     worlds_are_simulated,
+    data_and_studies_come_with_the_package,
     what_needs_an_extra_names_it,
     the_command_exits_with_2_and_names_the_extra,
 ):

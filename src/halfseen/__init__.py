@@ -8,7 +8,7 @@ import ast
 import os
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def _listed() -> dict[str, str]:

@@ -15,6 +15,8 @@ from pathlib import Path
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 OPTIONS = [{"id": "a", "price": 3.5, "colour": "red"}, {"id": "b", "price": None, "colour": "blue"}]
 
+VISITOR = {"country": "DE", "hour": 14, "basket": None}
+
 
 def free_port():
     with socket.socket() as probe:
@@ -55,7 +57,7 @@ def service(folder):
 
 def test_a_killed_service_continues_with_nothing_lost(tmp_path):
     with service(tmp_path) as (process, call):
-        made = [call("/rank", {"options": OPTIONS})[1] for _ in range(4)]
+        made = [call("/rank", {"options": OPTIONS, "context": VISITOR})[1] for _ in range(4)]
         assert {*made[0]["ranking"]} == {"a", "b"}
         assert call("/reward", {"id": made[0]["id"], "reward": 1.0})[0] == 200
         process.send_signal(signal.SIGKILL)
@@ -71,10 +73,25 @@ def test_a_killed_service_continues_with_nothing_lost(tmp_path):
         assert (code, "decision x is not known" in answer["error"]) == (404, True)
         code, answer = call("/rank", {"options": [{"id": "a"}, {"id": "a"}]})
         assert (code, "'a' twice" in answer["error"]) == (422, True)
+        code, answer = call("/rank", {"options": OPTIONS, "context": VISITOR | {"hour": "noon"}})
+        assert (code, "'hour'" in answer["error"]) == (422, True)  # was a number before the kill
         process.send_signal(signal.SIGTERM)  # a proper end writes a checkpoint
         assert process.wait(timeout=60) in (0, -signal.SIGTERM)
     assert (tmp_path / "agent").exists()
     assert (tmp_path / "events.jsonl").stat().st_size == 0
+
+
+def test_the_service_learns_what_a_context_means(tmp_path):
+    with service(tmp_path) as (_, call):
+        for number in range(100):
+            country = ("DE", "FR")[number % 2]
+            made = call("/rank", {"options": OPTIONS, "context": {"country": country}})[1]
+            call(
+                "/reward", {"id": made["id"], "reward": (made["item"] == "a") == (country == "DE")}
+            )
+        for country, best in (("DE", "a"), ("FR", "b")):
+            made = call("/rank", {"options": OPTIONS, "context": {"country": country}})[1]
+            assert made["item"] == best
 
 
 def test_the_service_has_at_most_60_lines():

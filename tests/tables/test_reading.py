@@ -81,6 +81,28 @@ def test_a_table_of_numbers_is_read_as_one_block(options):
     assert np.array_equal(rows.columns[:, order], NUMBERS, equal_nan=True)
 
 
+@pytest.mark.parametrize("of_pandas", [True, False], ids=["pandas", "polars"])
+def test_rows_of_a_frame_are_the_same_alone_and_in_a_large_frame(of_pandas):
+    random = np.random.default_rng(0)
+    whole = pl.DataFrame(
+        {
+            "real": [
+                None if hidden else 0.1 * row for row, hidden in enumerate([True, False] * 900)
+            ],
+            "whole": random.integers(-(2**62), 2**62, 1800),
+            "small": random.integers(0, 200, 1800).astype(np.uint8),
+            "single": random.normal(size=1800).astype(np.float32),
+        }
+    )
+    parts = [whole[start : start + 3] for start in range(0, 1800, 3)]
+    if of_pandas:
+        whole, *parts = (part.to_pandas().reset_index(drop=True) for part in [whole, *parts])
+    read = [Reader().read(part) for part in parts]
+    assert all(rows.is_block for rows in read)
+    together = np.concatenate([rows.columns for rows in read])
+    np.testing.assert_array_equal(together, Reader().read(whole).columns)
+
+
 @pytest.mark.parametrize("options", [NUMBERS, NUMBERS.tolist(), Slate(NUMBERS)])
 def test_columns_of_an_array_are_named_by_their_position(options):
     rows = Reader(ignore=frozenset({"1"})).read(options)

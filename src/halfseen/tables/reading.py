@@ -18,6 +18,10 @@ FORMS = (
     "(n_options, n_columns)"
 )
 
+# Up to so many cells the rows of a polars frame are read as tuples: its `to_numpy` wakes a pool of
+# threads, which takes longer.
+_SMALL = 1000
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -121,7 +125,7 @@ class Reader:
 
     def _is_special(self, names: tuple[Any, ...]) -> bool:
         """Return whether some columns are not read, or not as they are."""
-        if not all(type(name) is str for name in names):
+        if not {str}.issuperset(map(type, names)):
             return True
         return not (self.ignore.isdisjoint(names) and self.categorical.isdisjoint(names))
 
@@ -211,8 +215,9 @@ def _is_column(value: Any) -> bool:
 
 def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
     """Return names and values of a frame if its columns are numbers without need of conversion."""
-    is_arrow = hasattr(frame, "column_names")
-    if not is_arrow and not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
+    kind = type(frame)  # pandas looks for attributes that an object lacks among its columns
+    is_arrow = hasattr(kind, "column_names")
+    if not is_arrow and not (hasattr(kind, "to_numpy") and hasattr(frame, "columns")):
         return (), None
     columns = frame.column_names if is_arrow else frame.columns
     names = tuple(columns.tolist() if hasattr(columns, "tolist") else columns)
@@ -220,10 +225,12 @@ def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
         if is_arrow:
             (batch,) = frame.combine_chunks().to_batches()
             values = batch.to_tensor(null_to_nan=True).to_numpy()
-        elif all(_is_number(kind) for kind in frame.dtypes):
+        elif not _all_numbers(frame.dtypes):
+            return names, None  # such as dates and categories, which may become numbers silently
+        elif hasattr(kind, "rows") and len(frame) * len(names) <= _SMALL:
+            values = np.array(frame.rows(), dtype=np.float64)
+        else:
             values = frame.to_numpy()
-        else:  # such as dates and categories, which may become numbers silently
-            return names, None
     except (AttributeError, TypeError, ValueError):  # other kinds of columns, or no rows
         return names, None
     if values.dtype.kind not in "fiub" or len(set(names)) < len(names):
@@ -231,9 +238,12 @@ def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
     return names, values.astype(np.float64, copy=False)
 
 
-def _is_number(kind: Any) -> bool:
-    """Return whether a dtype of pandas or polars is one of numbers."""
-    return kind.is_numeric() if hasattr(kind, "is_numeric") else kind.kind in "fiub"
+def _all_numbers(dtypes: Any) -> bool:
+    """Return whether all dtypes of a pandas or polars frame are those of numbers."""
+    if isinstance(dtypes, list):  # of polars
+        kinds: set[Any] = set(map(type, dtypes))
+        return all(kind.is_numeric() for kind in kinds)
+    return all(kind.kind in "fiub" for kind in set(dtypes.tolist()))
 
 
 def _cells(rows: Sequence[Any], names: tuple[str, ...]) -> list[Any]:

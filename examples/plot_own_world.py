@@ -1,0 +1,80 @@
+"""
+Compare policies on your own world
+==================================
+
+A world is what you believe about your problem, as code: what is offered, what is hidden, what it
+pays. Here flats are offered, and owners leave out what does not speak for a flat: holes are not at
+random. Which policy finds good flats?
+"""
+
+# %%
+# A world has ``realize(seed)``, which returns an object with ``facts`` that a policy may know, and
+# with ``rounds()``. A round has the options with their holes, the mean reward of each, the noise of
+# the reward, and the options with nothing hidden, which no policy sees.
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from halfseen import Facts, Round, Slate, register_world, simulate
+from halfseen.testing import check_world
+
+SMALL = os.environ.get("HALFSEEN_SCALE") == "small"
+
+
+@register_world("flats")
+@dataclass(frozen=True)
+class Flats:
+    dim: int = 12
+    n_arms: int = 6
+    horizon: int = 100 if SMALL else 500
+
+    def realize(self, seed: int) -> "Offers":
+        return Offers(self, seed)
+
+
+@dataclass(frozen=True)
+class Offers:
+    world: Flats
+    seed: int
+
+    @property
+    def facts(self) -> Facts:
+        world = self.world
+        return Facts(seed=self.seed, dim=world.dim, n_arms=world.n_arms, horizon=world.horizon)
+
+    def rounds(self) -> Iterator[Round]:
+        world = self.world
+        offers, noises = (np.random.default_rng([self.seed, stream]) for stream in (0, 1))
+        loadings = offers.standard_normal((2, world.dim))  # comfort and location
+        for _ in range(world.horizon):
+            latent = offers.standard_normal((world.n_arms, 2))
+            flats = latent @ loadings + 0.3 * offers.standard_normal((world.n_arms, world.dim))
+            left_out = np.where(flats < 0, 0.8, 0.3)  # bad news is told less often
+            mask = offers.random(flats.shape) > left_out
+            means = 3.0 + latent @ [1.0, 0.5]
+            yield Round(Slate(flats, mask), means, 0.3 * noises.standard_normal(), flats)
+
+
+check_world(lambda: Flats(horizon=20))  # does it keep its promises: same seed, same rounds, …
+
+# %%
+# All policies play the same rounds. Regret is how much more the best flats would have paid. Bands
+# are two standard errors over the seeds.
+
+policies = ["latent-ucb", "zf-thompson", "impute-mean", "uniform"]
+tables = simulate(policies, Flats(), seeds=range(3 if SMALL else 20), jobs=1)
+_, axes = plt.subplots(layout="constrained")
+for method, rows in tables.to_pandas("trajectories").groupby("method", sort=False):
+    (line,) = axes.plot(rows["round"], rows["mean_regret"], label=method)
+    low, high = (rows["mean_regret"] + sign * 2 * rows["se_regret"] for sign in (-1, 1))
+    axes.fill_between(rows["round"], low, high, color=line.get_color(), alpha=0.25)
+axes.set(xlabel="round", ylabel="cumulative regret")
+axes.legend()
+plt.show()
+
+# %%
+# ``latent-ucb`` learns that two numbers describe a flat, so that what is told reveals the rest.
