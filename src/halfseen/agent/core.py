@@ -26,6 +26,8 @@ from halfseen.tables import Encoder, Item
 from halfseen.tables.encoder import ids_alone
 from halfseen.values import FloatArray, Slate
 
+# A gain below this share of what estimates and widths differ by is rounding.
+_ROUNDING = 1e-6
 _PART = 200  # rows of a log that are learned between two looks at the clock
 
 
@@ -252,6 +254,8 @@ class Core:
         if context_columns:
             gains = policy.value_of_seeing_context(slate, list(context_columns.values()))
             found += context_measurements(gains, list(context_columns), costs)
+        least = _ROUNDING * float(np.ptp(reasons.estimates) + np.abs(reasons.bonus).max())
+        found = [each for each in found if each.gain > least]
         return Explanation(
             items[arm],
             Parts.of(reasons, arm, slate.mask[arm], columns, context_columns),

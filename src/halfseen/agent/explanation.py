@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Parts that a text or a plot shows one by one, the largest; the others are summed up.
 _MOST_SHOWN = 8
+_ROUNDING = 1e-9  # smaller parts, as a share of the largest one, are not shown
 
 
 class Parts(NamedTuple):
@@ -224,7 +225,8 @@ class Explanation:
     def _shown(self) -> list[tuple[str, float]]:
         """Return the largest parts, and the sum of the others."""
         parts = sorted(self.parts.named(), key=lambda part: -abs(part[1]))
-        parts = [part for part in parts if part[1]]
+        least = _ROUNDING * max((abs(part[1]) for part in parts), default=0.0)
+        parts = [part for part in parts if abs(part[1]) > least]
         shown, others = parts[:_MOST_SHOWN], parts[_MOST_SHOWN:]
         if others:
             shown.append((f"{len(others)} others", sum(value for _, value in others)))
