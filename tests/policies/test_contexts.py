@@ -44,9 +44,9 @@ def test_items_without_features_are_learned_in_their_context(share):
 
 
 def test_units_offsets_and_orders_of_the_context_change_no_choice():
-    rounds, random = list(disjoint(150)), np.random.default_rng(3)
+    rounds, random = list(disjoint(100)), np.random.default_rng(3)
     _, expected, _ = play(LatentUcb(), rounds)
-    for _ in range(5):
+    for _ in range(3):
         factors = 10.0 ** random.uniform(-5, 5, DIM) * random.choice([-1.0, 1.0], DIM)
         offsets = factors * random.uniform(-1e2, 1e2, DIM)
         places = random.permutation(DIM)
@@ -92,15 +92,15 @@ def test_an_item_is_known_by_its_number_though_its_features_change():
 
 def test_memory_with_a_context_is_bounded_and_items_are_not_forgotten():
     """With memory for few arms, old rewards are summed up by item, and regret stays small."""
-    rounds = list(disjoint(1500))
-    small, large = LatentUcb(memory_bytes=15_000), LatentUcb()
+    rounds = list(disjoint(800))
+    small, large = LatentUcb(memory_bytes=8_000), LatentUcb()
     ours, *_ = play(small, rounds)
     theirs, *_ = play(large, rounds)
     assert small._plays.n_rows <= 2 * small.most_arms < 200
     assert len(small._plays.summaries) == 1
     counts = small._plays.summaries[0].items.counts
-    assert counts.sum() + small._plays.n_rows == pytest.approx(1500)
-    assert ours[750:].sum() < 1.5 * theirs[750:].sum()
+    assert counts.sum() + small._plays.n_rows == pytest.approx(800)
+    assert ours[400:].sum() < 1.5 * theirs[400:].sum()
 
 
 def test_a_context_that_comes_late_is_used():
