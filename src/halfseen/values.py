@@ -174,7 +174,8 @@ class Slate:
         return hash(((self.values + 0.0).tobytes(), self.mask.tobytes()))
 
     def __repr__(self) -> str:
-        return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%})"
+        more = "" if self._context is None else f", context_dim={len(self._context)}"
+        return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%}{more})"
 
 
 def checked_context(context: Any) -> FloatArray:
@@ -186,7 +187,8 @@ def checked_context(context: Any) -> FloatArray:
         It is not one row of numbers.
     """
     try:
-        row = Slate([context])._table[0]
+        is_masked = isinstance(context, MaskedArray) and context.ndim == 1
+        row = Slate(context[None] if is_masked else [context])._table[0]
     except InvalidSlateError as error:
         raise InvalidSlateError(
             f"a context must be one row of numbers, shape (context_dim,): {error}"

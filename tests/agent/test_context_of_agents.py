@@ -187,6 +187,13 @@ def test_health_shows_how_much_of_the_context_is_seen():
         (lambda: Agent().choose(DOSES, context=[{"a": 1}, {"a": 2}]), InvalidTableError, "one row"),
         (lambda: Agent().choose(DOSES, context=3), InvalidTableError, "a dict, a series.*int 3"),
         (lambda: Agent().choose(DOSES, context="f"), InvalidTableError, "a dict, a series.*'f'"),
+        (lambda: Agent().choose(DOSES, context=["DE"]), InvalidTableError, "names.*'DE'"),
+        (lambda: Agent().choose(DOSES, context=[30.0, 2.0]), InvalidTableError, "names.*dict"),
+        (
+            lambda: Agent().observe(DOSES, [1.0, 0.0, 0.0], context=["DE"] * 3),
+            InvalidTableError,
+            "columns with names",
+        ),
         (
             lambda: Agent().choose(DOSES, context={"age": np.inf}),
             InvalidTableError,
@@ -233,3 +240,45 @@ def test_a_policy_that_is_given_may_know_the_context_already():
     agent = Agent(policy=policy)
     treat(agent, patients(10))
     assert agent._core.policy.context_dim == 6
+
+
+def test_an_explanation_without_a_context_adds_up_where_others_had_one():
+    random, agent = np.random.default_rng(0), Agent()
+    for _ in range(80):
+        patient = {"c": float(random.normal())} if random.random() < 0.7 else None
+        decision = agent.choose(DOSES, context=patient)
+        agent.learn(decision, 2.0 * (patient is not None) + 0.1 * float(random.normal()))
+    scored = agent.score(DOSES)[0]
+    explained = agent.explain(DOSES, item=scored.item)
+    assert explained.score == pytest.approx(scored.estimate + scored.width, rel=1e-9)
+
+
+def test_a_column_that_matters_only_through_the_context_is_worth_measuring():
+    random = np.random.default_rng(0)
+    x, sign = random.normal(size=300), random.choice([-1.0, 1.0], size=300)
+    rewards = 3.0 * x * sign + 0.1 * random.normal(size=300)
+    agent = Agent()
+    agent.observe({"x": x, "y": random.normal(size=300)}, rewards, context={"sign": sign})
+    options = [{"x": None, "y": 0.1}, {"x": 0.0, "y": 0.2}]
+    agent.choose(options, context={"sign": 1.0})
+    best = agent.explain(options, context={"sign": 1.0}).best_measurement
+    assert best.column == "x"
+    assert best.gain == pytest.approx(3.0 / np.sqrt(2.0 * np.pi), rel=0.2)
+
+
+@pytest.mark.parametrize("journal_options", [True, False])
+def test_rows_of_a_frame_without_names_are_no_items_also_after_a_replay(tmp_path, journal_options):
+    files = tmp_path / "agent", tmp_path / "events.jsonl"
+    agent = Agent.open(*files, journal_options=journal_options)
+    frame = pd.DataFrame({"price": [1.0, 2.0, 3.0, 4.0]})[[False, True, True, True]]
+    for _ in range(12):
+        agent.learn(agent.choose(frame, context={"hour": 1.0}), 1.0)
+    agent.close()
+    for each in (agent, Agent.open(*files)):
+        assert not each._core.policy._has_items
+
+
+def test_ids_may_be_an_array():
+    agent = Agent()
+    assert agent.choose(np.array(DOSES), context={"age": 3.0}).items == tuple(DOSES)
+    assert agent.choose(np.array([3, 4]), context={"age": 3.0}).items == (3, 4)

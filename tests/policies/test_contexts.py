@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfseen import LatentUcb, Slate
+from halfseen import LatentUcb, Slate, load
 
 N_ITEMS, DIM = 4, 8
 
@@ -141,3 +141,60 @@ def test_without_the_group_a_context_changes_no_choice():
         assert ours.arm == theirs.arm
         for each, decision in ((policy, ours), (blind, theirs)):
             each.learn(decision, table[decision.arm, 0])
+
+
+def test_an_item_is_not_the_arm_with_that_value():
+    policy = LatentUcb(dim=1)
+    random = np.random.default_rng(0)
+    for index in range(100):
+        decision = policy.choose([[0.0], [1.0], [2.0]])
+        policy.learn(decision, [0.0, 0.0, 5.0][decision.arm] + 0.1 * random.normal())
+        if index >= 60:
+            policy.choose([[0.5], [0.5]], items=[2, 7])
+    estimates = policy.score([[0.5], [0.5]], items=[2, 7]).estimates
+    assert estimates[0] == estimates[1]
+
+
+def test_a_context_of_a_logged_slate_counts_for_all_of_it():
+    slate = Slate(np.eye(3), context=[1.0, 2.0])
+    ours, theirs = LatentUcb(), LatentUcb()
+    ours.learn_logged(slate, [1.0, 0.0, 2.0])
+    theirs.learn_logged(np.eye(3), [1.0, 0.0, 2.0], contexts=[[1.0, 2.0]] * 3)
+    np.testing.assert_array_equal(ours.score(slate), theirs.score(slate))
+    assert ours.context_dim == 2
+
+
+def test_masked_entries_of_a_context_are_hidden():
+    slate = Slate([[1.0]], context=np.ma.array([1.0, 2.0], mask=[False, True]))
+    np.testing.assert_array_equal(slate.context, [1.0, np.nan])
+
+
+def test_a_context_that_grows_far_opens_an_epoch_instead_of_a_huge_model():
+    random = np.random.default_rng(0)
+    policy = LatentUcb()
+    for _ in range(40):
+        decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=10))
+        policy.learn(decision, random.normal())
+    policy.widen_context(400)
+    decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=400))
+    assert np.isfinite(decision.scores).all()
+    assert policy._epoch.rewards.features.n_features < 1000
+
+
+def test_little_memory_does_not_keep_a_policy_from_being_loaded(tmp_path):
+    """Sums that were carried leave covariances that exceed 1 by rounding."""
+    for seed in range(20, 24):
+        random, policy = np.random.default_rng(seed), LatentUcb(memory_bytes=1)
+        for _ in range(34):
+            context, arms = random.normal(size=4), random.normal(size=(4, 3))
+            context[random.random(4) < 0.3] = np.nan
+            arms[random.random((4, 3)) < 0.3] = np.nan
+            items = random.permutation(6)[:4]
+            given = context if random.random() < 0.8 else None
+            decision = policy.choose(arms, context=given, items=items)
+            reward = np.nansum(context) * (items[decision.arm] - 2) + random.normal()
+            policy.learn(decision, float(reward))
+        policy.save(tmp_path / "policy")
+        other = load(tmp_path / "policy")
+        ours, theirs = (each.score(arms, context=context, items=items) for each in (policy, other))
+        np.testing.assert_array_equal(ours, theirs)

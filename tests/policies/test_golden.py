@@ -120,7 +120,8 @@ def test_a_saved_tofu_without_such_options_loads_with_its_inner_policy():
 
 def test_a_saved_latent_ucb_keeps_what_it_still_has_of_its_settings(caplog):
     settings = {"rank": {"rule": "FixedRank", "rank": 2}, "growth": 1.5, "fallback": True}
-    tree = LatentUcb(seed=4).to_tree() | {"settings": settings | {"seed": 4, "dim": None}}
+    settings |= {"seed": 4, "dim": None}
+    tree = LatentUcb(seed=4).to_tree() | {"settings": settings, "state": {}}
     kept = policy_from_tree(upgraded(tree, 4, "it"))
     assert kept.settings() == LatentUcb(rank=2, growth=1.5, seed=4).settings()
     tree["settings"] |= {"subspace": "covariance"}

@@ -175,7 +175,7 @@ class Agent(AgentFiles):
         rows, contexts = reader.read(table), None
         values = checked_rewards(rewards, len(rows.items))
         if context is not None:
-            contexts = replace(reader, id=None).read(context)
+            contexts = reader.read_contexts(context)
             if len(contexts.items) != len(values):
                 raise InvalidTableError(
                     f"the context of a log must have a row for each of its {len(values)} rows, got "
@@ -267,13 +267,12 @@ class Agent(AgentFiles):
             }
 
     def _asked(self, options: Any, context: Any) -> Asked:
-        """Read options and a context."""
-        if context is None:
+        """Read options and a context; an empty dict is none."""
+        if context is None or (isinstance(context, Mapping) and not context):
             return Asked(self._reader.read(options))
         if not self._core.policy.takes_context:
             raise no_context(type(self._core.policy))
-        reader = replace(self._reader, id=None)
-        return Asked(self._reader.read(options), reader.read_row(context))
+        return Asked(self._reader.read(options), self._reader.read_row(context))
 
 
 def _id_of(decision: Any) -> Any:

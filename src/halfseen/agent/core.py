@@ -101,7 +101,7 @@ class Core:
             Also if a column or level is new and the policy cannot grow.
         """
         policy, rows = self.policy.fork(), asked.rows
-        is_named = policy.uses_items and (self.has_ids or rows.is_named(log=log) or not rows.names)
+        is_named = policy.uses_items and (self.has_ids or rows.is_named or not rows.names)
         if not rows.names and not is_named:
             raise ids_alone()
         known = policy.dim or 0
@@ -246,12 +246,10 @@ class Core:
             {name: list(each.features) for name, each in encoder.columns.items()}
             for encoder in encoders
         )
-        if slate._context is None:
-            context_columns = {}
         found = measurements(
             policy.value_of_seeing(slate, list(columns.values())), list(columns), items, costs
         )
-        if context_columns:
+        if slate._context is not None:
             gains = policy.value_of_seeing_context(slate, list(context_columns.values()))
             found += context_measurements(gains, list(context_columns), costs)
         least = _ROUNDING * float(np.ptp(reasons.estimates) + np.abs(reasons.bonus).max())

@@ -20,10 +20,11 @@ CROSSED = "crossed"
 BY_ITEM = {LATENT: "item-latent", FILLED: "item-filled", MASK: "item-mask"}
 """The groups of the context's features whose coefficients differ by item."""
 
-CONTEXT_GROUPS = (*CONTEXT.values(), CROSSED, *BY_ITEM.values())
-
 MOST_CROSSED = 300
 """Largest number of products."""
+
+MOST_BY_ITEM = 200
+"""Largest number of the context's features whose coefficients differ by item."""
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
 """The groups of arms, and of contexts, whose features are multiplied."""
@@ -138,6 +139,19 @@ class JointFeatures(Grouped):
             matrix[other.columns[CROSSED], self.columns[CROSSED]] = np.kron(left, right)
         return matrix
 
+    def crossed_theta(self, offer: Offer, theta: FloatArray) -> FloatArray:
+        """Return what the context of a round adds to the coefficients of the arms' features.
+
+        Shape (n,) with n features of `option`, the intercept among them.
+        """
+        added = np.zeros(self.option.n_features)
+        if CROSSED in self.columns:
+            assert offer.contexts is not None
+            right = self.context.points(offer.contexts)[0, self._crossed[1]]
+            weights = theta[self.columns[CROSSED]].reshape(-1, len(right))
+            added[self._crossed[0]] = self.scales[CROSSED] / self._crossed_norm * (weights @ right)
+        return added
+
     def context_theta(
         self, offer: Offer, theta: FloatArray, own: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
@@ -176,6 +190,18 @@ _PLAIN: Mapping[str, str] = {name: plain for plain, name in CONTEXT.items()}
 AnyFeatures = Features | JointFeatures
 
 
+def _by_item(context: Features) -> list[str]:
+    """Return the groups whose coefficients differ by item: all, or else latent coordinates.
+
+    The time of a round grows with the square of their number, that of an opening with its cube.
+    """
+    for groups in (tuple(context.columns), (LATENT,)):
+        found = [group for group in groups if group in context.columns]
+        if sum(_size(context.columns[group]) for group in found) <= MOST_BY_ITEM:
+            return [BY_ITEM[group] for group in found]
+    return []
+
+
 def joint(option: Features, context: Features, sides: Sides | None = None) -> JointFeatures:
     """Return all groups that may enter the reward model, without scales.
 
@@ -183,7 +209,7 @@ def joint(option: Features, context: Features, sides: Sides | None = None) -> Jo
     """
     sides = chosen_sides(option, context) if sides is None else sides
     groups = [*option.columns, *(CONTEXT[group] for group in context.columns)]
-    by_item = [BY_ITEM[group] for group in context.columns]
+    by_item = _by_item(context)
     if all(sides):
         groups.append(CROSSED)
     return JointFeatures(option, context, groups, by_item, sides)

@@ -10,6 +10,11 @@ from halfseen import archive
 from halfseen.core.item_sums import ItemSums, items_kept, renamed_keys, restored_keys
 from halfseen.values import LARGEST_POINT, FloatArray
 
+# Items whose blocks are copied at once: with all of a large slate they might not fit in memory.
+_AT_ONCE = 256
+# Entries of a covariance may exceed 1 by so much.
+_ROUNDING = 1e-6
+
 
 class Adjusted(NamedTuple):
     """Arms whose items are known: reward = points'θ + offset + a rest of the item's own.
@@ -35,16 +40,21 @@ class Block(NamedTuple):
         A⁻¹ with A = I + Σcc', the covariance of δ with θ known.
     sums : ndarray, shape (n_parts, n_features + 1)
         Σc(φ, r)'.
+    log_det : float
+        log det A.
     """
 
     covariance: FloatArray
     sums: FloatArray
+    log_det: float
 
     def after(self, part: FloatArray, point: FloatArray, target: float) -> "Block":
         """Return the block after one more reward, by the formula of Sherman and Morrison."""
         moved = self.covariance @ part
-        covariance = self.covariance - np.outer(moved, moved) / (1.0 + float(part @ moved))
-        return Block(covariance, self.sums + np.outer(part, np.append(point, target)))
+        grown = 1.0 + max(0.0, float(part @ moved))
+        covariance = self.covariance - np.outer(moved, moved) / grown
+        sums = self.sums + np.outer(part, np.append(point, target))
+        return Block(covariance, sums, self.log_det + math.log(grown))
 
 
 class ItemCoefficients:
@@ -69,16 +79,16 @@ class ItemCoefficients:
     def __init__(self, blocks: dict[int, Block], scales: FloatArray, n_features: int) -> None:
         self.blocks, self.scales, self.n_features = blocks, scales, n_features
         k = len(scales)
-        self._nothing = Block(np.eye(k), np.zeros((k, n_features + 1)))
+        self._nothing = Block(np.eye(k), np.zeros((k, n_features + 1)), 0.0)
 
     @classmethod
     def of(cls, sums: ItemSums, scales: FloatArray) -> "ItemCoefficients":
         """Return the items of some sums, in units of the noise."""
         k = sums.n_parts
-        covariances, _ = sums.covariances(scales)
+        covariances, log_dets = sums.covariances(scales)
         outer = scales[:, None] * sums.sums[:, :, k:]
-        pairs = zip(sums.keys.tolist(), covariances, outer, strict=True)
-        blocks = {key: Block(covariance, block) for key, covariance, block in pairs}
+        pairs = zip(sums.keys.tolist(), covariances, outer, log_dets.tolist(), strict=True)
+        blocks = {key: Block(*block) for key, *block in pairs}
         return cls(blocks, scales, sums.sums.shape[2] - k - 1)
 
     def _found(self, keys: NDArray[np.uint64]) -> list[Block]:
@@ -86,12 +96,30 @@ class ItemCoefficients:
 
     def adjusted(self, keys: NDArray[np.uint64], parts: FloatArray, points: FloatArray) -> Adjusted:
         """Return arms with keys, parts (n, n_parts) and features, given what their items paid."""
-        found = self._found(keys)
+        found, scaled = self._found(keys), parts * self.scales
+        left, offsets = points.copy(), np.zeros(len(points))
+        variances = (scaled * scaled).sum(axis=1)  # of items of which nothing is known
+        known = [place for place, block in enumerate(found) if block is not self._nothing]
+        for start in range(0, len(known), _AT_ONCE):
+            some = known[start : start + _AT_ONCE]
+            covariances = np.stack([found[place].covariance for place in some])
+            sums = np.stack([found[place].sums for place in some])
+            moved = np.matmul(covariances, scaled[some][:, :, None])[:, :, 0]
+            expected = np.matmul(moved[:, None, :], sums)[:, 0]
+            left[some] -= expected[:, :-1]
+            offsets[some] = expected[:, -1]
+            variances[some] = np.maximum((moved * scaled[some]).sum(axis=1), 0.0)
+        return Adjusted(left, offsets, variances)
+
+    def left(self, keys: NDArray[np.uint64], parts: FloatArray) -> FloatArray:
+        """Return which share of a feature of arms counts beside their items' rewards, shape (n,).
+
+        For a feature that never changes this is 1 − c'A⁻¹Σc, which is (A⁻¹c)₁/c₁ as c₁ is constant.
+        """
         scaled = parts * self.scales
-        moved = np.matmul(np.stack([block.covariance for block in found]), scaled[:, :, None])
-        known = np.matmul(moved.transpose(0, 2, 1), np.stack([block.sums for block in found]))[:, 0]
-        variances = np.maximum((moved[:, :, 0] * scaled).sum(axis=1), 0.0)
-        return Adjusted(points - known[:, :-1], known[:, -1], variances)
+        pairs = zip(self._found(keys), scaled, strict=True)
+        moved = [float(block.covariance[0] @ part) for block, part in pairs]
+        return np.clip(np.array(moved) / scaled[:, 0], 0.0, 1.0)
 
     def coefficients(self, keys: NDArray[np.uint64], theta: FloatArray) -> FloatArray:
         """Return the posterior means of each item's δ, times the scales, shape (n, n_parts)."""
@@ -116,8 +144,8 @@ class ItemCoefficients:
         return ItemCoefficients(blocks, self.scales, self.n_features), sample, rest
 
     def information(self) -> float:
-        """Return log det of all A."""
-        return -sum(float(np.linalg.slogdet(each.covariance)[1]) for each in self.blocks.values())
+        """Return log det of all A, whatever their order."""
+        return math.fsum(each.log_det for each in self.blocks.values())
 
     def widened(
         self,
@@ -139,7 +167,7 @@ class ItemCoefficients:
             covariance, sums = np.eye(k), np.zeros((k, n_features + 1))
             covariance[np.ix_(parts, parts)] = block.covariance
             sums[np.ix_(parts, np.append(places, n_features))] = block.sums
-            blocks[key] = Block(covariance, sums)
+            blocks[key] = Block(covariance, sums, block.log_det)
         return ItemCoefficients(blocks, scales, n_features)
 
     def state(self) -> dict[str, Any]:
@@ -154,6 +182,7 @@ class ItemCoefficients:
             "sums": np.array([self.blocks[key].sums for key in order]).reshape(
                 len(order), k, self.n_features + 1
             ),
+            "log_dets": np.array([self.blocks[key].log_det for key in order]),
         }
 
     @classmethod
@@ -162,9 +191,12 @@ class ItemCoefficients:
     ) -> "ItemCoefficients":
         """Return the items that `state` described."""
         keys, k = restored_keys(state), len(scales)
-        covariances = archive.array(state, "covariances", (len(keys), k, k), low=-1.0, high=1.0)
+        largest = 1.0 + _ROUNDING
+        shape: tuple[int, ...] = (len(keys), k, k)
+        covariances = archive.array(state, "covariances", shape, low=-largest, high=largest)
+        log_dets = archive.array(state, "log_dets", (len(keys),), low=-_ROUNDING, high=1e9)
         limit = LARGEST_POINT**2
         shape = (len(keys), k, n_features + 1)
         sums = archive.array(state, "sums", shape, low=-limit, high=limit)
-        pairs = zip(keys.tolist(), covariances, sums, strict=True)
+        pairs = zip(keys.tolist(), covariances, sums, log_dets.tolist(), strict=True)
         return cls({key: Block(*each) for key, *each in pairs}, scales, n_features)

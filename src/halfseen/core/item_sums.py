@@ -130,23 +130,24 @@ class ItemSums(NamedTuple):
         and the rewards of the item have a covariance of determinant det A.
         """
         outer = scales[:, None] * self.sums[:, :, self.n_parts :]
-        covariances, log_det = self.covariances(scales)
-        return np.tensordot(outer, covariances @ outer, axes=((0, 1), (0, 1))), log_det
+        covariances, log_dets = self.covariances(scales)
+        taken = np.tensordot(outer, covariances @ outer, axes=((0, 1), (0, 1)))
+        return taken, float(log_dets.sum())
 
-    def covariances(self, scales: FloatArray) -> tuple[FloatArray, float]:
-        """Return A⁻¹ of each item, shape (n_items, n_parts, n_parts), and the sum of log det A."""
+    def covariances(self, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return A⁻¹, shape (n_items, n_parts, n_parts), and log det A (n_items,) of each item."""
         k = self.n_parts
         inner = scales[:, None] * self.sums[:, :, :k] * scales
         inner[:, np.arange(k), np.arange(k)] += 1.0
         try:
             factors = np.linalg.cholesky(inner)
-            log_det = 2.0 * float(np.log(np.diagonal(factors, axis1=1, axis2=2)).sum())
-            return np.asarray(np.linalg.inv(inner)), log_det
+            log_dets = 2.0 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+            return np.asarray(np.linalg.inv(inner)), log_dets
         except np.linalg.LinAlgError:  # carried sums may be off by rounding: clip eigenvalues at 1
             values, vectors = np.linalg.eigh(0.5 * (inner + inner.transpose(0, 2, 1)))
             values = np.maximum(values, 1.0)
             inverses = (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1)
-            return inverses, float(np.log(values).sum())
+            return inverses, np.log(values).sum(axis=1)
 
     def state(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""

@@ -84,6 +84,11 @@ class Items(NamedTuple):
         means[place] = mean + (target - mean) / (count + 1.0)
         return Items(keys, counts, means, self.scale), sample, rest
 
+    def left(self, keys: NDArray[np.uint64], parts: FloatArray) -> FloatArray:
+        """Return which share of a feature of arms counts beside their items' rewards, (n,)."""
+        ones = np.ones((len(keys), 1))
+        return self.adjusted(keys, ones, ones).points[:, 0]
+
     def information(self) -> float:
         """Return the sum of log(1 + τ²n) over all items."""
         return float(np.log1p(self.scale**2 * self.counts).sum())

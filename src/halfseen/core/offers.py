@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from halfseen.core.factors import row_keys
 from halfseen.values import FloatArray, Slate
 
+_ITEM_SALT = np.uint64(0x5A17ED1D5)
+
 
 class Offer(NamedTuple):
     """Arms of a slate, or of a log.
@@ -42,7 +44,7 @@ class Offer(NamedTuple):
         if self.items is None:
             return row_keys(self.table)
         told = self.items == self.items
-        keys = row_keys(self.items[:, None])
+        keys = row_keys(self.items[:, None]) ^ _ITEM_SALT  # an arm may have the same value
         return keys if told.all() else np.where(told, keys, row_keys(self.table))
 
     @property

@@ -12,6 +12,7 @@ from halfseen.core.context_features import (
     BY_ITEM,
     CONTEXT,
     CROSSED,
+    MOST_CROSSED,
     AnyFeatures,
     JointFeatures,
 )
@@ -19,7 +20,7 @@ from halfseen.core.drawing import win_shares
 from halfseen.core.features import FILLED, LATENT, MASK
 from halfseen.core.group_scales import ITEM, Scales, estimate_scales
 from halfseen.core.item_coefficients import Adjusted, ItemCoefficients
-from halfseen.core.item_sums import ItemSums, rooted
+from halfseen.core.item_sums import MOST_SUMS, ItemSums, rooted
 from halfseen.core.items import Items
 from halfseen.core.offers import Offer
 from halfseen.core.reasons import Reasons, moves_by_seeing
@@ -48,6 +49,8 @@ NEGLIGIBLE = -4.0
 
 # Rewards farther from the mean than this many deviations of the noise are clipped.
 _LARGEST_TARGET = 1e50
+# A model that has grown may be so many times larger than a new one.
+_LARGEST_GROWTH = 4
 # Eigenvalues of a Gram matrix below this share of the largest are rounding.
 _ROUNDING = 1e-14
 
@@ -265,10 +268,15 @@ class RewardModel:
 
     def moved_by_seeing(self, offer: Offer, groups: Sequence[Sequence[int]]) -> FloatArray:
         """Return by which deviation estimates of arms move if groups of their features are seen."""
-        option = self.features.option if isinstance(self.features, JointFeatures) else self.features
-        theta = self._option_theta(self.model.estimate)
+        theta = self.model.estimate
+        if isinstance(self.features, JointFeatures):
+            option = self.features.option
+            theta = self._option_theta(theta) + self.features.crossed_theta(offer, theta)
+        else:
+            option = self.features
         moved = option.moved_by_seeing(offer.table, theta, groups)
-        moved *= self._left(offer)
+        if self.items is not None:
+            moved *= self.items.left(offer.keys, self.features.parts_of(offer))[:, None]
         moved *= self.scales.noise
         return moved
 
@@ -287,16 +295,6 @@ class RewardModel:
         hidden = (offer.contexts[0] != offer.contexts[0]) & varies
         given = context.model.loadings * varies, context.model.noise, weights, groups
         return [self.scales.noise * move for move in moves_by_seeing(hidden, *given)]
-
-    def _left(self, offer: Offer) -> FloatArray:
-        """Return which share of an arm's features counts beside its item's rewards, (n, 1)."""
-        ones = np.ones((offer.n_arms, 1))
-        if isinstance(self.items, Items):
-            return self.items.adjusted(offer.keys, ones, ones).points
-        points = self.features.points_of(offer)
-        left = self._adjusted(offer, points).points[:, :1]
-        np.divide(left, points[:, :1], out=ones, where=points[:, :1] != 0.0)
-        return ones
 
     def information(self) -> float:
         """Return log det of regression and item effects, the intercept left out."""
@@ -385,6 +383,20 @@ class RewardModel:
             items = Items.restored(state["items"], scales.of(ITEM))
         shift = checks.real("shift", state["shift"], -LARGEST, LARGEST)
         return cls(features, scales, shift, model, items)
+
+
+def is_too_large(features: AnyFeatures, items: Items | ItemCoefficients | None) -> bool:
+    """Return whether features have grown far beyond the bounds of a model that is fitted anew."""
+    if not isinstance(features, JointFeatures):
+        return False
+    crossed = features.columns.get(CROSSED, slice(0, 0))
+    if crossed.stop - crossed.start > _LARGEST_GROWTH * MOST_CROSSED:
+        return True
+    if not isinstance(items, ItemCoefficients):
+        return False
+    n_parts = features.n_parts
+    size = len(items.blocks) * n_parts * (n_parts + features.n_features + 1)
+    return size > _LARGEST_GROWTH * MOST_SUMS
 
 
 def _restored_groups(given: Any, known: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 from halfseen import archive, checks
 from halfseen.core.reasons import Gains, Reasons, context_gains
 from halfseen.errors import (
@@ -208,6 +210,7 @@ class Policy(Hooks):
         contexts : array_like, shape (n, context_dim), optional
             The context of each arm, for policies that can use it.
         items : array of int, shape (n,), optional
+            Who each arm is, as in `Slate`.
 
         Raises
         ------
@@ -221,6 +224,8 @@ class Policy(Hooks):
             trial = self.copied()
             slate = trial._checked(options, None, items)
             given = checked_rewards(rewards, slate.n_arms)
+            if contexts is None and slate._context is not None:
+                contexts = np.tile(slate._context, (slate.n_arms, 1))
             if contexts is None:
                 trial.play_logged(slate, given)
             else:

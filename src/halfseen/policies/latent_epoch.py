@@ -11,7 +11,7 @@ from halfseen.core.context_features import AnyFeatures, JointFeatures, joint
 from halfseen.core.factors import Factors
 from halfseen.core.group_scales import ITEM
 from halfseen.core.plays import Plays
-from halfseen.core.reward_model import RewardModel
+from halfseen.core.reward_model import RewardModel, is_too_large
 from halfseen.core.summary import joined
 from halfseen.errors import ArchiveError
 from halfseen.policies.latent_params import CONTEXT, LatentParams
@@ -148,7 +148,8 @@ class LatentEpoch(NamedTuple):
     ) -> "LatentEpoch":
         """Return the epoch with more features of arms or of contexts.
 
-        `old` and `new` are the keys of the played arms without and with these features.
+        `old` and `new` are the keys of the played arms without and with these features. If the
+        reward model would become much larger than one that is fitted anew, it is given up.
         """
         own = arms.features(policy, policy.levels, self._groups[0])
         features: AnyFeatures = own
@@ -156,7 +157,11 @@ class LatentEpoch(NamedTuple):
             other = context.features(policy, policy.context_levels, self._groups[1])
             known = self.features.sides if isinstance(self.features, JointFeatures) else None
             features = joint(own, other, known)
-        rewards = None if self.rewards is None else self.rewards.widened(features, old, new)
+        rewards = self.rewards
+        if rewards is not None and is_too_large(features, rewards.items):
+            rewards = None  # another epoch opens at once
+        if rewards is not None:
+            rewards = rewards.widened(features, old, new)
         return LatentEpoch(self.record, arms, context, features, rewards)
 
     @property

@@ -26,6 +26,8 @@ from halfseen.values import FloatArray, Slate
 
 # Records of this many epochs are kept.
 _LONGEST_LOG = 1000
+# If the first context comes late, an epoch opens after so many rounds with one.
+_FIRST_CONTEXTS = 8
 
 
 @register_policy
@@ -66,6 +68,7 @@ class LatentUcb(LatentParams):
         self._epoch: LatentEpoch | None = None
         self._log: list[LatentRecord] = []
         self._next_event = 1
+        self._context_since = 0  # round before the first context
         self._n_offered = 0  # arms in rounds that were played, absorbed ones not among them
         self._rewards_tell = False
         self._next_epoch: Background[tuple[LatentEpoch, Plays]] | None = None
@@ -229,7 +232,8 @@ class LatentUcb(LatentParams):
         given = layout.without_context(), self._offered, self._round, per_round
         arms, contexts = Offered.of(*given, copied=copied), None
         if self.context_dim:
-            given = Layout(self.context_dim), self._contexts, self._round, 1.0
+            n_rounds = self._round - self._context_since
+            given = Layout(self.context_dim), self._contexts, n_rounds, 1.0
             contexts = Offered.of(*given, copied=copied)
         plays = self._plays.since(round - self.memory) if self.half_life else self._plays
         return lambda: LatentEpoch.open(self, Before(arms, contexts), plays, round, last)
@@ -263,6 +267,9 @@ class LatentUcb(LatentParams):
     def _schedule(self, round: int) -> None:
         """Let the next epoch be due some time after a round."""
         length = min((self.growth - 1.0) * round, self.longest_epoch)
+        if self._context_since:  # it came late: what it means is learned soon
+            since = round - self._context_since
+            length = min(length, max(_FIRST_CONTEXTS, (self.growth - 1.0) * since))
         self._next_event = round - 1 + max(1, int(np.ceil(length)))
 
     def update(self, note: Note, reward: float) -> None:
@@ -325,6 +332,9 @@ class LatentUcb(LatentParams):
         if self.dim is None:  # no arms are kept before the first slate
             return
         epoch = self._epoch
+        if self._round and not self.context_dim:
+            self._context_since = self._round
+            self._next_event = min(self._next_event, self._round + _FIRST_CONTEXTS)
         if epoch is not None:
             context = Side.unknown(0) if epoch.context is None else epoch.context
             epoch = epoch._replace(context=context.widened(dim, dict(levels)))
@@ -338,6 +348,8 @@ class LatentUcb(LatentParams):
         if epoch is not None:
             keys = plays.offers(rows).keys, layout.unpacked(wider).keys
             self._epoch = epoch.widened(self, epoch.arms, epoch.context, *keys)
+            if epoch.rewards is not None and self._epoch.rewards is None:  # it would be too large
+                self._next_event = self._round
         features = [None if each is None else each.features for each in (old, self._epoch)]
         self._plays = plays.widened(layout, wider, *features)
         layouts = plays.layout.without_context(), layout.without_context()
@@ -359,9 +371,10 @@ class LatentUcb(LatentParams):
         )
 
     def state(self) -> dict[str, Any]:
-        """Return offered and played arms, and the epochs; nothing before the first slate."""
+        """Return offered and played arms, and the epochs; before the first slate only levels."""
+        context_levels = [list(pair) for pair in self.context_levels.items()]
         if self.dim is None:
-            return {}
+            return {"context_levels": context_levels}
         return {
             "offered": self._offered.state(),
             "plays": self._plays.state(),
@@ -373,15 +386,16 @@ class LatentUcb(LatentParams):
             "n_offered": self._n_offered,
             "rewards_tell": self._rewards_tell,
             "levels": [list(pair) for pair in self.levels.items()],
-            "context_levels": [list(pair) for pair in self.context_levels.items()],
+            "context_levels": context_levels,
+            "context_since": self._context_since,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
+        self._context_levels = _restored_levels(state["context_levels"], self.context_dim)
         if self.dim is None:
             return
         self._levels = _restored_levels(state["levels"], self.dim)
-        self._context_levels = _restored_levels(state["context_levels"], self.context_dim)
         if checks.boolean("has_items", state["has_items"]):
             self._has_items = True
             self._lay_out(self.layout, None)
@@ -397,6 +411,8 @@ class LatentUcb(LatentParams):
         self._next_event = checks.integer("next_event", state["next_event"], 0, most)
         self._n_offered = checks.integer("n_offered", state["n_offered"], self._round, most)
         self._rewards_tell = checks.boolean("rewards_tell", state["rewards_tell"])
+        since = state["context_since"]
+        self._context_since = checks.integer("context_since", since, 0, self._round)
 
     def check_note(self, note: Note) -> None:
         """Raise an ArchiveError if this policy cannot have written a restored note."""

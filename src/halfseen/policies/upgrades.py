@@ -262,8 +262,8 @@ def _from_format_6(tree: Tree) -> Tree:
     if "inners" in state:
         state["inners"] = [_from_format_6(inner) for inner in state["inners"]]
     opened = [[id, note_from_format_6(note)] for id, note in tree["open"]]
-    if tree["policy"] == "LatentUcb" and state:
-        state = _latent_state_from_format_6(state)
+    if tree["policy"] == "LatentUcb":
+        state = _latent_state_from_format_6(state) if state else {"context_levels": []}
     return tree | {"state": state, "open": opened}
 
 
@@ -287,6 +287,7 @@ def _latent_state_from_format_6(state: Tree) -> Tree:
         "contexts": None,
         "has_items": False,
         "context_levels": [],
+        "context_since": 0,
     }
 
 

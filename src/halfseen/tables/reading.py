@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -14,8 +14,8 @@ from halfseen.tables.rows import Item, Labels, Rows, checked_items
 from halfseen.values import FloatArray, Slate
 
 FORMS = (
-    "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, or an array "
-    "(n_options, n_columns)"
+    "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, an array "
+    "(n_options, n_columns), or a list of ids"
 )
 
 # Up to so many cells the rows of a polars frame are read as tuples: its `to_numpy` wakes a pool of
@@ -76,7 +76,7 @@ class Reader:
         Raises
         ------
         InvalidTableError
-            Also if there is not exactly one row.
+            Also if there is not exactly one row, or its columns have no names.
         """
         if isinstance(row, Mapping) and not any(_is_column(each) for each in row.values()):
             row = [row]
@@ -89,7 +89,7 @@ class Reader:
                 "a context must be a dict, a series, an array of one dimension, or a table of one "
                 f"row, got {type(row).__name__} {row!r:.40}"
             )
-        rows = self.read(row)
+        rows = self.read_contexts(row)
         if len(rows.items) != 1:
             raise InvalidTableError(
                 f"a context must be one row, which all options share, got {len(rows.items)}: what "
@@ -97,17 +97,33 @@ class Reader:
             )
         return rows
 
+    def read_contexts(self, table: Any) -> Rows:
+        """Return the rows of a table without ids, whose columns must have names."""
+        if hasattr(table, "reset_index") and hasattr(table, "columns"):
+            table = table.reset_index(drop=True)
+        first = table[0] if isinstance(table, list | tuple) and table else table
+        if isinstance(first, Mapping) or _is_column(first):
+            rows = replace(self, id=None, unique=False).read(table)
+            if rows.names:
+                return rows
+        raise InvalidTableError(
+            f"a context must have columns with names, got {table!r:.60}: pass a dict such as "
+            "{'country': 'DE'}, or a table"
+        )
+
     def _read(self, options: Any) -> Rows:
         if type(options).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
             return self._of_numbers(options) or self._of_frame(options)
         if isinstance(options, Mapping):
             return self._of_columns(options)
+        if isinstance(options, np.ndarray) and options.ndim == 1 and options.dtype.kind in "iuUO":
+            options = options.tolist()  # ids alone
         if isinstance(options, list | tuple):
             if not options:
                 return Rows([], (), [])
             if isinstance(options[0], Mapping):
                 return self._of_dicts(options)
-            if isinstance(options[0], str | int):
+            if isinstance(options[0], str | int | np.integer):
                 return Rows(self.items(options, "the list of options"), (), [])
         if isinstance(options, np.ndarray | Slate | list | tuple):
             return self._of_array(options)

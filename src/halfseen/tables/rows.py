@@ -43,14 +43,10 @@ class Rows(NamedTuple):
         """Return one entry per column."""
         return list(self.columns.T) if isinstance(self.columns, np.ndarray) else self.columns
 
-    def is_named(self, *, log: bool = False) -> bool:
-        """Return whether ids say who an option is, and not only where it stands.
-
-        Texts do. Whole numbers do unless they are 0, 1, 2, …; those of a log count its rows.
-        """
-        if any(isinstance(item, str) for item in self.items):
-            return True
-        return not log and self.items != list(range(len(self.items)))
+    @property
+    def is_named(self) -> bool:
+        """Whether ids say who an option is: texts do, whole numbers may count rows."""
+        return all(isinstance(item, str) for item in self.items)
 
     def numbers(self) -> list[int]:
         """Return a number for each id, the same in every process."""
