@@ -10,6 +10,7 @@ from halfseen import archive
 from halfseen.values import LARGEST, FloatArray
 
 _FIRST_ROOM = 64
+_LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
 
 
 class Replay(StrEnum):
@@ -105,7 +106,7 @@ class Played:
         rounds = archive.array(state, "rounds", (None,), np.int64, low=1)
         n = len(rounds)
         arms = archive.array(state, "arms", (n, self.dim), low=-LARGEST, high=LARGEST, hidden=True)
-        rewards = archive.array(state, "rewards", (n,), low=-LARGEST, high=LARGEST)
+        rewards = archive.array(state, "rewards", (n,), low=-_LARGEST_MEAN, high=_LARGEST_MEAN)
         self._rounds, self._arms, self._rewards, self._n_played = rounds, arms, rewards, n
         self._grow(max(_FIRST_ROOM, n))
 

@@ -65,7 +65,8 @@ class PerArmRidge(Policy):
     subtracted. All this is fitted again in rounds 2, 3, 4, 5, 7, 9, … (factor 1.25), and all
     rewards are learned again. An item that was never played is expected to pay the mean of all
     rewards. Ties are broken at random. Features of arms do not matter; where items have no numbers,
-    arms with equal values and equal holes are the same item.
+    arms with equal values and equal holes are the same item. It keeps all rewards, so its memory
+    grows: it is a baseline for simulations.
 
     Examples
     --------
