@@ -29,21 +29,21 @@ ORDER = (
 
 CORE_MINUTES = {
     "synthetic": 2,
-    "synthetic-fh": 2,
+    "synthetic-fh": 1,
     "rank-selection": 1,
     "warm-start": 1,
-    "two-phase": 2,
-    "scaling": 10,
-    "theory": 5,
-    "hard-instance": 5,
-    "masks": 2,
-    "digits": 2,
+    "two-phase": 6,
+    "scaling": 8,
+    "theory": 2,
+    "hard-instance": 10,
+    "masks": 4,
+    "digits": 4,
     "digits-160": 2,
-    "mnist": 14,
-    "newsgroups": 30,
+    "mnist": 16,
+    "newsgroups": 26,
     "tables": 60,
-    "contexts": 25,
-    "beyond": 30,
+    "contexts": 30,
+    "beyond": 40,
 }
 """Minutes that each study takes on one core of a present-day machine, as measured."""
 
