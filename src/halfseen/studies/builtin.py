@@ -42,10 +42,10 @@ CORE_MINUTES = {
     "mnist": 16,
     "newsgroups": 26,
     "tables": 60,
-    "contexts": 30,
+    "contexts": 20,
     "beyond": 40,
 }
-"""Minutes that each study takes on one core of a present-day machine, as measured."""
+"""Minutes that each study takes on one core, roughly."""
 
 BEYOND_PAPER = ("masks", "digits-160", "tables", "contexts", "beyond")
 """Studies of which the paper has nothing."""
