@@ -43,7 +43,7 @@ CORE_MINUTES = {
     "newsgroups": 26,
     "tables": 60,
     "contexts": 20,
-    "beyond": 40,
+    "beyond": 16,
 }
 """Minutes that each study takes on one core, roughly."""
 
