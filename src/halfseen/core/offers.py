@@ -1,5 +1,6 @@
 """Arms with what else is known of them: the context of their round, and who they are."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -137,3 +138,24 @@ class Layout(NamedTuple):
     def without_context(self) -> "Layout":
         """Return the layout of rows that have no context."""
         return self._replace(context_dim=0)
+
+
+def widened_rows(table: FloatArray, dim: int, levels: Mapping[int, int]) -> FloatArray:
+    """Return rows with `dim` features: new ones are hidden, or 0 for a level of a category.
+
+    `levels` has the first feature of the category for each further level. Where that is seen, a
+    level that is hidden was not known yet.
+
+    >>> widened_rows(np.array([[1.0], [np.nan]]), 3, {2: 0}).tolist()
+    [[1.0, nan, 0.0], [nan, nan, nan]]
+    """
+    n, old = table.shape
+    if old == dim and not levels:
+        return table
+    wider = np.full((n, dim), np.nan)
+    wider[:, :old] = table
+    if levels:
+        further, firsts = np.fromiter(levels, np.int64), np.fromiter(levels.values(), np.int64)
+        entered = np.isnan(wider[:, further]) & ~np.isnan(wider[:, firsts])
+        wider[:, further] = np.where(entered, 0.0, wider[:, further])
+    return wider

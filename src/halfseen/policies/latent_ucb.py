@@ -9,7 +9,7 @@ import numpy as np
 
 from halfseen import archive, checks
 from halfseen.core.factors import Arms
-from halfseen.core.offers import Layout, Offer
+from halfseen.core.offers import Layout, Offer, widened_rows
 from halfseen.core.plays import Plays, arms_kept
 from halfseen.core.reasons import Reasons
 from halfseen.core.reservoir import Reservoir
@@ -294,10 +294,10 @@ class LatentUcb(LatentParams):
         if self.context_dim:
             hidden = np.full(self.context_dim, np.nan)
             context = hidden if note.context is None else note.context
-            contexts = _with_levels(context[None], self._context_levels)
+            contexts = widened_rows(context[None], self.context_dim, self._context_levels)
         if self._has_items:
             items = np.array([np.nan if note.item is None else float(note.item)])
-        return Offer(_with_levels(note.arm[None], self._levels), contexts, items)
+        return Offer(widened_rows(note.arm[None], self.n_features, self._levels), contexts, items)
 
     def observe(self, slate: Slate) -> None:
         """Add the arms, and their context, to those on which the next models are fitted."""
@@ -327,7 +327,7 @@ class LatentUcb(LatentParams):
     def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; before the first one they were hidden."""
         self._context_levels = {**self._context_levels, **levels}
-        rows = _padded(self._contexts.rows, dim, self._context_levels)
+        rows = widened_rows(self._contexts.rows, dim, self._context_levels)
         self._contexts = self._contexts.widened(rows, arms_kept(dim, self.memory_bytes))
         if self.dim is None:  # no arms are kept before the first slate
             return
@@ -360,14 +360,13 @@ class LatentUcb(LatentParams):
 
     def _laid_out(self, rows: FloatArray, old: Layout, new: Layout) -> FloatArray:
         """Return rows in another layout: what is new is hidden."""
-        offer, nothing = old.unpacked(rows), np.empty((len(rows), 0))
-        contexts = nothing if offer.contexts is None else offer.contexts
+        offer, contexts = old.unpacked(rows), None
+        if new.context_dim:
+            nothing = np.empty((len(rows), 0))
+            contexts = nothing if offer.contexts is None else offer.contexts
+            contexts = widened_rows(contexts, new.context_dim, self._context_levels)
         return new.packed(
-            Offer(
-                _padded(offer.table, new.dim, self._levels),
-                _padded(contexts, new.context_dim, self._context_levels),
-                offer.items,
-            )
+            Offer(widened_rows(offer.table, new.dim, self._levels), contexts, offer.items)
         )
 
     def state(self) -> dict[str, Any]:
@@ -430,30 +429,6 @@ class LatentUcb(LatentParams):
             self.__dict__["dim"] = options.dim
             self.setup()
         return super()._checked(options, context, items)
-
-
-def _padded(table: FloatArray, dim: int, levels: Mapping[int, int]) -> FloatArray:
-    """Return rows with more features: hidden, or 0 for a level of a category that is seen."""
-    n, old = table.shape
-    if old == dim:
-        return table
-    wider = np.hstack([table, np.full((n, dim - old), np.nan)])
-    for level, first in levels.items():
-        if level >= old:
-            wider[:, level] = np.where(np.isnan(wider[:, first]), np.nan, 0.0)
-    return wider
-
-
-def _with_levels(table: FloatArray, levels: Mapping[int, int]) -> FloatArray:
-    """Return rows that were chosen before levels of categories entered, with these levels."""
-    if not levels:
-        return table
-    further = np.fromiter(levels, np.int64)
-    firsts = np.fromiter(levels.values(), np.int64)
-    entered = np.isnan(table[:, further]) & ~np.isnan(table[:, firsts])
-    filled = table.copy()
-    filled[:, further] = np.where(entered, 0.0, table[:, further])
-    return filled
 
 
 def _restored_levels(pairs: Any, dim: int) -> dict[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from halfseen import archive, checks
 from halfseen.core.epochs import EpochSchedule
-from halfseen.core.offers import Layout, Offer
+from halfseen.core.offers import Layout, Offer, widened_rows
 from halfseen.core.replay import Played
 from halfseen.core.reservoir import Reservoir
 from halfseen.core.ridge import Ridge
@@ -185,7 +185,7 @@ class PerArmRidge(Policy):
         contexts, context_dim = None, self._layout.context_dim
         if context_dim:
             given = np.empty(0) if note.context is None else note.context
-            contexts = _widened(given[None], context_dim, self._levels)
+            contexts = widened_rows(given[None], context_dim, self._levels)
         items = np.array([np.nan if note.item is None else float(note.item)])
         offer = Offer(note.arm[None], contexts, items)
         played = self._played.fork()
@@ -204,8 +204,8 @@ class PerArmRidge(Policy):
         kept = self._contexts.rows[:, : self.context_dim]
         self._levels = {**self._levels, **levels}
         self._layout = self._layout._replace(context_dim=dim)
-        self._contexts = self._contexts.widened(_widened(kept, dim, levels), _MOST_CONTEXTS)
-        wider = self._layout.packed(offer._replace(contexts=_widened(given, dim, levels)))
+        self._contexts = self._contexts.widened(widened_rows(kept, dim, levels), _MOST_CONTEXTS)
+        wider = self._layout.packed(offer._replace(contexts=widened_rows(given, dim, levels)))
         self._played = Played.of(wider, rewards, rounds)
         means, factors = self._scaling
         self._scaling = _Scaling(np.append(means, new), np.append(factors, new))
@@ -246,12 +246,3 @@ class PerArmRidge(Policy):
             for level, first in state["levels"]
         }
         self._next_fit = checks.integer("next_fit", state["next_fit"], 1, sys.maxsize)
-
-
-def _widened(rows: FloatArray, dim: int, levels: Mapping[int, int]) -> FloatArray:
-    """Return rows with more features: hidden, or 0 for a level of a category that is seen."""
-    wider = np.full((len(rows), dim), np.nan)
-    wider[:, : rows.shape[1]] = rows
-    for level, first in levels.items():
-        wider[np.isnan(wider[:, level]) & ~np.isnan(wider[:, first]), level] = 0.0
-    return wider
