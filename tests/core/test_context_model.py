@@ -12,6 +12,7 @@ from halfseen.core.item_coefficients import ItemCoefficients
 from halfseen.core.offers import Layout, Offer
 from halfseen.core.plays import Plays
 from halfseen.core.reward_model import RewardModel
+from halfseen.core.reward_reasons import reasons
 from halfseen.core.summary import joined
 
 DIM, CONTEXT_DIM, N_ITEMS = 5, 4, 6
@@ -135,12 +136,12 @@ def test_the_parts_of_a_score_add_up():
     model = fitted(plays_of(offer, rewards), features_of(offer), item_effects=True)
     new = some(world(4, seed=3)[0], slice(0, 4))
     new = new._replace(contexts=new.contexts[:1])
-    reasons = model.reasons(new, 2.0, 1.0)
+    why = reasons(model, new, 2.0, 1.0)
     (scores, estimates, _), _ = model.score(new, 2.0, 1.0)
-    np.testing.assert_allclose(reasons.estimates, estimates, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(reasons.scores, scores, rtol=1e-9, atol=1e-9)
-    assert np.ptp(reasons.context, axis=0).max() == 0.0
-    assert np.ptp(reasons.crossed, axis=0).max() > 0.0
+    np.testing.assert_allclose(why.estimates, estimates, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(why.scores, scores, rtol=1e-9, atol=1e-9)
+    assert np.ptp(why.context, axis=0).max() == 0.0
+    assert np.ptp(why.crossed, axis=0).max() > 0.0
 
 
 def test_summed_up_plays_give_the_same_model():

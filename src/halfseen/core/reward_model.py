@@ -23,7 +23,6 @@ from halfseen.core.item_coefficients import Adjusted, ItemCoefficients
 from halfseen.core.item_sums import MOST_SUMS, ItemSums, rooted
 from halfseen.core.items import Items
 from halfseen.core.offers import Offer
-from halfseen.core.reasons import Reasons, moves_by_seeing
 from halfseen.core.ridge import Ridge
 from halfseen.core.samples import Samples
 from halfseen.errors import ArchiveError
@@ -211,90 +210,6 @@ class RewardModel:
         own = None if self.items is None else item_width * np.sqrt(variances)
         means = estimates / self.scales.noise
         return win_shares(offer.keys, means, white, played, random, own)
-
-    def reasons(self, offer: Offer, width_scale: float, item_width: float) -> Reasons:
-        """Return the parts of the scores of arms."""
-        noise, theta = self.scales.noise, self.model.estimate
-        (_, estimates, widths), points = self.score(offer, width_scale, item_width)
-        option = self.features.option if isinstance(self.features, JointFeatures) else self.features
-        own_theta = self._option_theta(theta)
-        intercept = self.shift + noise * float(theta[0] * points[0, 0])
-        features = noise * option.weights(own_theta) * option.deviations(offer.table)
-        missing = noise * option.missing(offer.table, own_theta)
-        context, crossed = self._context_reasons(offer, theta)
-        rest = estimates - (intercept + features.sum(axis=1) + missing.sum(axis=1))
-        item = rest - context.sum(axis=1) - crossed.sum(axis=1)
-        if self.items is None:
-            item = np.zeros(offer.n_arms)
-        return Reasons(intercept, features, missing, item, widths, context, crossed)
-
-    def _option_theta(self, theta: FloatArray) -> FloatArray:
-        """Return the coefficients of the arm's features, without those of the context."""
-        features = self.features
-        if not isinstance(features, JointFeatures):
-            return theta
-        own = np.zeros(features.option.n_features)
-        for group, columns in features.option.columns.items():
-            if group in features.columns:
-                own[columns] = features.scales[group] * theta[features.columns[group]]
-        return own
-
-    def _context_theta(self, offer: Offer, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the coefficients of the context's features, for all arms and more for each."""
-        assert isinstance(self.features, JointFeatures)
-        own = None
-        if isinstance(self.items, ItemCoefficients):
-            own = self.items.coefficients(offer.keys, theta)
-        return self.features.context_theta(offer, theta, own)
-
-    def _context_reasons(self, offer: Offer, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what each feature of the context adds: to all arms, and more to each of them."""
-        if not isinstance(self.features, JointFeatures):
-            nothing = np.zeros((offer.n_arms, 0))
-            return nothing, nothing
-        assert offer.contexts is not None
-        context, table = self.features.context, offer.contexts
-        shared, each = self._context_theta(offer, theta)
-        deviations = context.deviations(table)[0]
-
-        def added(theta: FloatArray) -> FloatArray:
-            by_value: FloatArray = context.weights(theta) * deviations
-            by_hole: FloatArray = context.missing(table, theta)[0]
-            return by_value + by_hole
-
-        more = np.array([added(own) for own in each])
-        noise = self.scales.noise
-        return noise * np.broadcast_to(added(shared), more.shape), noise * more
-
-    def moved_by_seeing(self, offer: Offer, groups: Sequence[Sequence[int]]) -> FloatArray:
-        """Return by which deviation estimates of arms move if groups of their features are seen."""
-        theta = self.model.estimate
-        if isinstance(self.features, JointFeatures):
-            option = self.features.option
-            theta = self._option_theta(theta) + self.features.crossed_theta(offer, theta)
-        else:
-            option = self.features
-        moved = option.moved_by_seeing(offer.table, theta, groups)
-        if self.items is not None:
-            moved *= self.items.left(offer.keys, self.features.parts_of(offer))[:, None]
-        moved *= self.scales.noise
-        return moved
-
-    def moved_by_context(self, offer: Offer, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
-        """Return how estimates of arms move if groups of the context's features are seen.
-
-        For each group a matrix (n_arms, n): the estimates move by it times n standard normals.
-        """
-        if not isinstance(self.features, JointFeatures):
-            return [np.zeros((offer.n_arms, 0)) for _ in groups]
-        assert offer.contexts is not None
-        context = self.features.context
-        shared, each = self._context_theta(offer, self.model.estimate)
-        weights = np.array([context.weights(shared + own) for own in each])
-        varies = context.model.scale > 0.0
-        hidden = (offer.contexts[0] != offer.contexts[0]) & varies
-        given = context.model.loadings * varies, context.model.noise, weights, groups
-        return [self.scales.noise * move for move in moves_by_seeing(hidden, *given)]
 
     def information(self) -> float:
         """Return log det of regression and item effects, the intercept left out."""

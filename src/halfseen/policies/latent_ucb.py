@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import archive, checks
+from halfseen.core import reward_reasons
 from halfseen.core.factors import Arms
 from halfseen.core.offers import Layout, Offer, widened_rows
 from halfseen.core.plays import Plays, arms_kept
@@ -160,21 +161,21 @@ class LatentUcb(LatentParams):
         if epoch is None or epoch.rewards is None:
             return Reasons.none(slate.n_arms, slate.dim, self.context_dim)
         offer = self.layout.offer(slate)
-        return epoch.rewards.reasons(offer, *self._widths(epoch.record.frequency))
+        return reward_reasons.reasons(epoch.rewards, offer, *self._widths(epoch.record.frequency))
 
     def moved_by_seeing(self, slate: Slate, groups: Sequence[Sequence[int]]) -> FloatArray:
         """Return deviations under the latent model, given what is seen of each arm."""
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return np.zeros((slate.n_arms, len(groups)))
-        return epoch.rewards.moved_by_seeing(self.layout.offer(slate), groups)
+        return reward_reasons.moved_by_seeing(epoch.rewards, self.layout.offer(slate), groups)
 
     def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
         """Return moves under the latent model of contexts, given what is seen of this one."""
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return super().moved_by_context(slate, groups)
-        return epoch.rewards.moved_by_context(self.layout.offer(slate), groups)
+        return reward_reasons.moved_by_context(epoch.rewards, self.layout.offer(slate), groups)
 
     def _widths(self, frequency: float) -> tuple[float, float]:
         """Return the multiples of the deviations of the regression and of item effects.
