@@ -92,7 +92,9 @@ def held(monkeypatch):
     return hold
 
 
-def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held):
+@pytest.mark.parametrize("n_new", [0, 2])
+def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_new):
+    """And all features, if some enter meanwhile."""
     policy, other = LatentUcb(refit="background", dim=6), LatentUcb(dim=6)
     slates = list(single_arms(60))
     while policy.round < 30 or policy._next_epoch is not None:
@@ -104,14 +106,22 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held):
     while policy._next_epoch is None:
         play(policy, slates[policy.round : policy.round + 1])
     opening = policy.round
-    play(policy, slates[opening : opening + 5])
+    random = np.random.default_rng(0)
+    more = [
+        (np.hstack([table, random.normal(size=(len(table), n_new))]), reward)
+        for table, reward in slates
+    ]
+    policy.widen(6 + n_new)
+    play(policy, more[opening : opening + 5])
     assert len(policy.epoch_log) == n_epochs
     assert copy_of(policy)._next_epoch is copy.deepcopy(policy)._next_epoch is None
     gate.set()
     policy._next_epoch.wait()
-    play(other, slates[other.round : opening + 5])
+    play(other, slates[other.round : opening])
+    other.widen(6 + n_new)
+    play(other, more[opening : opening + 5])
     # The same as if the epoch had opened in time: the rewards since then were learned again.
-    ours, theirs = (each.choose(slates[opening + 5][0]) for each in (policy, other))
+    ours, theirs = (each.choose(more[opening + 5][0]) for each in (policy, other))
     assert len(policy.epoch_log) == n_epochs + 1
     assert [each.round for each in policy.epoch_log] == [each.round for each in other.epoch_log]
     assert policy._plays.n_rows == other._plays.n_rows
@@ -184,21 +194,3 @@ def test_new_features_enter_a_policy_with_items_and_summaries():
         np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-6, atol=1e-6)
         for policy, decision in ((grown, ours), (known, theirs)):
             policy.learn(decision, 0.3)
-
-
-def test_an_epoch_that_was_prepared_for_fewer_features_is_dropped(held):
-    policy = LatentUcb(refit="background", dim=6)
-    slates = list(single_arms(80))
-    play(policy, slates[:20])
-    gate = held()
-    while policy._next_epoch is None:
-        play(policy, slates[policy.round : policy.round + 1])
-    policy.widen(7)
-    gate.set()
-    n_epochs = len(policy.epoch_log)
-    for table, _ in slates[policy.round :]:
-        policy.learn(policy.choose(np.hstack([table, [[1.0]]])), 0.5)
-        if policy._next_epoch is not None:
-            policy._next_epoch.wait()
-    assert len(policy.epoch_log) > n_epochs
-    assert policy._epoch.latent.dim == 7

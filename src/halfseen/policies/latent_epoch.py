@@ -10,6 +10,7 @@ from halfseen import checks
 from halfseen.core.context_features import AnyFeatures, JointFeatures, joint
 from halfseen.core.factors import Factors
 from halfseen.core.group_scales import ITEM
+from halfseen.core.offers import Layout
 from halfseen.core.plays import Plays
 from halfseen.core.reward_model import RewardModel, is_too_large
 from halfseen.core.summary import joined
@@ -141,19 +142,22 @@ class LatentEpoch(NamedTuple):
     def widened(
         self,
         policy: LatentParams,
-        arms: Side,
-        context: Side | None,
+        layout: Layout,
         old: NDArray[np.uint64],
         new: NDArray[np.uint64],
     ) -> "LatentEpoch":
-        """Return the epoch with more features of arms or of contexts.
+        """Return the epoch with the features of another layout.
 
         `old` and `new` are the keys of the played arms without and with these features. If the
         reward model would become much larger than one that is fitted anew, it is given up.
         """
+        arms = self.arms.widened(layout.dim, policy.levels)
         own = arms.features(policy, policy.levels, self._groups[0])
         features: AnyFeatures = own
-        if context is not None:
+        context = self.context
+        if layout.context_dim:
+            context = Side.unknown(0) if context is None else context
+            context = context.widened(layout.context_dim, policy.context_levels)
             other = context.features(policy, policy.context_levels, self._groups[1])
             known = self.features.sides if isinstance(self.features, JointFeatures) else None
             features = joint(own, other, known)

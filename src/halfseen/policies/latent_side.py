@@ -111,10 +111,12 @@ class Side(NamedTuple):
         return cls(latent, np.zeros(dim), 0, 0, 0, 0.0)
 
     def widened(self, dim: int, levels: dict[int, int]) -> "Side":
-        """Return the side with more features; further levels are seen where the first one is."""
-        shares = np.pad(self.shares, (0, dim - len(self.shares)))
+        """Return the side with more features; new levels are seen where the first one is."""
+        known = len(self.shares)
+        shares = np.pad(self.shares, (0, dim - known))
         for level, first in levels.items():
-            shares[level] = shares[first]
+            if level >= known:
+                shares[level] = shares[first]
         return self._replace(latent=self.latent.widened(dim), shares=shares)
 
     def features(

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import archive, checks
 from halfseen.core import reward_reasons
@@ -19,7 +20,7 @@ from halfseen.policies.background import Background
 from halfseen.policies.explorations import Turn
 from halfseen.policies.latent_epoch import Before, LatentEpoch, LatentRecord, record_from
 from halfseen.policies.latent_params import LatentParams
-from halfseen.policies.latent_side import Offered, Side
+from halfseen.policies.latent_side import Offered
 from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
@@ -237,7 +238,8 @@ class LatentUcb(LatentParams):
             given = Layout(self.context_dim), self._contexts, n_rounds, 1.0
             contexts = Offered.of(*given, copied=copied)
         plays = self._plays.since(round - self.memory) if self.half_life else self._plays
-        return lambda: LatentEpoch.open(self, Before(arms, contexts), plays, round, last)
+        policy = self.fork() if copied else self
+        return lambda: LatentEpoch.open(policy, Before(arms, contexts), plays, round, last)
 
     def _replace_epoch(self, prepared: Background[tuple[LatentEpoch, Plays]]) -> None:
         """Go on with an epoch that was prepared beside the present one."""
@@ -249,15 +251,25 @@ class LatentUcb(LatentParams):
             logger.exception("a refit failed, %d so far: the epoch goes on", self._n_failed_refits)
             self._schedule(self._round + 1)
             return
-        arms, rewards, rounds = self._plays.played.columns()
-        for row in range(self._n_known, len(rounds)):
-            plays = plays.append(int(rounds[row]), arms[row], float(rewards[row]))
-        if epoch.rewards is not None:
+        layout, known = self._plays.layout, self._n_known
+        rows, rewards, rounds = self._plays.played.columns()
+        self._enter(epoch, plays)
+        if layout != plays.layout:  # features entered meanwhile
+            self._widen_models(layout)
+        self._learn_again(rows[known:], rewards[known:], rounds[known:])
+
+    def _learn_again(
+        self, rows: FloatArray, rewards: FloatArray, rounds: NDArray[np.int64]
+    ) -> None:
+        """Let an epoch that was prepared learn what came since."""
+        for round, row, reward in zip(rounds, rows, rewards, strict=True):
+            self._plays = self._plays.append(int(round), row, float(reward))
+        epoch = self._epoch
+        if epoch is not None and epoch.rewards is not None:
             # A copy: if this call fails, the next one learns the same rewards.
             model = epoch.rewards.copied()
-            model.learn_all(plays.offers(arms[self._n_known :]), rewards[self._n_known :])
-            epoch = LatentEpoch(*epoch[:-1], model)
-        self._enter(epoch, plays)
+            model.learn_all(self._plays.offers(rows), rewards)
+            self._epoch = LatentEpoch(*epoch[:-1], model)
 
     def _enter(self, epoch: LatentEpoch, plays: Plays) -> None:
         if self._epoch is not None:
@@ -304,7 +316,7 @@ class LatentUcb(LatentParams):
         """Add the arms, and their context, to those on which the next models are fitted."""
         if slate._items is not None and not self._has_items:
             self._has_items = True
-            self._lay_out(self.layout, self._epoch)
+            self._lay_out(self.layout)
         offered, rows = self._offered.fork(), slate._table
         if self._has_items:
             layout = self._plays.layout.without_context()
@@ -320,10 +332,7 @@ class LatentUcb(LatentParams):
     def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have more features, in all that is kept and in the models."""
         self._levels = {**self._levels, **levels}
-        epoch = self._epoch
-        if epoch is not None:
-            epoch = epoch._replace(arms=epoch.arms.widened(dim, dict(levels)))
-        self._lay_out(self.layout._replace(dim=dim), epoch)
+        self._lay_out(self.layout._replace(dim=dim))
 
     def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; before the first one they were hidden."""
@@ -332,32 +341,31 @@ class LatentUcb(LatentParams):
         self._contexts = self._contexts.widened(rows, arms_kept(dim, self.memory_bytes))
         if self.dim is None:  # no arms are kept before the first slate
             return
-        epoch = self._epoch
         if self._round and not self.context_dim:
             self._context_since = self._round
             self._next_event = min(self._next_event, self._round + _FIRST_CONTEXTS)
-        if epoch is not None:
-            context = Side.unknown(0) if epoch.context is None else epoch.context
-            epoch = epoch._replace(context=context.widened(dim, dict(levels)))
-        self._lay_out(self.layout._replace(context_dim=dim), epoch)
+        self._lay_out(self.layout._replace(context_dim=dim))
 
-    def _lay_out(self, layout: Layout, epoch: LatentEpoch | None) -> None:
-        """Keep rows in another layout, and go on with an epoch whose sides have grown."""
-        plays, old, offered = self._plays, self._epoch, self._offered
+    def _lay_out(self, layout: Layout) -> None:
+        """Keep rows in another layout, and go on with models that know it."""
+        layouts = self._plays.layout.without_context(), layout.without_context()
+        most = arms_kept(layout.width, self.memory_bytes)
+        self._widen_models(layout)
+        self._offered = self._offered.widened(self._laid_out(self._offered.rows, *layouts), most)
+        self._most_rows = 2 * most
+
+    def _widen_models(self, layout: Layout) -> None:
+        """Bring the present epoch and its plays into another layout."""
+        plays, epoch = self._plays, self._epoch
         rows = plays.played.columns()[0]
         wider = self._laid_out(rows, plays.layout, layout)
         if epoch is not None:
             keys = plays.offers(rows).keys, layout.unpacked(wider).keys
-            self._epoch = epoch.widened(self, epoch.arms, epoch.context, *keys)
+            self._epoch = epoch.widened(self, layout, *keys)
             if epoch.rewards is not None and self._epoch.rewards is None:  # it would be too large
                 self._next_event = self._round
-        features = [None if each is None else each.features for each in (old, self._epoch)]
+        features = [None if each is None else each.features for each in (epoch, self._epoch)]
         self._plays = plays.widened(layout, wider, *features)
-        layouts = plays.layout.without_context(), layout.without_context()
-        most = arms_kept(layout.width, self.memory_bytes)
-        self._offered = offered.widened(self._laid_out(offered.rows, *layouts), most)
-        self._most_rows = 2 * most
-        self._next_epoch = None  # it does not know the new features
 
     def _laid_out(self, rows: FloatArray, old: Layout, new: Layout) -> FloatArray:
         """Return rows in another layout: what is new is hidden."""
@@ -398,7 +406,7 @@ class LatentUcb(LatentParams):
         self._levels = _restored_levels(state["levels"], self.dim)
         if checks.boolean("has_items", state["has_items"]):
             self._has_items = True
-            self._lay_out(self.layout, None)
+            self._lay_out(self.layout)
         self._offered.restore(state["offered"])
         if self.context_dim:
             self._contexts.restore(state["contexts"])
