@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -150,3 +150,19 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(str(word), list(known), n=1)
     return f": did you mean {near[0]!r}?" if near else ""
+
+
+def unused_name(name: str, new: type, known: Mapping[str, type]) -> None:
+    """Raise an error if a class from elsewhere takes the name of one that halfseen has.
+
+    >>> unused_name("int", float, {"int": int})
+    """
+    old = known.get(name)
+    if old is not None and _is_ours(old) and not _is_ours(new):
+        raise InvalidSettingError(
+            f"halfseen has a {old.__name__} of the name {name!r}: choose another"
+        )
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "halfseen"

@@ -162,6 +162,22 @@ def test_rewards_come_late_in_any_order_and_many_at_once():
     assert agent.pending == ()
 
 
+@pytest.mark.parametrize("column", [np.array, pd.Series, pl.Series, pa.array])
+def test_rewards_may_come_as_columns(column):
+    agent = ambient()
+    ids = [agent.choose(rows).id for rows, _ in offers(3)]
+    agent.learn(column(ids), column([1.0, 0.0, 0.5]))
+    assert agent.pending == ()
+    assert agent.health()["rewards"]["lately"]["mean"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("options", [[{"x": None}] * 2, np.full((2, 3), np.nan)])
+def test_everything_may_be_hidden_in_the_first_request(options):
+    agent = Agent()
+    agent.learn(agent.choose(options), 1.0)
+    assert agent.choose([{"x": 1.0}, {"x": None}]).item in (0, 1)
+
+
 def test_each_kind_of_id_that_does_not_wait_has_its_own_error():
     agent = started(ambient, max_pending=3)
     rows = offers(1)[0][0]
@@ -251,12 +267,18 @@ def test_levels_and_columns_may_enter_in_any_part_of_a_log(make):
     np.testing.assert_allclose(*scored, rtol=1e-9, atol=1e-9)
 
 
-def test_a_long_log_has_a_progress_bar(monkeypatch):
+def test_a_long_log_or_journal_has_a_progress_bar(monkeypatch, tmp_path):
     shown = []
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
-    monkeypatch.setattr(progress, "_bar", lambda what, n_rows: shown.append(n_rows))
+    monkeypatch.setattr(progress, "_bar", lambda what, total: shown.append(total))
     started(ambient).observe({"sku": list(range(500)), "price": [1.0] * 500}, [0.5] * 500)
     assert shown == [500]
+    journal = tmp_path / "events.jsonl"
+    agent = ambient(journal=journal)
+    walk(agent, offers(3))
+    agent.close()
+    Agent.open(tmp_path / "none", journal).close()
+    assert shown == [500, 7]  # the start, and three decisions with their rewards
     monkeypatch.undo()
     bar = progress._bar("learning", 3)
     bar.stop()

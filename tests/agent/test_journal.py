@@ -224,6 +224,10 @@ def test_a_journal_has_one_writer(files):
     agent.close()
     with pytest.raises(JournalError, match="closed"):
         agent.choose([{"sku": "a", "x": 1.0}])
+    with pytest.raises(JournalError, match="closed"):
+        agent.save(files[0])
+    assert not files[0].exists()
+    Agent.open(*files).close()
 
 
 def test_a_forked_process_does_not_write_into_the_journal_of_its_parent(files, monkeypatch):
@@ -232,7 +236,10 @@ def test_a_forked_process_does_not_write_into_the_journal_of_its_parent(files, m
     monkeypatch.setattr(journals.os, "getpid", lambda: -1)
     with pytest.raises(JournalError, match=r"before this process was forked.*in each worker"):
         agent.choose([{"sku": "a", "x": 1.0}])
+    with pytest.raises(JournalError, match="before this process was forked"):
+        agent.save(files[0])
     assert files[1].read_bytes() == content
+    assert not files[0].exists()
     assert agent.pending == ()
 
 

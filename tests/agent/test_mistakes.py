@@ -134,7 +134,7 @@ MISTAKES = {
         r"frame.loc\[\[label\]\]",
     ),
     "a lazy frame": (lambda: agent().choose(pl.LazyFrame(ROWS)), "lazy", "collect"),
-    "an empty frame": (lambda: agent().choose(FRAME[:0]), "without rows", "at least one option"),
+    "an empty frame": (lambda: agent().choose(FRAME[:0]), "without any", "at least one row"),
     "two columns of one name": (
         lambda: agent().choose(pd.concat([FRAME, FRAME], axis=1)),
         "'sku' is there twice",

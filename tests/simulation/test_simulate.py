@@ -146,6 +146,16 @@ def test_methods_walk_the_same_realizations():
         ((["nobody"], WORLD, [0]), "method must be one of"),
         (([Uniform(dim=8)], WORLD, [0]), "policies must be keys such as 'tofu'"),
         ((WORLD, ["tofu"], [0]), "policies must be keys such as 'tofu'"),
+        ((["uniform"], "low-rank", [0]), "world must be a world, such as LowRankWorld()"),
+        ((["uniform"], WORLD, 2), "seeds must be several, such as range(10), got 2"),
+        (
+            ({"mine": {"policy": "TofuPov", "rnak": 2}}, WORLD, [0]),
+            "policies['mine']: rnak is not a setting of TofuPov",
+        ),
+        (
+            ({"mine": {"policy": "Tofu"}}, WORLD, [0]),
+            "policies['mine']: no policy is called 'Tofu'",
+        ),
         (({"mine": 3}, WORLD, [0]), "policies['mine'] must be settings, a Method or a function"),
     ],
 )

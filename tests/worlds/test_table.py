@@ -276,11 +276,14 @@ def test_a_column_of_texts_is_a_category_and_every_feature_is_reported(tmp_path)
     assert first == Slate([[NAN, 1.0, 0.0], [2.0, NAN, NAN]])
 
 
-def test_what_was_chosen_is_never_a_feature(tmp_path):
+def test_what_was_chosen_and_what_it_paid_are_never_features(tmp_path):
     path = written(tmp_path, "round,mean,chosen,x\n1,1,1,1\n")
     assert list(TableWorld(path=path).shares()) == ["x"]
-    with pytest.raises(InvalidSettingError, match=r"features must not have 'chosen'.*rename"):
-        TableWorld(path=path, features=["chosen"]).realize(0)
+    for name in ("chosen", "mean"):
+        with pytest.raises(InvalidSettingError, match=rf"features must not have '{name}'.*rename"):
+            TableWorld(path=path, features=["x", name]).realize(0)
+    with pytest.raises(InvalidSettingError, match="features must name every column once"):
+        TableWorld(path=path, features=["x", "x"]).realize(0)
 
 
 # Errors
@@ -298,7 +301,10 @@ BAD_FILES = [
         r"'title' of .*log.csv has 60 different texts, more than the 50.*`features`",
     ),
     ("round,mean,x\n1,1,1\n\n1,1,big\n", "column 'x' must be numbers, got 'big' in line 4"),
-    ("round,mean,x\n1,1,1\none,1,2\n", "column 'round' must be numbers, got 'one' in line 3"),
+    (
+        "round,mean,x\n1,1,1\none,1,2\n",
+        "column 'round' must be numbers, got 'one' in line 3 of .*log.csv: correct it$",
+    ),
     ("round,mean,x\n1,1,1\n1.5,1,2\n", r"'round' must be whole numbers, got 1\.5 in line 3"),
     ("round,mean,x\n1,1,1\n,1,2\n", "'round' must be whole numbers, got nan in line 3"),
     ("round,mean,x\n2,1,1\n1,,2\n", "finite mean, got nan in line 3"),
@@ -307,6 +313,7 @@ BAD_FILES = [
     ("round,mean,x\n1,1,1e200\n", r"at most 1e\+100 in size, got 1e\+200 in line 2"),
     ("round,mean,x,y\n1,1,1,\n", "feature 'y' was never recorded: leave it out"),
     ("round,arm,mean,x\n1,a,1,1\n1,a,1,2\n", "arm a is twice in round 1, .* line 3"),
+    ("round,mean,x,mean\n1,1,1,7\n", "column 'mean' is twice in"),
     ("round,mean,x\n1,1,1,7\n", "more cells than its first line has names"),
     ("round,mean,x\n1,1,1\n1,1,1,7\n", "cannot be read as a table: .*line 3"),
 ]

@@ -14,7 +14,7 @@ from halfseen.agent.explanation import Explanation, checked_costs
 from halfseen.agent.files import AgentFiles
 from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.policies.notes import Scores
-from halfseen.policies.refusals import checked_reward, checked_rewards, no_context
+from halfseen.policies.refusals import checked_reward, checked_rewards, listed, no_context
 from halfseen.tables import Column, Item
 
 _LOG_PART = 1000  # rows of a log in one event of the journal
@@ -108,9 +108,9 @@ class Agent(AgentFiles):
 
         Parameters
         ----------
-        decision : AgentDecision or str, or a list of them
+        decision : AgentDecision or str, or a list or column of them
             What `choose` returned, or its id.
-        reward : float, or as many of them
+        reward : float, or a list or column of as many
 
         Raises
         ------
@@ -120,11 +120,12 @@ class Agent(AgentFiles):
             `AlreadyRewardedError` if the reward came before, `ForgottenDecisionError` if the agent
             no longer waits for it, `UnknownDecisionError` itself if this agent does not know it.
         """
-        if isinstance(decision, list | tuple):
-            ids = [_id_of(each) for each in decision]
+        given = listed(decision)
+        if isinstance(given, list | tuple):
+            ids = [_id_of(each) for each in given]
             pairs = list(zip(ids, checked_rewards(reward, len(ids)), strict=True))
         else:
-            pairs = [(_id_of(decision), checked_reward(reward))]
+            pairs = [(_id_of(given), checked_reward(reward))]
         self._learn(pairs)
 
     def _learn(self, pairs: list[tuple[Any, float]]) -> None:
@@ -217,7 +218,8 @@ class Agent(AgentFiles):
         item : str or int, optional
             The option; by default the chosen one, or the one with the best score.
         costs : mapping, optional
-            For columns what it costs to measure them, in units of the reward; others are free.
+            For columns what it costs to measure them, in units of the reward; others are free. A
+            name that options and context share has one cost.
 
         Raises
         ------

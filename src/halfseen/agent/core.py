@@ -105,7 +105,8 @@ class Core:
         if not rows.names and not is_named:
             raise ids_alone()
         known = policy.dim or 0
-        dim = max(1, known) if is_named else known
+        # Items may have no columns, or none that was ever seen.
+        dim = max(1, known) if policy.uses_items else known
         slate, options, levels = self.encoders.options.encode(rows, dim=dim)
         if slate.dim > known:
             try:

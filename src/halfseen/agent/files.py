@@ -11,6 +11,7 @@ from halfseen import archive, checks
 from halfseen.agent.asked import Asked
 from halfseen.agent.core import Core
 from halfseen.agent.journal import Event, Journal, packed, sync_folder, unpacked
+from halfseen.agent.progress import with_bar
 from halfseen.agent.settings import AgentSettings, Path
 from halfseen.errors import ArchiveError, HalfseenError, InvalidSettingError, JournalError
 from halfseen.policies.upgrades import upgraded_core
@@ -42,8 +43,15 @@ class AgentFiles(AgentSettings):
         """Write the agent to a file, with names, levels and decisions that wait.
 
         If it has a journal, this is a checkpoint: the journal starts anew.
+
+        Raises
+        ------
+        JournalError
+            The journal was closed, or belongs to the process from which this one was forked.
         """
         with self._lock:
+            if self._journal is not None:
+                self._journal.check_usable()
             archive.write(path, self._tree())
             if self._journal is not None:
                 sync_folder(path)
@@ -82,7 +90,9 @@ class AgentFiles(AgentSettings):
         book = Journal(journal)
         try:
             agent = cls.load(checkpoint) if os.path.exists(checkpoint) else None
-            for event in book.events(0 if agent is None else agent._n_events):
+            after = 0 if agent is None else agent._n_events
+            bar = "replaying the journal", book.n_lines(after)
+            for event in with_bar(*bar, book.events(after), lambda event: event["n"] - after):
                 agent = cls._replayed(agent, event, str(journal))
             if agent is None:
                 agent = cls(**settings)

@@ -82,11 +82,8 @@ class Journal:
         if "_file" in self.__dict__:  # not so if it could not be opened
             self.close()
 
-    def append(self, events: list[Event]) -> None:
-        """Append events with their numbers; when this returns they are on disk.
-
-        If it fails, the file is as it was.
-        """
+    def check_usable(self) -> None:
+        """Raise a JournalError unless this process may write to the file."""
         if self._is_broken or self._file.closed:
             raise JournalError(f"the journal {self.path} is closed, or failed before: open it anew")
         if os.getpid() != self._process:  # a lock does not keep a fork out
@@ -94,6 +91,13 @@ class Journal:
                 f"the journal {self.path} was opened before this process was forked: open an agent "
                 "in each worker, with files of its own"
             )
+
+    def append(self, events: list[Event]) -> None:
+        """Append events with their numbers; when this returns they are on disk.
+
+        If it fails, the file is as it was.
+        """
+        self.check_usable()
         numbered = enumerate(events, self.n_events + 1)
         lines = b"".join(_line({"n": number} | event) for number, event in numbered)
         size, n_events = self.size, self.n_events
@@ -129,8 +133,8 @@ class Journal:
             A line in the middle is damaged, or events are missing.
         """
         last, end = after, 0
-        parts = [(part, False) for number, part in self._parts() if number > after]
-        for path, is_last in [*parts, (self.path, True)]:
+        for path in self._files(after):
+            is_last = path == self.path
             for event, end in _events_in(path, is_last=is_last):  # noqa: B007 (used afterwards)
                 if event["n"] > last + 1:
                     raise JournalError(
@@ -143,8 +147,13 @@ class Journal:
             end = end if is_last else 0
         self.cut(end, last)
 
+    def n_lines(self, after: int) -> int:
+        """Return how many lines `events` reads."""
+        return sum(path.read_bytes().count(b"\n") for path in self._files(after))
+
     def rotate(self) -> None:
         """Make the file an old part, start a new one, and delete parts that are older."""
+        self.check_usable()
         if not self.size:
             return
         old = self.path.with_name(f"{self.path.name}.{self.n_events}")
@@ -154,6 +163,10 @@ class Journal:
         file.close()
         for _, part in self._parts()[:-KEPT_PARTS]:
             part.unlink(missing_ok=True)
+
+    def _files(self, after: int) -> list[Path]:
+        """Return the files that have events after the one with a number, in their order."""
+        return [*(part for number, part in self._parts() if number > after), self.path]
 
     def _parts(self) -> list[tuple[int, Path]]:
         """Return the old parts with the numbers of their last events, the oldest first."""

@@ -28,11 +28,17 @@ def checked_reward(reward: Any, place: str = "") -> float:
     )
 
 
+def listed(column: Any) -> Any:
+    """Return a column of numpy, pandas, polars or pyarrow as a list; anything else as it is."""
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(column, name):
+            return getattr(column, name)()
+    return column
+
+
 def checked_rewards(rewards: Any, n_rewards: int) -> list[float]:
     """Return rewards as floats if they are as many finite numbers as there should be."""
-    for name in ("tolist", "to_list", "to_pylist"):  # of numpy and pandas, polars, pyarrow
-        if hasattr(rewards, name):
-            rewards = getattr(rewards, name)()
+    rewards = listed(rewards)
     if isinstance(rewards, str | bytes | Mapping) or not isinstance(rewards, Iterable):
         raise InvalidRewardError(f"rewards must be a list of numbers, got {rewards!r}")
     values = [checked_reward(reward, f" in place {at}") for at, reward in enumerate(rewards)]

@@ -3,8 +3,8 @@
 import os
 from typing import Any, TypeVar
 
-from halfseen import archive
-from halfseen.errors import ArchiveError
+from halfseen import archive, checks
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.policies.base import Policy
 from halfseen.policies.upgrades import upgraded
 
@@ -16,6 +16,11 @@ _CLASSES: dict[str, type[Policy]] = {}
 def register_policy(policy: type[P]) -> type[P]:
     """Make a policy known to `load` by the name of its class (a decorator).
 
+    Raises
+    ------
+    InvalidSettingError
+        It is no policy, or a policy of halfseen has this name.
+
     Examples
     --------
     >>> from halfseen import Uniform
@@ -25,6 +30,9 @@ def register_policy(policy: type[P]) -> type[P]:
     >>> Coin(dim=2)
     Coin(dim=2)
     """
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise InvalidSettingError(f"only a subclass of Policy can be registered, got {policy!r}")
+    checks.unused_name(policy.__name__, policy, _CLASSES)
     _CLASSES[policy.__name__] = policy
     return policy
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
+from halfseen.log import logger
 from halfseen.policies.base import Policy
 from halfseen.simulation.cells import Cell, CellKey, skipped
 from halfseen.simulation.grid import run_cells
@@ -87,6 +88,10 @@ def simulate(
     """
     methods, each = _methods(policies), seeds_from(seeds)
     checks.integer("points", points, 2)
+    if not callable(getattr(world, "realize", None)):
+        raise InvalidSettingError(
+            f"must be a world, such as LowRankWorld(), got {world!r}", name="world"
+        )
     world = rooted(world)
     cells = [
         Cell(
@@ -100,11 +105,19 @@ def simulate(
     ]
     run_options: Any = {"jobs": jobs, "cluster": cluster, "again": again, "progress": progress}
     if out is None:
-        return run(cells, **run_options)
+        return _warned(run(cells, **run_options))
     setting = {"world": world_to_dict(world), "observe_prob": [], "methods": _plain(methods)}
     study = {"name": name, "title": name, "seeds": each, "points": points}
     study["settings"] = {"default": setting}  # the form of a study file
-    return run(cells, Store(out), manifest={"study": study}, **run_options)
+    return _warned(run(cells, Store(out), manifest={"study": study}, **run_options))
+
+
+def _warned(tables: Tables) -> Tables:
+    """Log that cells failed, if some did."""
+    if tables.failures:
+        error = tables.failures[0][1].strip().splitlines()[-1]
+        logger.warning("%d cells failed: %s (see tables.failures)", len(tables.failures), error)
+    return tables
 
 
 def run(
@@ -190,6 +203,10 @@ def rooted(world: World) -> World:
 
 def seeds_from(seeds: Iterable[int]) -> list[int]:
     """Return seeds as a list, at least one and none twice."""
+    if not isinstance(seeds, Iterable):
+        raise InvalidSettingError(
+            f"must be several, such as range(10), got {seeds!r}", name="seeds"
+        )
     each = [checks.integer("seed", seed, 0) for seed in seeds]
     if not each or len(set(each)) < len(each):
         raise InvalidSettingError(f"seeds must be different integers, at least one, got {each}")
@@ -220,6 +237,10 @@ def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
             raise InvalidSettingError(
                 f"policies[{key!r}] must be settings, a Method or a function, got {value!r}"
             )
+    for key, method in methods.items():
+        if not isinstance(method, OwnMethod):
+            for error in method.mistakes().values():
+                raise InvalidSettingError(f"policies[{key!r}]: {error}")
     if not methods:
         raise InvalidSettingError("policies must name at least one, such as 'tofu', got none")
     return methods

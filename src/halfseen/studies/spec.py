@@ -182,6 +182,10 @@ class Study:
         return replace(self, settings=settings, tuning=tuning)
 
     def _with_probs(self, probs: tuple[float, ...]) -> "Study":
+        if set(self.observe_probs) == {None}:
+            raise StudyError(
+                f"{self.name} sets no observe_prob: leave out p, or add it to the study"
+            )
         for p in probs:
             if p not in self.observe_probs:
                 raise StudyError(

@@ -67,7 +67,7 @@ class Reader:
                 f"the table cannot be read: {type(error).__name__}: {error}"
             ) from None
         if not rows.items:
-            raise InvalidTableError("there must be at least one option, got a table without rows")
+            raise InvalidTableError("there must be at least one row, got a table without any")
         return rows
 
     def read_row(self, row: Any) -> Rows:
@@ -83,7 +83,9 @@ class Reader:
         elif isinstance(row, np.ndarray) and row.ndim == 1:
             row = row[None]
         elif hasattr(row, "to_dict") and hasattr(row, "index") and not hasattr(row, "columns"):
-            row = [row.to_dict()]  # a series of pandas
+            if not row.index.is_unique:  # a series of pandas
+                raise twice(str(row.index[row.index.duplicated()][0]))
+            row = [row.to_dict()]
         elif isinstance(row, str | bytes) or not hasattr(row, "__len__"):
             raise InvalidTableError(
                 "a context must be a dict, a series, an array of one dimension, or a table of one "
@@ -185,8 +187,8 @@ class Reader:
             if not _is_column(cells):
                 raise InvalidTableError(
                     f"column {str(name)!r} of a dict must be a list or an array, got "
-                    f"{type(cells).__name__}: options are columns {{'price': [3, 4]}}, or a list "
-                    "of dicts [{'price': 3}, {'price': 4}], also if there is only one"
+                    f"{type(cells).__name__}: a table is columns {{'price': [3, 4]}}, or a list "
+                    "of dicts [{'price': 3}, {'price': 4}], also if it has only one row"
                 )
             n_rows = len(cells) if n_rows is None else n_rows
             if len(cells) != n_rows:

@@ -47,7 +47,9 @@ def read_csv(
     arms, feature_names = _arms(frame, features, source)
     arrays = {
         "arms": arms,
-        "means" if paid == [columns.mean] else "rewards": _numbers(frame, paid[0], source),
+        "means" if paid == [columns.mean] else "rewards": _numbers(
+            frame, paid[0], source, "correct it"
+        ),
         "rounds": rounds,
         "features": np.array(feature_names),
     }
@@ -60,11 +62,16 @@ def _frame(file: Path, source: str) -> "DataFrame":
 
     try:
         # Blank lines are read as rows, so that the index gives the number of the line.
-        frame = pd.read_csv(file, low_memory=False, skip_blank_lines=False, skipinitialspace=True)
+        given: Any = {"skip_blank_lines": False, "skipinitialspace": True}
+        header = pd.read_csv(file, header=None, nrows=1, dtype=str, **given).iloc[0].dropna()
+        frame = pd.read_csv(file, low_memory=False, **given)
     except pd.errors.EmptyDataError:
         raise InvalidInputError(f"{source} is empty: its first line must name columns") from None
     except (pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
         raise InvalidInputError(f"{source} cannot be read as a table: {error}") from None
+    if not header.is_unique:  # pandas would call the second one "x.1"
+        name = header[header.duplicated()].iloc[0]
+        raise InvalidInputError(f"column {name!r} is twice in {source}: rename or remove one")
     if not isinstance(frame.index, pd.RangeIndex):
         raise InvalidInputError(f"{source} has lines with more cells than its first line has names")
     frame = frame.dropna(how="all")
@@ -76,11 +83,17 @@ def _frame(file: Path, source: str) -> "DataFrame":
 def _features(names: tuple[str, ...], columns: Columns, source: str) -> tuple[str, ...]:
     """Return the columns that are features: those listed, or all that have no other meaning."""
     if columns.features is not None:
-        if CHOSEN in columns.features:
+        meanings = {CHOSEN: "what was played", columns.mean: "the mean reward"}
+        for name, meaning in {**meanings, columns.reward: "the reward"}.items():
+            if name in columns.features:
+                raise InvalidSettingError(
+                    f"must not have {name!r}, which is {meaning} and no feature of an option: "
+                    f"rename it in {source} if it is something else",
+                    name="features",
+                )
+        if len(set(columns.features)) < len(columns.features):
             raise InvalidSettingError(
-                f"must not have {CHOSEN!r}, which says what was played and is no feature of an "
-                f"option: rename it in {source} if it is something else",
-                name="features",
+                f"must name every column once, got {list(columns.features)}", name="features"
             )
         return tuple(present(name, names, source) for name in columns.features)
     others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN}
@@ -99,8 +112,9 @@ def _arms(
     values: list[FloatArray | Labels] = []
     for name in features:
         column = frame[name]
+        remedy = "correct it, leave it empty, or list the other columns in `features`"
         values.append(
-            _labels(column, source) if _is_text(column) else _numbers(frame, name, source)
+            _labels(column, source) if _is_text(column) else _numbers(frame, name, source, remedy)
         )
     table, encoder, _ = Encoder(max_columns=len(features)).table(
         Rows(list(range(len(frame))), features, values)
@@ -132,7 +146,7 @@ def _labels(column: Any, source: str) -> Labels:
     return [str(cell) if seen else None for cell, seen in zip(column, column.notna(), strict=True)]
 
 
-def _numbers(frame: "DataFrame", name: str, source: str) -> FloatArray:
+def _numbers(frame: "DataFrame", name: str, source: str, remedy: str) -> FloatArray:
     import pandas as pd
 
     column = frame[name]
@@ -143,14 +157,13 @@ def _numbers(frame: "DataFrame", name: str, source: str) -> FloatArray:
         row = int(texts[0])
         raise InvalidInputError(
             f"column {name!r} must be numbers, got {column.iloc[row]!r} in line "
-            f"{frame.index[row] + 2} of {source}: correct it, leave it empty, or list the other "
-            f"columns in `features`"
+            f"{frame.index[row] + 2} of {source}: {remedy}"
         )
     return numbers
 
 
 def _rounds(frame: "DataFrame", name: str, source: str) -> NDArray[np.int64]:
-    numbers = _numbers(frame, name, source)
+    numbers = _numbers(frame, name, source, "correct it")
     whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**53)
     if not whole.all():
         row = int(np.argmin(whole))

@@ -17,6 +17,11 @@ _NAMES: dict[Any, str] = {}
 def register_world(kind: str) -> Callable[[W], W]:
     """Make a world, a frozen dataclass, known by a name (a decorator).
 
+    Raises
+    ------
+    InvalidSettingError
+        A world of halfseen has this name.
+
     Examples
     --------
     >>> from dataclasses import dataclass
@@ -32,6 +37,7 @@ def register_world(kind: str) -> Callable[[W], W]:
     """
 
     def keep(world: W) -> W:
+        checks.unused_name(kind, world, _KINDS)
         _KINDS[kind], _NAMES[world] = world, kind
         return world
 
