@@ -57,8 +57,8 @@ from .reports.public import report as report
 from .simulation.runner import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune
-from .values import Decision as Decision
-from .values import Slate as Slate
+from .values.decision import Decision as Decision
+from .values.slate import Slate as Slate
 from .worlds.base import Facts as Facts
 from .worlds.base import Realization as Realization
 from .worlds.base import Round as Round

@@ -21,7 +21,7 @@ import numpy as np
 
 from halfseen.errors import ArchiveError
 
-FORMAT = 7
+FORMAT = 8
 _TEXT = "halfseen.json"
 _DIGEST = "sha256"
 _FIRST_WITH_DIGEST = 4

@@ -131,6 +131,24 @@ def test_models_of_a_context_are_fitted_in_the_background():
     assert np.mean(regrets[100:]) < 0.3
 
 
+def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
+    random = np.random.default_rng(0)
+    policy = LatentUcb(refit="background")
+    n_epochs, waiting = 0, []
+    for round in range(60):
+        decision = policy.choose(random.normal(size=(3, 4)), context=random.normal(size=2))
+        waiting.append(decision)
+        if round < 12 or round % 15 == 0:
+            for each in waiting:
+                policy.learn(each, random.normal())
+            waiting = []
+        n_epochs += policy._next_epoch is not None
+        if policy._next_epoch is not None:
+            policy._next_epoch.wait()
+    assert n_epochs > 4
+    assert policy.diagnostics()["n_failed_refits"] == 0
+
+
 def test_without_the_group_a_context_changes_no_choice():
     groups = ["latent", "filled", "mask", "item"]
     random = np.random.default_rng(0)
@@ -170,13 +188,17 @@ def test_masked_entries_of_a_context_are_hidden():
     np.testing.assert_array_equal(slate.context, [1.0, np.nan])
 
 
-def test_a_context_that_grows_far_opens_an_epoch_instead_of_a_huge_model():
+def test_a_context_that_grows_far_opens_an_epoch_instead_of_a_huge_model(tmp_path):
     random = np.random.default_rng(0)
     policy = LatentUcb()
     for _ in range(40):
         decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=10))
         policy.learn(decision, random.normal())
+    waiting = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=10))
     policy.widen_context(400)
+    assert policy._epoch.rewards is None
+    policy.save(tmp_path / "policy")
+    load(tmp_path / "policy").learn(waiting.id, 1.0)
     decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=400))
     assert np.isfinite(decision.scores).all()
     assert policy._epoch.rewards.features.n_features < 1000

@@ -114,7 +114,8 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     policy.widen(6 + n_new)
     play(policy, more[opening : opening + 5])
     assert len(policy.epoch_log) == n_epochs
-    assert copy_of(policy)._next_epoch is copy.deepcopy(policy)._next_epoch is None
+    assert copy.deepcopy(policy)._next_epoch is policy._next_epoch
+    assert copy_of(policy)._next_epoch is None  # from a file
     gate.set()
     policy._next_epoch.wait()
     play(other, slates[other.round : opening])
@@ -126,6 +127,28 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     assert [each.round for each in policy.epoch_log] == [each.round for each in other.epoch_log]
     assert policy._plays.n_rows == other._plays.n_rows
     np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9)
+
+
+def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
+    """Also that which learns a log in place of the policy."""
+    policy = LatentUcb(refit="background", dim=6)
+    slates = list(single_arms(60))
+    play(policy, slates[:20])
+    gate = held()
+    while policy._next_epoch is None:
+        play(policy, slates[policy.round : policy.round + 1])
+    n_epochs, twin, refit = len(policy.epoch_log), copy.deepcopy(policy), policy._next_epoch
+    policy.learn_logged(slates[40][0], [0.5] * len(slates[40][0]))
+    assert policy._next_epoch is refit
+    gate.set()
+    refit.wait()
+    for each, first in ((policy, 41), (twin, 50), (policy, 45), (twin, 55)):
+        play(each, slates[first : first + 4])
+    for each, first in ((policy, 41), (twin, 50)):
+        assert len(each.epoch_log) > n_epochs
+        rows = each._plays.played.columns()[0][-8:]
+        offered = np.vstack([table for table, _ in slates[first : first + 9]])
+        assert all(any(np.array_equal(row, arm, equal_nan=True) for arm in offered) for row in rows)
 
 
 def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monkeypatch):

@@ -355,3 +355,14 @@ def test_a_policy_with_items_and_a_half_life_is_saved_whole(tmp_path):
 def test_impossible_settings_are_refused(settings):
     with pytest.raises(InvalidSettingError):
         LatentUcb(**settings)
+
+
+def test_a_log_does_not_make_items_seem_rare():
+    """A row of it is one item; here every round offers all of them."""
+    random = np.random.default_rng(0)
+    policy, nothing, items = LatentUcb(), np.full((8, 1), np.nan), np.arange(8)
+    rows = random.integers(8, size=500)
+    policy.learn_logged(np.full((500, 1), np.nan), random.normal(size=500), items=rows)
+    for _ in range(20):
+        policy.learn(policy.choose(nothing, items=items), random.normal())
+    assert policy.diagnostics()["frequency"] == 1.0

@@ -95,7 +95,7 @@ class JointFeatures(Grouped):
     def _products(self, option: FloatArray, context: FloatArray) -> FloatArray:
         left, right = option[:, self._crossed[0]], context[:, self._crossed[1]]
         products = left[:, :, None] * right[:, None, :]
-        return products.reshape(len(option), -1) / self._crossed_norm
+        return products.reshape(len(option), left.shape[1] * right.shape[1]) / self._crossed_norm
 
     @property
     def _crossed_norm(self) -> float:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 class Background(Generic[T]):
     """A result that is computed in a thread of its own.
 
-    A copy of a policy does not take it along: a deep copy is None.
+    Copies of a policy share it: nobody changes the result. A pickle of it is None.
 
     Parameters
     ----------
@@ -53,5 +53,8 @@ class Background(Generic[T]):
             raise self._error
         return self._found[0]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> None:
-        return None
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()

@@ -14,6 +14,7 @@ from halfseen import archive, checks
 from halfseen.core.reasons import Gains, Reasons, context_gains
 from halfseen.errors import (
     ArchiveError,
+    HalfseenError,
     InvalidInputError,
     InvalidSlateError,
     UnknownDecisionError,
@@ -288,7 +289,7 @@ class Policy(Hooks):
         """
 
         def gains(slate: Slate) -> Gains:
-            each = [[feature] for feature in range(slate.dim)] if groups is None else groups
+            each = _checked_groups(groups, slate.dim)
             estimates = self.reasons(slate).estimates
             return Gains.of(estimates, self.moved_by_seeing(slate, each))
 
@@ -308,7 +309,7 @@ class Policy(Hooks):
         """
 
         def gains(slate: Slate) -> FloatArray:
-            each = [[place] for place in range(self.context_dim)] if groups is None else groups
+            each = _checked_groups(groups, self.context_dim)
             return context_gains(self.reasons(slate).estimates, self.moved_by_context(slate, each))
 
         return self._asked((options, context, items), gains)
@@ -539,6 +540,18 @@ class Policy(Hooks):
                 f"the decision's arm must have {self.dim} features, got {len(arm)}"
             )
         return with_arm(note, arm)._replace(epoch=decision._epoch)
+
+
+def _checked_groups(groups: Any, dim: int) -> list[list[int]]:
+    """Return groups of features after checking that they exist; by default each one alone."""
+    if groups is None:
+        return [[feature] for feature in range(dim)]
+    try:
+        return [[checks.integer("feature", each, 0, dim - 1) for each in one] for one in groups]
+    except (TypeError, HalfseenError):
+        raise InvalidInputError(
+            f"groups must be lists of features from 0 to {dim - 1}, got {groups!r}"
+        ) from None
 
 
 def _checked_levels(levels: Mapping[int, int] | None, known: int, dim: int) -> dict[int, int]:

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfseen import archive, checks
 from halfseen.core import reward_reasons
@@ -28,8 +28,8 @@ from halfseen.values import FloatArray, Slate
 
 # Records of this many epochs are kept.
 _LONGEST_LOG = 1000
-# If the first context comes late, an epoch opens after so many rounds with one.
-_FIRST_CONTEXTS = 8
+# An epoch opens so many rounds after the first context, and after a log from which a policy starts.
+_SOON = 8
 
 
 @register_policy
@@ -72,6 +72,8 @@ class LatentUcb(LatentParams):
         self._next_event = 1
         self._context_since = 0  # round before the first context
         self._n_offered = 0  # arms in rounds that were played, absorbed ones not among them
+        self._n_logged = 0  # rounds of a log, each with one arm
+        self._is_logging = False
         self._rewards_tell = False
         self._next_epoch: Background[tuple[LatentEpoch, Plays]] | None = None
         self._n_known = 0  # plays that the next epoch knows
@@ -126,10 +128,22 @@ class LatentUcb(LatentParams):
         """Choose the largest estimate; at random while all rewards are equal."""
         return self._choice(slate, "greedy", 0.0)
 
+    def play_logged(
+        self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
+    ) -> None:
+        """Learn from logged arms; they do not say how many arms a round offers."""
+        self._is_logging = True
+        super().play_logged(slate, rewards, contexts)
+        self._is_logging = False
+
     def _choice(self, slate: Slate, exploration: str, share: float) -> Choice:
         self._prepare()
         self.observe(slate)
         self._n_offered += slate.n_arms
+        if self._is_logging:
+            self._n_logged += 1
+        elif self._round == self._n_logged > 0:  # the first choice after a log
+            self._next_event = min(self._next_event, self._round + _SOON)
         epoch = self._epoch
         if epoch is None or epoch.rewards is None:
             return self._at_random(slate)
@@ -230,7 +244,8 @@ class LatentUcb(LatentParams):
         With `copied`, the function uses nothing that later rounds change.
         """
         round, last, layout = self._round + 1, self._epoch, self.layout
-        per_round = self._n_offered / self._round
+        n_chosen = self._round - self._n_logged
+        per_round = (self._n_offered - self._n_logged) / n_chosen if n_chosen else 1.0
         given = layout.without_context(), self._offered, self._round, per_round
         arms, contexts = Offered.of(*given, copied=copied), None
         if self.context_dim:
@@ -244,32 +259,29 @@ class LatentUcb(LatentParams):
     def _replace_epoch(self, prepared: Background[tuple[LatentEpoch, Plays]]) -> None:
         """Go on with an epoch that was prepared beside the present one."""
         self._next_epoch = None
+        before = self.__dict__.copy()
         try:
-            epoch, plays = prepared.result()
+            self._take_over(*prepared.result())
         except Exception:
+            self.__dict__ = before
             self._n_failed_refits += 1
             logger.exception("a refit failed, %d so far: the epoch goes on", self._n_failed_refits)
             self._schedule(self._round + 1)
-            return
+
+    def _take_over(self, epoch: LatentEpoch, plays: Plays) -> None:
+        """Enter an epoch that was prepared, which nobody changes, and learn what came since."""
         layout, known = self._plays.layout, self._n_known
         rows, rewards, rounds = self._plays.played.columns()
-        self._enter(epoch, plays)
+        self._enter(epoch, plays._replace(played=deepcopy(plays.played)))
         if layout != plays.layout:  # features entered meanwhile
             self._widen_models(layout)
-        self._learn_again(rows[known:], rewards[known:], rounds[known:])
-
-    def _learn_again(
-        self, rows: FloatArray, rewards: FloatArray, rounds: NDArray[np.int64]
-    ) -> None:
-        """Let an epoch that was prepared learn what came since."""
-        for round, row, reward in zip(rounds, rows, rewards, strict=True):
-            self._plays = self._plays.append(int(round), row, float(reward))
-        epoch = self._epoch
-        if epoch is not None and epoch.rewards is not None:
-            # A copy: if this call fails, the next one learns the same rewards.
-            model = epoch.rewards.copied()
-            model.learn_all(self._plays.offers(rows), rewards)
-            self._epoch = LatentEpoch(*epoch[:-1], model)
+        for at in range(known, len(rounds)):
+            self._plays = self._plays.append(int(rounds[at]), rows[at], float(rewards[at]))
+        entered = self._epoch
+        if entered is not None and entered.rewards is not None:
+            model = entered.rewards.copied()
+            model.learn_all(layout.unpacked(rows[known:]), rewards[known:])
+            self._epoch = LatentEpoch(*entered[:-1], model)
 
     def _enter(self, epoch: LatentEpoch, plays: Plays) -> None:
         if self._epoch is not None:
@@ -282,7 +294,7 @@ class LatentUcb(LatentParams):
         length = min((self.growth - 1.0) * round, self.longest_epoch)
         if self._context_since:  # it came late: what it means is learned soon
             since = round - self._context_since
-            length = min(length, max(_FIRST_CONTEXTS, (self.growth - 1.0) * since))
+            length = min(length, max(_SOON, (self.growth - 1.0) * since))
         self._next_event = round - 1 + max(1, int(np.ceil(length)))
 
     def update(self, note: Note, reward: float) -> None:
@@ -343,7 +355,7 @@ class LatentUcb(LatentParams):
             return
         if self._round and not self.context_dim:
             self._context_since = self._round
-            self._next_event = min(self._next_event, self._round + _FIRST_CONTEXTS)
+            self._next_event = min(self._next_event, self._round + _SOON)
         self._lay_out(self.layout._replace(context_dim=dim))
 
     def _lay_out(self, layout: Layout) -> None:
@@ -363,7 +375,7 @@ class LatentUcb(LatentParams):
             keys = plays.offers(rows).keys, layout.unpacked(wider).keys
             self._epoch = epoch.widened(self, layout, *keys)
             if epoch.rewards is not None and self._epoch.rewards is None:  # it would be too large
-                self._next_event = self._round
+                self._next_event, self._next_epoch = self._round, None
         features = [None if each is None else each.features for each in (epoch, self._epoch)]
         self._plays = plays.widened(layout, wider, *features)
 
@@ -392,6 +404,7 @@ class LatentUcb(LatentParams):
             "has_items": self._has_items,
             "next_event": self._next_event,
             "n_offered": self._n_offered,
+            "n_logged": self._n_logged,
             "rewards_tell": self._rewards_tell,
             "levels": [list(pair) for pair in self.levels.items()],
             "context_levels": context_levels,
@@ -418,6 +431,7 @@ class LatentUcb(LatentParams):
         most = checks.LARGEST_HORIZON
         self._next_event = checks.integer("next_event", state["next_event"], 0, most)
         self._n_offered = checks.integer("n_offered", state["n_offered"], self._round, most)
+        self._n_logged = checks.integer("n_logged", state["n_logged"], 0, self._round)
         self._rewards_tell = checks.boolean("rewards_tell", state["rewards_tell"])
         since = state["context_since"]
         self._context_since = checks.integer("context_since", since, 0, self._round)
@@ -427,8 +441,10 @@ class LatentUcb(LatentParams):
         super().check_note(note)
         epoch = self._epoch
         checks.integer("epoch", note.epoch, -1, -1 if epoch is None else epoch.record.epoch)
-        if note.point is not None and epoch is not None and note.epoch == epoch.record.epoch:
-            n_features = 0 if epoch.rewards is None else epoch.rewards.features.n_features
+        # Of a model that was given up, points may be left; they are not used.
+        rewards = None if epoch is None or note.epoch < epoch.record.epoch else epoch.rewards
+        if note.point is not None and rewards is not None:
+            n_features = rewards.features.n_features
             archive.array(note._asdict(), "point", (None,))
             checks.integer("the size of a point", len(note.point), 0, n_features)
 

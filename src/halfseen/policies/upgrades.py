@@ -298,10 +298,23 @@ def note_from_format_6(note: Tree | None) -> Tree | None:
     return note | {"inner": note_from_format_6(note["inner"]), "context": None, "item": None}
 
 
+def _from_format_7(tree: Tree) -> Tree:
+    """In format 7 LatentUcb did not count the rounds of a log apart."""
+    state = dict(tree["state"])
+    if "burn_in_policy" in state:
+        state["burn_in_policy"] = _from_format_7(state["burn_in_policy"])
+    if "inners" in state:
+        state["inners"] = [_from_format_7(inner) for inner in state["inners"]]
+    if tree["policy"] == "LatentUcb" and "n_offered" in state:
+        state["n_logged"] = 0
+    return tree | {"state": state}
+
+
 _STEPS: Mapping[int, Callable[[Tree], Tree]] = {
     2: _from_format_2,
     3: _from_format_3,
     4: _from_format_4,
     5: _from_format_5,
     6: _from_format_6,
+    7: _from_format_7,
 }
