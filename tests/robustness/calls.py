@@ -9,14 +9,18 @@ file continues alike.
 repeats one case.
 """
 
+import copy
 import sys
 import traceback
 import warnings
+from unittest import mock
 
 import numpy as np
 
 from halfseen import HalfseenError, HorizonReachedError, Unidentifiable, UnknownDecisionError
 from halfseen.errors import InvalidRewardError, InvalidSlateError
+from halfseen.policies import latent_ucb
+from halfseen.policies.background import Background
 from halfseen.testing.rounds import copy_of, looks
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS
@@ -33,6 +37,19 @@ SHARES = {
 }
 DIMS = (1, 1, 2, 2, 3, 4, 5, 6, 8, 12)
 WIDE_DIMS = (40, 130, 260)
+
+
+class Late(Background):
+    """A result that is ready after some looks, not after some time: a case can be repeated."""
+
+    def __init__(self, work, n_looks):
+        self._work, self._found, self._error, self._n_looks = work, [], None, n_looks
+        self._run()
+
+    @property
+    def is_done(self):
+        self._n_looks -= 1
+        return self._n_looks < 0
 
 
 class BrokenRuleError(Exception):
@@ -85,6 +102,8 @@ class Case:
             what = random.choice(len(self.MOVES), p=self.SHARES_OF_MOVES)
             self.n_calls += 1
             self.MOVES[what](self)
+        if n_failed := self.policy.diagnostics().get("n_failed_refits"):
+            raise BrokenRuleError(f"{n_failed} refits failed")
 
     def choose(self):
         table = self.slates.draw()
@@ -119,21 +138,67 @@ class Case:
         table = self.slates.draw()
         self.policy.absorb(in_some_form(self.random, table), **self.more(table))
 
+    def learn_logged(self):
+        table, random = self.slates.draw(), self.random
+        given = self.more(table)
+        if "context" in given:
+            given["contexts"] = np.tile(given.pop("context"), (len(table), 1))
+        rewards = [reward(random, self.reward_kind) for _ in table]
+        try:
+            self.policy.learn_logged(table, rewards, **given)
+        except (Unidentifiable, HorizonReachedError):
+            if not self._may_refuse():
+                raise
+
+    def widen(self):
+        policy, random = self.policy, self.random
+        if not policy.can_grow() or (policy.dim or self.dim) > max(DIMS):
+            return
+        n_new = int(random.integers(1, 4))
+        if self.contexts is not None and policy.context_dim and random.random() < 0.5:
+            policy.widen_context(policy.context_dim + n_new)
+            self.contexts = Slates(random, policy.context_dim)
+        elif policy.dim is not None:
+            levels = {policy.dim: 0} if policy.dim and random.random() < 0.3 else None
+            policy.widen(policy.dim + n_new, levels=levels)
+            self.dim = policy.dim
+            self.slates = Slates(random, self.dim)
+
+    def ask(self):
+        table = self.slates.draw()
+        before, given = self._state(), self.more(table)
+        try:
+            scores = self.policy.score(table, **given)
+            parts = [scores.estimates, scores.widths]
+            if isinstance(self.policy, latent_ucb.LatentUcb):
+                reasons = self.policy.explain(table, **given)
+                parts += [reasons.features, reasons.missing, reasons.context, reasons.crossed]
+        except Unidentifiable:
+            if not self._may_refuse():
+                raise
+            return
+        if not all(np.isfinite(part).all() for part in parts):
+            raise BrokenRuleError("an answer is not finite")
+        self._expect_unchanged(before)
+
     def reload(self):
-        copy = copy_of(self.policy)
-        if snapshot(copy.to_tree()) != self._state():
+        twin = copy_of(self.policy)
+        if snapshot(twin.to_tree()) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
+        if getattr(self.policy, "_next_epoch", None) is not None:
+            self.policy = copy.deepcopy(self.policy)  # a file does not hold a refit, a copy does
+            return
         table = self.slates.draw()
         given = self.more(table)
         try:
             ours = self.policy.choose(table, **given)
         except (Unidentifiable, HorizonReachedError):
             return
-        theirs = copy.choose(table, **given)
+        theirs = twin.choose(table, **given)
         if looks(ours) != looks(theirs):
             raise BrokenRuleError("a copy chooses otherwise")
         if self.random.random() < 0.5:  # else the original plays on
-            self.policy, ours = copy, theirs
+            self.policy, ours = twin, theirs
         self.open.append(ours)
 
     def bad_slate(self):
@@ -155,8 +220,10 @@ class Case:
         given = unknown[int(self.random.integers(len(unknown)))]
         self._expect_refused(UnknownDecisionError, self.policy.learn, given, 1.0)
 
-    MOVES = (choose, learn, absorb, reload, bad_slate, bad_reward, bad_decision)
-    SHARES_OF_MOVES = (0.45, 0.42, 0.04, 0.02, 0.03, 0.03, 0.01)
+    MOVES = (
+        choose, learn, absorb, learn_logged, widen, ask, reload, bad_slate, bad_reward, bad_decision
+    )  # fmt: skip
+    SHARES_OF_MOVES = (0.43, 0.4, 0.03, 0.02, 0.01, 0.02, 0.02, 0.03, 0.03, 0.01)
 
     def _may_refuse(self):
         policy = self.policy
@@ -189,7 +256,11 @@ class Case:
 def one(seed):
     """Play the case of a seed; return how many calls it made and what went wrong, if anything."""
     case = Case(seed)
-    with warnings.catch_warnings():
+
+    def late(work):
+        return Late(work, int(case.random.integers(8)))
+
+    with warnings.catch_warnings(), mock.patch.object(latent_ucb, "Background", late):
         warnings.simplefilter("error")
         try:
             case.play()

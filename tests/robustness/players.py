@@ -104,7 +104,7 @@ def latent_ucb(random, dim):
     settings.maybe("through_origin", True).maybe("exploration", "thompson", "greedy")
     settings.maybe("groups", ["latent"], ["filled", "mask"], ["item"])
     settings.maybe("memory_bytes", 1, 4000).maybe("max_open", 1, 3)
-    settings.maybe("half_life", 1.0, 20.0, 1e15)
+    settings.maybe("half_life", 1.0, 20.0, 1e15).maybe("refit", "background")
     return LatentUcb(**settings)
 
 
