@@ -38,10 +38,10 @@ def walked(tmp_path_factory):
     return folder, printed
 
 
-def test_policy_and_world_keep_their_promises(walked):
+def test_policy_and_world_pass_all_checks(walked):
     _, printed = walked
     told = printed["check_mine.py"].splitlines()
-    assert told == ["Steps keeps its promises.", "Shop keeps its promises."]
+    assert told == ["Steps passes all checks.", "Shop passes all checks."]
     assert " passed" in printed["test_mine.py"]
 
 
