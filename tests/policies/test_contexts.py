@@ -131,6 +131,17 @@ def test_models_of_a_context_are_fitted_in_the_background():
     assert np.mean(regrets[100:]) < 0.3
 
 
+def test_products_of_many_independent_columns_are_learned():
+    random, policy, regrets = np.random.default_rng(0), LatentUcb(), []
+    for _ in range(450):
+        options, context = random.normal(size=(6, 16)), random.normal(size=20)
+        decision = policy.choose(options, context=context)
+        means = options[:, 0] * context[0]
+        policy.learn(decision, means[decision.arm] + 0.1 * random.normal())
+        regrets.append(means.max() - means[decision.arm])
+    assert np.mean(regrets[-50:]) < 0.1 * np.mean(regrets[:50])
+
+
 def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
     random = np.random.default_rng(0)
     policy = LatentUcb(refit="background")

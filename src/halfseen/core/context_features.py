@@ -20,8 +20,11 @@ CROSSED = "crossed"
 BY_ITEM = {LATENT: "item-latent", FILLED: "item-filled", MASK: "item-mask"}
 """The groups of the context's features whose coefficients differ by item."""
 
-MOST_CROSSED = 300
+MOST_CROSSED = 1000
 """Largest number of products."""
+
+# Beyond this, latent coordinates are enough on a side that has some.
+_MANY_CROSSED = 300
 
 MOST_BY_ITEM = 200
 """Largest number of the context's features whose coefficients differ by item."""
@@ -232,7 +235,7 @@ def chosen_sides(option: Features, context: Features) -> Sides:
     Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
     too many, or a side has nothing.
     """
-    for groups in ((LATENT, FILLED), (LATENT,)):
+    for groups, most in (((LATENT, FILLED), _MANY_CROSSED), ((LATENT,), MOST_CROSSED)):
         sides = [
             tuple(name for name in groups if name in side.columns)
             or tuple(name for name in (FILLED,) if name in side.columns)
@@ -242,6 +245,6 @@ def chosen_sides(option: Features, context: Features) -> Sides:
             sum(_size(side.columns[name]) for name in chosen)
             for side, chosen in zip((option, context), sides, strict=True)
         ]
-        if 0 < sizes[0] * sizes[1] <= MOST_CROSSED:
+        if 0 < sizes[0] * sizes[1] <= most:
             return sides[0], sides[1]
     return (), ()

@@ -48,8 +48,8 @@ NEGLIGIBLE = -4.0
 
 # Rewards farther from the mean than this many deviations of the noise are clipped.
 _LARGEST_TARGET = 1e50
-# A model that has grown may be so many times larger than a new one.
-_LARGEST_GROWTH = 4
+# A model that has grown may have so many times as many products, or sums, as a new one.
+_MORE_PRODUCTS, _MORE_SUMS = 2, 4
 # Eigenvalues of a Gram matrix below this share of the largest are rounding.
 _ROUNDING = 1e-14
 
@@ -305,13 +305,13 @@ def is_too_large(features: AnyFeatures, items: Items | ItemCoefficients | None) 
     if not isinstance(features, JointFeatures):
         return False
     crossed = features.columns.get(CROSSED, slice(0, 0))
-    if crossed.stop - crossed.start > _LARGEST_GROWTH * MOST_CROSSED:
+    if crossed.stop - crossed.start > _MORE_PRODUCTS * MOST_CROSSED:
         return True
     if not isinstance(items, ItemCoefficients):
         return False
     n_parts = features.n_parts
     size = len(items.blocks) * n_parts * (n_parts + features.n_features + 1)
-    return size > _LARGEST_GROWTH * MOST_SUMS
+    return size > _MORE_SUMS * MOST_SUMS
 
 
 def _restored_groups(given: Any, known: Mapping[str, Any]) -> list[str]:
