@@ -173,7 +173,7 @@ class Case:
             if isinstance(self.policy, latent_ucb.LatentUcb):
                 reasons = self.policy.explain(table, **given)
                 parts += [reasons.features, reasons.missing, reasons.context, reasons.crossed]
-        except Unidentifiable:
+        except (Unidentifiable, HorizonReachedError):
             if not self._may_refuse():
                 raise
             return
