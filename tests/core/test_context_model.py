@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfseen.core.context_features import BY_ITEM, CONTEXT, CROSSED, joint
+from halfseen.core.context_features import BY_ITEM, CONTEXT, CROSSED, chosen_sides, joint
 from halfseen.core.factor_rank import Search
 from halfseen.core.factors import Arms, Factors
 from halfseen.core.features import Features
@@ -44,7 +44,11 @@ def side(table):
 
 
 def features_of(offer):
-    return joint(side(offer.table), side(offer.contexts))
+    return crossed(side(offer.table), side(offer.contexts))
+
+
+def crossed(option, context):
+    return joint(option, context, chosen_sides(option, context, by_item=True))
 
 
 def plays_of(offer, rewards, layout=LAYOUT):
@@ -171,7 +175,7 @@ def test_summaries_by_item_carry_exactly_between_linear_features():
             loadings,
             np.ones(CONTEXT_DIM),
         )
-        return joint(side(offer.table), Features(model, np.full(CONTEXT_DIM, 0.5), GROUPS[:2]))
+        return crossed(side(offer.table), Features(model, np.full(CONTEXT_DIM, 0.5), GROUPS[:2]))
 
     old, new = features(0.0, 1.0), features(0.7, 2.0)
     carried, error = plays_of(offer, rewards).compacted(old, 60).carried(old, new)

@@ -142,6 +142,20 @@ def test_products_of_many_independent_columns_are_learned():
     assert np.mean(regrets[-50:]) < 0.1 * np.mean(regrets[:50])
 
 
+def test_items_that_come_back_keep_their_own_coefficients_beside_many_columns():
+    """Products would leave room for few of them, and an opening would take seconds."""
+    random = np.random.default_rng(0)
+    options, own = random.normal(size=(150, 30)), random.normal(size=(150, 30))
+    items, contexts = random.integers(150, size=1024), random.normal(size=(1024, 30))
+    rewards = (own[items] * contexts).sum(axis=1) + 0.1 * random.normal(size=1024)
+    policy = LatentUcb(growth=16.0)
+    policy.learn_logged(options[items], rewards, contexts=contexts, items=items)
+    policy.choose(options, context=contexts[0], items=np.arange(150))
+    rewards = policy._epoch.rewards
+    assert rewards.features.n_features < 100
+    assert len(rewards.items.blocks) == 150
+
+
 def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
     random = np.random.default_rng(0)
     policy = LatentUcb(refit="background")

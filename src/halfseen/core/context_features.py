@@ -23,8 +23,10 @@ BY_ITEM = {LATENT: "item-latent", FILLED: "item-filled", MASK: "item-mask"}
 MOST_CROSSED = 1000
 """Largest number of products."""
 
-# Beyond this, latent coordinates are enough on a side that has some.
-_MANY_CROSSED = 300
+MANY_CROSSED = 300
+"""Beyond this, latent coordinates are enough on a side that has some. Where items come back, it is
+the limit: what a context means for an item is learned by item, and the time and memory of that
+grow with the number of products."""
 
 MOST_BY_ITEM = 200
 """Largest number of the context's features whose coefficients differ by item."""
@@ -205,12 +207,8 @@ def _by_item(context: Features) -> list[str]:
     return []
 
 
-def joint(option: Features, context: Features, sides: Sides | None = None) -> JointFeatures:
-    """Return all groups that may enter the reward model, without scales.
-
-    `sides` are multiplied, by default those of `chosen_sides`.
-    """
-    sides = chosen_sides(option, context) if sides is None else sides
+def joint(option: Features, context: Features, sides: Sides) -> JointFeatures:
+    """Return all groups that may enter the reward model, without scales; `sides` are multiplied."""
     groups = [*option.columns, *(CONTEXT[group] for group in context.columns)]
     by_item = _by_item(context)
     if all(sides):
@@ -229,13 +227,14 @@ def _size(columns: slice) -> int:
     return int(columns.stop - columns.start)
 
 
-def chosen_sides(option: Features, context: Features) -> Sides:
+def chosen_sides(option: Features, context: Features, *, by_item: bool) -> Sides:
     """Return the groups to multiply: latent coordinates and filled entries, if these are not many.
 
     Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
-    too many, or a side has nothing.
+    too many, or a side has nothing. With `by_item`, coefficients of the context differ by item.
     """
-    for groups, most in (((LATENT, FILLED), _MANY_CROSSED), ((LATENT,), MOST_CROSSED)):
+    most_latent = MANY_CROSSED if by_item else MOST_CROSSED
+    for groups, most in (((LATENT, FILLED), MANY_CROSSED), ((LATENT,), most_latent)):
         sides = [
             tuple(name for name in groups if name in side.columns)
             or tuple(name for name in (FILLED,) if name in side.columns)

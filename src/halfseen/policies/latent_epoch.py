@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import checks
-from halfseen.core.context_features import AnyFeatures, JointFeatures, joint
+from halfseen.core.context_features import AnyFeatures, JointFeatures, chosen_sides, joint
 from halfseen.core.factors import Factors
+from halfseen.core.features import Features
 from halfseen.core.group_scales import ITEM
 from halfseen.core.offers import Layout
 from halfseen.core.plays import Plays
@@ -159,8 +160,10 @@ class LatentEpoch(NamedTuple):
             context = Side.unknown(0) if context is None else context
             context = context.widened(layout.context_dim, policy.context_levels)
             other = context.features(policy, policy.context_levels, self._groups[1])
-            known = self.features.sides if isinstance(self.features, JointFeatures) else None
-            features = joint(own, other, known)
+            if isinstance(self.features, JointFeatures):
+                features = joint(own, other, self.features.sides)
+            else:
+                features = _joined(policy, own, other, arms)
         rewards = self.rewards
         if rewards is not None and is_too_large(features, rewards.items):
             rewards = None  # another epoch opens at once
@@ -232,7 +235,13 @@ def _features(policy: LatentParams, arms: Side, context: Side | None) -> AnyFeat
     if context is None:
         return own
     groups: list[str] | None = None if CONTEXT in policy.groups else []
-    return joint(own, context.features(policy, policy.context_levels, groups))
+    return _joined(policy, own, context.features(policy, policy.context_levels, groups), arms)
+
+
+def _joined(policy: LatentParams, own: Features, other: Features, arms: Side) -> JointFeatures:
+    """Return the features of arms and contexts, with some of their products."""
+    by_item = arms.frequency > 0.0 and ITEM in policy.groups
+    return joint(own, other, chosen_sides(own, other, by_item=by_item))
 
 
 def _rewards(
