@@ -1,6 +1,7 @@
 """`LatentUcb` in long service: bounded memory, and refits beside the epoch that serves."""
 
 import copy
+import os
 import pickle
 import threading
 
@@ -149,6 +150,51 @@ def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
         rows = each._plays.played.columns()[0][-8:]
         offered = np.vstack([table for table, _ in slates[first : first + 9]])
         assert all(any(np.array_equal(row, arm, equal_nan=True) for arm in offered) for row in rows)
+
+
+def test_a_refit_to_a_log_alone_is_followed_by_one_that_knows_choices(held):
+    """A log does not say how many arms a round offers, and so how often one comes back."""
+    random = np.random.default_rng(0)
+    arms, policy = random.normal(size=(20, 3)), LatentUcb(refit="background")
+    policy.learn_logged(arms[random.integers(20, size=200)], random.normal(size=200))
+    if policy._next_epoch is not None:
+        policy._next_epoch.wait()
+    gate = held()
+    while policy._next_epoch is None:
+        policy.learn_logged(arms[random.integers(20, size=10)], random.normal(size=10))
+    n_logged = policy.round
+    for at in range(40):
+        policy.learn(policy.choose(arms), random.normal())
+        if at == 3:
+            gate.set()
+        if policy._next_epoch is not None and gate.is_set():
+            policy._next_epoch.wait()
+    rare, often = (record for record in policy.epoch_log[-2:])
+    assert rare.round <= n_logged + 1 < often.round <= n_logged + 15
+    assert often.frequency > 5 * rare.frequency
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_starts_a_refit_again(held):
+    policy = LatentUcb(refit="background", dim=6)
+    slates = list(single_arms(60))
+    play(policy, slates[:20])
+    gate = held()
+    while policy._next_epoch is None:
+        play(policy, slates[policy.round : policy.round + 1])
+    lost, n_epochs = policy._next_epoch, len(policy.epoch_log)
+    child = os.fork()
+    if child == 0:
+        gate.set()
+        is_lost = lost.is_lost
+        play(policy, slates[policy.round : policy.round + 1])
+        policy._next_epoch.wait()
+        play(policy, slates[policy.round : policy.round + 1])
+        went_on = policy._n_failed_refits == 0 and len(policy.epoch_log) > n_epochs
+        os._exit(0 if is_lost and went_on else 1)
+    gate.set()
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monkeypatch):

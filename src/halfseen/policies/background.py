@@ -43,6 +43,11 @@ class Background(Generic[T]):
         """Whether the thread has ended."""
         return not self._thread.is_alive()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it ended without a result: a process that is forked has no threads."""
+        return self.is_done and not self._found and self._error is None
+
     def wait(self) -> None:
         """Wait until the thread has ended."""
         self._thread.join()

@@ -133,8 +133,10 @@ class LatentUcb(LatentParams):
     ) -> None:
         """Learn from logged arms; they do not say how many arms a round offers."""
         self._is_logging = True
-        super().play_logged(slate, rewards, contexts)
-        self._is_logging = False
+        try:
+            super().play_logged(slate, rewards, contexts)
+        finally:
+            self._is_logging = False
 
     def _choice(self, slate: Slate, exploration: str, share: float) -> Choice:
         self._prepare()
@@ -224,7 +226,10 @@ class LatentUcb(LatentParams):
         if self._next_epoch is not None:
             if not self._next_epoch.is_done:
                 return
-            self._replace_epoch(self._next_epoch)
+            if self._next_epoch.is_lost:
+                self._next_epoch = None  # it is still due
+            else:
+                self._replace_epoch(self._next_epoch)
         epoch = self._epoch
         is_ready = epoch is not None and epoch.rewards is not None
         is_due = self._round >= self._next_event or (self._rewards_tell and not is_ready)
@@ -282,6 +287,9 @@ class LatentUcb(LatentParams):
             model = entered.rewards.copied()
             model.learn_all(layout.unpacked(rows[known:]), rewards[known:])
             self._epoch = LatentEpoch(*entered[:-1], model)
+        if epoch.record.round <= self._n_logged + 1 <= self._round:
+            # It knows a log alone, which does not say how often arms come back.
+            self._next_event = min(self._next_event, self._round + _SOON)
 
     def _enter(self, epoch: LatentEpoch, plays: Plays) -> None:
         if self._epoch is not None:
