@@ -21,6 +21,17 @@ def test_only_policies_can_be_registered():
         register_policy(int)
 
 
+@pytest.mark.parametrize("world", [lambda: 0, int, LowRankWorld()])
+def test_only_dataclasses_can_be_worlds(world):
+    with pytest.raises(InvalidSettingError, match="only a dataclass"):
+        register_world("mine")(world)
+
+
+def test_a_world_without_a_name_is_not_registered():
+    with pytest.raises(InvalidSettingError, match="registered by a name"):
+        register_world(LowRankWorld)
+
+
 def test_the_name_of_a_world_of_halfseen_is_taken():
     @dataclass(frozen=True)
     class OwnWorld(LowRankWorld):

@@ -12,6 +12,7 @@ from halfseen.agent.core import Scored
 from halfseen.agent.decision import AgentDecision
 from halfseen.agent.explanation import Explanation, checked_costs
 from halfseen.agent.files import AgentFiles
+from halfseen.agent.waiting import checked_id
 from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.policies.notes import Scores
 from halfseen.policies.refusals import checked_reward, checked_rewards, listed, no_context
@@ -277,8 +278,8 @@ class Agent(AgentFiles):
         return Asked(self._reader.read(options), self._reader.read_row(context))
 
 
-def _id_of(decision: Any) -> Any:
-    return decision.id if isinstance(decision, AgentDecision) else decision
+def _id_of(decision: Any) -> str:
+    return decision.id if isinstance(decision, AgentDecision) else checked_id(decision)
 
 
 def _seconds(before: Any) -> float:

@@ -90,11 +90,7 @@ class WaitingDecisions:
         UnknownDecisionError
             The agent did not make the decision, or longer ago than it remembers.
         """
-        if not isinstance(id, str):
-            raise UnknownDecisionError(
-                f"learn needs what choose returned, or its id, got {type(id).__name__} "
-                f"{id!r:.40}: pass decision or decision.id, not an item or a position"
-            )
+        id = checked_id(id)
         if id in self._waiting:
             return self._waiting[id]
         why = self._gone.get(id)
@@ -168,6 +164,17 @@ class WaitingDecisions:
         for found, most in ((self._waiting, self.limit), (self._gone, N_GONE)):
             checks.integer("the number of decisions", len(found), 0, most)
         self.n_forgotten = checks.integer("n_forgotten", state["n_forgotten"], 0)
+
+
+def checked_id(id: Any) -> str:
+    """Return an id if it can be one."""
+    if not isinstance(id, str):
+        raise UnknownDecisionError(
+            "learn needs what choose returned, its id, or a list or column of them, got "
+            f"{type(id).__name__} {id!r:.40}: pass decision or decision.id, not an item or a "
+            "position"
+        )
+    return id
 
 
 def restored_item(item: Any) -> Item:

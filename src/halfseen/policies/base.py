@@ -546,6 +546,8 @@ def _checked_groups(groups: Any, dim: int) -> list[list[int]]:
     """Return groups of features after checking that they exist; by default each one alone."""
     if groups is None:
         return [[feature] for feature in range(dim)]
+    if dim == 0:
+        raise InvalidInputError(f"groups must be left out: there are no features, got {groups!r}")
     try:
         return [[checks.integer("feature", each, 0, dim - 1) for each in one] for one in groups]
     except (TypeError, HalfseenError):

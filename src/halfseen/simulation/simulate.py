@@ -88,7 +88,7 @@ def simulate(
     """
     methods, each = _methods(policies), seeds_from(seeds)
     checks.integer("points", points, 2)
-    if not callable(getattr(world, "realize", None)):
+    if isinstance(world, type) or not callable(getattr(world, "realize", None)):
         raise InvalidSettingError(
             f"must be a world, such as LowRankWorld(), got {world!r}", name="world"
         )
@@ -116,7 +116,8 @@ def _warned(tables: Tables) -> Tables:
     """Log that cells failed, if some did."""
     if tables.failures:
         error = tables.failures[0][1].strip().splitlines()[-1]
-        logger.warning("%d cells failed: %s (see tables.failures)", len(tables.failures), error)
+        n_failed, n_cells = len(tables.failures), len(tables.per_seed)
+        logger.warning("%d of %d cells failed: %s (see tables.failures)", n_failed, n_cells, error)
     return tables
 
 

@@ -20,7 +20,7 @@ def register_world(kind: str) -> Callable[[W], W]:
     Raises
     ------
     InvalidSettingError
-        A world of halfseen has this name.
+        It is no dataclass, or a world of halfseen has this name.
 
     Examples
     --------
@@ -35,8 +35,14 @@ def register_world(kind: str) -> Callable[[W], W]:
     >>> SmallWorld().dim
     6
     """
+    if not isinstance(kind, str):
+        raise InvalidSettingError(
+            f"a world is registered by a name, @register_world('mine'), got {kind!r}"
+        )
 
     def keep(world: W) -> W:
+        if not (isinstance(world, type) and is_dataclass(world)):
+            raise InvalidSettingError(f"only a dataclass can be a world, got {world!r}")
         checks.unused_name(kind, world, _KINDS)
         _KINDS[kind], _NAMES[world] = world, kind
         return world
