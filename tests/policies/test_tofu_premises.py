@@ -42,6 +42,13 @@ def test_one_warning_names_every_setting_that_does_not_meet_the_theorem(make):
     assert "and it has 30" in message
 
 
+def test_a_p_that_is_counted_is_taken_as_favourable_as_can_be():
+    settings = {"rank": 1, "observe_prob": "counted", **THEORY, "burn_in": 30}
+    (message,) = warnings_of(TofuPov.algorithm_1, dim=30, **settings)[1]
+    assert "no p is above 1" in message
+    assert warnings_of(TofuPov.algorithm_1, dim=8192, **settings)[1] == []
+
+
 def test_the_warning_points_to_the_caller():
     with pytest.warns(PremiseWarning) as caught:
         TofuPov.algorithm_1(**WIDE, burn_in=30)
@@ -113,6 +120,21 @@ def test_hard_instances_meet_the_lower_bound_and_not_the_condition_of_the_upper_
     found = premises(HardInstanceWorld(observe_prob=0.1, noise_scale=2.0, n_arms=8))
     assert all(premise.holds for premise in found.lower)
     assert not found.upper[1].holds
+
+
+def test_a_single_estimate_before_the_theorems_burn_in_proves_nothing():
+    # t_b is about two million rounds, so that the formula would be below 1 where it is not proved.
+    sizes = {"dim": 30, "rank": 1, "n_arms": 1000, "horizon": 10**6, "observe_prob": 0.2}
+    world = LowRankWorld(**sizes, latent="uniform", loadings=(1.0, 1.0))
+    found = premises(world)
+    assert found.upper[2].needed > 10**6
+    assert found.shares["one estimate"] == pytest.approx(1.0)
+    assert "one estimate" in found.vacuous
+
+
+def test_a_burn_in_of_no_rounds_is_refused():
+    with pytest.raises(InvalidSettingError, match="burn_in must be"):
+        premises(LowRankWorld(latent="uniform"), burn_in=0)
 
 
 def test_a_world_without_constants_is_refused_by_name():

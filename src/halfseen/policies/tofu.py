@@ -78,7 +78,8 @@ class TofuPov(TofuParams):
         arms: set `impute_ridge` above 0 to avoid it.
 
         If the theorem's condition on p (for μ = `incoherence`) or its burn-in is not met, or an arm
-        is longer than `arm_bound`, a `PremiseWarning` says so, once.
+        is longer than `arm_bound`, a `PremiseWarning` says so, once. A burn-in that is set by hand
+        can be judged only if `n_arms`, `last_eigenvalue` and `observe_prob` are given.
 
         Notes
         -----

@@ -58,10 +58,9 @@ def _premises(settings: TofuParams, incoherence: float) -> list[theory.Premise]:
     widest = math.sqrt(settings.dim / rank)
     checks.real("incoherence", incoherence, 1.0, widest * (1 + _ROUNDING))
     prob = settings.observe_prob
-    if isinstance(prob, str):
-        return []
+    is_unknown = isinstance(prob, str)
     masks = theory.mask_premise(
-        observe_prob=float(np.min(prob)),
+        observe_prob=1.0 if is_unknown else float(np.min(prob)),
         dim=settings.dim,
         rank=rank,
         n_arms=settings.n_arms or 1,
@@ -69,6 +68,9 @@ def _premises(settings: TofuParams, incoherence: float) -> list[theory.Premise]:
         incoherence=incoherence,
         failure_prob=settings.lemma_failure_prob,
     )
+    if is_unknown:
+        text = f"the theorem needs p of at least {masks.needed:.3g}, and no p is above 1"
+        return [masks._replace(text=text)]
     if settings.n_arms is None or settings.last_eigenvalue is None:
         return [masks]
     try:

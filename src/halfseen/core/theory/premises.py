@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from halfseen import checks
 from halfseen.core.theory.lower_bound import LEAK_RATE_LIMIT, leak_rate
 from halfseen.core.theory.main_theorem import main_regret_bound, trivial_regret_bound
 from halfseen.core.theory.problem import Problem
@@ -51,7 +52,8 @@ class Premises(NamedTuple):
     Attributes
     ----------
     upper : tuple of Premise
-        Of both regret theorems.
+        Of the regret theorem with a known rank. That with an unknown rank divides δ further, so it
+        needs a little more.
     lower : tuple of Premise
         Of the lower bound.
     shares : dict
@@ -101,7 +103,9 @@ def burn_in_premise(*, needed: float, burn_in: int) -> Premise:
 def premises_of(problem: Problem, *, failure_prob: float, burn_in: int | None = None) -> Premises:
     """Return which premises of the theorems hold and which of their bounds are vacuous.
 
-    `burn_in` is that of a policy; by default the whole horizon, the most that there can be.
+    `burn_in` is that of a policy; by default the whole horizon, the most that there can be. The
+    bound for one estimate is proved only if that comes after t_b rounds: where these are more than
+    the horizon, its share is that of exploring to the end.
 
     Paper: thm:main_regret
     Paper: eq:p_condition_imputation
@@ -118,6 +122,7 @@ def premises_of(problem: Problem, *, failure_prob: float, burn_in: int | None = 
     >>> round(found.upper[1].factor)
     52
     """
+    rounds = problem.horizon if burn_in is None else checks.integer("burn_in", burn_in, 1)
     bounded = math.isfinite(problem.conditioning)
     level = representation_level(failure_prob / 2)
     masks = mask_premise(
@@ -133,9 +138,11 @@ def premises_of(problem: Problem, *, failure_prob: float, burn_in: int | None = 
     upper = (
         _boundedness(problem),
         masks,
-        burn_in_premise(needed=wait, burn_in=burn_in or problem.horizon),
+        burn_in_premise(needed=wait, burn_in=rounds),
     )
-    shares = _shares(problem, failure_prob) if bounded else dict.fromkeys(_BOUNDS, math.inf)
+    shares = dict.fromkeys(_BOUNDS, math.inf)
+    if bounded:
+        shares = _shares(problem, failure_prob, earliest=int(min(wait, problem.horizon)))
     return Premises(upper, _lower_premises(problem), shares)
 
 
@@ -167,7 +174,7 @@ def _lower_premises(problem: Problem) -> tuple[Premise, ...]:
 _BOUNDS = ("known rank", "unknown rank", "one estimate", "subspace error", "misspecification")
 
 
-def _shares(problem: Problem, failure_prob: float) -> dict[str, float]:
+def _shares(problem: Problem, failure_prob: float, *, earliest: int) -> dict[str, float]:
     trivial, level = trivial_regret_bound(problem), representation_level(failure_prob / 2)
     known = main_regret_bound(problem, failure_prob=failure_prob)
     unknown = rank_adaptive_regret_bound(
@@ -176,7 +183,7 @@ def _shares(problem: Problem, failure_prob: float) -> dict[str, float]:
         representation_failure_prob=failure_prob / 4,
         oful_failure_prob=failure_prob / 2,
     )
-    split = best_split(problem, failure_prob=failure_prob)
+    split = best_split(problem, failure_prob=failure_prob, earliest=earliest)
     once = two_phase_regret_bound(problem, split=split, failure_prob=failure_prob)
     last = problem.horizon
     error = subspace_error_at(problem, round=last, failure_prob=level)
