@@ -142,6 +142,12 @@ def test_an_excess_flips_at_three_standard_errors_of_the_difference(side):
     assert [each.method for each in found.differing] == ["ra-tofu-fh"]
 
 
+@pytest.mark.parametrize(("off", "agrees"), [(54.0, True), (56.0, False)])
+def test_a_mean_is_off_by_at_most_five_per_cent_however_large_its_error(monkeypatch, off, agrees):
+    monkeypatch.setattr(module, "LEAST_ERROR", 1000.0)
+    assert comparison(excess=100.0 + off).excesses[0].agrees is agrees  # published is 1100
+
+
 def test_the_irreducible_part_that_all_share_is_no_part_of_the_error():
     assert comparison().excesses[0].standard_error == pytest.approx(ERROR)
     assert ERROR < 5.0 < statistics.stdev(IRREDUCIBLE) / math.sqrt(5)
@@ -238,6 +244,10 @@ class TestVerify:
         assert "published lower" not in result.output
         for told in ("Mean regret above the irreducible one", "Mean rank that was chosen"):
             assert told in result.output
+
+    def test_a_method_is_run_at_its_published_threshold_too_when_it_is_asked_for(self, call):
+        _, (study,) = call("--methods", "ra-tofu-fh")
+        assert sorted(study.methods) == ["ra-tofu-fh", "ra-tofu-fh-published"]
 
     def test_all_orders_are_printed_when_asked_for(self, call):
         result, _ = call("--verbose")

@@ -51,7 +51,8 @@ def verify(
             seeds = _seeds_of(means, seeds)
         known = {key.method for key in figures} | {mean.method for mean in means}
         known |= {f"{key}{PUBLISHED_FORM}" for key in known}
-        study = _published_part(part_of(study, seeds, p, methods), known, methods)
+        asked = _with_published_forms(study, methods)
+        study = _published_part(part_of(study, seeds, p, asked), known, methods)
         folder = folder_for(name, "paper", out)
         study.check()
         how = How(jobs=jobs, again=again, write=False, beside_others=out is None)
@@ -72,6 +73,14 @@ def _seeds_of(means: "Sequence[Summary]", asked: str | None) -> str:
     if asked not in (None, seeds):
         raise StudyError(f"--seeds must be left out: published are means over {seeds}, got {asked}")
     return seeds
+
+
+def _with_published_forms(study: "Study", methods: str | None) -> str | None:
+    """Return methods with those at which their ranks are compared."""
+    from halfseen.studies.published_summary import PUBLISHED_FORM
+
+    forms = [f"{key}{PUBLISHED_FORM}" for key in options.words(methods) or ()]
+    return methods and ",".join([methods, *(form for form in forms if form in study.methods)])
 
 
 def _published_part(study: "Study", known: set[str], methods: str | None) -> "Study":

@@ -14,6 +14,10 @@ ORDER_ERRORS = 2.0
 LEAST_ERROR = 1.0
 """A standard error counts as at least one wrong label, also where two methods play alike."""
 
+LEVEL_TOLERANCE = 0.05
+"""Mean regrets may differ by at most this share, however large their standard error: classifiers
+and their errors are the published ones, up to rounding."""
+
 RANK_TOLERANCE = 0.5
 """Means of ranks that are so near to each other agree, whatever their standard error."""
 
@@ -198,7 +202,8 @@ def _order(one: Summary, other: Summary, first: _Ours, second: _Ours) -> Order:
 
 def _excess(figure: Summary, ours: _Ours) -> Level:
     mean, error = _mean(ours.excesses)
-    tolerance = STANDARD_ERRORS * math.sqrt(2.0) * max(error, LEAST_ERROR)
+    by_chance = STANDARD_ERRORS * math.sqrt(2.0) * max(error, LEAST_ERROR)
+    tolerance = min(by_chance, LEVEL_TOLERANCE * figure.mean_regret)
     return Level(figure.p, figure.method, figure.excess, mean, error, tolerance)
 
 
