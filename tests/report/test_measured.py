@@ -15,7 +15,7 @@ from halfseen.reports.panels_measured import ROLE_LOOKS, draw_measured, measured
 from halfseen.simulation.cells import Result, run_cell
 from halfseen.simulation.tables import Tables
 from halfseen.studies.builtin import builtin_study
-from halfseen.studies.figures import ROLES
+from halfseen.studies.figures import ROLES, MeasuredPanel
 from halfseen.studies.reading import study_from
 
 PANEL = {
@@ -252,15 +252,19 @@ def smoke(tmp_path_factory):
     return study, Results.load(folder)
 
 
+def measured_panels(study):
+    """Yield the panels of diagnostics over diagnostics, with their figures."""
+    for figure in figures_of(study):
+        yield from ((figure, panel) for panel in figure.panels if isinstance(panel, MeasuredPanel))
+
+
 def test_every_name_in_the_figures_and_claims_of_the_theory_study_is_measured(smoke):
     study, results = smoke
     scene = Scene(study, results)
-    for figure in figures_of(study):
-        for panel in figure.panels:
-            there = [curve.look.label for curve in measured_curves(scene, panel)]
-            lines = panel.lines
-            run = [line.label for line in lines if line.setting in study.settings]
-            assert there == run, (figure.label, panel.title)
+    for figure, panel in measured_panels(study):
+        there = [curve.look.label for curve in measured_curves(scene, panel)]
+        run = [line.label for line in panel.lines if line.setting in study.settings]
+        assert there == run, (figure.label, panel.title)
     not_run = {found.text for found in verdicts_on(study, results) if found.outcome == "not run"}
     assert not_run == {claim.text for claim in study.claims if claim.setting == ("d=16384",)}
 
@@ -297,8 +301,7 @@ def test_numbers_that_change_turn_the_verdicts_of_the_theory_study(smoke):
 
 def test_means_of_lines_are_finite(smoke):
     study, results = smoke
-    for figure in figures_of(study):
-        for panel in figure.panels:
-            for line in measured_curves(Scene(study, results), panel):
-                assert np.isfinite(line.mean).all()
-                assert math.isfinite(line.error.sum())
+    for _, panel in measured_panels(study):
+        for line in measured_curves(Scene(study, results), panel):
+            assert np.isfinite(line.mean).all()
+            assert math.isfinite(line.error.sum())

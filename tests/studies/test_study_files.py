@@ -496,7 +496,7 @@ def test_for_every_key_of_a_claim_or_panel_it_is_known_whether_its_value_is_a_na
         *("p", "value", "x", "to", "xlabel", "ylabel", "xscale", "yscale", "over", "source"),
         *("at_least", "at_most", "at_end", "or_equal", "near", "tolerance", "relation", "share"),
         *("bound", "bounds", "within", "slopes", "powers", "columns", "log", "relative"),
-        *("margin", "average", "choose_seeds"),
+        *("margin", "average", "choose_seeds", "expected"),
     }
     assert names._NAMES.keys() <= keys
 

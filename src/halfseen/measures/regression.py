@@ -190,5 +190,9 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
             for there in far
         ],
         "far_naive_representation": [bound.representation for bound in naive],
+        "far_naive_factor": [
+            bound.representation / contracted.representation
+            for bound, contracted in zip(naive, bounds, strict=True)
+        ],
         "far_trivial": [theory.trivial_regret_bound(there) for there in far],
     }

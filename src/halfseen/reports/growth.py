@@ -58,8 +58,12 @@ class Growth(NamedTuple):
     def __str__(self) -> str:
         """Return slope and interval as people read them."""
         if np.isnan(self.low):
-            return f"{self.slope:.2f}"
-        return f"{self.slope:.2f} [{self.low:.2f}, {self.high:.2f}]"
+            return _exponent(self.slope)
+        return f"{_exponent(self.slope)} [{_exponent(self.low)}, {_exponent(self.high)}]"
+
+
+def _exponent(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def growth_of(
@@ -79,10 +83,7 @@ def growth_of(
     compares the same seeds.
     """
     columns: dict[float, pd.Series[float]] = {}
-    for point in _points(study, over, p, settings):
-        number = number_at(study, point, over)
-        if number is None or number in columns:
-            continue
+    for number, point in growth_points(study, over, p, settings).items():
         found = quantity.by_seed(results, point)
         if not found.empty:
             columns[number] = found
@@ -97,6 +98,18 @@ def growth_of(
     slope = float(_slopes(numbers, by_seed.mean(axis=0)))
     low, high = slope_interval(numbers, by_seed)
     return Growth(numbers, means, slope, low, high, len(by_seed))
+
+
+def growth_points(
+    study: Study, over: str, p: float | None, settings: tuple[str, ...] | None
+) -> dict[float, Point]:
+    """Return the points over which something grows, by their numbers, as in `growth_of`."""
+    found: dict[float, Point] = {}
+    for point in _points(study, over, p, settings):
+        number = number_at(study, point, over)
+        if number is not None:
+            found.setdefault(number, point)
+    return found
 
 
 def _points(

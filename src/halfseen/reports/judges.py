@@ -23,7 +23,7 @@ from halfseen.reports.verdicts import (
     side_of,
 )
 from halfseen.reports.words import number
-from halfseen.simulation.tables import mean_of
+from halfseen.simulation.tables import Mean, mean_of
 from halfseen.studies.claims import (
     AboveBoundClaim,
     AnyClaim,
@@ -184,7 +184,7 @@ def rises(case: Case, claim: RisesClaim) -> list[Finding]:
 
 
 def rank(case: Case, claim: RankClaim) -> list[Finding]:
-    """Check that a rank is within a tolerance of the true one: the policy's, or the eigengap's."""
+    """Check that a rank is near the true one, or below it: the policy's, or the eigengap's."""
     found = {"policy": _final_rank, "eigengap": _gap_rank}[claim.source]
 
     def check(point: Point) -> tuple[str, str, int | None]:
@@ -192,40 +192,40 @@ def rank(case: Case, claim: RankClaim) -> list[Finding]:
         value, numbers, n_seeds = found(case, point, claim.method, true)
         if true is None:
             return UNDECIDED, "the world does not know its rank", None
-        if value is None:
+        if value.mean is None:
             return UNDECIDED, numbers, None
-        return HOLDS if abs(value - true) <= claim.tolerance else FAILS, numbers, n_seeds
+        away = value.mean - true
+        if claim.relation == "below":
+            side = side_of(Mean(away, value.standard_error)) or 0
+            return {-1: HOLDS, 1: FAILS}.get(side, UNDECIDED), numbers, n_seeds
+        return HOLDS if abs(away) <= claim.tolerance else FAILS, numbers, n_seeds
 
     return case.at_every_point(check, claim.method)
 
 
-def _final_rank(
-    case: Case, point: Point, method: str, true: int | None
-) -> tuple[float | None, str, int]:
+def _final_rank(case: Case, point: Point, method: str, true: int | None) -> tuple[Mean, str, int]:
     """Return the mean rank with which a method ends."""
     ranks = rows(case.results.per_seed, point, method)["final_rank"].dropna().tolist()
     final = mean_of(ranks)
     if final.mean is None:
         raise NotRunError("no final rank")
-    return final.mean, f"mean rank {format_mean(final)}, true rank {true}", len(ranks)
+    return final, f"mean rank {format_mean(final)}, true rank {true}", len(ranks)
 
 
-def _gap_rank(
-    case: Case, point: Point, method: str, true: int | None
-) -> tuple[float | None, str, int]:
+def _gap_rank(case: Case, point: Point, method: str, true: int | None) -> tuple[Mean, str, int]:
     """Return after which position the mean spectrum has its largest gap."""
     spectra = case.results.diagnostic(point, method, "eigenvalues")
     means = spectra.mean().tolist()
     if not means:
         raise NotRunError("no spectrum")
     if true is None or len(means) <= true:
-        return None, f"rank {true}, but {len(means)} eigenvalues are known", 0
+        return Mean(None, None), f"rank {true}, but {len(means)} eigenvalues are known", 0
     gaps = [high - low for high, low in itertools.pairwise(means)]
     others = [gap for index, gap in enumerate(gaps, start=1) if index != true]
     numbers = f"gap {number(gaps[true - 1])} after position {true}"
     if others:
         numbers += f", the largest other one is {number(max(others))}"
-    return gaps.index(max(gaps)) + 1, numbers, len(spectra)
+    return Mean(gaps.index(max(gaps)) + 1, 0.0), numbers, len(spectra)
 
 
 def above_bound(case: Case, claim: AboveBoundClaim) -> list[Finding]:

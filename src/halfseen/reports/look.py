@@ -87,6 +87,9 @@ _STANDARD = {
     "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
     "two-phase": Look("two phases, τ = T^(2/3)", _ORANGE, SOLID, "s"),
     "two-phase-best": Look("two phases, best τ", "#B33C86", MIXED, "D", "\\\\"),
+    "two-phase-zf-best": Look(
+        "two phases, best τ, zero-filled first", "#6A4FB3", DOTTED, "v", ".."
+    ),
     "two-phase-zf": Look(
         "two phases, τ = T^(2/3), zero-filled first", "#9C6C00", DASHED, "p", "//"
     ),
@@ -104,6 +107,7 @@ _STANDARD = {
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
+    "algorithm-1": Look("Algorithm 1", "#14507A", SOLID, "o"),
     "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P", "xx"),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
     "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p", "//"),

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from halfseen.reports.data import Point, rows
-from halfseen.reports.growth import Growth, Quantity, growth_of
+from halfseen.reports.growth import Growth, Quantity, growth_of, growth_points
 from halfseen.reports.look import DASHED, DOTTED, MIXED, SOLID, look_of
 from halfseen.reports.panels import (
     FINAL_REGRET,
@@ -26,7 +26,7 @@ from halfseen.reports.panels import (
     set_probability_axis,
     set_regret_axis,
 )
-from halfseen.reports.truth import facts_at, lower_bounds, true_rank
+from halfseen.reports.truth import expected_discovery, facts_at, lower_bounds, true_rank
 from halfseen.reports.words import number, words_for
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import BOUNDS
@@ -182,16 +182,22 @@ def growths_of(scene: Scene, panel: SweepPanel) -> list[Grown]:
     keys, others = panel.methods or (), panel.minus or (None,)
     for key, other in zip(keys, others if len(others) > 1 else others * len(keys), strict=True):
         quantity = Quantity(key, other, panel.value)
-        where = (panel.setting or "",) if panel.over == "p" else panel.settings
-        growth = growth_of(scene.study, scene.results, quantity, panel.over, panel.p, where)
+        where = panel.over, panel.p, _settings_of(panel)
+        growth = growth_of(scene.study, scene.results, quantity, *where)
         found += [] if growth is None else [Grown(key, growth)]
     return found
+
+
+def _settings_of(panel: SweepPanel) -> tuple[str, ...] | None:
+    return (panel.setting or "",) if panel.over == "p" else panel.settings
 
 
 def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown]) -> None:
     """Draw final regret against a number, with the exponents and slopes to compare with."""
     curves = [Curve.of(look_of(key), found.numbers, found.means) for key, found in grown]
     handles = [draw_points(axes, curve) for curve in curves]
+    if panel.expected is not None:
+        _draw_expected(axes, scene, panel)
     words = words_for(panel.over)
     ylabel = panel.ylabel or FINAL_REGRET
     if panel.minus and not panel.ylabel:
@@ -216,6 +222,17 @@ def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown])
         labelspacing=0.25,
         borderaxespad=0.2,
     )
+
+
+def _draw_expected(axes: Axes, scene: Scene, panel: SweepPanel) -> None:
+    """Draw what the construction of the hard family implies."""
+    study, what = scene.study, panel.expected or ""
+    points = growth_points(study, panel.over, panel.p, _settings_of(panel))
+    found = {x: expected_discovery(study, point, what) for x, point in points.items()}
+    known = sorted((x, value) for x, value in found.items() if value is not None)
+    if known:
+        x, y = np.array(known).T
+        axes.plot(x, y, color="#000000", linestyle=DASHED, label="implied by the construction")
 
 
 def _draw_references(

@@ -7,6 +7,8 @@ import numpy as np
 from halfseen.core.theory import (
     context_limited_applies,
     context_limited_lower_bound,
+    discovery_cost,
+    expected_wait,
     explicit_lower_bound,
     lower_bound_applies,
     optimized_lower_bound,
@@ -106,6 +108,20 @@ def lower_bounds(study: Study, point: Point) -> dict[str, float]:
         if context_limited_applies(problem):
             bounds["context-limited"] = context_limited_lower_bound(problem).total
     return bounds
+
+
+def expected_discovery(study: Study, point: Point, what: str) -> float | None:
+    """Return the expected "wait" for the hidden sign, or its "cost"; None in other worlds."""
+    realization = _realization(study, point)
+    gaps = getattr(realization, "gaps", None)
+    if realization is None or gaps is None:
+        return None
+    problem = realization.problem()
+    if what == "cost":
+        return discovery_cost(problem, gaps)
+    return expected_wait(
+        n_arms=problem.n_arms, observe_prob=problem.observe_prob, horizon=problem.horizon
+    )
 
 
 def _realization(study: Study, point: Point) -> Any:

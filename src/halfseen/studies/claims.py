@@ -83,11 +83,16 @@ class RisesClaim(_Claim):
 
 
 class RankClaim(_Claim):
-    """The mean final rank, or the place of the largest eigengap, is the true rank."""
+    """The mean final rank, or the place of the largest eigengap, is the true rank.
+
+    "near" allows a tolerance. "below" asks for less than the true rank, by more than two standard
+    errors.
+    """
 
     kind: Literal["rank"]
     method: Text
     source: Annotated[str, one_of(RANKS)] = "policy"
+    relation: Annotated[str, one_of(("near", "below"))] = "near"
     tolerance: Number = 0.0
 
 

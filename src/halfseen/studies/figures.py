@@ -25,6 +25,9 @@ from halfseen.studies.fields import (
 ROLES = ("measured", "second", "third", "fourth", "bound", "other-bound", "reference")
 """How a line is drawn: up to four measured things, up to two bounds, something to compare with."""
 
+EXPECTED = ("wait", "cost")
+"""What the construction of the hard family implies, beside what was measured."""
+
 SCALES = ("log", "linear", "symlog")
 Scale: TypeAlias = Annotated[str, one_of(SCALES)]
 
@@ -69,7 +72,8 @@ class SweepPanel(_Panel):
     Over "p", over a number of the world ("horizon", "n_arms", "rank", "conditioning", …) with its
     exponent and `slopes` to compare with, or over a setting that was tuned. With `powers`, an axis
     over p is logarithmic and has exponents, too. `minus` is one method for all, or one for each of
-    `methods`.
+    `methods`. `expected` adds what the construction of the hard family implies for the policy that
+    only has to discover the hidden sign: its "wait" in rounds, or the "cost" of it in regret.
     """
 
     kind: Literal["sweep"]
@@ -84,6 +88,7 @@ class SweepPanel(_Panel):
     ylabel: Words = ""
     powers: Flag = False
     slopes: Slopes | None = None
+    expected: Annotated[str, one_of(EXPECTED)] | None = None
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
