@@ -12,6 +12,7 @@ from made_results import small_study, wobble, write_results
 from halfseen.errors import StudyError
 from halfseen.reports.figures import PANELS, figure_of, figures_of, grid_of, write_figures
 from halfseen.reports.panels import Scene
+from halfseen.reports.table import FinalTable
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.figures import AnyPanel
 
@@ -165,22 +166,38 @@ def test_rows_are_filled_by_columns_and_a_last_panel_stands_in_the_middle(tmp_pa
     assert left.x0 < below.x0 < right.x0
 
 
-def test_panels_over_rounds_say_where_their_scale_differs(tmp_path):
+def test_panels_say_where_their_scale_differs(tmp_path):
     panels = [{"kind": "rounds", "p": 0.8}, {"kind": "rounds", "p": 0.2}]
     figure, _ = drawn(tmp_path, panels)
     assert [axes.get_title() for axes in figure.axes] == ["p = 0.8", "p = 0.2 (axis × 4)"]
     alike, _ = drawn(tmp_path / "alike", [panels[0], panels[0]])
     assert [axes.get_title() for axes in alike.axes] == ["p = 0.8", "p = 0.8"]
+    logarithmic, _ = drawn(tmp_path / "log", [panel | {"log": True} for panel in panels])
+    assert [axes.get_title() for axes in logarithmic.axes] == ["p = 0.8", "p = 0.2"]
 
 
-def test_a_solid_line_under_another_one_is_wider(tmp_path):
-    study = small_study(methods=["tofu", "ra-tofu"], **figure_with([{"kind": "rounds", "p": 0.8}]))
+def test_a_table_holds_all_settings_with_one_point(tmp_path):
+    worlds = {"a": {"p": [0.8]}, "b": {"p": [0.4]}, "c": {"p": [0.8, 0.4]}}
+    settings = {name: {"observe_prob": each["p"]} for name, each in worlds.items()}
+    study = small_study(settings=settings)
+    results = write_results(tmp_path, study, regret)
+    groups = FinalTable.of(results.summary, study).point_groups()
+    assert [(group.caption, group.heads) for group in groups] == [
+        ("", ["a, p = 0.8", "b, p = 0.4"]),
+        ("c", ["p = 0.8", "p = 0.4"]),
+    ]
+
+
+@pytest.mark.parametrize("methods", [["tofu", "ra-tofu"], ["ra-tofu", "tofu"]])
+def test_a_solid_line_under_another_one_is_wider(tmp_path, methods):
+    study = small_study(methods=methods, **figure_with([{"kind": "rounds", "p": 0.8}]))
     for apart, widths in ((0.0, (True, False)), (5.0, (False, False))):
         level = {"tofu": 5.0, "ra-tofu": 5.0 + apart}
         results = write_results(tmp_path / str(apart), study, lambda key: level[key.method])  # noqa: B023
         figure, _ = figure_of(Scene(study, results), figures_of(study)[0])
         lines = [line(figure.axes[0], label) for label in ("TOFU", "RA-TOFU")]
         assert tuple(each.get_linewidth() > 3 for each in lines) == widths
+        assert (lines[0].get_zorder() < lines[1].get_zorder()) == widths[0]
 
 
 def test_points_without_an_optimized_bound_are_marked(tmp_path):

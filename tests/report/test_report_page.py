@@ -227,7 +227,7 @@ class TestPage:
             "1.5 s",
             "halfseen ",
             "![It](it.png)",
-            "Claims (holds 1)",
+            "Claims (1 holds)",
             "| a \\| b | **holds** |",
             "| method | p = 0.8 | p = 0.2 |",
             "Published results and ours",

@@ -19,6 +19,7 @@ def claims(folder: Folder = options.RESULTS, out: Target = Path("claims.md")) ->
     with options.explained(console):
         with console.status(LOADING):
             from halfseen.reports.claims_page import write_claims
+            from halfseen.reports.verdicts import counted
         counts = write_claims(folder, out)
-    texts = [f"{n} {outcome}" for outcome, n in counts.items()]
+    texts = [counted(outcome, n) for outcome, n in counts.items()]
     console.print(f"{', '.join(texts)}: {out}", highlight=False)

@@ -51,6 +51,19 @@ def write_claims(results: str | Path, path: str | Path) -> dict[str, int]:
     return counts
 
 
+def _seeds(results: Results) -> str:
+    """Return the seeds of most settings as text, and those of others with their settings."""
+    by_seeds: dict[str, list[str]] = {}
+    for setting, rows in results.per_seed.groupby("setting", sort=False):
+        seeds = seed_ranges(sorted(rows["seed"].unique().tolist()))
+        by_seeds.setdefault(seeds, []).append(str(setting))
+    usual = max(by_seeds, key=lambda seeds: len(by_seeds[seeds]))
+    others = [
+        f"{seeds} for {' and '.join(names)}" for seeds, names in by_seeds.items() if seeds != usual
+    ]
+    return f"{usual} ({'; '.join(others)})" if others else usual
+
+
 def _judged(study: Study, folder: Path) -> StudyClaims:
     wanted = paper_claims(study)
     if not (folder / "manifest.json").exists():
@@ -58,8 +71,8 @@ def _judged(study: Study, folder: Path) -> StudyClaims:
         missing = [Verdict(text, kinds[text], NOT_RUN, ()) for text in wanted]
         return StudyClaims(study, "not run", missing)
     results = Results.load(folder)
-    seeds = seed_ranges(sorted(results.per_seed["seed"].unique().tolist()))
     version = results.manifest.get("versions", {}).get("halfseen", "?")
-    run = f"{results.manifest.get('scale', 'another')} scale, seeds {seeds}, halfseen {version}"
+    scale = results.manifest.get("scale", "another")
+    run = f"{scale} scale, seeds {_seeds(results)}, halfseen {version}"
     verdicts = [each for each in verdicts_on(study, results) if each.text in wanted]
     return StudyClaims(study, run, verdicts)

@@ -162,23 +162,24 @@ def figure_of(scene: Scene, spec: FigureTable) -> tuple[Figure | None, str]:
         places = _axes(figure, kinds, heights, spec.columns)
         for axes, kind, (panel, data) in zip(places, kinds, there, strict=True):
             kind.draw(axes, scene, panel, data)
-        over_time = [kind == PANELS["rounds"] for kind in kinds]
-        _name_scales([axes for axes, found in zip(places, over_time, strict=True) if found])
+        _name_scales(places)
         methods = (method for panel, _ in there for method in panel.methods or ())
         share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
         _take_texts_literally(figure)
     return figure, f"{missing} of {len(found)} panels were not run" if missing else ""
 
 
-def _name_scales(row: Sequence[Axes]) -> None:
-    """Say in titles how much longer the axes of some panels are than that of the first."""
-    if not row or row[0].get_yscale() != "linear":
-        return
-    first = row[0].get_ylim()[1]
-    for axes in row[1:]:
-        ratio = axes.get_ylim()[1] / first
+def _name_scales(panels: Sequence[Axes]) -> None:
+    """Say in titles how much longer axes are than the first linear one of the same name."""
+    first: dict[str, float] = {}
+    for axes in panels:
+        top = axes.get_ylim()[1]
+        name = axes.get_ylabel()
+        if not name or axes.get_yscale() != "linear" or top <= 0:
+            continue
+        ratio = top / first.setdefault(name, top)
         if max(ratio, 1 / ratio) > _SAME_SCALE:
-            axes.set_title(f"{axes.get_title()} (axis × {number(ratio, 2)})")
+            axes.set_title(f"{axes.get_title()} (axis × {number(ratio, 2)})".lstrip())
 
 
 def _take_texts_literally(figure: Figure) -> None:

@@ -43,7 +43,7 @@ def measured(case: Case, claim: MeasuredClaim) -> list[Finding]:
         if claim.at_end:
             numbers = _at_end(value, bound, holds, claim.relation)
         else:
-            other = "0" if claim.to is None else claim.to.replace("_", " ")
+            other = "0" if claim.to is None else words_for(claim.to).label
             words = f"{claim.relation} {other} {_how_often(holds)}"
             numbers = f"{words}, {_room(value, bound, claim.to)}"
         return outcome, numbers.replace("-", "−"), None

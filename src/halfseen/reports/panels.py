@@ -26,6 +26,7 @@ FINAL_REGRET = "final regret"
 TRUTH = {"color": "#000000", "linewidth": 1.0, "linestyle": (0, (4.0, 2.0))}
 _N_MARKERS = 8  # along a curve of many points
 _WIDER = 4.2  # of a line under another one, in points
+_BELOW = 1.9  # lines are at 2
 
 
 class Placed(Protocol):
@@ -97,17 +98,22 @@ def draw_bands(axes: Axes, curves: Sequence[Curve]) -> None:
         every = max(1, len(curve.x) // _N_MARKERS)
         # Markers of curves that lie on each other are drawn next to each other.
         first = int((index + 0.5) / len(curves) * every)
-        style = _style(curve.look) | _widened(curve, curves[index + 1 :])
+        style = _style(curve.look) | _widened(index, curves)
         axes.plot(curve.x, curve.mean, markevery=(first, every), **style)
         if curve.error.any():
             low, high = curve.mean - curve.error, curve.mean + curve.error
             axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
 
 
-def _widened(curve: Curve, later: Sequence[Curve]) -> dict[str, Any]:
-    """Return the width of a curve that a later one covers; nothing if none does."""
-    covered = curve.look.dashes == SOLID and any(_coincide(curve, each) for each in later)
-    return {"linewidth": _WIDER} if covered else {}
+def _widened(index: int, curves: Sequence[Curve]) -> dict[str, Any]:
+    """Return how a solid curve is drawn that another one lies on: wider, and below it.
+
+    Of two solid ones the first is below.
+    """
+    curve = curves[index]
+    above = [each for at, each in enumerate(curves) if at > index or (each.look.dashes != SOLID)]
+    covered = curve.look.dashes == SOLID and any(_coincide(curve, each) for each in above)
+    return {"linewidth": _WIDER, "zorder": _BELOW} if covered else {}
 
 
 def _coincide(one: Curve, other: Curve) -> bool:
@@ -128,7 +134,7 @@ def draw_points(axes: Axes, curve: Curve, **changes: Any) -> Line2D:
 def draw_lines(axes: Axes, curves: Sequence[Curve]) -> None:
     """Draw curves of few points; a solid one that others lie on is wider."""
     for index, curve in enumerate(curves):
-        draw_points(axes, curve, **_widened(curve, curves[index + 1 :]))
+        draw_points(axes, curve, **_widened(index, curves))
 
 
 def _style(look: Look) -> dict[str, Any]:
@@ -158,10 +164,15 @@ def set_regret_axis(axes: Axes, log: bool) -> None:
     """Let regret begin at 0, or make its axis logarithmic with plain numbers."""
     if not log:
         axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        label_plainly(axes.yaxis)
         return
     axes.set_yscale("log")
     label_decades(axes.yaxis)
+
+
+def label_plainly(axis: Axis) -> None:
+    """Label a linear axis with numbers as people write them."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 def label_decades(axis: Axis) -> None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from halfseen.reports.data import Point, rows
 from halfseen.reports.growth import Growth, Quantity, growth_of, growth_points
@@ -23,17 +22,19 @@ from halfseen.reports.panels import (
     draw_points,
     label_decades,
     label_numbers,
+    label_plainly,
     set_probability_axis,
     set_regret_axis,
 )
 from halfseen.reports.truth import expected_discovery, facts_at, lower_bounds, true_rank
-from halfseen.reports.words import number, words_for
+from halfseen.reports.words import words_for
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.claims import BOUNDS
 from halfseen.studies.figures import RoundsPanel, SweepPanel
 
 _HORIZON_SLOPES = (1 / 2, 2 / 3)  # of the theorem, and of a single estimate
 _BOUND_DASHES = dict(zip(BOUNDS, (SOLID, DASHED, DOTTED, MIXED), strict=True))
+_FIRST_SHARE = 0.01  # of the horizon, where logarithmic axes begin
 _SMALLEST_SHOWN = 1e-5  # of the largest regret, beside lower bounds
 _BOUND_NAMES = {"hidden": "lower bound, explicit, due to masks"}
 
@@ -58,7 +59,12 @@ def _over_rounds(scene: Scene, panel: RoundsPanel, what: str) -> Iterator[tuple[
 
 
 def draw_regret(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve]) -> None:
-    """Draw regret over rounds with bands of one standard error."""
+    """Draw regret over rounds with bands of one standard error.
+
+    Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing.
+    """
+    if panel.log:
+        curves = [curve.part(curve.x >= _FIRST_SHARE * curve.x[-1]) for curve in curves]
     draw_bands(axes, curves)
     title = panel.title or str(scene.point(panel))
     axes.set(xlabel="round", ylabel="cumulative regret", title=title)
@@ -69,7 +75,7 @@ def draw_regret(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve
         label_decades(axes.xaxis)
     else:
         axes.locator_params(axis="x", nbins=5)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        label_plainly(axes.xaxis)
 
 
 def rank_curves(scene: Scene, panel: RoundsPanel) -> list[Curve]:
@@ -103,6 +109,8 @@ def draw_ranks(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve]
         axes.axhline(rank, label="true rank", **TRUTH)
     axes.set(xlabel="round", ylabel="selected rank", title=panel.title or str(point))
     axes.set_xlim(left=0)
+    axes.locator_params(axis="x", nbins=5)
+    label_plainly(axes.xaxis)
     axes.set_ylim(0, 1.12 * max([rank or 1, *(float(curve.mean.max()) for curve in curves)]))
     axes.yaxis.get_major_locator().set_params(integer=True)
 
@@ -155,7 +163,7 @@ def _draw_bounds(axes: Axes, scene: Scene, setting: str, curves: list[Curve]) ->
         x, y = np.array(outside).T
         label = "Kp² + (S B/R)² above 1/2: no optimized bound"
         axes.plot(x, y, "o", color="#000000", markerfacecolor="white", label=label)
-    axes.set_yscale("log")
+    axes.set_yscale("log", nonpositive="mask")  # a mean regret may be 0
     bottom, top = axes.get_ylim()
     axes.set_ylim(bottom=max(bottom, _SMALLEST_SHOWN * top))
     label_decades(axes.yaxis)

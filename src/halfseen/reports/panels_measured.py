@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from halfseen.reports.look import DASHED, DOTTED, MIXED, SOLID, Look, look_of
-from halfseen.reports.panels import TRUTH, Curve, Scene, draw_bands, draw_points
+from halfseen.reports.panels import TRUTH, Curve, Scene, draw_bands, draw_points, label_plainly
 from halfseen.reports.truth import true_rank
 from halfseen.simulation.tables import mean_of
 from halfseen.studies.figures import Line, MeasuredPanel, SpectrumPanel
@@ -117,6 +117,9 @@ def draw_measured(axes: Axes, scene: Scene, panel: MeasuredPanel, curves: list[C
     title = panel.title or str(scene.point(panel))
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=title)
     axes.margins(x=0.02)
+    for axis, scale in ((axes.xaxis, panel.xscale), (axes.yaxis, panel.yscale)):
+        if scale == "linear":
+            label_plainly(axis)
 
 
 def _smallest_size(curves: list[Curve]) -> float:

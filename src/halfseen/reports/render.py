@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from halfseen.reports.look import label_of
-from halfseen.reports.verdicts import RULE, format_mean
+from halfseen.reports.verdicts import RULE, counted, format_mean
 from halfseen.reports.words import number
 from halfseen.simulation.tables import Mean
 
@@ -145,6 +145,7 @@ def _environment(template: str) -> Environment:
         "url": lambda text: Markup(quote(text)),
         "minus": lambda text: text.replace("-", "−"),
         "number": number,
+        "counted": counted,
         "deviation": lambda size: "rounding" if size < _ROUNDING else number(size, 2),
         "plain": lambda text: text.replace("`", ""),
         "json": embedded_json,

@@ -20,6 +20,11 @@ class Group(NamedTuple):
     points: list[Point]
     heads: list[str]
 
+    @property
+    def setting(self) -> str | None:
+        """The setting of all points; empty if the table has no other one, None if they differ."""
+        return None if len({point.setting for point in self.points}) > 1 else self.caption
+
 
 class FinalTable(NamedTuple):
     """Mean final regret of every method at every point, where it was run.
@@ -102,16 +107,18 @@ class FinalTable(NamedTuple):
         return [texts[name] for name in self.heads]
 
     def point_groups(self) -> list[Group]:
-        """Return the points of each setting; all together where every setting has only one."""
-        settings = list(dict.fromkeys(point.setting for point in self.points))
-        if len(settings) == len(self.points):
-            heads = [str(point) or "final regret" for point in self.points]
-            return [Group("", self.points, heads)] if heads else []
+        """Return the points of each setting; those of settings that have only one together."""
+        by_setting: dict[str, list[Point]] = {}
+        for point in self.points:
+            by_setting.setdefault(point.setting, []).append(point)
+        alone = [points[0] for points in by_setting.values() if len(points) == 1]
         groups = []
-        for name in settings:
-            points = [point for point in self.points if point.setting == name]
-            heads = ["" if point.p is None else f"p = {point.p:g}" for point in points]
-            groups.append(Group(name if len(settings) > 1 else "", points, heads))
+        if len(alone) > 1 or len(by_setting) == len(alone) == 1:
+            groups.append(Group("", alone, [str(point) or "final regret" for point in alone]))
+        for name, points in by_setting.items():
+            if not groups or points[0] not in alone:
+                heads = ["" if point.p is None else f"p = {point.p:g}" for point in points]
+                groups.append(Group(name if len(by_setting) > 1 else "", points, heads))
         return groups
 
 

@@ -25,18 +25,14 @@ def terminal_tables(
 ) -> list[Table]:
     """Return tables for the terminal: methods below each other, points side by side.
 
-    There is one table per setting where settings have several points, else one for all; more where
-    the points do not fit into the width, and none where nothing was played.
+    There is one table per setting with several points, and one for all others; more where the
+    points do not fit into the width, and none where nothing was played.
     """
     table = FinalTable.of(summary, study)
-    settings = list(dict.fromkeys(point.setting for point in table.points))
-    if len(table.points) == len(settings) > 1:
-        groups = _that_fit(table, table.points, width)
-        return [_terminal_table(table, group, None, width) for group in groups]
     return [
-        _terminal_table(table, group, setting if len(settings) > 1 else "", width)
-        for setting in settings
-        for group in _that_fit(table, [p for p in table.points if p.setting == setting], width)
+        _terminal_table(table, points, group.setting, width)
+        for group in table.point_groups()
+        for points in _that_fit(table, group.points, width)
     ]
 
 

@@ -25,6 +25,9 @@ RULE = (
 )
 """How a claim is judged, for readers of a report."""
 
+# A standard error below this share of the mean is rounding.
+_ROUNDING = 1e-12
+
 STANDARD_ERRORS = 2.0
 """A difference counts when it is larger than this many of its standard errors."""
 
@@ -92,6 +95,16 @@ def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
     return {outcome: n for outcome in OUTCOMES if (n := outcomes.count(outcome))}
 
 
+def counted(outcome: str, n: int) -> str:
+    """Return how many verdicts have an outcome, as text.
+
+    >>> counted("holds", 2), counted("holds", 1), counted("undecided", 5)
+    ('2 hold', '1 holds', '5 undecided')
+    """
+    plural = {HOLDS: "hold", FAILS: "fail"}.get(outcome, outcome)
+    return f"{n} {outcome if n == 1 else plural}"
+
+
 def paired_difference(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> tuple[Mean, int]:
     """Return mean and standard error of ours − theirs over common seeds, and their number."""
     difference = (ours - theirs).dropna()
@@ -122,4 +135,7 @@ def format_mean(mean: Mean, digits: int = 3) -> str:
     """
     value = "–" if mean.mean is None else number(mean.mean, digits)
     error = mean.standard_error
-    return value if error is None else f"{value} ± {number(error, 2)}"
+    if error is None:
+        return value
+    is_rounding = error < _ROUNDING * abs(mean.mean or 0.0)
+    return f"{value} ± {'0' if is_rounding else number(error, 2)}"

@@ -19,6 +19,16 @@ _WORDS = {
     "conditioning": Words("κ", "conditioning, κ"),
     "p": Words("p", "share of entries seen, p"),
     "split": Words("a", "first phase of T^a rounds, a"),
+    "observe_prob": Words("p", "p"),
+    "failure_prob": Words("δ", "δ"),
+    "far_rank_length": Words("t_rank", "t_rank"),
+    "floor": Words("floor", "the floor"),
+    "imputation_bound_actual": Words("bound", "the bound at the measured distance"),
+    "surrogate_bound_actual": Words("bound", "the bound at the measured distance"),
+    "squared_widths_bound": Words("bound", "twice the potential"),
+    "reestimated_potential_sum": Words("bound", "the potential bound"),
+    "lemma_bound": Words("bound", "the bound of the lemmas"),
+    "theorem_bound": Words("bound", "the bound of the theorem"),
 }
 
 
