@@ -121,7 +121,7 @@ def _coincide(one: Curve, other: Curve) -> bool:
     if one.x.shape != other.x.shape or not np.array_equal(one.x, other.x):
         return False
     size = max(float(np.abs(one.mean).max()), 1e-300)
-    return bool(np.mean(np.abs(one.mean - other.mean) < 0.01 * size) > 0.5)
+    return bool(np.mean(np.abs(one.mean - other.mean) < 0.02 * size) > 0.5)
 
 
 def draw_points(axes: Axes, curve: Curve, **changes: Any) -> Line2D:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -217,7 +218,9 @@ def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown])
     label_numbers(axes.xaxis, {float(x) for curve in curves for x in curve.x})
     label_decades(axes.yaxis)
     bottom, top = axes.get_ylim()
-    room = 0.13 + 0.075 * len(grown)  # of the axis, for the list of slopes above the curves
+    n_columns = 1 if len(grown) <= 3 else 2
+    n_rows = math.ceil(len(grown) / n_columns)
+    room = 0.13 + 0.075 * n_rows  # of the axis, for the list of slopes above the curves
     axes.set_ylim(bottom, bottom * (top / bottom) ** (1 / (1 - min(room, 0.6))))
     axes.legend(
         handles,
@@ -227,6 +230,10 @@ def draw_growth(axes: Axes, scene: Scene, panel: SweepPanel, grown: list[Grown])
         title_fontsize=8.5,
         alignment="left",
         fontsize=8,
+        ncols=n_columns,
+        handlelength=1.9,
+        handletextpad=0.4,
+        columnspacing=0.8,
         labelspacing=0.25,
         borderaxespad=0.2,
     )
