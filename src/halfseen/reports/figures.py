@@ -19,7 +19,14 @@ from halfseen.reports import panels_measured as measured
 from halfseen.reports import panels_split as split
 from halfseen.reports.data import Point, Results, points_of
 from halfseen.reports.look import house_style, label_of, look_of
-from halfseen.reports.panels import Curve, PanelKind, Scene, draw_bands, set_regret_axis
+from halfseen.reports.panels import (
+    Curve,
+    PanelKind,
+    Scene,
+    draw_bands,
+    set_regret_axis,
+    tell_apart,
+)
 from halfseen.reports.truth import share_label
 from halfseen.reports.words import number
 from halfseen.simulation.tables import Row, Tables
@@ -162,6 +169,7 @@ def figure_of(scene: Scene, spec: FigureTable) -> tuple[Figure | None, str]:
         places = _axes(figure, kinds, heights, spec.columns)
         for axes, kind, (panel, data) in zip(places, kinds, there, strict=True):
             kind.draw(axes, scene, panel, data)
+            tell_apart(axes)
         _name_scales(places)
         methods = (method for panel, _ in there for method in panel.methods or ())
         share_legend(figure, [label_of(method) for method in dict.fromkeys(methods)])
@@ -211,6 +219,7 @@ def regret_figure(tables: Tables) -> Figure:
             axes.set(xlabel="round", ylabel="cumulative regret", title=str(point))
             set_regret_axis(axes, log=False)
             axes.margins(x=0.01)
+            tell_apart(axes)
         share_legend(figure)
         _take_texts_literally(figure)
     return figure

@@ -27,6 +27,7 @@ TRUTH = {"color": "#000000", "linewidth": 1.0, "linestyle": (0, (4.0, 2.0))}
 _N_MARKERS = 8  # along a curve of many points
 _WIDER = 4.2  # of a line under another one, in points
 _BELOW = 1.9  # lines are at 2
+_NEAR = 0.01  # of the height of the axes: lines that are nearer to each other than this coincide
 
 
 class Placed(Protocol):
@@ -90,38 +91,44 @@ class PanelKind(NamedTuple):
 
 
 def draw_bands(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draw curves of many points with bands of one standard error.
-
-    A solid curve that others lie on is drawn wider, so that it shows on both sides.
-    """
+    """Draw curves of many points with bands of one standard error."""
     for index, curve in enumerate(curves):
         every = max(1, len(curve.x) // _N_MARKERS)
         # Markers of curves that lie on each other are drawn next to each other.
         first = int((index + 0.5) / len(curves) * every)
-        style = _style(curve.look) | _widened(index, curves)
-        axes.plot(curve.x, curve.mean, markevery=(first, every), **style)
+        axes.plot(curve.x, curve.mean, markevery=(first, every), **_style(curve.look))
         if curve.error.any():
             low, high = curve.mean - curve.error, curve.mean + curve.error
             axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
 
 
-def _widened(index: int, curves: Sequence[Curve]) -> dict[str, Any]:
-    """Return how a solid curve is drawn that another one lies on: wider, and below it.
+def tell_apart(axes: Axes) -> None:
+    """Draw a solid line that another one lies on wider and below it, so that both show.
 
-    Of two solid ones the first is below.
+    Of two solid ones the first is below. The axes must have their scales and limits.
     """
-    curve = curves[index]
-    above = [each for at, each in enumerate(curves) if at > index or (each.look.dashes != SOLID)]
-    covered = curve.look.dashes == SOLID and any(_coincide(curve, each) for each in above)
-    return {"linewidth": _WIDER, "zorder": _BELOW} if covered else {}
+    axes.get_xlim(), axes.get_ylim()  # matplotlib finds limits when they are asked for
+    lines = [
+        line
+        for line in axes.get_lines()
+        if len(line.get_xdata()) > 1 and line.get_linestyle() != "None"
+    ]
+    places = [(axes.transScale + axes.transLimits).transform(line.get_xydata()) for line in lines]
+    for at, (line, place) in enumerate(zip(lines, places, strict=True)):
+        above = [
+            each
+            for other, each in enumerate(places)
+            if other > at or (other != at and lines[other].is_dashed())
+        ]
+        if not line.is_dashed() and any(_coincide(place, each) for each in above):
+            line.set(linewidth=_WIDER, zorder=_BELOW)
 
 
-def _coincide(one: Curve, other: Curve) -> bool:
-    """Tell whether curves are nearly the same along half of the way."""
-    if one.x.shape != other.x.shape or not np.array_equal(one.x, other.x):
+def _coincide(one: FloatArray, other: FloatArray) -> bool:
+    """Tell whether lines, as shares of the axes, are nearly the same along most of the way."""
+    if one.shape != other.shape or not np.allclose(one[:, 0], other[:, 0], atol=1e-6):
         return False
-    size = max(float(np.abs(one.mean).max()), 1e-300)
-    return bool(np.mean(np.abs(one.mean - other.mean) < 0.02 * size) > 0.5)
+    return bool(np.mean(np.abs(one[:, 1] - other[:, 1]) < _NEAR) > 0.6)
 
 
 def draw_points(axes: Axes, curve: Curve, **changes: Any) -> Line2D:
@@ -131,16 +138,10 @@ def draw_points(axes: Axes, curve: Curve, **changes: Any) -> Line2D:
     return drawn[0]
 
 
-def draw_lines(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draw curves of few points; a solid one that others lie on is wider."""
-    for index, curve in enumerate(curves):
-        draw_points(axes, curve, **_widened(index, curves))
-
-
 def _style(look: Look) -> dict[str, Any]:
     return {
         "color": look.color,
-        "linestyle": look.dashes,
+        "linestyle": "-" if look.dashes == SOLID else look.dashes,  # a line knows if it is solid
         "marker": look.marker,
         "label": look.label,
     }

@@ -19,7 +19,6 @@ from halfseen.reports.panels import (
     Curve,
     Scene,
     draw_bands,
-    draw_lines,
     draw_points,
     label_decades,
     label_numbers,
@@ -112,7 +111,8 @@ def draw_ranks(axes: Axes, scene: Scene, panel: RoundsPanel, curves: list[Curve]
     axes.set_xlim(left=0)
     axes.locator_params(axis="x", nbins=5)
     label_plainly(axes.xaxis)
-    axes.set_ylim(0, 1.12 * max([rank or 1, *(float(curve.mean.max()) for curve in curves)]))
+    highest = [float((curve.mean + curve.error).max()) for curve in curves]
+    axes.set_ylim(0, 1.08 * max([rank or 1, *highest]))
     axes.yaxis.get_major_locator().set_params(integer=True)
 
 
@@ -138,7 +138,8 @@ def draw_sweep(axes: Axes, scene: Scene, panel: SweepPanel, curves: list[Curve])
 
     With the lower bounds that apply the axis of regret is logarithmic.
     """
-    draw_lines(axes, curves)
+    for curve in curves:
+        draw_points(axes, curve)
     several = panel.bounds or (len(scene.study.settings) > 1 and panel.setting != "default")
     axes.set(ylabel=FINAL_REGRET, title=panel.title or (panel.setting if several else ""))
     set_probability_axis(axes, scene, curves)

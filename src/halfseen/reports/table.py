@@ -54,7 +54,7 @@ class FinalTable(NamedTuple):
         return cls(points, methods, cells, oracles)
 
     def is_best(self, point: Point, method: str) -> bool:
-        """Tell whether a method has the lowest mean at a point of all that can be played."""
+        """Tell whether a method has the lowest mean, as printed, of all that can be played."""
         cell = self.cells.get((point, method))
         if cell is None or cell.mean is None or method in self.oracles:
             return False
@@ -63,7 +63,8 @@ class FinalTable(NamedTuple):
             for (at, key), mean in self.cells.items()
             if at == point and key not in self.oracles
         )
-        return cell.mean == min(mean for mean in found if mean is not None)
+        lowest = min(mean for mean in found if mean is not None)
+        return round(cell.mean, self.digits) == round(lowest, self.digits)
 
     def rows(self, group: Group) -> list[str]:
         """Return the methods that were run at one of the points, oracles last."""
