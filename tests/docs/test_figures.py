@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from halfseen.reports.verdicts import counted
 from halfseen.studies.builtin import builtin_study
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -53,5 +54,6 @@ def test_all_verdicts_of_the_table_of_claims_are_read(extension):
     judged = extension.verdicts(claims)
     rows = [verdict for _, _, rows in judged.values() for _, verdict in rows]
     summary = claims.split("##")[0]
-    told = {verdict: int(n) for n, verdict in re.findall(r"(\d+) (holds|fails|undecided)", summary)}
-    assert {verdict: rows.count(verdict) for verdict in rows} == told
+    assert rows
+    for verdict in rows:
+        assert counted(verdict, rows.count(verdict)) in summary

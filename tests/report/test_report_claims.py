@@ -129,6 +129,16 @@ class TestNarrowed:
         found = self.verdicts(tmp_path, {**LOWER, "p": [0.2]}, observe_probs=[0.8])
         assert (found.outcome, found.numbers) == ("not run", "nothing of it was run")
 
+    def test_settings_in_which_the_method_does_not_play_are_not_named(self, tmp_path):
+        settings = {
+            "a": {"observe_prob": [0.8], "methods": ["tofu", "zf-oful"]},
+            "b": {"observe_prob": [0.2], "methods": ["uniform"]},
+        }
+        claim = {**LOWER, "p": [0.8]}
+        found = verdict(tmp_path, claim, noisy(SWEPT), methods={}, settings=settings)
+        assert found.outcome == "holds"
+        assert "not in this run" not in found.numbers
+
     def test_levels_stay_with_their_points(self, tmp_path):
         claim = {"kind": "regret", "method": "tofu", "p": [0.8, 0.2], "at_most": [1, 9]}
         assert self.verdicts(tmp_path, claim, observe_probs=[0.2]).outcome == "holds"
@@ -165,6 +175,15 @@ def test_rises_flips_with_the_numbers(tmp_path):
     assert outcome(0.1) == "undecided"
     assert outcome(-3.0) == "fails"
     assert outcome(3.0, run=lambda key: key.method != "tofu") == "not run"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "outcome"), [((1.0, 1.2), "holds"), ((1.0, 3.0), "undecided"), ((2.8, 3.0), "fails")]
+)
+def test_a_rank_below_the_true_one_flips_with_the_numbers(tmp_path, ranks, outcome):
+    claim = {"kind": "rank", "method": "tofu", "relation": "below"}  # the true rank is 2
+    rank = lambda key: ranks[key.seed % 2]  # noqa: E731
+    assert verdict(tmp_path, claim, noisy(SWEPT), rank=rank).outcome == outcome
 
 
 def test_rank_flips_with_the_numbers(tmp_path):

@@ -65,8 +65,9 @@ class Case(NamedTuple):
 
     def points_left_out(self) -> list[Point]:
         """Return the points of the claim that the study does not have."""
-        known = points_of(self.study)
-        return [point for point in self.listed_points() if point not in known]
+        known, method = points_of(self.study), getattr(self.claim, "method", None)
+        listed = self.listed_points() if method is None else self.listed_points(method)
+        return [point for point in listed if point not in known]
 
     def regrets(self, point: Point, *methods: str) -> "list[pd.Series[float]]":
         """Return the regrets of methods on the seeds that all of them have."""
