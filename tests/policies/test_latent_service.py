@@ -86,11 +86,22 @@ def held(monkeypatch):
         assert gate.wait(20.0)
         return opened(cls, *given)
 
-    def hold():
+    def hold(policy, play_one):
+        """Play until a refit is held back; one that runs already ends first."""
+        while policy._next_epoch is not None:
+            policy._next_epoch.wait()
+            play_one()
         monkeypatch.setattr(LatentEpoch, "open", classmethod(waiting))
+        while policy._next_epoch is None:
+            play_one()
         return gate
 
     return hold
+
+
+def playing(policy, slates):
+    """Return a function that plays the next slate."""
+    return lambda: play(policy, slates[policy.round : policy.round + 1])
 
 
 @pytest.mark.parametrize("n_new", [0, 2])
@@ -103,10 +114,8 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
             play(each, slates[each.round : each.round + 1])
         if policy._next_epoch is not None:
             policy._next_epoch.wait()
-    n_epochs, gate = len(policy.epoch_log), held()
-    while policy._next_epoch is None:
-        play(policy, slates[policy.round : policy.round + 1])
-    opening = policy.round
+    gate = held(policy, playing(policy, slates))
+    n_epochs, opening = len(policy.epoch_log), policy.round
     random = np.random.default_rng(0)
     more = [
         (np.hstack([table, random.normal(size=(len(table), n_new))]), reward)
@@ -135,9 +144,7 @@ def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
     policy = LatentUcb(refit="background", dim=6)
     slates = list(single_arms(60))
     play(policy, slates[:20])
-    gate = held()
-    while policy._next_epoch is None:
-        play(policy, slates[policy.round : policy.round + 1])
+    gate = held(policy, playing(policy, slates))
     n_epochs, twin, refit = len(policy.epoch_log), copy.deepcopy(policy), policy._next_epoch
     policy.learn_logged(slates[40][0], [0.5] * len(slates[40][0]))
     assert policy._next_epoch is refit
@@ -156,12 +163,12 @@ def test_a_refit_to_a_log_alone_is_followed_by_one_that_knows_choices(held):
     """A log does not say how many arms a round offers, and so how often one comes back."""
     random = np.random.default_rng(0)
     arms, policy = random.normal(size=(20, 3)), LatentUcb(refit="background")
-    policy.learn_logged(arms[random.integers(20, size=200)], random.normal(size=200))
-    if policy._next_epoch is not None:
-        policy._next_epoch.wait()
-    gate = held()
-    while policy._next_epoch is None:
-        policy.learn_logged(arms[random.integers(20, size=10)], random.normal(size=10))
+
+    def learn(n_rows):
+        policy.learn_logged(arms[random.integers(20, size=n_rows)], random.normal(size=n_rows))
+
+    learn(200)
+    gate = held(policy, lambda: learn(10))
     n_logged = policy.round
     for at in range(40):
         policy.learn(policy.choose(arms), random.normal())
@@ -180,9 +187,7 @@ def test_a_forked_process_starts_a_refit_again(held):
     policy = LatentUcb(refit="background", dim=6)
     slates = list(single_arms(60))
     play(policy, slates[:20])
-    gate = held()
-    while policy._next_epoch is None:
-        play(policy, slates[policy.round : policy.round + 1])
+    gate = held(policy, playing(policy, slates))
     lost, n_epochs = policy._next_epoch, len(policy.epoch_log)
     child = os.fork()
     if child == 0:
@@ -201,9 +206,7 @@ def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monk
     policy = LatentUcb(refit="background", dim=6)
     slates = list(single_arms(60))
     play(policy, slates[:20])
-    gate = held()
-    while policy._next_epoch is None:
-        play(policy, slates[policy.round : policy.round + 1])
+    gate = held(policy, playing(policy, slates))
     play(policy, slates[policy.round : policy.round + 3])
     gate.set()
     policy._next_epoch.wait()
