@@ -24,7 +24,7 @@ def made(folder, *, scale="paper", of_tofu=10.0):
 
 
 def line_of(text, words):
-    (line,) = [line for line in text.splitlines() if words in line]
+    (line,) = [line for line in text.splitlines() if words in line and line.startswith("|")]
     return line
 
 
@@ -35,6 +35,8 @@ def test_verdicts_are_those_of_the_results_on_disk(tmp_path):
         counts = write_claims(tmp_path, tmp_path / "claims.md")
         line = line_of((tmp_path / "claims.md").read_text("utf-8"), words)
         assert f"**{verdict}**" in line
+        listed = (tmp_path / "claims.md").read_text("utf-8").split("##")[0]
+        assert (words in listed) == (verdict == "fails")
         assert "p = 0.4: " in line
         assert counts["not run"] > 20  # all other studies
 
