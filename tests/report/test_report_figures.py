@@ -9,6 +9,7 @@ import matplotlib.image
 import pytest
 from made_results import small_study, wobble, write_results
 
+from halfseen.core.theory import expected_wait
 from halfseen.errors import StudyError
 from halfseen.reports.figures import PANELS, figure_of, figures_of, grid_of, write_figures
 from halfseen.reports.panels import Scene
@@ -176,16 +177,39 @@ def test_panels_say_where_their_scale_differs(tmp_path):
     assert [axes.get_title() for axes in logarithmic.axes] == ["p = 0.8", "p = 0.2"]
 
 
-def test_a_table_holds_all_settings_with_one_point(tmp_path):
-    worlds = {"a": {"p": [0.8]}, "b": {"p": [0.4]}, "c": {"p": [0.8, 0.4]}}
-    settings = {name: {"observe_prob": each["p"]} for name, each in worlds.items()}
-    study = small_study(settings=settings)
+@pytest.mark.parametrize(
+    ("probs", "groups"),
+    [
+        ({"a": [0.8]}, [("", ["a, p = 0.8"])]),
+        ({"a": [0.8, 0.4]}, [("", ["p = 0.8", "p = 0.4"])]),
+        (
+            {"a": [0.8], "b": [0.8, 0.4], "c": [0.4]},
+            [("", ["a, p = 0.8", "c, p = 0.4"]), ("b", ["p = 0.8", "p = 0.4"])],
+        ),
+        (
+            {"a": [0.8, 0.4], "b": [0.4]},
+            [("a", ["p = 0.8", "p = 0.4"]), ("b", ["p = 0.4"])],
+        ),
+    ],
+)
+def test_a_table_holds_all_settings_with_one_point(tmp_path, probs, groups):
+    study = small_study(settings={name: {"observe_prob": each} for name, each in probs.items()})
     results = write_results(tmp_path, study, regret)
-    groups = FinalTable.of(results.summary, study).point_groups()
-    assert [(group.caption, group.heads) for group in groups] == [
-        ("", ["a, p = 0.8", "b, p = 0.4"]),
-        ("c", ["p = 0.8", "p = 0.4"]),
-    ]
+    table = FinalTable.of(results.summary, study)
+    found = table.point_groups()
+    assert [(group.caption, group.heads) for group in found] == groups
+    assert sorted(point for group in found for point in group.points) == sorted(table.points)
+
+
+def test_what_the_construction_implies_is_drawn_beside_what_was_measured(tmp_path):
+    worlds = {f"K = {n}": {"world": {"n_arms": n}} for n in (4, 8)}
+    panel = {"kind": "sweep", "over": "n_arms", "expected": "wait"}
+    changes = {"world": HARD, "observe_prob": [0.1], "settings": worlds}
+    figure, _ = drawn(tmp_path, [panel], **changes)
+    implied = line(figure.axes[0], "implied by the construction")
+    waits = [expected_wait(n_arms=n, observe_prob=0.1, horizon=HARD["horizon"]) for n in (4, 8)]
+    assert implied.get_xdata().tolist() == [4, 8]
+    assert implied.get_ydata().tolist() == pytest.approx(waits)
 
 
 @pytest.mark.parametrize("methods", [["tofu", "ra-tofu"], ["ra-tofu", "tofu"]])

@@ -23,7 +23,8 @@ class Group(NamedTuple):
     @property
     def setting(self) -> str | None:
         """The setting of all points; empty if the table has no other one, None if they differ."""
-        return None if len({point.setting for point in self.points}) > 1 else self.caption
+        settings = {point.setting for point in self.points}
+        return None if len(settings) > 1 else self.caption
 
 
 class FinalTable(NamedTuple):
@@ -113,11 +114,11 @@ class FinalTable(NamedTuple):
         for point in self.points:
             by_setting.setdefault(point.setting, []).append(point)
         alone = [points[0] for points in by_setting.values() if len(points) == 1]
-        groups = []
-        if len(alone) > 1 or len(by_setting) == len(alone) == 1:
+        merges, groups = len(alone) > 1 or len(by_setting) == 1, []
+        if alone and merges:
             groups.append(Group("", alone, [str(point) or "final regret" for point in alone]))
         for name, points in by_setting.items():
-            if not groups or points[0] not in alone:
+            if len(points) > 1 or not merges:
                 heads = ["" if point.p is None else f"p = {point.p:g}" for point in points]
                 groups.append(Group(name if len(by_setting) > 1 else "", points, heads))
         return groups

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from halfseen.core.theory import (
+    Gaps,
+    Problem,
     context_limited_applies,
     context_limited_lower_bound,
     discovery_cost,
@@ -93,14 +95,12 @@ def features_seen(study: Study) -> str:
 def lower_bounds(study: Study, point: Point) -> dict[str, float]:
     """Return the lower bounds on expected regret that apply at a point, by form.
 
-    They speak of the worst member of the hard family, so there are none in other worlds: its
-    realizations are recognised by their `gaps`.
+    They speak of the worst member of the hard family, so there are none in other worlds.
     """
-    realization = _realization(study, point)
-    gaps = getattr(realization, "gaps", None)
-    if realization is None or gaps is None:
+    found = _hard_instance(study, point)
+    if found is None:
         return {}
-    problem = realization.problem()
+    problem, gaps = found
     explicit = explicit_lower_bound(problem, gaps)
     bounds = {"explicit": explicit.total, "hidden": explicit.hidden}
     if lower_bound_applies(problem):
@@ -112,16 +112,22 @@ def lower_bounds(study: Study, point: Point) -> dict[str, float]:
 
 def expected_discovery(study: Study, point: Point, what: str) -> float | None:
     """Return the expected "wait" for the hidden sign, or its "cost"; None in other worlds."""
-    realization = _realization(study, point)
-    gaps = getattr(realization, "gaps", None)
-    if realization is None or gaps is None:
+    found = _hard_instance(study, point)
+    if found is None:
         return None
-    problem = realization.problem()
+    problem, gaps = found
     if what == "cost":
         return discovery_cost(problem, gaps)
     return expected_wait(
         n_arms=problem.n_arms, observe_prob=problem.observe_prob, horizon=problem.horizon
     )
+
+
+def _hard_instance(study: Study, point: Point) -> tuple[Problem, Gaps] | None:
+    """Return constants and gaps of the hard family; other worlds have no gaps."""
+    realization = _realization(study, point)
+    gaps = getattr(realization, "gaps", None)
+    return None if gaps is None else (realization.problem(), gaps)
 
 
 def _realization(study: Study, point: Point) -> Any:
