@@ -120,12 +120,15 @@ def test_with_another_setting_it_is_another_cell(tmp_path, results, other):
 
 def test_results_of_other_code_are_not_taken_for_ours(tmp_path, results, monkeypatch):
     store = filled(tmp_path, results)
-    monkeypatch.setattr(fingerprints, "code_digest", lambda thing: f"other {thing}")
+    monkeypatch.setattr(fingerprints, "package_digest", lambda: "other")
     assert store.missing([cell(0)]) == [cell(0)]
 
 
 def test_a_cell_without_a_fingerprint_is_run_every_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(fingerprints, "code_digest", lambda thing: None)
+    def unknown(thing):
+        raise LookupError
+
+    monkeypatch.setattr(fingerprints, "_own_files", unknown)
     store = Store(tmp_path)
     for _ in range(2):
         twins = [cell(0), replace(cell(0), key=cell(0).key._replace(method="same"))]
