@@ -71,7 +71,6 @@ def what_needs_an_extra_names_it():
         lambda: halfseen.Imputed(dim=3, imputer="knn"),
         lambda: halfseen.DigitsWorld().realize(0),
         lambda: halfseen.simulate(["uniform"], world, range(2)),
-        lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1, progress=True),
         lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).plot(),
         lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).to_pandas(),
     ):

@@ -26,8 +26,9 @@ from halfseen import (
     TofuPov,
     UnknownDecisionError,
     load,
+    progress,
 )
-from halfseen.agent import progress, waiting
+from halfseen.agent import waiting
 
 
 def ambient(**settings):
@@ -268,21 +269,22 @@ def test_levels_and_columns_may_enter_in_any_part_of_a_log(make):
 
 
 def test_a_long_log_or_journal_has_a_progress_bar(monkeypatch, tmp_path):
-    shown = []
-    monkeypatch.setattr(progress, "PATIENCE", -1.0)
-    monkeypatch.setattr(progress, "_bar", lambda what, total: shown.append(total))
+    shown, real = [], progress._bar
+
+    def bar(console):
+        shown.append(real(console))
+        return shown[-1]
+
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_bar", bar)
     started(ambient).observe({"sku": list(range(500)), "price": [1.0] * 500}, [0.5] * 500)
-    assert shown == [500]
     journal = tmp_path / "events.jsonl"
     agent = ambient(journal=journal)
     walk(agent, offers(3))
     agent.close()
     Agent.open(tmp_path / "none", journal).close()
-    assert shown == [500, 7]  # the start, and three decisions with their rewards
-    monkeypatch.undo()
-    bar = progress._bar("learning", 3)
-    bar.stop()
-    assert bar.tasks[0].total == 3
+    # The journal has the start, and three decisions with their rewards.
+    assert [each.tasks[0].total for each in shown] == [500, 7]
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

@@ -1,13 +1,14 @@
 """The progress bar: it counts rounds, tells cells, and can be left out."""
 
 import io
+import sys
 
 from rich.console import Console
 
 from halfseen import LowRankWorld
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import METHODS
-from halfseen.simulation.progress import progress_over
+from halfseen.simulation.simulate import _with_bar, run
 
 CELLS = [
     Cell(
@@ -22,9 +23,8 @@ CELLS = [
 def shown(missing, finished):
     """Return what a person has seen at the end."""
     console = Console(file=io.StringIO(), width=100)
-    with progress_over(CELLS, missing, console=console) as done:
-        for cell in finished:
-            done(cell)
+    for _ in _with_bar([(cell, None) for cell in finished], CELLS, missing, console):
+        pass
     return console.file.getvalue()
 
 
@@ -45,8 +45,14 @@ def test_with_nothing_to_do_the_bar_is_full():
     assert "100% 3/3 cells" in shown([], [])
 
 
-def test_no_cells_and_no_bar_need_no_console(capsys):
-    for cells, wanted in (([], True), (CELLS, False)):
-        with progress_over(cells, cells, shown=wanted) as done:
-            done(CELLS[0])
+def test_a_bar_is_shown_where_it_is_wanted(capsys):
+    run(CELLS[:1], jobs=1)
+    assert capsys.readouterr().out == ""
+    run(CELLS[:1], jobs=1, progress=True)
+    assert "1/1 cells" in capsys.readouterr().out
+
+
+def test_without_rich_there_is_no_bar(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert [row["status"] for row in run(CELLS[:1], jobs=1, progress=True).per_seed] == ["ok"]
     assert capsys.readouterr().out == ""

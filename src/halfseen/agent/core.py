@@ -15,13 +15,13 @@ from halfseen.agent.explanation import (
     measurements,
 )
 from halfseen.agent.health import Window
-from halfseen.agent.progress import parts_with_bar
 from halfseen.agent.waiting import CLOSED, REWARDED, Waiting, WaitingDecisions
 from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError, InvalidTableError
 from halfseen.policies.base import Policy
 from halfseen.policies.notes import Note, Scores, widened
 from halfseen.policies.refusals import log_forgotten
 from halfseen.policies.registry import policy_from_tree
+from halfseen.progress import with_bar
 from halfseen.tables import Encoder, Item
 from halfseen.tables.encoder import ids_alone
 from halfseen.values import FloatArray, Slate
@@ -208,7 +208,9 @@ class Core:
         ready = self.encoded(asked, log=True)
         policy, table, contexts = ready.policy.copied(), ready.slate._table, ready.contexts
         numbers = ready.slate._items
-        for start, stop in parts_with_bar("learning a log", len(rewards), _PART):
+        starts = range(0, len(rewards), _PART)
+        for start in with_bar("learning a log", len(rewards), starts, lambda _: _PART):
+            stop = start + _PART
             slate, given = Slate(table[start:stop]), None
             if numbers is not None:
                 slate = Slate.of(slate, items=numbers[start:stop])

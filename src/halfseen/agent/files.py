@@ -11,10 +11,10 @@ from halfseen import archive, checks
 from halfseen.agent.asked import Asked
 from halfseen.agent.core import Core
 from halfseen.agent.journal import Event, Journal, packed, sync_folder, unpacked
-from halfseen.agent.progress import with_bar
 from halfseen.agent.settings import AgentSettings, Path
 from halfseen.errors import ArchiveError, HalfseenError, InvalidSettingError, JournalError
 from halfseen.policies.upgrades import upgraded_core
+from halfseen.progress import with_bar
 from halfseen.tables import Encoder, Reader
 
 
@@ -92,7 +92,7 @@ class AgentFiles(AgentSettings):
             agent = cls.load(checkpoint) if os.path.exists(checkpoint) else None
             after = 0 if agent is None else agent._n_events
             bar = "replaying the journal", book.n_lines(after)
-            for event in with_bar(*bar, book.events(after), lambda event: event["n"] - after):
+            for event in with_bar(*bar, book.events(after), lambda _: 1):
                 agent = cls._replayed(agent, event, str(journal))
             if agent is None:
                 agent = cls(**settings)

@@ -29,8 +29,9 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 # Folders and modules that cannot change what a cell computes.
 _NOT_COMPUTING = (
-    *("__main__.py", "agent", "cli", "databuild", "log.py", "reports", "studies", "testing"),
-    *(f"simulation/{name}.py" for name in ("cluster", "grid", "progress", "simulate", "store")),
+    *("__main__.py", "agent", "cli", "databuild", "log.py", "progress.py", "reports", "studies"),
+    "testing",
+    *(f"simulation/{name}.py" for name in ("cluster", "grid", "simulate", "store")),
     *(f"simulation/{name}.py" for name in ("fingerprints", "plugins", "tables", "tune")),
 )
 

@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.log import logger
 from halfseen.policies.base import Policy
-from halfseen.simulation.cells import Cell, CellKey, skipped
+from halfseen.progress import with_bar
+from halfseen.simulation.cells import Cell, CellKey, Result, skipped
 from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import Method, method_from
-from halfseen.simulation.progress import progress_over
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables, versions
 from halfseen.worlds.base import Facts, World, data_paths
@@ -70,7 +71,7 @@ def simulate(
     points : int
         Rounds at which regret over time is kept.
     progress : bool
-        Show a progress bar.
+        Show a progress bar, if rich is installed.
 
     Returns
     -------
@@ -158,12 +159,11 @@ def run(
     elif store is not None:
         store.borrow(playing)
     missing = playing if store is None else store.missing(playing)
-    with progress_over(cells, missing, shown=progress) as done:
-        for cell, result in run_cells(missing, jobs=jobs, cluster=cluster):
-            if store is not None:
-                store.add(cell, result)
-            finished[cell.key] = result
-            done(cell)
+    results = run_cells(missing, jobs=jobs, cluster=cluster)
+    for cell, result in _with_bar(results, cells, missing) if progress and cells else results:
+        if store is not None:
+            store.add(cell, result)
+        finished[cell.key] = result
     if store is not None:  # it may have run a cell under another name
         found = ((cell.key, store.get(cell)) for cell in playing)
         finished |= {key: result for key, result in found if result is not None}
@@ -181,6 +181,30 @@ def run(
     }
     tables.write(store.folder, {**(manifest or {}), **facts})
     return tables._replace(folder=store.folder)
+
+
+def _with_bar(
+    results: Iterable[tuple[Cell, Result]],
+    cells: Sequence[Cell],
+    missing: Sequence[Cell],
+    console: Any = None,
+) -> Iterator[tuple[Cell, Result]]:
+    """Yield results with a bar over rounds, so that the time left is right if horizons differ."""
+    if console is None:
+        with suppress(ModuleNotFoundError):
+            from rich import get_console
+
+            console = get_console()
+    n_before = len(cells) - len(missing)
+    return with_bar(
+        cells[0].key.study,
+        sum(cell.horizon for cell in missing),
+        results,
+        lambda found: found[0].horizon,
+        note=lambda n_done: f"{n_before + n_done}/{len(cells)} cells",
+        patience=0.0,
+        console=console,
+    )
 
 
 def prob_of(world: World) -> float | None:
