@@ -9,12 +9,8 @@ import argparse
 import sys
 
 from rich.console import Console
-from rich.markdown import Markdown
 
 from benchmarks import check, report
-from benchmarks.budget import table
-from benchmarks.findings import measure_all
-from benchmarks.harness import Plan, Watch
 
 
 def main(arguments: list[str]) -> int:
@@ -26,14 +22,14 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     console = Console()
     if asked.check:
-        return 0 if check.check(console, keep=asked.store) else 1
-    plan = Plan(quick=asked.quick, peers=not asked.no_peers)
-    watch = Watch(console)
-    with watch.progress:
-        found = measure_all(plan, watch)
-    rows = report.write(found, plan)
-    console.print(Markdown("\n".join(table(rows))))
-    console.print(f"report: {os.path.relpath(report.REPORT)}", highlight=False)
+        return 0 if check.check(console, store=asked.store) else 1
+    rows = report.write(asked.quick, not asked.no_peers, console)
+    missed = [row for row in rows if row.met is False]
+    for row in missed:
+        console.print(f"missed: {row.workload}: {row.measured}", highlight=False)
+    console.print(
+        f"{len(rows) - len(missed)} of {len(rows)} budgets; {report.REPORT.name} is written"
+    )
     return 0
 
 

@@ -1,14 +1,14 @@
 """What an agent adds to the time of its policy: reading a table, ids, what waits for rewards."""
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from benchmarks.harness import Advance, Plan, Quartiles
+from benchmarks.measuring import Quartiles, Row, in_turns, seconds
 from halfseen import Agent, AmbientOful
 
 # Budgets in µs, for 8 options with 30 columns.
@@ -20,24 +20,8 @@ _ROUNDS = 200
 _LEVELS = ("red", "green", "blue", None)
 
 
-class Form(NamedTuple):
-    """A kind of table."""
-
-    name: str
-    options: Any
-    most: float
-
-
-class Added(NamedTuple):
-    """Time of choose + learn of an agent, less that of its policy."""
-
-    name: str
-    microseconds: Quartiles
-    most: float
-
-
-def forms() -> list[Form]:
-    """Return one table in every form, of numbers alone and with categories and objects."""
+def rows(quick: bool) -> list[Row]:
+    """Return what an agent adds, for every form of a table."""
     random = np.random.default_rng(0)
     table = random.normal(size=(N_OPTIONS, N_COLUMNS))
     table[random.random(table.shape) < 0.4] = np.nan
@@ -47,47 +31,50 @@ def forms() -> list[Form]:
         size=pd.Categorical([_LEVELS[row % 2] for row in range(N_OPTIONS)]),
         new=pd.Series([True, None] * (N_OPTIONS // 2), dtype=object),
     )
-    found = []
-    for frame, what, most in (
-        (numbers, "numbers", MOST_NUMBERS),
-        (mixed, "with categories and objects", MOST_MIXED),
-    ):
-        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        tables = {
-            "pandas": frame,
-            "polars": pl.DataFrame(records),
-            "pyarrow": pa.Table.from_pylist(records),
-            "list of dicts": records,
-        }
-        found += [Form(f"{name}, {what}", options, most) for name, options in tables.items()]
-    return found
+    return [
+        _row(f"{form}, {kind}", options, most, quick)
+        for kind, frame, most in (
+            ("numbers", numbers, MOST_NUMBERS),
+            ("with categories and objects", mixed, MOST_MIXED),
+        )
+        for form, options in _forms(frame).items()
+    ]
 
 
-def n_forms() -> int:
-    """Return how many forms are measured."""
-    return len(forms())
+def _forms(frame: pd.DataFrame) -> dict[str, Any]:
+    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return {
+        "pandas": frame,
+        "polars": pl.DataFrame(records),
+        "pyarrow": pa.Table.from_pylist(records),
+        "list of dicts": records,
+    }
 
 
-def measure_agent(plan: Plan, advance: Advance = lambda: None) -> list[Added]:
-    """Return what an agent adds for every form, policy and agent in turns."""
-    found = []
-    for form in forms():
-        agent = Agent(policy=AmbientOful(dim=1))
-        agent.learn(agent.choose(form.options), 0.5)
-        slate = agent._core.encoded(agent._asked(form.options, None)).slate
-        policy = AmbientOful(dim=slate.dim)
-        added = [
-            _microseconds(agent, form.options) - _microseconds(policy, slate.values)
-            for _ in range(plan.pick(15, 3))
-        ]
-        found.append(Added(form.name, Quartiles.of(added), form.most))
-        advance()
-    return found
+def _row(name: str, options: Any, most: float, quick: bool) -> Row:
+    agent = Agent(policy=AmbientOful(dim=1))
+    agent.learn(agent.choose(options), 0.5)
+    policy = AmbientOful(dim=agent.policy.dim)
+    table = np.random.default_rng(0).normal(size=(N_OPTIONS, policy.dim))
+    runs = {
+        "agent": lambda: _microseconds(agent, options),
+        "policy": lambda: _microseconds(policy, table),
+    }
+    taken = in_turns(runs, 3 if quick else 15)
+    added = Quartiles.of(np.subtract(taken["agent"], taken["policy"]))
+    return Row(
+        f"added by an agent to choose + learn, {N_OPTIONS} × {N_COLUMNS}, {name}",
+        f"{added} µs",
+        f"≤ {most:g} µs",
+        added.median <= most,
+    )
 
 
 def _microseconds(player: Any, options: Any) -> float:
     """Return the processor time of choose + learn."""
-    started = time.process_time()
-    for _ in range(_ROUNDS):
-        player.learn(player.choose(options), 0.5)
-    return (time.process_time() - started) / _ROUNDS * 1e6
+
+    def play() -> None:
+        for _ in range(_ROUNDS):
+            player.learn(player.choose(options), 0.5)
+
+    return seconds(play, time.process_time) / _ROUNDS * 1e6

@@ -1,106 +1,166 @@
-"""`LatentUcb` in whole runs: the main study's size, the newsgroups study, a table of full rank."""
+"""`LatentUcb`: whole runs of the main study's size, and a million rounds in service."""
 
+import pickle
+import tempfile
 import time
-from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.harness import Advance, Plan, Quartiles, in_turns
-from benchmarks.line_profile import Profile, profile
-from halfseen import LatentUcb, LowRankWorld, ProductContextWorld, TofuPov
+import numpy as np
 
-# Budgets, all in processor time.
-MOST_SMALL = 250.0  # µs per round
-MOST_NEWSGROUPS = 40.0  # seconds
-MOST_FULL_RANK = 1000.0  # µs per round
+from benchmarks.measuring import Quartiles, Row, in_turns, seconds
+from halfseen import LatentUcb, LowRankWorld, TofuPov, load
 
-SMALL = LowRankWorld(dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.3, noise_scale=0.05)
-FULL_RANK = LowRankWorld(
-    dim=100, rank=100, n_arms=10, horizon=2000, observe_prob=0.8, noise_scale=0.05
-)
-# The same with eigenvalues that fall, as those of real tables do: there is something to infer.
-DECAYING = replace(FULL_RANK, decay=1.0)
-NEWSGROUPS_RANK = 20
+# Budgets.
+MOST_WHOLE_RUN = 250.0  # µs per round, processor time
+MOST_INLINE = 50.0  # ms, processor time, slowest round
+MOST_BACKGROUND = 5.0, 25.0  # ms, wall clock, 99.9 % of the rounds and the slowest
+MOST_MEDIAN = 25.0  # µs, processor time
+MOST_MEMORY = 150.0  # MB
+MOST_SAVING, MOST_LOADING = 1.0, 0.5  # seconds
+
+WORLD = LowRankWorld(dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.3, noise_scale=0.05)
+_FIRST = 100  # rounds that are left out
+_BLOCK = 500  # rounds whose arms are drawn at once
 
 
-class Played(NamedTuple):
-    """A whole run."""
+def whole_run_row(quick: bool) -> Row:
+    """Return the time per round over the first 400 rounds, in which models are fitted often."""
+    rounds = list(WORLD.realize(0).rounds())
+    tofu = {"dim": WORLD.dim, "rank": WORLD.rank, "observe_prob": WORLD.observe_prob}
+
+    def play(policy) -> float:
+        started = time.process_time()
+        for round in rounds:
+            decision = policy.choose(round.slate)
+            policy.learn(decision, round.reward(decision.arm))
+        return (time.process_time() - started) / len(rounds) * 1e6
+
+    play(LatentUcb())  # compiles, fills caches
+    runs = {
+        "latent": lambda: play(LatentUcb()),
+        "tofu": lambda: play(TofuPov.full_history(**tofu, noise_scale=WORLD.noise_scale)),
+    }
+    found = {
+        name: Quartiles.of(taken) for name, taken in in_turns(runs, 3 if quick else 15).items()
+    }
+    return Row(
+        "`LatentUcb()`, whole run at (30, 3, 8), 400 rounds",
+        f"{found['latent']} µs of processor time per round (`TofuPov` with full history: "
+        f"{found['tofu']} µs)",
+        f"≤ {MOST_WHOLE_RUN:.0f} µs",
+        found["latent"].median <= MOST_WHOLE_RUN,
+    )
+
+
+class Service(NamedTuple):
+    """A long run of arms with 30 features, 8 in a round, that never come back."""
 
     n_rounds: int
-    seconds: float  # of the processor
-    regret: float
+    refit: str
+    noise: float  # of the arms around their subspace
+    seconds: np.ndarray  # of each round: of the processor, or on the wall if in the background
+    megabytes: tuple[float, float]  # the policy's after a tenth of the rounds and after all
+    disk: float  # megabytes
+    saving: float  # seconds
+    loading: float
 
     @property
-    def microseconds(self) -> float:
-        """Return the time per round."""
-        return self.seconds / self.n_rounds * 1e6
+    def median(self) -> float:
+        """Return µs of the rounds of the last tenth, in which the sample of arms is full."""
+        return float(np.median(self.seconds[-len(self.seconds) // 10 :])) * 1e6
+
+    def quantile(self, share: float) -> float:
+        """Return ms."""
+        return float(np.quantile(self.seconds[_FIRST:], share)) * 1e3
+
+    def __str__(self) -> str:
+        times = " | ".join(f"{self.quantile(share):.3g}" for share in (0.99, 0.999, 1.0))
+        near = f", noise {self.noise:g}" if self.noise else ""
+        return (
+            f"| (30, 8){near}, {self.refit} | {self.n_rounds:,} | {self.median:.1f} | {times} | "
+            f"{self.megabytes[-1]:.1f} | {self.disk:.1f} | {self.saving:.2f} / {self.loading:.2f} |"
+        )
 
 
-class Wide(NamedTuple):
-    """Runs of 100 columns of full rank."""
-
-    microseconds: Quartiles  # per round
-    rank: int  # of the last latent model
-
-
-class Latent(NamedTuple):
-    small: Quartiles  # µs per round
-    small_tofu: Quartiles  # TofuPov with full history on the same rounds
-    newsgroups: Played
-    newsgroups_tofu: Played
-    full_rank: Wide
-    decaying: Wide
-    profile: Profile  # of the newsgroups study
+def measure_service(quick: bool) -> list[Service]:
+    """Serve with refits inline and in the background, near a subspace and in it."""
+    cases = [(refit, noise) for noise in (0.0, 0.1) for refit in ("inline", "background")]
+    for refit, noise in cases:
+        serve(2000, refit, noise)  # compiles, fills caches
+    return [serve(5000 if quick else 10**6, *case) for case in cases]
 
 
-def measure_latent(plan: Plan, advance: Advance = lambda: None) -> Latent:
-    """Return times, regrets and a profile."""
-    small = _small(plan)
-    advance()
-    rounds = newsgroups_rounds(plan.pick(8000, 500))
-    newsgroups = _play(LatentUcb(), rounds)
-    advance()
-    tofu = TofuPov(dim=1000, rank=NEWSGROUPS_RANK, observe_prob=0.3, burn_in=100)
-    newsgroups_tofu = _play(tofu, rounds)
-    advance()
-    full_rank, decaying = _wide(FULL_RANK, plan), _wide(DECAYING, plan)
-    advance()
-    found = profile(lambda: _play(LatentUcb(), rounds[: plan.pick(2000, 250)]))
-    advance()
-    return Latent(*small, newsgroups, newsgroups_tofu, full_rank, decaying, found)
+def serve(n_rounds: int, refit: str, noise: float) -> Service:
+    """Play from the first round on."""
+    clock = time.thread_time if refit == "inline" else time.perf_counter
+    policy, taken, held = LatentUcb(refit=refit), np.empty(n_rounds), []
+    for number, (table, rewards) in enumerate(_rounds(n_rounds, noise)):
+        started = clock()
+        decision = policy.choose(table)
+        policy.learn(decision, rewards[decision.arm])
+        taken[number] = clock() - started
+        if number + 1 in (n_rounds // 10, n_rounds):
+            held.append(len(pickle.dumps(policy)) / 1e6)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.halfseen"
+        saving = seconds(lambda: policy.save(path), time.thread_time)
+        loading = seconds(lambda: load(path), time.thread_time)
+        disk = path.stat().st_size / 1e6
+    return Service(n_rounds, refit, noise, taken, tuple(held), disk, saving, loading)
 
 
-def _wide(world: LowRankWorld, plan: Plan) -> Wide:
-    rounds, taken = list(world.realize(0).rounds()), []
-    for _ in range(plan.pick(5, 1)):
-        policy = LatentUcb()
-        taken.append(_play(policy, rounds).microseconds)
-    return Wide(Quartiles.of(taken), policy.current_rank)
+def _rounds(n_rounds: int, noise: float):
+    """Yield slates and rewards; never the same arm twice."""
+    random, dim, rank, n_arms = np.random.default_rng(0), 30, 3, 8
+    loadings = random.normal(size=(rank, dim)) / np.sqrt(rank)
+    theta = random.normal(size=rank)
+    for first in range(0, n_rounds, _BLOCK):
+        latent = random.normal(size=(min(_BLOCK, n_rounds - first), n_arms, rank))
+        arms = latent @ loadings
+        if noise:
+            arms += noise * random.normal(size=arms.shape)
+        arms[random.random(arms.shape) >= 0.4] = np.nan
+        rewards = latent @ theta + 0.1 * random.normal(size=latent.shape[:2])
+        yield from zip(arms, rewards.tolist(), strict=True)
 
 
-def _small(plan: Plan) -> tuple[Quartiles, Quartiles]:
-    rounds = list(SMALL.realize(0).rounds())
-    told = {"dim": SMALL.dim, "rank": SMALL.rank, "observe_prob": SMALL.observe_prob}
-    told["noise_scale"] = SMALL.noise_scale
-    _play(LatentUcb(), rounds)  # compiles, fills caches
-    runs = {
-        "ours": lambda: _play(LatentUcb(), rounds).microseconds,
-        "tofu": lambda: _play(TofuPov.full_history(**told), rounds).microseconds,
-    }
-    found = in_turns(runs, plan.pick(15, 3))
-    return Quartiles.of(found["ours"]), Quartiles.of(found["tofu"])
-
-
-def newsgroups_rounds(n_rounds: int):
-    """Return rounds of the frozen newsgroups world: 4 arms of dim 1000, 30 % seen."""
-    world = ProductContextWorld(source="newsgroups", horizon=n_rounds, observe_prob=0.3)
-    return list(world.realize(0).rounds())
-
-
-def _play(policy, rounds) -> Played:
-    regret = 0.0
-    started = time.process_time()
-    for round in rounds:
-        decision = policy.choose(round.slate._table)
-        policy.learn(decision, round.reward(decision.arm))
-        regret += round.means.item(round.means.argmax()) - round.means.item(decision.arm)
-    return Played(len(rounds), time.process_time() - started, regret)
+def service_rows(found: list[Service]) -> list[Row]:
+    """Return the budget of runs whose arms are in a subspace."""
+    inline, background = (each for each in found if each.noise == 0.0)
+    after = f"`LatentUcb()`, {inline.n_rounds:,} rounds at (30, 8)"
+    slowest, (most_usual, most_slow) = inline.quantile(1.0), MOST_BACKGROUND
+    usual, slow = background.quantile(0.999), background.quantile(1.0)
+    before, held = inline.megabytes
+    return [
+        Row(
+            f"{after}: slowest round after the first hundred, inline",
+            f"{slowest:.1f} ms of processor time",
+            f"≤ {MOST_INLINE:.0f} ms",
+            slowest <= MOST_INLINE,
+        ),
+        Row(
+            f"{after}: refits in the background",
+            f"99.9 % within {usual:.2f} ms, slowest {slow:.1f} ms on the wall",
+            f"≤ {most_usual:.0f} ms, ≤ {most_slow:.0f} ms",
+            usual <= most_usual and slow <= most_slow,
+        ),
+        Row(
+            f"{after}: median round, sample of arms full",
+            f"{inline.median:.1f} µs of processor time",
+            f"≤ {MOST_MEDIAN:.0f} µs",
+            inline.median <= MOST_MEDIAN,
+        ),
+        Row(
+            f"{after}: memory of the policy",
+            f"{held:.1f} MB, {before:.1f} MB after a tenth of the rounds",
+            f"flat, ≤ {MOST_MEMORY:.0f} MB",
+            held <= min(MOST_MEMORY, 1.5 * before),
+        ),
+        Row(
+            f"{after}: save, load",
+            f"{inline.saving:.2f} s, {inline.loading:.2f} s",
+            f"≤ {MOST_SAVING:g} s, ≤ {MOST_LOADING:g} s",
+            inline.saving <= MOST_SAVING and inline.loading <= MOST_LOADING,
+        ),
+    ]

@@ -1,28 +1,54 @@
-"""Peers, the yardstick and ours on the same rounds, in turns; time and regret of each."""
+"""Other libraries and ours on the same rounds, in turns; time and regret of each.
 
-import ast
+Other libraries are installed, when first needed, into an environment of their own beside this file.
+With HALFSEEN_INSTALL_PEERS=0 nothing is installed: they run if they are there already.
+"""
+
 import json
 import os
 import subprocess
+import sys
 import tempfile
-import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.harness import Advance, Plan, Quartiles
-from benchmarks.peers import adapters, environment
-from benchmarks.peers.filling import filled_by_means
-from benchmarks.yardstick import Yardstick
-from halfseen import AmbientOful, LatentUcb, LowRankWorld, TofuPov
+from benchmarks.latent import WORLD
+from benchmarks.measuring import Quartiles, Row
+from benchmarks.peers.players import PLAYERS, VowpalWabbit, play
+from halfseen import AmbientOful, LatentUcb, RealTableWorld, Standardized, TofuPov
 
-WORLD = LowRankWorld(dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.3, noise_scale=0.05)
-BURN_IN = 30
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+VENV = HERE / ".venv"
+PYTHON = VENV / "bin" / "python"
+REQUIREMENTS = HERE / "requirements.txt"
+
+LEAST_FACTOR = 10
 # Seconds after which a run is cut off, and above which it is not repeated.
-BUDGET = 60.0
-_SLOW = 4.0
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_BUDGET, _SLOW = 60.0, 10.0
+# Studies report seeds below 1000; the defaults of LatentUcb were chosen on the next ones.
+_FIRST_TABLE_SEED = 1012
+
+TABLES = {
+    "hepatitis": RealTableWorld(table="hepatitis", n_arms=10, horizon=2000),
+    "diabetes": RealTableWorld(table="diabetes", observe_prob=0.7, n_arms=10, horizon=2000),
+    "residential-building": RealTableWorld(
+        table="residential-building", observe_prob=0.5, n_arms=10, horizon=2000
+    ),
+    "catalogue": RealTableWorld(
+        table="winequality",
+        observe_prob=0.7,
+        n_arms=50,
+        horizon=2000,
+        catalogue=True,
+        noise_scale=1.0,
+    ),
+}
+"""Problems of the study `tables`."""
 
 
 class Standing(NamedTuple):
@@ -30,7 +56,7 @@ class Standing(NamedTuple):
 
     title: str
     sees: str  # "all" or "some"
-    ours: bool
+    ours: bool = False
     error: str = ""
     microseconds: tuple[float, ...] = ()
     n_rounds: tuple[int, ...] = ()
@@ -40,124 +66,157 @@ class Standing(NamedTuple):
     def time(self) -> Quartiles:
         return Quartiles.of(self.microseconds)
 
-    @property
-    def short_error(self) -> str:
-        """Return the error as a cell of a table."""
-        return self.error.replace("|", "∣")[:160]
-
-    @property
-    def finished(self) -> bool:
-        return min(self.n_rounds) == WORLD.horizon
-
-    def with_run(self, told: dict) -> "Standing":
-        if "error" in told:
-            return self._replace(error=told["error"])
+    def with_run(self, found: dict) -> "Standing":
+        if "error" in found:
+            return self._replace(error=found["error"])
         return self._replace(
-            microseconds=(*self.microseconds, told["microseconds"]),
-            n_rounds=(*self.n_rounds, told["n_rounds"]),
-            regrets=(*self.regrets, told["regret"]),
+            microseconds=(*self.microseconds, found["microseconds"]),
+            n_rounds=(*self.n_rounds, found["n_rounds"]),
+            regrets=(*self.regrets, found["regret"]),
         )
 
+    def cells(self, horizon: int) -> str:
+        """Return time, regret and number of runs as cells of a table, or the error."""
+        if self.error:
+            return f"{self.error.replace('|', '∣')[:160]} | | 0"
+        n = len(self.regrets)
+        regret = f"{np.mean(self.regrets):.1f}"
+        if n > 1:
+            regret += f" ± {np.std(self.regrets, ddof=1) / n**0.5:.1f}"
+        if min(self.n_rounds) < horizon:
+            regret += f" after {min(self.n_rounds)} rounds, then out of time"
+        return f"{self.time} | {regret} | {n}"
 
-class Peer:
-    """A peer in a process of its own, which stays for all its runs."""
 
-    def __init__(self, name: str, budget: float, slow: float = _SLOW) -> None:
-        told = constants(name)
-        self.budget, self.slow = budget, slow
-        self.process: subprocess.Popen | None = None
-        version = environment.version_of(told["PACKAGES"][0])
-        self.standing = Standing(f"{told['TITLE']} ({version})", told["SEES"], ours=False)
-        error = environment.install(name, told["PACKAGES"]).error
-        if not error:
-            error = self._start(name)
-        self.standing = self.standing._replace(error=error)
+class Ours:
+    """One of our policies as a player."""
 
-    def _start(self, name: str) -> str:
-        one_thread = dict.fromkeys(_THREADS, "1")
-        self.process = subprocess.Popen(
-            [str(environment.PYTHON), "-m", "benchmarks.peers.play", name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=environment.ROOT,
-            env={**os.environ, **one_thread, "PYTHONPATH": str(environment.ROOT)},
-        )
-        return self._answer().get("error", "")
+    def __init__(self, policy) -> None:
+        self.policy = policy
 
-    def _answer(self) -> dict:
-        assert self.process is not None
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else {"error": "its process ended without an answer"}
+    def choose(self, options) -> int:
+        self.decision = self.policy.choose(options)
+        return self.decision.arm
 
-    def play(self, path: Path) -> None:
-        before = self.standing
-        if before.error or self._is_slow():
-            return
-        self.process.stdin.write(json.dumps({"rounds": str(path), "budget": self.budget}) + "\n")
-        self.process.stdin.flush()
-        self.standing = before.with_run(self._answer())
-
-    def _is_slow(self) -> bool:
-        played = self.standing
-        return (
-            bool(played.n_rounds) and played.microseconds[0] * played.n_rounds[0] > self.slow * 1e6
-        )
-
-    def close(self) -> None:
-        if self.process is not None:
-            self.process.stdin.close()
-            self.process.stdout.close()
-            self.process.wait()
+    def learn(self, options, arm, reward) -> None:
+        self.policy.learn(self.decision, reward)
 
 
 class Own:
-    """One of ours, or the yardstick, in this process."""
+    """A policy of this package, in this process."""
 
-    def __init__(self, title: str, sees: str, play_run, ours: bool = True) -> None:
-        self.standing, self.play_run = Standing(title, sees, ours), play_run
+    def __init__(self, title: str, sees: str, make: Callable[[], object], ours=True) -> None:
+        self.standing, self.make = Standing(title, sees, ours), make
 
     def play(self, path: Path) -> None:
         with np.load(path) as rounds:
-            options = rounds["full" if self.standing.sees == "all" else "masked"]
-            rewards, means = rounds["rewards"].tolist(), rounds["means"]
-        started = time.perf_counter()
-        arms = self.play_run(options, rewards)
-        taken = time.perf_counter() - started
-        lost = means.max(axis=1) - means[np.arange(len(arms)), arms]
-        told = {"microseconds": taken / len(arms) * 1e6, "n_rounds": len(arms)}
-        self.standing = self.standing.with_run({**told, "regret": float(lost.sum())})
-
-    def close(self) -> None:
-        """Nothing to end."""
+            options = rounds[self.standing.sees]
+            found = play(Ours(self.make()), options, rounds["rewards"], rounds["means"])
+        self.standing = self.standing.with_run(found)
 
 
-def hold_contest(plan: Plan, advance: Advance = lambda: None) -> list[Standing]:
-    """Let everybody play the same rounds in turns; the quickest of ours comes first."""
-    everybody: list[Own | Peer] = own_contestants()
-    if plan.peers:
-        for name in adapters.NAMES:
-            everybody.append(Peer(name, plan.pick(BUDGET, 5.0)))
-            advance()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            for seed in range(plan.pick(7, 3)):
-                path = write_rounds(Path(folder) / f"{seed}.npz", WORLD.realize(seed))
-                for each in everybody:
-                    each.play(path)
-                advance()
-    finally:
-        for each in everybody:
-            each.close()
+class Peer:
+    """A player of another library, in a process of the peers' environment."""
+
+    def __init__(self, player: type) -> None:
+        self.name = player.__name__
+        title = f"{player.TITLE} ({version_of(player.PACKAGE)})"
+        self.standing = Standing(title, "all", error=install())
+
+    def play(self, path: Path) -> None:
+        before = self.standing
+        slow = before.n_rounds and before.microseconds[0] * before.n_rounds[0] > _SLOW * 1e6
+        if before.error or slow:
+            return
+        command = ["-m", "benchmarks.peers.players", self.name, str(path), str(_BUDGET)]
+        done = _run(str(PYTHON), *command)
+        lines = done.stdout.splitlines()
+        found = json.loads(lines[-1]) if lines else {"error": _reason(done)}
+        self.standing = before.with_run(found)
+
+
+def install() -> str:
+    """Install all peers at the versions of requirements.txt; return the error, if there was one."""
+    marker, wanted = VENV / "installed.txt", REQUIREMENTS.read_text()
+    if marker.exists() and marker.read_text() == wanted:
+        return ""
+    if os.environ.get("HALFSEEN_INSTALL_PEERS") == "0":
+        return "not installed for this run"
+    pip = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", str(REQUIREMENTS))
+    for command in ((sys.executable, "-m", "venv", str(VENV)), (str(PYTHON), *pip)):
+        done = _run(*command)
+        if done.returncode != 0:
+            return _reason(done)
+    marker.write_text(wanted)
+    return ""
+
+
+def version_of(package: str) -> str:
+    """Return the version that requirements.txt asks for."""
+    versions = dict(line.lower().split("==") for line in REQUIREMENTS.read_text().splitlines())
+    return versions[package]
+
+
+def _run(*command: str) -> subprocess.CompletedProcess:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env)
+
+
+def _reason(done: subprocess.CompletedProcess) -> str:
+    """Return the line of the output that says what is wrong."""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["no reason given"])[-1]
+
+
+def synthetic(quick: bool, peers: bool) -> list[Standing]:
+    """Let everybody play the main study's world; our first one is TofuPov."""
+    noise = {"noise_scale": WORLD.noise_scale}
+    given = {"dim": WORLD.dim, "rank": WORLD.rank, "observe_prob": WORLD.observe_prob}
+    given |= {"horizon": WORLD.horizon, "burn_in": 30, **noise}
+    everybody = [
+        Own("**halfseen TofuPov**", "some", lambda: TofuPov(**given)),
+        Own("**halfseen AmbientOful**", "all", lambda: AmbientOful(dim=WORLD.dim, **noise)),
+        Own("**halfseen LatentUcb**", "some", LatentUcb),
+        *(Peer(player) for player in PLAYERS.values() if peers),
+    ]
+    return hold_contest(WORLD, everybody, range(3 if quick else 7))
+
+
+def real_tables(quick: bool, peers: bool) -> dict[str, list[Standing]]:
+    """Let LatentUcb, a usual pipeline and Vowpal Wabbit play problems from real tables."""
+    found = {}
+    for name, table in TABLES.items():
+        world = replace(table, horizon=200) if quick else table
+        dim = world.realize(0).facts.dim
+        pipeline = {"dim": dim, "imputer": "mean", "radius_scale": 0.1}
+        everybody = [
+            Own("**`LatentUcb()`**", "some", LatentUcb),
+            Own(
+                "impute means, standardise, OFUL at radius .1",
+                "some",
+                lambda given=pipeline: Standardized(**given),
+                ours=False,
+            ),
+            *([Peer(VowpalWabbit)] if peers else []),
+        ]
+        seeds = range(_FIRST_TABLE_SEED, _FIRST_TABLE_SEED + (1 if quick else 3))
+        found[name] = hold_contest(world, everybody, seeds, fill=True)
+    return found
+
+
+def hold_contest(world, everybody: Sequence[Own | Peer], seeds, *, fill=False) -> list[Standing]:
+    """Let everybody play the same rounds, seed by seed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rounds.npz"
+        for seed in seeds:
+            write_rounds(path, world.realize(seed), fill=fill)
+            for each in everybody:
+                each.play(path)
     return [each.standing for each in everybody]
 
 
-def steps(plan: Plan) -> int:
-    return plan.pick(7, 3) + len(adapters.NAMES) * plan.peers
-
-
-def write_rounds(path: Path, realization, *, fill: bool = False) -> Path:
+def write_rounds(path: Path, realization, *, fill: bool = False) -> None:
     """Write all rounds; with `fill`, who needs every entry gets column means for hidden ones."""
     full, masked, rewards, means = [], [], [], []
     for slate, mean, noise, arms in realization.rounds():
@@ -167,56 +226,36 @@ def write_rounds(path: Path, realization, *, fill: bool = False) -> Path:
         means.append(mean)
     if fill:
         full = filled_by_means(np.array(masked))
-    np.savez(path, full=full, masked=masked, rewards=rewards, means=means)
-    return path
+    np.savez(path, all=full, some=masked, rewards=rewards, means=means)
 
 
-def own_contestants() -> list[Own]:
-    settings = {
-        "dim": WORLD.dim,
-        "rank": WORLD.rank,
-        "observe_prob": WORLD.observe_prob,
-        "horizon": WORLD.horizon,
-        "burn_in": BURN_IN,
-        "noise_scale": WORLD.noise_scale,
-    }
-    return [
-        Own("**halfseen TofuPov**", "some", lambda *run: play_policy(TofuPov(**settings), *run)),
-        Own("**halfseen AmbientOful**", "all", lambda *run: play_policy(_ambient(), *run)),
-        Own("yardstick", "some", lambda *run: _yardstick(Yardstick(**settings), *run), ours=False),
-        Own("**halfseen LatentUcb**", "some", lambda *run: play_policy(LatentUcb(), *run)),
-    ]
+def filled_by_means(slates: np.ndarray) -> np.ndarray:
+    """Return slates (n_rounds, n_arms, dim) with column means instead of NaN.
+
+    A mean is over all entries seen up to and including the slate's own round; it is zero where
+    there are none.
+    """
+    seen = ~np.isnan(slates)
+    sums = np.nan_to_num(slates).sum(axis=1).cumsum(axis=0)
+    counts = seen.sum(axis=1).cumsum(axis=0)
+    return np.where(seen, slates, (sums / np.maximum(counts, 1))[:, None])
 
 
-def _ambient() -> AmbientOful:
-    return AmbientOful(dim=WORLD.dim, noise_scale=WORLD.noise_scale)
+def peer_row(standings: Sequence[Standing]) -> Row:
+    """Compare ours, with entries hidden, with the fastest peer, whatever that one needs to see.
 
-
-def play_policy(policy, options, rewards) -> list[int]:
-    arms = []
-    for table, pays in zip(options, rewards, strict=True):
-        decision = policy.choose(table)
-        policy.learn(decision, pays[decision.arm])
-        arms.append(decision.arm)
-    return arms
-
-
-def _yardstick(policy: Yardstick, options, rewards) -> list[int]:
-    arms = []
-    masks = ~np.isnan(options)
-    filled = np.nan_to_num(options)
-    for values, mask, pays in zip(filled, masks, rewards, strict=True):
-        arm = policy.choose(values, mask)
-        policy.learn(pays[arm])
-        arms.append(arm)
-    return arms
-
-
-def constants(name: str) -> dict:
-    """Return an adapter's constants without loading it: its library is not in this environment."""
-    source = (Path(adapters.__file__).parent / f"{name}.py").read_text()
-    found = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = ast.literal_eval(node.value)
-    return found
+    A peer that did not run might be faster: without it, the budget can be missed but not met.
+    """
+    peers = [each for each in standings if not each.ours]
+    timed = [each for each in peers if not each.error]
+    workload = "`TofuPov` whole runs at (30, 3, 8) against the fastest peer"
+    required = f"≥ {LEAST_FACTOR} times as fast"
+    if not timed:
+        return Row(workload, "no peer ran", required, None)
+    best = min(timed, key=lambda each: each.time.median)
+    factor = best.time.median / standings[0].time.median
+    measured, met = f"{factor:.1f} times as fast as {best.title}", factor >= LEAST_FACTOR
+    if len(timed) < len(peers):
+        measured += f"; {len(timed)} of {len(peers)} peers ran"
+        met = None if met else False
+    return Row(workload, measured, required, met)

@@ -1,6 +1,5 @@
-"""Peers stay outside of the package, and one that fails keeps its row."""
+"""Other libraries stay outside of the package, and one that fails keeps its row."""
 
-import ast
 import json
 import re
 import subprocess
@@ -11,98 +10,107 @@ import numpy as np
 import pytest
 
 import halfseen
-from benchmarks.budget import peer_row
-from benchmarks.harness import Plan
-from benchmarks.peers import adapters, contest, environment
-from benchmarks.report import _contest
-
-PEERS = {"coba", "mabwiser", "vowpalwabbit", "bayesianbandits", "obp", "river", "ppca"}
-
-
-def imported_by(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (name.name.split(".")[0] for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module.split(".")[0]
+from benchmarks import choose_defaults
+from benchmarks.peers import contest
+from benchmarks.peers.contest import Standing, filled_by_means, peer_row, write_rounds
+from benchmarks.peers.players import PLAYERS
+from benchmarks.report import contest_lines, table_lines
+from halfseen.studies.builtin import builtin_study
+from halfseen.worlds.registry import world_from
 
 
 def test_the_package_never_imports_a_peer():
+    peer = re.compile(r"^\s*(import|from) (benchmarks|vowpalwabbit|mabwiser|river)\b", re.MULTILINE)
     for path in Path(halfseen.__file__).parent.rglob("*.py"):
-        assert not {"benchmarks", *PEERS} & set(imported_by(path)), path
+        assert not peer.search(path.read_text()), path
 
 
-@pytest.mark.parametrize("name", adapters.NAMES)
-def test_every_adapter_says_what_it_needs_at_an_exact_version(name):
-    told = contest.constants(name)
-    assert told["SEES"] in ("all", "some")
-    assert told["TITLE"]
-    for package in told["PACKAGES"]:
-        assert re.fullmatch(r"[\d.]+", environment.version_of(package)), package
+@pytest.mark.parametrize("player", PLAYERS.values())
+def test_every_peer_has_an_exact_version(player):
+    assert re.fullmatch(r"[\d.]+", contest.version_of(player.PACKAGE))
 
 
-def test_all_adapters_are_listed():
-    folder = Path(adapters.__file__).parent
-    assert sorted(adapters.NAMES) == sorted(p.stem for p in folder.glob("[a-z]*.py"))
-
-
-def test_a_peer_that_cannot_be_loaded_answers_with_its_error():
+def test_a_peer_that_cannot_be_loaded_answers_with_its_error(tmp_path):
     # In this environment, where no peer is installed.
+    write_rounds(tmp_path / "rounds.npz", contest.TABLES["diabetes"].realize(0))
+    command = ["-m", "benchmarks.peers.players", "River", str(tmp_path / "rounds.npz"), "1"]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.peers.play", "coba_linucb"],
-        capture_output=True,
-        text=True,
-        cwd=environment.ROOT,
-        input="",
+        [sys.executable, *command], capture_output=True, text=True, cwd=contest.ROOT
     )
-    assert "No module named 'coba'" in json.loads(done.stdout)["error"]
+    assert "No module named 'river'" in json.loads(done.stdout.splitlines()[-1])["error"]
 
 
-@pytest.fixture(scope="module")
-def standings():
-    """Return the standings of a contest where no peer could be installed."""
-    failed = environment.Installed("no matching distribution")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(environment, "install", lambda name, packages: failed)
-        return contest.hold_contest(Plan(quick=True))
-
-
-def test_a_peer_that_does_not_install_keeps_its_row_with_the_error(standings):
-    text = "\n".join(_contest(standings))
-    assert text.count("no matching distribution") == len(adapters.NAMES)
+def test_without_installed_peers_ours_play_and_the_others_keep_their_rows(monkeypatch):
+    monkeypatch.setattr(contest, "install", lambda: "no matching distribution")
+    standings = contest.synthetic(quick=True, peers=True)
+    rows = contest_lines(standings)
+    assert sum("no matching distribution" in row for row in rows) == len(PLAYERS)
+    assert {row.count("|") for row in rows} == {6}
     assert peer_row(standings).met is None
+    assert all(min(each.regrets) > 0.0 for each in standings if each.ours)
 
 
-def test_yardstick_and_tofu_have_the_same_regret_in_the_contest(standings):
-    by_title = {each.title: each for each in standings}
-    ours, yardstick = by_title["**halfseen TofuPov**"], by_title["yardstick"]
-    np.testing.assert_allclose(ours.regrets, yardstick.regrets)
-    assert ours.finished
+def test_real_tables_are_played_by_latent_ucb_and_a_pipeline(monkeypatch):
+    monkeypatch.setattr(contest, "TABLES", {"hepatitis": contest.TABLES["hepatitis"]})
+    problems = contest.real_tables(quick=True, peers=False)
+    assert [each.ours for each in problems["hepatitis"]] == [True, False]
+    assert {row.count("|") for row in table_lines(problems, quick=True)} == {6}
 
 
-def test_the_factor_is_taken_against_the_quickest_peer():
-    ours = contest.Standing("ours", "some", True, "", (10.0,), (400,), (5.0,))
-    quick = contest.Standing("quick", "all", False, "", (150.0,), (400,), (5.0,))
-    slow = contest.Standing("slow", "all", False, "", (500.0,), (400,), (5.0,))
-    row = peer_row([ours, slow, quick])
-    assert row.met
-    assert row.measured == "15.0 times as fast as quick"
+def test_a_run_that_was_cut_off_says_so():
+    standing = Standing("peer", "all", False, "", (9.0,), (150,), (5.0,))
+    assert "after 150 rounds" in standing.cells(200)
+    assert "after" not in standing.cells(150)
 
 
-@pytest.mark.parametrize(("time", "met"), [(150.0, None), (50.0, False)])
-def test_with_a_peer_missing_the_budget_can_be_missed_but_not_met(time, met):
-    ours = contest.Standing("ours", "some", True, "", (10.0,), (400,), (5.0,))
-    ran = contest.Standing("ran", "all", False, "", (time,), (400,), (5.0,))
-    missing = contest.Standing("missing", "all", False, "not installed")
-    row = peer_row([ours, ran, missing])
-    assert row.met is met
-    assert "1 of 2 peers ran" in row.measured
+@pytest.mark.parametrize(
+    ("times", "measured", "met"),
+    [
+        ((150.0, 500.0), "15.0 times as fast as peer", True),
+        ((500.0, 50.0), "5.0 times as fast as peer", False),
+        ((150.0, None), "15.0 times as fast as peer; 1 of 2 peers ran", None),
+        ((50.0, None), "5.0 times as fast as peer; 1 of 2 peers ran", False),
+    ],
+)
+def test_the_factor_is_against_the_fastest_peer_and_a_missing_one_leaves_it_open(
+    times, measured, met
+):
+    peers = [
+        Standing("peer", "all", error="not installed")
+        if each is None
+        else Standing("peer", "all", False, "", (each,), (400,), (5.0,))
+        for each in times
+    ]
+    row = peer_row([Standing("ours", "some", True, "", (10.0,), (400,), (5.0,)), *peers])
+    assert (row.measured, row.met) == (measured, met)
 
 
 def test_nothing_is_installed_if_the_caller_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("HALFSEEN_INSTALL_PEERS", "0")
-    monkeypatch.setattr(environment, "VENV", tmp_path)
-    monkeypatch.setattr(environment, "_run", lambda *command: pytest.fail("something was run"))
-    assert environment.install("peer", ("package",)).error == "not installed for this run"
-    (tmp_path / "peer.installed").write_text(environment.REQUIREMENTS.read_text())
-    assert environment.install("peer", ("package",)).error == ""
+    monkeypatch.setattr(contest, "VENV", tmp_path)
+    monkeypatch.setattr(contest, "_run", lambda *command: pytest.fail("something was run"))
+    assert contest.install() == "not installed for this run"
+    (tmp_path / "installed.txt").write_text(contest.REQUIREMENTS.read_text())
+    assert contest.install() == ""
+
+
+def test_tables_are_those_of_the_study_at_other_seeds():
+    study = builtin_study("tables")
+    for name, world in contest.TABLES.items():
+        assert world == world_from(study.settings[name].world)
+    assert max(*study.seeds, *choose_defaults.SEEDS) < contest._FIRST_TABLE_SEED
+
+
+def test_holes_become_means_of_what_was_seen_so_far():
+    nan = np.nan
+    slates = np.array([[[1.0, nan], [3.0, nan]], [[nan, 5.0], [8.0, nan]]])
+    expected = [[[1.0, 0.0], [3.0, 0.0]], [[4.0, 5.0], [8.0, 5.0]]]
+    np.testing.assert_array_equal(filled_by_means(slates), expected)
+
+
+def test_who_needs_every_entry_gets_no_hidden_value(tmp_path):
+    path = tmp_path / "rounds.npz"
+    write_rounds(path, contest.TABLES["diabetes"].realize(1000), fill=True)
+    with np.load(path) as written:
+        assert np.isnan(written["some"]).any()
+        np.testing.assert_array_equal(written["all"], filled_by_means(written["some"]))
