@@ -133,7 +133,7 @@ def compare_ambient(repeats: int) -> Compared:
     drawn = Slates.draw(WIDE, 4e6)
     slates = drawn.endless()
     first = AmbientOful(dim=WIDE.dim, noise_scale=NOISE)
-    play(first, slates, 260)  # from then on in all dimensions
+    play(first, slates, BURN_IN)
     # A policy holds a triangle of 4 MB, the floor a matrix of 8 MB: both lots are beyond the cache.
     policies = [first, *(copy.deepcopy(first) for _ in range(15))]
     matrices = np.zeros((8, WIDE.dim, WIDE.dim))

@@ -30,7 +30,7 @@ def test_features_do_not_disappear_and_levels_are_new(dim, levels, message):
     assert policy.dim == 4
 
 
-def test_many_features_in_the_span_of_few_samples_grow_too():
+def test_a_regression_in_many_features_grows():
     policy, known = AmbientOful(dim=200), AmbientOful(dim=300)
     random = np.random.default_rng(0)
     arms, rewards = random.standard_normal((20, 200)), random.standard_normal(20)

@@ -6,8 +6,7 @@ from typing import Any, Self
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE, Confidence
 from halfseen.core.reasons import Reasons
-from halfseen.core.ridge import SMALLEST_RIDGE
-from halfseen.core.span_ridge import SpanRidge
+from halfseen.core.ridge import SMALLEST_RIDGE, Ridge
 from halfseen.params import Declared, custom, real
 from halfseen.policies.base import Policy
 from halfseen.policies.notes import Choice, Note
@@ -54,7 +53,7 @@ class RidgePolicy(Policy):
 
     def setup(self) -> None:
         """Start with an empty regression."""
-        self._model: Any = SpanRidge(self.dim, ridge=self.ridge)  # or Ridge
+        self._model = Ridge(self.dim, ridge=self.ridge)
 
     @property
     def current_rank(self) -> int:
@@ -84,16 +83,15 @@ class RidgePolicy(Policy):
     def refitted(self, points: FloatArray, rewards: FloatArray) -> Self:
         """Return a fork that has learned rewards (n,) of points (n, dim), and nothing else."""
         fork = self.fork()
-        fork._model = type(self._model)(self.dim, ridge=self.ridge)
+        fork._model = Ridge(self.dim, ridge=self.ridge)
         for point, reward in zip(points, rewards.tolist(), strict=True):
             fork._model.update(point, reward)
         return fork
 
     def state(self) -> dict[str, Any]:
         """Return the regression."""
-        state: dict[str, Any] = self._model.state()
-        return state
+        return {"directions": None, "inner": self._model.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved regression."""
-        self._model.restore(state)
+        self._model.restore(state["inner"])

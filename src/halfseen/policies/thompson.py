@@ -7,7 +7,6 @@ import numpy as np
 from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.drawing import win_shares
 from halfseen.core.factors import row_keys
-from halfseen.core.ridge import Ridge
 from halfseen.params import integer, real
 from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
@@ -48,10 +47,9 @@ class LinearThompson(RidgePolicy):
 
     def setup(self) -> None:
         """Start with an empty regression and a fresh stream."""
+        super().setup()
         self._random = stream(self.seed, "thompson")
         self._random_state = self._random.bit_generator.state
-        # A plain Ridge, because the draw is random outside the span of the samples, too.
-        self._model = Ridge(self.dim, ridge=self.ridge)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the best arm under a parameter drawn anew."""
@@ -91,10 +89,10 @@ class LinearThompson(RidgePolicy):
 
     def state(self) -> dict[str, Any]:
         """Return the regression and the state of the random stream."""
-        return {"random": self._random_state, "model": super().state()}
+        return {"random": self._random_state, "model": self._model.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved regression and stream."""
         self._random.bit_generator.state = state["random"]
         self._random_state = self._random.bit_generator.state
-        super().restore(state["model"])
+        self._model.restore(state["model"])
