@@ -8,7 +8,7 @@ PIP    := -m pip --disable-pip-version-check install -q
 LOCKED := $(PIP) --require-hashes -r
 ITSELF := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test soak test-base test-browser docs figures check bench bench-check format clean
+.PHONY: demo test coverage soak test-base test-browser docs figures check bench bench-check format clean
 .PHONY: dist test-dist lock licences
 .DEFAULT_GOAL := test
 
@@ -25,6 +25,10 @@ demo: $(READY)
 # Tests start many processes, which share compiled bytecode.
 test: $(READY)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Lines of the package that tests run, without a threshold. Compiled loops do not count as run.
+coverage: $(READY)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal --cov=halfseen --cov-report=term:skip-covered
 
 # Fuzzed calls, damaged files, injected faults and killed processes at length: at most 20 minutes on two cores.
 soak: $(READY)
@@ -117,5 +121,5 @@ format: $(READY)
 
 clean:
 	rm -rf docs/_build docs/api/generated docs/gallery docs/programs
-	rm -rf $(VENV) $(BASE) $(LOCK_ENV) dist benchmarks/peers/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BASE) $(LOCK_ENV) dist benchmarks/peers/.venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
