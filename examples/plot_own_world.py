@@ -19,18 +19,17 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 
-from halfseen import Facts, Round, Slate, register_world, simulate
+from halfseen import Facts, Round, Slate, World, params, register_world, simulate
 from halfseen.testing import check_world
 
 SMALL = os.environ.get("HALFSEEN_SCALE") == "small"
 
 
 @register_world("flats")
-@dataclass(frozen=True)
-class Flats:
-    dim: int = 12
-    n_arms: int = 6
-    horizon: int = 100 if SMALL else 500
+class Flats(World):
+    dim: int = params.size(default=12)
+    n_arms: int = params.size(default=6)
+    horizon: int = params.horizon(default=100 if SMALL else 500)
 
     def realize(self, seed: int) -> "Offers":
         return Offers(self, seed)

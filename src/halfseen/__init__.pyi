@@ -63,6 +63,7 @@ from .worlds.base import Facts as Facts
 from .worlds.base import Realization as Realization
 from .worlds.base import Round as Round
 from .worlds.base import World as World
+from .worlds.base import register_world as register_world
 from .worlds.bilinear import BilinearWorld as BilinearWorld
 from .worlds.digits import DigitsWorld as DigitsWorld
 from .worlds.disjoint_arms import DisjointArmsWorld as DisjointArmsWorld
@@ -72,7 +73,6 @@ from .worlds.labels import LabelsWorld as LabelsWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
 from .worlds.product_context import ProductContextWorld as ProductContextWorld
 from .worlds.real_table import RealTableWorld as RealTableWorld
-from .worlds.registry import register_world as register_world
 from .worlds.table import TableWorld as TableWorld
 
 __version__: str

@@ -131,19 +131,19 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str:
-    """Return `value` if it is a non-empty text.
+    """Return `value` if it is a non-empty string.
 
     >>> text("token", 7)
     Traceback (most recent call last):
-    halfseen.errors.InvalidSettingError: token must be a text, got 7
+    halfseen.errors.InvalidSettingError: token must be a string, got 7
     """
     if not isinstance(value, str) or not value:
-        raise InvalidSettingError(f"{name} must be a text, got {value!r}")
+        raise InvalidSettingError(f"must be a string, got {value!r}", name=name)
     return value
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return a question that suggests the nearest known word, or an empty text if none is near.
+    """Return a question that suggests the nearest known word, or an empty string if none is near.
 
     >>> did_you_mean("syntetic", ["synthetic", "mnist"])
     ": did you mean 'synthetic'?"

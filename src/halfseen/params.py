@@ -21,10 +21,11 @@ import difflib
 import inspect
 import math
 import re
-from collections.abc import Callable
-from typing import Any, ClassVar, dataclass_transform
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, dataclass_transform
 
 from halfseen import checks
+from halfseen.errors import InvalidSettingError
 
 _REQUIRED: Any = inspect.Parameter.empty
 _SECTION = re.compile(r"\n\s*(Attributes|Raises|Notes|Examples)\n\s*-{3,}\n")
@@ -97,6 +98,7 @@ def real(
     low: float = -math.inf,
     high: float = math.inf,
     low_open: bool = False,
+    high_open: bool = False,
     doc: str = "",
 ) -> Any:
     """Declare a number in a range.
@@ -109,15 +111,28 @@ def real(
     Traceback (most recent call last):
     halfseen.errors.InvalidSettingError: length must be in [0, 2], got 3
     """
+    ends = {"low_open": low_open, "high_open": high_open}
     return Param(
-        default,
-        lambda name, value: checks.real(name, value, low, high, low_open=low_open),
-        "float",
-        doc,
+        default, lambda name, value: checks.real(name, value, low, high, **ends), "float", doc
     )
 
 
-def choice(*, default: Any, words: tuple[str, ...], doc: str = "") -> Any:
+def size(*, default: Any = _REQUIRED, low: int = 1, doc: str = "") -> Any:
+    """Declare a number of features or arms."""
+    return integer(default=default, low=low, high=checks.LARGEST_SIZE, doc=doc)
+
+
+def horizon(*, default: Any = _REQUIRED, doc: str = "") -> Any:
+    """Declare a number of rounds."""
+    return integer(default=default, low=1, high=checks.LARGEST_HORIZON, doc=doc)
+
+
+def probability(*, default: Any = _REQUIRED, doc: str = "") -> Any:
+    """Declare a number in (0, 1]."""
+    return real(default=default, low=0.0, high=1.0, low_open=True, doc=doc)
+
+
+def choice(*, default: Any = _REQUIRED, words: tuple[str, ...], doc: str = "") -> Any:
     """Declare a choice among words.
 
     Examples
@@ -167,7 +182,9 @@ def custom(
 
 
 @dataclass_transform(
-    kw_only_default=True, eq_default=False, field_specifiers=(integer, real, choice, flag, custom)
+    kw_only_default=True,
+    eq_default=False,
+    field_specifiers=(integer, real, size, horizon, probability, choice, flag, custom),
 )
 class Declared:
     """A class whose constructor takes its declared parameters, by name."""
@@ -242,3 +259,70 @@ def _unknown(cls: type[Declared], name: str) -> str:
     close = difflib.get_close_matches(name, names, 1)
     hint = f", did you mean {close[0]}?" if close else f", which takes {', '.join(names)}"
     return f"{name} is not a parameter of {cls.__name__}{hint}"
+
+
+class Value(Declared):
+    """Parameters that never change, such as a world: equal to all values that have the same ones.
+
+    Examples
+    --------
+    >>> class Walk(Value):
+    ...     length: float = real(default=0.5, low=0.0)
+    ...     steps: int = integer(default=3, low=1)
+    >>> walk = Walk(steps=5)
+    >>> walk == Walk(length=0.5, steps=5), walk.replace(length=2), walk.to_dict()
+    (True, Walk(length=2.0, steps=5), {'steps': 5})
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.validate()
+
+    def validate(self) -> None:
+        """Raise InvalidSettingError if the parameters do not fit together."""
+
+    def replace(self, **settings: Any) -> Self:
+        """Return the value with other settings."""
+        return type(self)(**{name: self.__dict__[name] for name in self.params} | settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters that are not at their default, as plain JSON types."""
+        values = ((name, param, self.__dict__[name]) for name, param in self.params.items())
+        return {
+            name: param.plain(value)
+            for name, param, value in values
+            if not _is_default(value, param)
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the value with these settings, which may be plain JSON types.
+
+        Raises
+        ------
+        InvalidSettingError
+            A setting is unknown, missing or out of range.
+        """
+        for name in plain:
+            if name not in cls.params:
+                known = list(cls.params)
+                raise InvalidSettingError(
+                    f"is not a setting of {cls.__name__}, which has {known}"
+                    f"{checks.did_you_mean(name, known)}",
+                    name=name,
+                )
+        try:
+            return cls(**plain)
+        except TypeError as error:  # a required one is missing
+            raise InvalidSettingError(str(error)) from None
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether class and parameters are the same."""
+        return type(other) is type(self) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        """Return a hash of class and parameters."""
+        return hash((type(self), self._values()))
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(self.__dict__[name] for name in self.params)

@@ -5,7 +5,7 @@ import csv
 from benchmarks import choose_defaults
 from halfseen import LatentUcb
 from halfseen.studies.builtin import ORDER, builtin_study
-from halfseen.worlds.registry import world_from
+from halfseen.worlds.base import world_from
 
 
 def studies():

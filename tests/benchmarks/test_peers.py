@@ -16,7 +16,7 @@ from benchmarks.peers.contest import Standing, filled_by_means, peer_row, write_
 from benchmarks.peers.players import PLAYERS
 from benchmarks.report import contest_lines, table_lines
 from halfseen.studies.builtin import builtin_study
-from halfseen.worlds.registry import world_from
+from halfseen.worlds.base import world_from
 
 
 def test_the_package_never_imports_a_peer():

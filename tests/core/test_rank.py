@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -38,7 +37,7 @@ def known(**changes):
 SPECTRUM = np.diag([0.1, 3.0, -9.0, 1.0, 2.0])
 
 RULES = [
-    FixedRank(3),
+    FixedRank(rank=3),
     PaperThreshold(),
     PaperThreshold(failure_prob=0.01, floor=1, cap=8),
     PracticalThreshold(),
@@ -59,7 +58,7 @@ THRESHOLD_RULES = [
 
 
 def test_a_fixed_rank_keeps_the_top_directions_whatever_is_known():
-    basis, eigenvalues, threshold = FixedRank(2).select(SPECTRUM, known(n_arms=0))
+    basis, eigenvalues, threshold = FixedRank(rank=2).select(SPECTRUM, known(n_arms=0))
     assert basis.T.tolist() == [[0, 1, 0, 0, 0], [0, 0, 0, 0, 1]]
     assert eigenvalues.tolist() == [3.0, 2.0]
     assert threshold is None
@@ -230,18 +229,18 @@ def test_a_rule_comes_back_from_json(rule):
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_a_rule_is_a_rule_already_and_cannot_be_changed(rule):
     assert as_rule(rule) is rule
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         setattr(rule, next(iter(rule.to_dict().keys() - {"rule"})), 2)
 
 
 def test_numbers_are_fixed_ranks():
-    assert as_rule(3) == FixedRank(3)
-    assert as_rule(np.int64(3)) == FixedRank(3)
+    assert as_rule(3) == FixedRank(rank=3)
+    assert as_rule(np.int64(3)) == FixedRank(rank=3)
 
 
 def test_a_rule_made_of_numpy_numbers_is_plain_json_too():
     rules = [
-        FixedRank(np.int64(3)),
+        FixedRank(rank=np.int64(3)),
         ConstantThreshold(value=np.float64(0.5), floor=np.int64(1), cap=np.int64(4)),
     ]
     for rule in rules:
@@ -291,9 +290,9 @@ def test_a_failure_probability_must_lie_inside_zero_and_one(rule, value):
 
 
 def test_a_fixed_rank_must_fit_the_dimension():
-    FixedRank(5).check(5)
+    FixedRank(rank=5).check(5)
     with pytest.raises(InvalidSettingError, match=r"rank must be an integer in \[1, 5\], got 6"):
-        FixedRank(6).check(5)
+        FixedRank(rank=6).check(5)
 
 
 @pytest.mark.parametrize("rule", THRESHOLD_RULES)

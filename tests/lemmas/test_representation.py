@@ -68,7 +68,7 @@ def largest_z(estimates, truth):
 def test_the_corrected_covariance_is_unbiased(observe_prob):
     # Estimator: mean of 400 independent estimates per entry; standard error from their spread.
     # 21 entries at 5 sigma: false alarm 1.2e-5. A wrong diagonal would be found with certainty.
-    realization = replace(WORLD, observe_prob=observe_prob).realize(seed=1)
+    realization = WORLD.replace(observe_prob=observe_prob).realize(seed=1)
     estimates, truth = slate_covariances(realization), population_covariance(realization)
     assert largest_z(estimates, truth) <= 5
     assert largest_z(with_wrong_diagonal(estimates, observe_prob), truth) > 50
@@ -83,7 +83,7 @@ def error_bound_of_one_slate(realization):
 def test_the_covariance_error_exceeds_its_bound_no_more_often_than_stated(observe_prob):
     # Estimator: how many of 400 independent slates exceed the bound for δ = .1. At most 40 are
     # promised, standard error 6, rejected above 70: false alarm 2e-6.
-    realization = replace(WORLD, observe_prob=observe_prob).realize(seed=2)
+    realization = WORLD.replace(observe_prob=observe_prob).realize(seed=2)
     deviations = slate_covariances(realization) - population_covariance(realization)
     errors = norm(deviations, 2, axis=(1, 2))
     bound = error_bound_of_one_slate(realization)
@@ -94,7 +94,7 @@ def test_the_covariance_error_exceeds_its_bound_no_more_often_than_stated(observ
 
 @pytest.mark.parametrize("observe_prob", [0.5, 0.3])
 def test_a_wrong_diagonal_breaks_the_covariance_bound(observe_prob):
-    realization = replace(WORLD, observe_prob=observe_prob).realize(seed=2)
+    realization = WORLD.replace(observe_prob=observe_prob).realize(seed=2)
     wrong = with_wrong_diagonal(slate_covariances(realization), observe_prob)
     errors = norm(wrong - population_covariance(realization), 2, axis=(1, 2))
     assert np.count_nonzero(errors > error_bound_of_one_slate(realization)) > 350
@@ -160,8 +160,8 @@ class Walk:
 def test_subspace_and_aligned_basis_stay_within_epsilon_in_all_rounds_at_once(observe_prob, n_arms):
     # Estimator: how many of 40 worlds exceed ε_t in any of 20 rounds, for δ = .1. At most 4 are
     # promised, standard error 1.9, rejected above 13: false alarm 2e-5.
-    world = replace(WORLD, observe_prob=observe_prob, n_arms=n_arms, horizon=20)
-    walks = [Walk(replace(world, loadings=(0.95, 1.05)).realize(seed)) for seed in range(40)]
+    world = WORLD.replace(observe_prob=observe_prob, n_arms=n_arms, horizon=20)
+    walks = [Walk(world.replace(loadings=(0.95, 1.05)).realize(seed)) for seed in range(40)]
     assert all(np.all(walk.bounds[10:] < 1) for walk in walks)  # there the bound says something
     for errors in ([walk.distances for walk in walks], [walk.aligned for walk in walks]):
         broken = sum(np.any(made > walk.bounds) for made, walk in zip(errors, walks, strict=True))
@@ -224,10 +224,10 @@ def test_the_paper_threshold_finds_the_rank_in_time_and_nothing_too_early(observ
     # Estimator: how many of 25 worlds break any of three claims, for δ_rank = .1. At most 2.5 are
     # promised, standard error 1.5, rejected above 10: false alarm 1.2e-5.
     #   ρ_t > λ_1: rank 0;  always: at most m;  ρ_t ≤ λ_m/4, and so at t_rank: exactly m.
-    world = replace(WORLD, observe_prob=observe_prob, n_arms=n_arms, horizon=1000)
+    world = WORLD.replace(observe_prob=observe_prob, n_arms=n_arms, horizon=1000)
     broken, seen, first_found = 0, set(), []
     for seed in range(25):
-        realization = replace(world, loadings=(0.7, 1.0)).realize(seed)
+        realization = world.replace(loadings=(0.7, 1.0)).realize(seed)
         problem = realization.problem()
         length = theory.rank_identification_length(problem, failure_prob=FAILURE_PROB)
         ranks = selected_ranks(realization, {*range(1, 30), *range(30, length, 10), length})

@@ -367,7 +367,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 
 def test_settings_are_those_given():
-    policy = pslb(rank=FixedRank(2), **STRUCTURE, search="sampled", n_samples=17, max_open=5)
+    policy = pslb(rank=FixedRank(rank=2), **STRUCTURE, search="sampled", n_samples=17, max_open=5)
     settings = policy.settings()
     assert settings["rank"] == {"rule": "FixedRank", "rank": 2}
     assert settings | BASICS | STRUCTURE | {"n_samples": 17, "max_open": 5} == settings | BASICS

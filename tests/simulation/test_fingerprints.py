@@ -5,7 +5,7 @@ import json
 import runpy
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -14,8 +14,8 @@ from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation import fingerprints
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import METHODS, Method
+from halfseen.worlds.base import world_from
 from halfseen.worlds.masking import _LAWS, Bernoulli, register_mask_law
-from halfseen.worlds.registry import world_from
 
 WORLD = {"kind": "low-rank", "dim": 5, "rank": 1, "n_arms": 3, "horizon": 12}
 
@@ -163,7 +163,6 @@ class Inner(Uniform):
     """Named in the settings of another policy only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnLaw(Bernoulli):
     """A mask law of the user's own."""
 

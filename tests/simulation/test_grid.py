@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from dataclasses import replace
 from types import ModuleType
 
 import joblib
@@ -18,7 +17,7 @@ WORLD = LowRankWorld(dim=4, rank=1, n_arms=2, horizon=5)
 
 
 def cells_of(n_seeds, n_methods=1, horizon=5):
-    world = replace(WORLD, horizon=horizon)
+    world = WORLD.replace(horizon=horizon)
     return [
         Cell(
             key=CellKey("small", "default", 0.3, f"uniform-{number}", seed),

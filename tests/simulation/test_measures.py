@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -47,7 +46,7 @@ def test_a_measure_returns_plain_values_and_the_same_every_time(name, realizatio
 @pytest.mark.parametrize("name", NAMES)
 def test_a_measure_refuses_unbounded_arms_and_other_worlds(name):
     with pytest.raises(InvalidSettingError, match=r'latent must be "uniform".*got \'gaussian\''):
-        measured(replace(WORLD, latent="gaussian").realize(seed=0), measure=name)
+        measured(WORLD.replace(latent="gaussian").realize(seed=0), measure=name)
     with pytest.raises(InvalidSettingError, match="low-rank world, got HardInstance"):
         measured(HardInstanceWorld(horizon=10).realize(seed=0), measure=name)
 
@@ -287,7 +286,7 @@ def test_replicates_play_optimistically():
 def test_without_the_misspecification_part_a_poor_subspace_is_missed():
     world = LowRankWorld(dim=30, rank=2, observe_prob=0.5, latent="uniform", loadings=(1.0, 1.0))
     found = measured(
-        replace(world, noise_scale=0.1).realize(seed=0),
+        world.replace(noise_scale=0.1).realize(seed=0),
         measure="coverage",
         burn_in=3,
         replicates=50,

@@ -137,7 +137,7 @@ def test_a_method_of_one_s_own_key_starts_from_a_standard_one():
     [
         ("nobody", {}, "method must be one of .*'tofu'.*, got 'nobody'"),
         ("mine", {"method": ["tofu"]}, r"method must be one of .*, got \['tofu'\]"),
-        ("mine", {"policy": 3}, "policy must be a text, got 3"),
+        ("mine", {"policy": 3}, "policy must be a string, got 3"),
         ("tofu", {"view": "half"}, "view must be one of 'masked', 'full', got 'half'"),
     ],
 )

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from dataclasses import dataclass, replace
 
 import joblib
 import numpy as np
@@ -11,7 +10,15 @@ import pytest
 from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from halfseen import AmbientOful, Choice, InvalidSettingError, LowRankWorld, TableWorld, Uniform
+from halfseen import (
+    AmbientOful,
+    Choice,
+    InvalidSettingError,
+    LowRankWorld,
+    TableWorld,
+    Uniform,
+    params,
+)
 from halfseen.errors import HalfseenError
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
@@ -20,7 +27,7 @@ from halfseen.simulation.methods import METHODS, Method
 from halfseen.simulation.simulate import run, simulate
 from halfseen.simulation.store import Store
 from halfseen.studies.reading import study_from
-from halfseen.worlds.registry import _KINDS, _NAMES, register_world
+from halfseen.worlds.base import _KINDS, World, register_world
 
 WORLD = LowRankWorld(dim=8, rank=2, n_arms=4, horizon=60)
 POLICIES = ["tofu", "zf-oful", "zf-pslb", "zf-thompson", "uniform", "oracle-masked"]
@@ -28,7 +35,7 @@ FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv"
 
 
 def grid(seeds=range(3), policies=POLICIES, **world):
-    made = replace(WORLD, **world)
+    made = WORLD.replace(**world)
     return [
         Cell(
             key=CellKey("small", "default", 0.3, method, seed),
@@ -304,9 +311,8 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
         def decide(self, slate):
             return Choice(0, np.zeros((3, slate.n_arms)))
 
-    @dataclass(frozen=True, kw_only=True)
-    class Tiny:
-        horizon: int = 5
+    class Tiny(World):
+        horizon: int = params.horizon(default=5)
 
         def realize(self, seed):
             return LowRankWorld(dim=3, rank=1, horizon=self.horizon).realize(seed)
@@ -318,7 +324,7 @@ def test_workers_know_policies_and_worlds_that_only_the_caller_registered(tmp_pa
         tables = simulate(policies, Tiny(), range(4), jobs=2, out=tmp_path)
         alone = simulate(policies, Tiny(), range(4), jobs=1)
     finally:
-        del _CLASSES["Contrary"], _KINDS["tiny"], _NAMES[Tiny]
+        del _CLASSES["Contrary"], _KINDS["tiny"]
     assert not tables.failures
     assert tables.trajectories == alone.trajectories
 

@@ -86,8 +86,8 @@ def test_a_reason_is_part_of_the_plain_form():
 
 
 @pytest.mark.parametrize("skip", [True, 5, None])
-def test_a_reason_is_a_text(skip):
-    with pytest.raises(InvalidSettingError, match=f"skip must be a text that says why .*{skip}"):
+def test_a_reason_is_a_string(skip):
+    with pytest.raises(InvalidSettingError, match=f"skip must be a string that says why .*{skip}"):
         method_from("tofu", {"skip": skip})
 
 

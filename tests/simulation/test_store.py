@@ -12,7 +12,7 @@ from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
 from halfseen.simulation.methods import METHODS, method_from
 from halfseen.simulation.simulate import run
 from halfseen.simulation.store import Store
-from halfseen.worlds.registry import world_from
+from halfseen.worlds.base import world_from
 
 WORLD = {"kind": "low-rank", "dim": 5, "rank": 1, "n_arms": 3, "horizon": 12}
 TABLE = "round,mean,a,b\n0,0.5,1,\n0,0.1,,2\n1,0.3,1,1\n1,0.9,2,\n"

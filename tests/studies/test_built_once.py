@@ -34,7 +34,7 @@ def built(monkeypatch):
 
         monkeypatch.setattr(owner, name, counting)
 
-    count(LowRankWorld, "__post_init__", "world")
+    count(LowRankWorld, "validate", "world")
     count(LowRankWorld, "realize", "realization")
     count(Uniform, "setup", "policy")
     return counts

@@ -14,7 +14,7 @@ from halfseen.cli import app
 from halfseen.simulation.methods import METHODS
 from halfseen.studies.reading import read_study
 from halfseen.studies.schema import StudyFile
-from halfseen.worlds import registry
+from halfseen.worlds import base as registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -13,12 +13,11 @@ from halfseen.studies.reading import read_study, study_from
 
 POLICY = """
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import halfseen
 from halfseen import register_policy
-from halfseen.worlds.registry import register_world
+from halfseen.worlds.base import register_world
 
 Path(__file__).with_name(f"imported-{os.getpid()}").touch()
 
@@ -29,7 +28,6 @@ class NAME(halfseen.Uniform):
 
 
 @register_world("KIND")
-@dataclass(frozen=True, kw_only=True)
 class Own(halfseen.LowRankWorld):
     pass
 """

@@ -88,11 +88,11 @@ MISTAKES = {
     "kind of another type": (changed('"low-rank"', "[1]"), "world.kind must be one of"),
     "unknown setting of the world": (
         GOOD + "ranks = 2",
-        "world.ranks is not a setting of the low-rank world, which has ['dim', 'rank', 'n_arms'",
+        "world.ranks is not a setting of LowRankWorld, which has ['dim', 'rank', 'n_arms'",
     ),
     "unknown setting of a setting's world": (
         GOOD + "[settings.one.world]\nranks = 2",
-        "settings.one.world.ranks is not a setting of the low-rank world",
+        "settings.one.world.ranks is not a setting of LowRankWorld",
     ),
     "world's setting out of range": (
         changed("rank = 1", "rank = 7"),
@@ -163,7 +163,7 @@ MISTAKES = {
     ),
     "policy of another type": (
         with_methods("[methods.mine]\npolicy = 1"),
-        "methods.mine.policy must be a text, got 1",
+        "methods.mine.policy must be a string, got 1",
     ),
     "unknown setting of a method": (
         with_methods("[methods.tofu]\nburnin = 3"),
@@ -332,8 +332,8 @@ def test_all_mistakes_of_a_file_are_reported_at_once_each_with_its_place(here):
         "methods.tofu.view",
         "world.dims",
         "settings.main.world.dim",
-        "world.rank",
         "world.horizon",
+        "world.rank",
     ]
     near = [line.partition("did you mean ")[2] for line in lines if "did you mean" in line]
     assert near == ["'name'?", "'setting'?", "'regret'?", "'method'?", "'dim'?"]
@@ -350,8 +350,8 @@ def test_all_mistakes_in_worlds_and_methods_are_reported_at_once(here):
         "methods.tofu.view",
         "world.dims",
         "settings.main.world.dim",
-        "world.rank",
         "world.horizon",
+        "world.rank",
     ]
 
 

@@ -14,7 +14,7 @@ from halfseen.simulation.store import Store
 from halfseen.simulation.tune import tune
 from halfseen.studies.reading import study_from
 from halfseen.studies.running import run_study
-from halfseen.worlds.registry import world_from
+from halfseen.worlds.base import world_from
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 

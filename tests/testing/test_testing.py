@@ -10,8 +10,8 @@ import pytest
 from halfseen import Choice, Decision, Facts, Policy, Round, Slate, UnknownDecisionError, params
 from halfseen.seeding import stream
 from halfseen.testing import check_policy, check_world, policy_checks, world_checks
-from halfseen.worlds import registry
-from halfseen.worlds.registry import register_world
+from halfseen.worlds import base as registry
+from halfseen.worlds.base import World, register_world
 
 
 class Steps(Policy):
@@ -290,12 +290,11 @@ FAULTY_POLICIES = {
 UNBREAKABLE = {"hidden_values_are_irrelevant"}
 
 
-@dataclass(frozen=True)
-class Coins:
+class Coins(World):
     """Arms of random entries, the first of which pays; half of all entries are seen."""
 
-    horizon: int = 8
-    noise_scale: float = 0.1
+    horizon: int = params.horizon(default=8)
+    noise_scale: float = params.real(default=0.1, low=0.0)
 
     def realize(self, seed):
         return Tosses(self, seed)
@@ -336,7 +335,6 @@ class Walks:
 def coins(realize):
     """Return a world whose realizations are made by a function of a toss and its seed."""
 
-    @dataclass(frozen=True)
     class Faulty(Coins):
         def realize(self, seed):
             return realize(super().realize(seed), seed)
@@ -380,7 +378,7 @@ class Loose:
     horizon: int = 8
 
     def realize(self, seed):
-        return Tosses(Coins(self.horizon), seed)
+        return Tosses(Coins(horizon=self.horizon), seed)
 
 
 def unseeded(tosses, seed):
@@ -407,7 +405,7 @@ FAULTY_WORLDS = {
 @pytest.fixture
 def registered():
     yield register_world("coins")(Coins)
-    del registry._KINDS["coins"], registry._NAMES[Coins]
+    del registry._KINDS["coins"]
 
 
 def steps(policy=Steps):

@@ -223,7 +223,7 @@ def test_every_law_is_known_by_its_name(name):
         ("at-random", r"masks\.law must be one of 'bernoulli', .* got 'at-random'"),
         ({}, r"masks\.law .* got None"),
         (0.3, "masks must be .* got 0.3"),
-        ({"law": "blocks", "width": 3}, r"masks\.width .* blocks law, which has \['size'\]"),
+        ({"law": "blocks", "width": 3}, r"masks\.width .* Blocks, which has \['size'\]"),
         ({"law": "blocks", "size": 0}, r"masks\.size .* got 0"),
         ({"law": "per-arm", "spread": 1.5}, r"masks\.spread .*\[0, 1\], got 1\.5"),
         ({"law": "per-feature", "low": 0.0}, r"masks\.low .* got 0\.0"),

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from halfseen import AmbientOful, InvalidInputError, InvalidSettingError, TofuPov, play
+from halfseen.worlds.base import world_from
 from halfseen.worlds.frozen import SOURCES, load_frozen, write_archive
 from halfseen.worlds.product_context import ProductContextWorld
-from halfseen.worlds.registry import world_from
 
 SEEDS = (*range(10), 10_000, 10_001, 10_002)
 # Mean held-out accuracy of the published runs, seeds 0 to 4.
@@ -210,7 +210,7 @@ def peak(work):
         ({"source": "mnist", "dim": 3}, r"dim .* \[4, inf\), got 3"),
         ({"source": "newsgroups", "dim": 20}, r"dim .* \[21, inf\), got 20"),
         ({"source": "mnist", "tail": -1}, r"tail .* got -1"),
-        ({"source": "mnist", "path": 3}, "path must be a text, got 3"),
+        ({"source": "mnist", "path": 3}, "path must be a string, got 3"),
         ({}, "source"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidInputError, InvalidSettingError, Slate, TableWorld, Uniform, play
-from halfseen.worlds.registry import world_from, world_to_dict
+from halfseen.worlds.base import world_from
 
 NAN = math.nan
 CSV = """round,arm,mean,price,rating,label
@@ -254,7 +254,7 @@ def test_a_policy_plays_a_table(view):
 def test_a_path_is_plain_data_and_arrays_are_not(tmp_path):
     path = written(tmp_path, CSV)
     world = TableWorld(path=path, features=["rating"], masks="blocks", horizon=1)
-    plain = world_to_dict(world)
+    plain = world.to_dict()
     assert plain == {
         "kind": "table",
         "path": path,
@@ -265,7 +265,7 @@ def test_a_path_is_plain_data_and_arrays_are_not(tmp_path):
     assert world_from(plain) == world
     arms, means = random_arrays()
     with pytest.raises(InvalidSettingError, match=r"save it first.*\.npz"):
-        world_to_dict(TableWorld.from_arrays(arms, means=means))
+        TableWorld.from_arrays(arms, means=means).to_dict()
 
 
 def test_a_column_of_texts_is_a_category_and_every_feature_is_reported(tmp_path):

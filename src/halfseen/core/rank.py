@@ -6,15 +6,15 @@ basis to freeze. Rank 0 is legal: then the burn-in policy plays that epoch.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from halfseen import checks
+from halfseen import checks, params
 from halfseen.core import theory
 from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.operators import CovarianceOperator
 from halfseen.core.subspace import eigenpairs_above, top_eigenpairs
 from halfseen.errors import InvalidSettingError
+from halfseen.params import Value
 from halfseen.values import FloatArray
 
 Covariance = FloatArray | CovarianceOperator
@@ -71,10 +71,8 @@ class Selection(NamedTuple):
     threshold: float | None
 
 
-class RankRule(ABC):
+class RankRule(Value, ABC):
     """Chooses the subspace of an epoch from the corrected covariance."""
-
-    __slots__ = ()
 
     @abstractmethod
     def check(self, dim: int) -> None:
@@ -86,7 +84,7 @@ class RankRule(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain JSON types."""
-        return {"rule": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+        return {"rule": type(self).__name__, **self.settings()}
 
 
 Rule = TypeVar("Rule", bound=type[RankRule])
@@ -95,35 +93,24 @@ _RULES: dict[str, type[RankRule]] = {}
 
 
 def register_rule(rule: Rule) -> Rule:
-    """Make a rule, a frozen dataclass, known by the name of its class (a decorator)."""
+    """Make a rule known by the name of its class (a decorator)."""
     _RULES[rule.__name__] = rule
     return rule
 
 
-def store(rule: RankRule, **plain: float) -> None:
-    """Store checked values as plain numbers, so that every rule can be written as JSON."""
-    for name, value in plain.items():
-        object.__setattr__(rule, name, value)
-
-
-def _store_failure_prob(rule: RankRule, value: float | None) -> None:
-    if value is not None:
-        store(rule, failure_prob=checks.failure_prob("failure_prob", value))
+def _failure_prob() -> Any:
+    return params.custom(default=None, check=checks.failure_prob, kind="float")
 
 
 @register_rule
-@dataclass(frozen=True, slots=True)
 class FixedRank(RankRule):
     """Keep the same number of directions in every epoch, the paper's known m.
 
-    >>> FixedRank(3).to_dict()
+    >>> FixedRank(rank=3).to_dict()
     {'rule': 'FixedRank', 'rank': 3}
     """
 
-    rank: int
-
-    def __post_init__(self) -> None:
-        store(self, rank=checks.integer("rank", self.rank, 1))
+    rank: int = params.integer(low=1)
 
     def check(self, dim: int) -> None:
         """Raise InvalidSettingError if the rank exceeds `dim`."""
@@ -143,10 +130,8 @@ class ThresholdRule(RankRule):
     Paper: eq:unknown_rank_selector
     """
 
-    __slots__ = ()
-
-    cap: int | None
-    floor: int
+    floor: int = params.integer(default=1, low=0)
+    cap: int | None = params.integer(default=None, low=1)
 
     @abstractmethod
     def threshold(self, dim: int, known: Known) -> float:
@@ -156,10 +141,10 @@ class ThresholdRule(RankRule):
         """Raise InvalidSettingError if the floor exceeds `dim`."""
         checks.integer("floor", self.floor, 0, dim)
 
-    def _store_limits(self) -> None:
-        store(self, floor=checks.integer("floor", self.floor, 0))
+    def validate(self) -> None:
+        """Raise InvalidSettingError if the cap is below the floor."""
         if self.cap is not None:
-            store(self, cap=checks.integer("cap", self.cap, max(1, self.floor)))
+            checks.integer("cap", self.cap, max(1, self.floor))
 
     def select(self, covariance: Covariance, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
@@ -169,7 +154,6 @@ class ThresholdRule(RankRule):
 
 
 @register_rule
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PaperThreshold(ThresholdRule):
     """The paper's rule: keep eigenvalues of at least 2ρ, twice the bound on the covariance error.
 
@@ -183,20 +167,15 @@ class PaperThreshold(ThresholdRule):
     Examples
     --------
     >>> PaperThreshold().to_dict()
-    {'rule': 'PaperThreshold', 'failure_prob': None, 'floor': 0, 'cap': None}
+    {'rule': 'PaperThreshold', 'floor': 0, 'cap': None, 'failure_prob': None}
 
     Notes
     -----
     Paper: eq:rho_unknown_rank
     """
 
-    failure_prob: float | None = None
-    floor: int = 0
-    cap: int | None = None
-
-    def __post_init__(self) -> None:
-        _store_failure_prob(self, self.failure_prob)
-        self._store_limits()
+    failure_prob: float | None = _failure_prob()
+    floor: int = params.integer(default=0, low=0)
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return 2ρ."""
@@ -211,7 +190,6 @@ class PaperThreshold(ThresholdRule):
 
 
 @register_rule
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PracticalThreshold(ThresholdRule):
     """The published practical rule: (constant · scale / p) · sqrt(log(2dT/δ) / n).
 
@@ -236,19 +214,10 @@ class PracticalThreshold(ThresholdRule):
     2
     """
 
-    constant: float = 0.22
-    scale: float = 1.5
-    multiplier: float = 1.0
-    failure_prob: float | None = None
-    floor: int = 1
-    cap: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("constant", "scale", "multiplier"):
-            value = checks.real(name, getattr(self, name), 0.0, LARGEST_SCALE, low_open=True)
-            store(self, **{name: value})
-        _store_failure_prob(self, self.failure_prob)
-        self._store_limits()
+    constant: float = params.real(default=0.22, low=0.0, high=LARGEST_SCALE, low_open=True)
+    scale: float = params.real(default=1.5, low=0.0, high=LARGEST_SCALE, low_open=True)
+    multiplier: float = params.real(default=1.0, low=0.0, high=LARGEST_SCALE, low_open=True)
+    failure_prob: float | None = _failure_prob()
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return the threshold, infinite before anything was absorbed."""
@@ -260,23 +229,16 @@ class PracticalThreshold(ThresholdRule):
 
 
 @register_rule
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantThreshold(ThresholdRule):
     """A constant threshold, set by hand (published rank study).
 
     Examples
     --------
     >>> ConstantThreshold(value=0.1, cap=8)
-    ConstantThreshold(value=0.1, floor=1, cap=8)
+    ConstantThreshold(cap=8, value=0.1)
     """
 
-    value: float
-    floor: int = 1
-    cap: int | None = None
-
-    def __post_init__(self) -> None:
-        store(self, value=checks.real("value", self.value, 0.0, low_open=True))
-        self._store_limits()
+    value: float = params.real(low=0.0, low_open=True)
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return the constant."""
@@ -289,12 +251,12 @@ def as_rule(rank: Any) -> RankRule:
     >>> as_rule(3)
     FixedRank(rank=3)
     >>> as_rule({"rule": "ConstantThreshold", "value": 0.1, "floor": 1, "cap": 8})
-    ConstantThreshold(value=0.1, floor=1, cap=8)
+    ConstantThreshold(cap=8, value=0.1)
     """
     if isinstance(rank, RankRule):
         if _RULES.get(type(rank).__name__) is not type(rank):
             raise InvalidSettingError(
-                f"rank rule {type(rank).__name__} must be a dataclass with @register_rule, so that "
+                f"rank rule {type(rank).__name__} must be registered with @register_rule, so that "
                 "a policy that uses it can be saved"
             )
         return rank
@@ -303,8 +265,5 @@ def as_rule(rank: Any) -> RankRule:
         name = fields.pop("rule", None)
         if not isinstance(name, str) or name not in _RULES:
             raise InvalidSettingError(f"rank rule must be one of {sorted(_RULES)}, got {name!r}")
-        try:
-            return _RULES[name](**fields)
-        except TypeError as error:
-            raise InvalidSettingError(f"rank rule {name} cannot be made: {error}") from None
-    return FixedRank(rank)
+        return _RULES[name].from_dict(fields)
+    return FixedRank(rank=rank)

@@ -9,7 +9,6 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from functools import cache, lru_cache
 from importlib import metadata
 from modulefinder import ModuleFinder
@@ -20,8 +19,7 @@ import halfseen
 from halfseen.errors import HalfseenError
 from halfseen.policies.registry import registered
 from halfseen.simulation.methods import Method
-from halfseen.worlds.base import World, data_paths
-from halfseen.worlds.registry import world_to_dict
+from halfseen.worlds.base import World
 
 _FORMAT = 3  # of stored results: raise it when the meaning of a stored field changes
 _PACKAGE = Path(halfseen.__file__).parent
@@ -43,9 +41,9 @@ def fingerprint(world: World, method: Method, *, seed: int, points: int) -> str 
     """
     try:
         # The contents of data files count, not their places.
-        data = {name: _data_digest(path) for name, path in data_paths(world).items()}
-        settings = [world_to_dict(world) | data, method.to_dict(), seed, points]
-        parts = (type(getattr(world, field.name)) for field in fields(world))  # type: ignore[arg-type]
+        data = {name: _data_digest(path) for name, path in world.data_paths().items()}
+        settings = [world.to_dict() | data, method.to_dict(), seed, points]
+        parts = (type(getattr(world, name)) for name in world.params)
         classes = (type(world), *parts, *map(registered, method.policies()))
         own = sorted({file for each in classes for file in _own_files(each)})
         code = [library_versions(), package_digest(), _contents(own)]

@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any
 
-from halfseen import checks
+from halfseen import checks, params
 from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.measures import MEASURE, check_measure
+from halfseen.params import Value
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.uniform import Uniform
@@ -15,8 +16,22 @@ from halfseen.simulation.runner import VIEWS
 from halfseen.worlds.base import Facts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+def _facts(name: str, value: Any) -> tuple[str, ...]:
+    known = tuple(field.name for field in fields(Facts))
+    if not isinstance(value, list | tuple) or len(set(map(str, value))) < len(value):
+        raise InvalidSettingError(f"must be a list of different names, got {value!r}", name=name)
+    return tuple(checks.one_of(name, each, known) for each in value)
+
+
+def _reason(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidSettingError(
+            f"must be a string that says why the method is not run, got {value!r}", name=name
+        )
+    return value
+
+
+class Method(Value):
     """A policy by the name of its class, what it sees, and its settings.
 
     Attributes
@@ -39,20 +54,13 @@ class Method:
     4
     """
 
-    policy: str
-    view: str = "masked"
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    facts: tuple[str, ...] = ()
-    skip: str = ""
-
-    def __post_init__(self) -> None:
-        checks.one_of("view", self.view, VIEWS)
-        object.__setattr__(self, "facts", _checked_facts(self.facts))
-        if not isinstance(self.skip, str):
-            raise InvalidSettingError(
-                f"must be a text that says why the method is not run, got {self.skip!r}",
-                name="skip",
-            )
+    policy: str = params.custom(check=checks.text, kind="str")
+    view: str = params.choice(default="masked", words=VIEWS)
+    settings: Mapping[str, Any] = params.custom(  # type: ignore[assignment]
+        default={}, check=lambda _, value: dict(value), kind="mapping"
+    )
+    facts: tuple[str, ...] = params.custom(default=(), check=_facts, kind="tuple of str")
+    skip: str = params.custom(default="", check=_reason, kind="str")
 
     def policies(self) -> tuple[str, ...]:
         """Return the names of its policy and of all policies in its settings.
@@ -171,14 +179,6 @@ def _parameters(make: type[Policy]) -> list[inspect.Parameter]:
     return list(inspect.signature(make).parameters.values())
 
 
-def _checked_facts(facts: Any) -> tuple[str, ...]:
-    """Return names of facts, all different."""
-    known = tuple(field.name for field in fields(Facts))
-    if not isinstance(facts, list | tuple) or len(set(map(str, facts))) < len(facts):
-        raise InvalidSettingError(f"must be a list of different names, got {facts!r}", name="facts")
-    return tuple(checks.one_of("facts", name, known) for name in facts)
-
-
 # The settings of the published studies, where these do not sweep them.
 _TOFU = {"burn_in": 30, "replay": "burn-in-once"}
 _TOFU_FH = {"burn_in": 30, "replay": "full"}
@@ -254,7 +254,9 @@ def method_from(key: str, plain: Mapping[str, Any]) -> Method:
     base = settings.pop("method", key)
     if "policy" in settings:
         if not isinstance(settings["policy"], str):
-            raise InvalidSettingError(f"must be a text, got {settings['policy']!r}", name="policy")
+            raise InvalidSettingError(
+                f"must be a string, got {settings['policy']!r}", name="policy"
+            )
         return Method(policy=settings["policy"]).changed(settings)
     if not isinstance(base, str) or base not in METHODS:
         raise InvalidSettingError(

@@ -4,11 +4,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from halfseen import checks
+from halfseen import checks, params
 from halfseen.errors import InvalidSettingError
 from halfseen.log import logger
 from halfseen.policies.base import Policy
@@ -18,21 +17,18 @@ from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import Method, method_from
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables, versions
-from halfseen.worlds.base import Facts, World, data_paths
+from halfseen.worlds.base import Facts, World
 from halfseen.worlds.real_table import RealTableWorld
-from halfseen.worlds.registry import world_to_dict
 from halfseen.worlds.table import TableWorld
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnMethod(Method):
     """A method that is a function from facts to a fresh policy, for quick experiments."""
 
-    make: Callable[[Facts], Policy] | None = None
+    make: Callable[[Facts], Policy] = params.custom(check=lambda _, value: value, kind="callable")
 
     def build(self, facts: Facts) -> Policy:
         """Return a fresh policy."""
-        assert self.make is not None
         return self.make(facts)
 
 
@@ -89,7 +85,7 @@ def simulate(
     """
     methods, each = _methods(policies), seeds_from(seeds)
     checks.integer("points", points, 2)
-    if isinstance(world, type) or not callable(getattr(world, "realize", None)):
+    if not isinstance(world, World):
         raise InvalidSettingError(
             f"must be a world, such as LowRankWorld(), got {world!r}", name="world"
         )
@@ -107,7 +103,7 @@ def simulate(
     run_options: Any = {"jobs": jobs, "cluster": cluster, "again": again, "progress": progress}
     if out is None:
         return _warned(run(cells, **run_options))
-    setting = {"world": world_to_dict(world), "observe_prob": [], "methods": _plain(methods)}
+    setting = {"world": world.to_dict(), "observe_prob": [], "methods": _plain(methods)}
     study = {"name": name, "title": name, "seeds": each, "points": points}
     study["settings"] = {"default": setting}  # the form of a study file
     return _warned(run(cells, Store(out), manifest={"study": study}, **run_options))
@@ -220,10 +216,8 @@ def prob_of(world: World) -> float | None:
 
 def rooted(world: World) -> World:
     """Return a world with absolute paths, which workers in another folder find."""
-    paths = [name for name in data_paths(world) if getattr(world, name) is not None]
-    if not paths or not is_dataclass(world):
-        return world
-    return replace(world, **{name: os.path.abspath(getattr(world, name)) for name in paths})
+    paths = [name for name in world.data_paths() if getattr(world, name) is not None]
+    return world.replace(**{name: os.path.abspath(getattr(world, name)) for name in paths})
 
 
 def seeds_from(seeds: Iterable[int]) -> list[int]:

@@ -17,7 +17,6 @@ from halfseen.simulation.simulate import prob_of, rooted, run, seeds_from
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Row, csv_bytes
 from halfseen.worlds.base import World
-from halfseen.worlds.registry import world_to_dict
 
 TIES = ("first", "nearest-one")
 """Which of equally good candidates wins: the first in the grid, or the first of those whose numbers
@@ -203,7 +202,7 @@ def tune(
     key = method if isinstance(method, str) else method.policy
     world = rooted(world)
     if out is not None:
-        world_to_dict(world)  # raises if its results cannot be stored
+        world.to_dict()  # raises if its results cannot be stored
     task = Task(
         place=CellKey(name, "default", prob_of(world), key, 0),
         method=method_from(method, {}) if isinstance(method, str) else method,

@@ -10,7 +10,7 @@ from halfseen import checks
 from halfseen.errors import InvalidSettingError, StudyError
 from halfseen.studies.fields import NAMED, Place, other_types
 from halfseen.studies.schema import StudyFile
-from halfseen.worlds.registry import world_from
+from halfseen.worlds.base import world_from
 
 
 def file_from(data: Any) -> tuple[StudyFile | None, dict[Place, str]]:

@@ -9,8 +9,7 @@ from halfseen.simulation.methods import Method
 from halfseen.simulation.simulate import prob_of
 from halfseen.simulation.tune import Candidate, Search, applied
 from halfseen.studies.schema import ByProb, Shared, TuningTable
-from halfseen.worlds.base import World
-from halfseen.worlds.registry import world_from
+from halfseen.worlds.base import World, world_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

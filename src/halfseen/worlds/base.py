@@ -1,12 +1,16 @@
 """What a world is: a distribution over realizations, which are the same for all policies."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from halfseen import checks
+from halfseen.errors import InvalidSettingError
+from halfseen.params import Value
 from halfseen.values import FloatArray, Slate
 
 
@@ -112,12 +116,8 @@ class Realization(Protocol):
         """Yield all rounds in order, in bounded memory."""
 
 
-class World(Protocol):
-    """A distribution over realizations: a frozen dataclass whose fields are plain JSON types.
-
-    A world that reads data from disk also has a method `data_paths`, which returns files or folders
-    by the name of the setting that has their path. Stored results are used again only while the
-    contents of these stay the same.
+class World(Value, ABC):
+    """A distribution over realizations: its parameters are declared as those of a policy are.
 
     Examples
     --------
@@ -127,11 +127,88 @@ class World(Protocol):
     4
     """
 
+    @abstractmethod
     def realize(self, seed: int) -> Realization:
         """Return the realization of a seed."""
 
+    def data_paths(self) -> dict[str, Path]:
+        """Return the files or folders that the world reads, by the setting that has their path.
 
-def data_paths(world: World) -> dict[str, Path]:
-    """Return the files or folders that a world reads, by the name of a setting."""
-    paths = getattr(world, "data_paths", dict)
-    return {name: Path(path) for name, path in paths().items()}
+        Stored results are used again only while the contents of these stay the same.
+        """
+        return {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name of its kind and the settings that are not at their default.
+
+        >>> from halfseen import LowRankWorld
+        >>> LowRankWorld(dim=12).to_dict()
+        {'kind': 'low-rank', 'dim': 12}
+        """
+        kinds = [kind for kind, world in _KINDS.items() if world is type(self)]
+        if not kinds:
+            raise InvalidSettingError(
+                f"world {type(self).__name__} has no name: put @register_world on its class"
+            )
+        return {"kind": kinds[0], **super().to_dict()}
+
+
+W = TypeVar("W", bound=type[World])
+
+_KINDS: dict[str, type[World]] = {}
+
+
+def register_world(kind: str) -> Callable[[W], W]:
+    """Make a world known by a name, so that its results can be stored (a decorator).
+
+    Raises
+    ------
+    InvalidSettingError
+        It is no subclass of `World`, or a world of halfseen has this name.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld, params
+    >>> @register_world("small")
+    ... class SmallWorld(LowRankWorld):
+    ...     '''A low-rank world with other defaults.'''
+    ...     dim: int = params.size(default=6)
+    ...     rank: int = params.integer(default=2, low=1)
+    >>> SmallWorld().dim
+    6
+    """
+    if not isinstance(kind, str):
+        raise InvalidSettingError(
+            f"a world is registered by a name, @register_world('mine'), got {kind!r}"
+        )
+
+    def keep(world: W) -> W:
+        if not (isinstance(world, type) and issubclass(world, World)):
+            raise InvalidSettingError(f"only a subclass of World can be a world, got {world!r}")
+        checks.unused_name(kind, world, _KINDS)
+        _KINDS[kind] = world
+        return world
+
+    return keep
+
+
+def world_kinds() -> tuple[str, ...]:
+    """Return the names of all worlds."""
+    return tuple(sorted(_KINDS))
+
+
+def world_from(plain: Mapping[str, Any]) -> World:
+    """Return the world that `to_dict` made plain: its kind, and its settings by name.
+
+    >>> world_from({"kind": "low-rank", "dim": 12}).dim
+    12
+    """
+    settings = dict(plain)
+    kind = settings.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise InvalidSettingError(
+            f"must be one of {list(world_kinds())}, got {kind!r}"
+            f"{checks.did_you_mean(kind, _KINDS)}",
+            name="kind",
+        )
+    return _KINDS[kind].from_dict(settings)

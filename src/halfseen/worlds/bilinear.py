@@ -1,22 +1,19 @@
 """Options and contexts of low rank, both half seen, whose rewards depend on both together."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.low_rank_rows import LowRankRows, half_seen
-from halfseen.worlds.registry import register_world
 
 
 @register_world("bilinear")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BilinearWorld:
+class BilinearWorld(World):
     """An option with latents z in a context with latents w pays z'Mw + a'z + b'w and noise.
 
     Latents are standard normal, ‖M‖ = 1 (Frobenius), ‖a‖ = ‖b‖ = `main_effect`.
@@ -41,32 +38,26 @@ class BilinearWorld:
     ((8, 15), (10,))
     """
 
-    dim: int = 15
-    rank: int = 2
-    context_dim: int = 10
-    context_rank: int = 2
-    n_arms: int = 8
-    n_items: int | None = None
-    horizon: int = 1000
-    observe_prob: float = 0.5
-    main_effect: float = 0.5
-    noise_scale: float = 0.3
+    dim: int = params.size(default=15)
+    rank: int = params.integer(default=2, low=1)
+    context_dim: int = params.size(default=10)
+    context_rank: int = params.integer(default=2, low=1)
+    n_arms: int = params.size(default=8)
+    n_items: int | None = params.size(default=None)
+    horizon: int = params.horizon(default=1000)
+    observe_prob: float = params.probability(default=0.5)
+    main_effect: float = params.real(default=0.5, low=0.0)
+    noise_scale: float = params.real(default=0.3, low=0.0)
 
-    def __post_init__(self) -> None:
-        checks.integer("rank", self.rank, 1, checks.size("dim", self.dim))
-        checks.integer(
-            "context_rank", self.context_rank, 1, checks.size("context_dim", self.context_dim)
-        )
-        checks.size("n_arms", self.n_arms)
-        if self.n_items is not None and checks.size("n_items", self.n_items) < self.n_arms:
+    def validate(self) -> None:
+        """Raise InvalidSettingError if a rank or the catalogue does not fit."""
+        checks.integer("rank", self.rank, 1, self.dim)
+        checks.integer("context_rank", self.context_rank, 1, self.context_dim)
+        if self.n_items is not None and self.n_items < self.n_arms:
             raise InvalidSettingError(
                 f"must be at least {self.n_arms}, the number of arms, got {self.n_items}",
                 name="n_items",
             )
-        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
-        checks.probability("observe_prob", self.observe_prob)
-        checks.real("main_effect", self.main_effect, 0.0)
-        checks.real("noise_scale", self.noise_scale, 0.0)
 
     def realize(self, seed: int) -> "BilinearRealization":
         """Return the realization of a seed."""

@@ -1,18 +1,16 @@
 """Arms whose latents are photographs of digits: real covariates in a random subspace."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from halfseen import checks
+from halfseen import checks, params
 from halfseen.core.subspace import top_eigenpairs
 from halfseen.lazy import from_extra
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.masking import Bernoulli, MaskLaw, check_masked
-from halfseen.worlds.registry import register_world
+from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.masking import MaskLaw, mask_param
 
 MAX_RANK = 61
 """Number of the 64 pixels that are not the same in all images."""
@@ -23,8 +21,7 @@ _ROUNDS_AT_ONCE = 512
 
 
 @register_world("digits")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DigitsWorld:
+class DigitsWorld(World):
     """Optical digits as latents of low-rank arms; defaults are the published study's.
 
     Every arm is a random one of scikit-learn's 1797 images of 8 × 8 pixels: its first principal
@@ -51,17 +48,18 @@ class DigitsWorld:
     [(8, 80), (8, 80)]
     """
 
-    dim: int = 80
-    rank: int = 3
-    n_arms: int = 8
-    horizon: int = 600
-    observe_prob: float = 0.3
-    noise_scale: float = 0.05
-    masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
+    dim: int = params.size(default=80)
+    rank: int = params.integer(default=3, low=1)
+    n_arms: int = params.size(default=8)
+    horizon: int = params.horizon(default=600)
+    observe_prob: float = params.probability(default=0.3)
+    noise_scale: float = params.real(default=0.05, low=0.0)
+    masks: MaskLaw = mask_param()
 
-    def __post_init__(self) -> None:
-        checks.integer("rank", self.rank, 1, min(checks.size("dim", self.dim), MAX_RANK))
-        check_masked(self)
+    def validate(self) -> None:
+        """Raise InvalidSettingError if rank or masks do not fit the dimension."""
+        checks.integer("rank", self.rank, 1, min(self.dim, MAX_RANK))
+        self.masks.stated_prob(self.observe_prob, self.dim)
 
     def realize(self, seed: int) -> "DigitsRealization":
         """Return the realization of a seed."""

@@ -1,20 +1,17 @@
 """Items without features, each with its own parameter for a half-seen context."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.values import Slate
-from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.low_rank_rows import LowRankRows, half_seen
-from halfseen.worlds.registry import register_world
 
 
 @register_world("disjoint-arms")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisjointArmsWorld:
+class DisjointArmsWorld(World):
     """Item i pays b_i + θ_i'w and noise in a context of low rank with latents w ~ N(0, I).
 
     All items are offered in every round, by number and without features. θ_i has independent
@@ -35,22 +32,17 @@ class DisjointArmsWorld:
     ([0, 1, 2], (15,))
     """
 
-    context_dim: int = 15
-    context_rank: int = 3
-    n_arms: int = 5
-    horizon: int = 1000
-    observe_prob: float = 0.5
-    main_effect: float = 0.5
-    noise_scale: float = 0.3
+    context_dim: int = params.size(default=15)
+    context_rank: int = params.integer(default=3, low=1)
+    n_arms: int = params.size(default=5)
+    horizon: int = params.horizon(default=1000)
+    observe_prob: float = params.probability(default=0.5)
+    main_effect: float = params.real(default=0.5, low=0.0)
+    noise_scale: float = params.real(default=0.3, low=0.0)
 
-    def __post_init__(self) -> None:
-        context_dim = checks.size("context_dim", self.context_dim)
-        checks.integer("context_rank", self.context_rank, 1, context_dim)
-        checks.size("n_arms", self.n_arms)
-        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
-        checks.probability("observe_prob", self.observe_prob)
-        checks.real("main_effect", self.main_effect, 0.0)
-        checks.real("noise_scale", self.noise_scale, 0.0)
+    def validate(self) -> None:
+        """Raise InvalidSettingError if the rank does not fit the dimension."""
+        checks.integer("context_rank", self.context_rank, 1, self.context_dim)
 
     def realize(self, seed: int) -> "DisjointArmsRealization":
         """Return the realization of a seed."""

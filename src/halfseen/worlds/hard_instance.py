@@ -2,25 +2,30 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.core.theory import Gaps, Problem, hard_instance_gaps
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import Bernoulli
-from halfseen.worlds.registry import register_world
 
 MASKINGS = ("oracle-augmented", "fully-masked")
 _N_DECISIONS = 4  # of the eight equally likely arms
 
 
+def _sign(name: str, value: Any) -> int:
+    sign = checks.integer(name, value, -1, 1)
+    if sign == 0:
+        raise InvalidSettingError("must be 1 or -1 (or left out), got 0", name=name)
+    return sign
+
+
 @register_world("hard-instance")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HardInstanceWorld:
+class HardInstanceWorld(World):
     """The hard family in four dimensions e_s, e_0, e_1, e_2 (features 0 to 3), of rank three.
 
     With probability 1/8 for each a, b = ±1 an arm is the decision arm (B_X/2)(a e_s + b e_0), of
@@ -51,27 +56,15 @@ class HardInstanceWorld:
     [5, 5, 5]
     """
 
-    n_arms: int = 8
-    horizon: int = 400
-    observe_prob: float = 0.2
-    noise_scale: float = 1.0
-    arm_bound: float = 1.0
-    theta_bound: float = 1.0
-    reward_sign: int | None = None
-    hidden_sign: int | None = None
-    masking: str = "oracle-augmented"
-
-    def __post_init__(self) -> None:
-        checks.size("n_arms", self.n_arms, _N_DECISIONS)
-        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
-        checks.real("observe_prob", self.observe_prob, 0.0, 0.5, low_open=True)
-        for name in ("noise_scale", "arm_bound", "theta_bound"):
-            checks.real(name, getattr(self, name), 0.0, low_open=True)
-        for name in ("reward_sign", "hidden_sign"):
-            sign = getattr(self, name)
-            if sign is not None and checks.integer(name, sign, -1, 1) == 0:
-                raise InvalidSettingError("must be 1 or -1 (or left out), got 0", name=name)
-        checks.one_of("masking", self.masking, MASKINGS)
+    n_arms: int = params.size(default=8, low=_N_DECISIONS)
+    horizon: int = params.horizon(default=400)
+    observe_prob: float = params.real(default=0.2, low=0.0, high=0.5, low_open=True)
+    noise_scale: float = params.real(default=1.0, low=0.0, low_open=True)
+    arm_bound: float = params.real(default=1.0, low=0.0, low_open=True)
+    theta_bound: float = params.real(default=1.0, low=0.0, low_open=True)
+    reward_sign: int | None = params.custom(default=None, check=_sign, kind="1 or −1")
+    hidden_sign: int | None = params.custom(default=None, check=_sign, kind="1 or −1")
+    masking: str = params.choice(default="oracle-augmented", words=MASKINGS)
 
     def realize(self, seed: int) -> "HardInstanceRealization":
         """Return the realization of a seed."""

@@ -1,19 +1,16 @@
 """The paper's synthetic world with a context that does not matter."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.values import Slate
-from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.low_rank_rows import LowRankRows, half_seen
 from halfseen.worlds.lowrank import LowRankWorld
-from halfseen.worlds.registry import register_world
 
 
 @register_world("irrelevant-context")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IrrelevantContextWorld:
+class IrrelevantContextWorld(World):
     """The rounds of a `LowRankWorld`, each with a half-seen context on which nothing depends.
 
     Parameters
@@ -31,19 +28,19 @@ class IrrelevantContextWorld:
     ((8, 30), (10,))
     """
 
-    dim: int = 30
-    rank: int = 3
-    n_arms: int = 8
-    horizon: int = 400
-    observe_prob: float = 0.3
-    noise_scale: float = 0.05
-    context_dim: int = 10
-    context_rank: int = 2
+    dim: int = params.size(default=30)
+    rank: int = params.integer(default=3, low=1)
+    n_arms: int = params.size(default=8)
+    horizon: int = params.horizon(default=400)
+    observe_prob: float = params.probability(default=0.3)
+    noise_scale: float = params.real(default=0.05, low=0.0)
+    context_dim: int = params.size(default=10)
+    context_rank: int = params.integer(default=2, low=1)
 
-    def __post_init__(self) -> None:
-        self.without_context()  # checks the settings that both have
-        context_dim = checks.size("context_dim", self.context_dim)
-        checks.integer("context_rank", self.context_rank, 1, context_dim)
+    def validate(self) -> None:
+        """Raise InvalidSettingError if a rank does not fit."""
+        self.without_context()  # checks the rank of the arms
+        checks.integer("context_rank", self.context_rank, 1, self.context_dim)
 
     def without_context(self) -> LowRankWorld:
         """Return the world whose rounds these are."""

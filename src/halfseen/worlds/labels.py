@@ -1,20 +1,17 @@
 """Labels of a public table as arms, with its rows as contexts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.values import Slate
-from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.registry import register_world
+from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.table_sources import read_table, table_names
 
 
 @register_world("labels")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelsWorld:
+class LabelsWorld(World):
     """Each round shows a row of a public table as context; the arm that is its label pays 1.
 
     All labels are offered in every round, as items without features. Rows are drawn with
@@ -38,16 +35,10 @@ class LabelsWorld:
     ([0, 1, 2], (13,), [0.0, 0.0, 1.0])
     """
 
-    table: str
-    horizon: int = 2000
-    observe_prob: float = 1.0
-    noise_scale: float = 0.0
-
-    def __post_init__(self) -> None:
-        checks.one_of("table", self.table, table_names())
-        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
-        checks.probability("observe_prob", self.observe_prob)
-        checks.real("noise_scale", self.noise_scale, 0.0)
+    table: str = params.choice(words=table_names())
+    horizon: int = params.horizon(default=2000)
+    observe_prob: float = params.probability(default=1.0)
+    noise_scale: float = params.real(default=0.0, low=0.0)
 
     def realize(self, seed: int) -> "LabelsRealization":
         """Return the realization of a seed."""

@@ -2,27 +2,32 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.core.subspace import incoherence
 from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.masking import Bernoulli, MaskLaw, check_masked
-from halfseen.worlds.registry import register_world
+from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_param
 
 LATENT_LAWS = ("gaussian", "uniform", "student")
 THETA_LAWS = ("random", "tail")
 _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
 
 
+def _loadings(name: str, value: Any) -> tuple[float, float]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InvalidSettingError(f"must be two numbers, got {value!r}", name=name)
+    low = checks.real(f"{name}[0]", value[0], 0.0, low_open=True)
+    return low, checks.real(f"{name}[1]", value[1], low)
+
+
 @register_world("low-rank")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowRankWorld:
+class LowRankWorld(World):
     """X = UΛZ with random U and loadings Λ, masked entry by entry; defaults are the main study's.
 
     Random numbers are drawn in the published order, so that the realization of a seed is the
@@ -71,45 +76,33 @@ class LowRankWorld:
     Paper: eq:generative_model
     """
 
-    dim: int = 30
-    rank: int = 3
-    n_arms: int = 8
-    horizon: int = 400
-    observe_prob: float = 0.3
-    noise_scale: float = 0.05
-    loadings: tuple[float, float] = (0.75, 1.25)
-    decay: float = 0.0
-    theta: str = "random"
-    feature_scale: float = 1.0
-    latent: str = "gaussian"
-    perturbation: float = 0.0
-    change_round: int | None = None
-    masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
+    dim: int = params.size(default=30)
+    rank: int = params.integer(default=3, low=1)
+    n_arms: int = params.size(default=8)
+    horizon: int = params.horizon(default=400)
+    observe_prob: float = params.probability(default=0.3)
+    noise_scale: float = params.real(default=0.05, low=0.0)
+    loadings: tuple[float, float] = params.custom(
+        default=(0.75, 1.25), check=_loadings, kind="(float, float)", plain=list
+    )
+    decay: float = params.real(default=0.0, low=0.0)
+    theta: str = params.choice(default="random", words=THETA_LAWS)
+    feature_scale: float = params.real(default=1.0, low=1e-50, high=1e50)
+    latent: str = params.choice(default="gaussian", words=LATENT_LAWS)
+    perturbation: float = params.real(default=0.0, low=0.0)
+    change_round: int | None = params.integer(default=None, low=2)
+    masks: MaskLaw = mask_param()
 
-    def __post_init__(self) -> None:
-        checks.integer("rank", self.rank, 1, checks.size("dim", self.dim))
-        check_masked(self)
-        if not isinstance(self.loadings, tuple | list) or len(self.loadings) != 2:
+    def validate(self) -> None:
+        """Raise InvalidSettingError if rank or masks do not fit the dimension."""
+        checks.integer("rank", self.rank, 1, self.dim)
+        self.masks.stated_prob(self.observe_prob, self.dim)  # raises if they do not fit together
+        if self.change_round is not None and 2 * self.rank > self.dim:
             raise InvalidSettingError(
-                f"must be two numbers, got {self.loadings!r}", name="loadings"
+                f"must be in [1, {self.dim // 2}], half of dim, for a change of subspace, "
+                f"got {self.rank}: lower it or leave out change_round",
+                name="rank",
             )
-        low, high = self.loadings
-        checks.real("loadings[0]", low, 0.0, low_open=True)
-        checks.real("loadings[1]", high, low)
-        object.__setattr__(self, "loadings", (low, high))
-        checks.real("decay", self.decay, 0.0)
-        checks.one_of("theta", self.theta, THETA_LAWS)
-        checks.real("feature_scale", self.feature_scale, 1e-50, 1e50)
-        checks.one_of("latent", self.latent, LATENT_LAWS)
-        checks.real("perturbation", self.perturbation, 0.0)
-        if self.change_round is not None:
-            checks.integer("change_round", self.change_round, 2)
-            if 2 * self.rank > self.dim:
-                raise InvalidSettingError(
-                    f"must be in [1, {self.dim // 2}], half of dim, for a change of subspace, "
-                    f"got {self.rank}: lower it or leave out change_round",
-                    name="rank",
-                )
 
     def realize(self, seed: int) -> "LowRankRealization":
         """Return the realization of a seed."""

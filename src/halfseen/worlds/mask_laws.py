@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.values import BoolArray, FloatArray
 from halfseen.worlds.masking import MaskLaw, register_mask_law
@@ -16,7 +15,6 @@ _PARTS = 2.0**26  # a double's 53 random bits, cut in two, are two independent u
 
 
 @register_mask_law("per-feature")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PerFeature(MaskLaw):
     """Every feature has its own probability, the same in all rounds and realizations.
 
@@ -38,16 +36,14 @@ class PerFeature(MaskLaw):
     [0.2, 0.4, 0.8, 0.6]
     """
 
-    low: float | None = None
-    high: float | None = None
-    seed: int = 0
+    low: float | None = params.probability(default=None)
+    high: float | None = params.probability(default=None)
+    seed: int = params.integer(default=0, low=0)
 
-    def __post_init__(self) -> None:
-        if self.low is not None:
-            checks.probability("low", self.low)
-        if self.high is not None:
-            checks.real("high", self.high, self.low or 0.0, 1.0, low_open=self.low is None)
-        checks.integer("seed", self.seed, 0)
+    def validate(self) -> None:
+        """Raise InvalidSettingError unless low ≤ high."""
+        if self.low is not None and self.high is not None:
+            checks.real("high", self.high, self.low, 1.0)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
@@ -83,7 +79,6 @@ def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray
 
 
 @register_mask_law("per-arm")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PerArm(MaskLaw):
     """Every arm has its own probability, drawn in every round: some arms show more than others.
 
@@ -95,10 +90,7 @@ class PerArm(MaskLaw):
         In [0, 1].
     """
 
-    spread: float = 0.5
-
-    def __post_init__(self) -> None:
-        checks.real("spread", self.spread, 0.0, 1.0)
+    spread: float = params.real(default=0.5, low=0.0, high=1.0)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
@@ -112,7 +104,6 @@ class PerArm(MaskLaw):
 
 
 @register_mask_law("blocks")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Blocks(MaskLaw):
     """Neighbouring features are seen or hidden together, as when a whole source is missing.
 
@@ -122,10 +113,7 @@ class Blocks(MaskLaw):
         Number of features per block; the last block may be smaller.
     """
 
-    size: int = 3
-
-    def __post_init__(self) -> None:
-        checks.integer("size", self.size, 1)
+    size: int = params.integer(default=3, low=1)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
@@ -134,7 +122,6 @@ class Blocks(MaskLaw):
 
 
 @register_mask_law("value-dependent")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ValueDependent(MaskLaw):
     """Whether a value is seen depends on the value itself: missing not at random.
 
@@ -153,15 +140,9 @@ class ValueDependent(MaskLaw):
         Whether the sign counts, so that a hole says on which side of zero the value probably is.
     """
 
-    strength: float = 1.0
-    scale: float | None = None
-    signed: bool = False
-
-    def __post_init__(self) -> None:
-        checks.real("strength", self.strength, -20.0, 20.0)
-        if self.scale is not None:
-            checks.real("scale", self.scale, 0.0, low_open=True)
-        checks.boolean("signed", self.signed)
+    strength: float = params.real(default=1.0, low=-20.0, high=20.0)
+    scale: float | None = params.real(default=None, low=0.0, low_open=True)
+    signed: bool = params.flag(default=False)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen; NaN is not."""

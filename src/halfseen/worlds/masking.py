@@ -6,20 +6,18 @@ draws the same arms, means and noise whichever law it has.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from halfseen import checks
+from halfseen import checks, params
 from halfseen.errors import InvalidSettingError
+from halfseen.params import Value
 from halfseen.values import BoolArray, FloatArray
-from halfseen.worlds.registry import changed_fields, check_names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaskLaw(ABC):
-    """How masks are drawn: a frozen dataclass whose fields are plain JSON types.
+class MaskLaw(Value, ABC):
+    """How masks are drawn.
 
     Attributes
     ----------
@@ -43,7 +41,7 @@ class MaskLaw(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law's name and those settings that are not at their default."""
-        return {"law": self.law, **changed_fields(self)}
+        return {"law": self.law, **super().to_dict()}
 
 
 L = TypeVar("L", bound=type[MaskLaw])
@@ -51,7 +49,7 @@ _LAWS: dict[str, type[MaskLaw]] = {}
 
 
 def register_mask_law(name: str) -> Callable[[L], L]:
-    """Make a mask law, a frozen dataclass, known by a name (a decorator)."""
+    """Make a mask law known by a name (a decorator)."""
 
     def keep(law: L) -> L:
         law.law = name
@@ -84,15 +82,13 @@ def mask_law_from(plain: Any) -> MaskLaw:
         )
     settings = {"law": plain} if isinstance(plain, str) else dict(plain)
     name = checks.one_of("masks.law", settings.pop("law", None), mask_laws())
-    check_names(settings, _LAWS[name], f"the {name} law", "masks.")
     try:
-        return _LAWS[name](**settings)
+        return _LAWS[name].from_dict(settings)
     except InvalidSettingError as error:
         raise InvalidSettingError(error.text, name=f"masks.{error.name}") from None
 
 
 @register_mask_law("bernoulli")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bernoulli(MaskLaw):
     """Every entry is seen with the same probability, independently: the law of the paper.
 
@@ -106,13 +102,11 @@ class Bernoulli(MaskLaw):
         return uniforms < observe_prob
 
 
-def check_masked(world: Any) -> None:
-    """Check the settings that synthetic worlds share, and turn `masks` into a law."""
-    for name in ("dim", "n_arms"):
-        if hasattr(world, name):
-            checks.size(name, getattr(world, name))
-    checks.integer("horizon", world.horizon, 1, checks.LARGEST_HORIZON)
-    checks.probability("observe_prob", world.observe_prob)
-    checks.real("noise_scale", world.noise_scale, 0.0)
-    object.__setattr__(world, "masks", mask_law_from(world.masks))
-    world.masks.stated_prob(world.observe_prob, world.dim)  # raises if they do not fit together
+def mask_param() -> Any:
+    """Declare the parameter `masks`: a law, its name, or its plain form."""
+    return params.custom(
+        default=Bernoulli(),
+        check=lambda _, value: mask_law_from(value),
+        kind="MaskLaw, str or mapping",
+        plain=lambda law: law.to_dict(),
+    )

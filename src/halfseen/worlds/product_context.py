@@ -1,20 +1,17 @@
 """Classification as a bandit: every class is an arm, and the true class of an item pays."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from halfseen import checks, seeding
-from halfseen.errors import InvalidSettingError
+from halfseen import checks, params, seeding
 from halfseen.values import Slate
-from halfseen.worlds.base import Facts, Round
+from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.frozen import SOURCES, load_frozen, shipped_archive
-from halfseen.worlds.masking import Bernoulli, MaskLaw, check_masked
+from halfseen.worlds.masking import MaskLaw, mask_param
 from halfseen.worlds.product_scene import draw_scene
-from halfseen.worlds.registry import register_world
 
 
 class _Usual(NamedTuple):
@@ -34,8 +31,7 @@ _USUAL = {
 
 
 @register_world("product-context")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProductContextWorld:
+class ProductContextWorld(World):
     """Arms h(x) ⊙ w_k of an item x and all classes k, lifted to many dimensions and masked.
 
     A classifier that was trained per seed and then frozen gives features h(x) and class weights
@@ -74,24 +70,21 @@ class ProductContextWorld:
     [np.float64(1.0), np.float64(1.0), np.float64(1.0)]
     """
 
-    source: str
-    path: str | None = None
-    dim: int | None = None
-    horizon: int | None = None
-    observe_prob: float = 0.3
-    noise_scale: float = 0.5
-    tail: float | None = None
-    masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
+    source: str = params.choice(words=SOURCES)
+    path: str | None = params.custom(default=None, check=checks.text, kind="str")
+    dim: int | None = params.size(default=None)
+    horizon: int | None = params.horizon(default=None)
+    observe_prob: float = params.probability(default=0.3)
+    noise_scale: float = params.real(default=0.5, low=0.0)
+    tail: float | None = params.real(default=None, low=0.0)
+    masks: MaskLaw = mask_param()
 
-    def __post_init__(self) -> None:
-        usual = _USUAL[checks.one_of("source", self.source, SOURCES)]
+    def validate(self) -> None:
+        """Fill in the paper's settings; raise InvalidSettingError if masks do not fit."""
         for name in ("dim", "horizon", "tail"):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, getattr(usual, name))
-        if self.path is not None and not isinstance(self.path, str):
-            raise InvalidSettingError(f"must be a text, got {self.path!r}", name="path")
-        check_masked(self)
-        checks.real("tail", self.tail, 0.0)
+                self.__dict__[name] = getattr(_USUAL[self.source], name)
+        self.masks.stated_prob(self.observe_prob, _settled(self)[0])
 
     def data_paths(self) -> dict[str, Path]:
         """Return the archive with the frozen features."""

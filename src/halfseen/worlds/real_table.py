@@ -2,22 +2,19 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.values import BoolArray, FloatArray, Slate
-from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.registry import register_world
+from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.table_sources import read_table, table_names
 
 
 @register_world("real-table")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealTableWorld:
+class RealTableWorld(World):
     """Each round offers rows of a public table; the reward is the target of the chosen row.
 
     Features are in the units of the table. A text column is one feature of 0 and 1 per value. The
@@ -49,27 +46,22 @@ class RealTableWorld:
     [(10, 19), (10, 19)]
     """
 
-    table: str
-    n_arms: int = 10
-    horizon: int = 2000
-    observe_prob: float = 1.0
-    catalogue: bool = False
-    noise_scale: float = 0.0
-    click_rate: float | None = None
+    table: str = params.choice(words=table_names())
+    n_arms: int = params.size(default=10)
+    horizon: int = params.horizon(default=2000)
+    observe_prob: float = params.probability(default=1.0)
+    catalogue: bool = params.flag(default=False)
+    noise_scale: float = params.real(default=0.0, low=0.0)
+    click_rate: float | None = params.real(
+        default=None, low=0.0, high=1.0, low_open=True, high_open=True
+    )
 
-    def __post_init__(self) -> None:
-        checks.one_of("table", self.table, table_names())
-        checks.size("n_arms", self.n_arms)
-        checks.integer("horizon", self.horizon, 1, checks.LARGEST_HORIZON)
-        checks.probability("observe_prob", self.observe_prob)
-        checks.boolean("catalogue", self.catalogue)
-        checks.real("noise_scale", self.noise_scale, 0.0)
-        if self.click_rate is not None:
-            checks.real("click_rate", self.click_rate, 0.0, 1.0, low_open=True, high_open=True)
-            if self.noise_scale:
-                raise InvalidSettingError(
-                    f"must be 0 if rewards are clicks, got {self.noise_scale}", name="noise_scale"
-                )
+    def validate(self) -> None:
+        """Raise InvalidSettingError if there are clicks with noise."""
+        if self.click_rate is not None and self.noise_scale:
+            raise InvalidSettingError(
+                f"must be 0 if rewards are clicks, got {self.noise_scale}", name="noise_scale"
+            )
 
     def realize(self, seed: int) -> "RealTableRealization":
         """Return the realization of a seed."""

@@ -2,26 +2,36 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from halfseen import checks, seeding
+from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.values import Slate
-from halfseen.worlds.base import Facts, Round
-from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law_from
+from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.masking import MaskLaw, mask_param
 from halfseen.worlds.recorded import Columns, Recorded, load, record_arrays, save
-from halfseen.worlds.registry import register_world
 
 STANDARDIZATIONS = ("none", "scale")
 
 
+def _path(name: str, value: Any) -> str:
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidSettingError(f"must be a string, got {value!r}", name=name)
+    return str(os.fspath(value))
+
+
+def _column_names(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not value:
+        raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
+    return tuple(str(each) for each in value)
+
+
 @register_world("table")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableWorld:
+class TableWorld(World):
     """Recorded rounds: every arm with its features, holes included, and its mean or reward.
 
     A file is read at the first `realize`, and once per process.
@@ -70,53 +80,33 @@ class TableWorld:
     [[0.1, 0.7], [0.5, 0.2]]
     """
 
-    path: str | None = None
-    features: tuple[str, ...] | None = None
-    round_column: str = "round"
-    arm_column: str = "arm"
-    mean_column: str = "mean"
-    reward_column: str = "reward"
-    observe_prob: float = 1.0
-    masks: MaskLaw = Bernoulli()  # noqa: RUF009 (immutable)
-    noise_scale: float | None = None
-    horizon: int | None = None
-    shuffle: bool = False
-    standardize: str = "none"
-    rank: int | None = None
-    recorded: Recorded | None = field(default=None, repr=False)
+    path: str | None = params.custom(default=None, check=_path, kind="str")
+    features: tuple[str, ...] | None = params.custom(
+        default=None, check=_column_names, kind="sequence of str", plain=list
+    )
+    round_column: str = params.custom(default="round", check=checks.text, kind="str")
+    arm_column: str = params.custom(default="arm", check=checks.text, kind="str")
+    mean_column: str = params.custom(default="mean", check=checks.text, kind="str")
+    reward_column: str = params.custom(default="reward", check=checks.text, kind="str")
+    observe_prob: float = params.probability(default=1.0)
+    masks: MaskLaw = mask_param()
+    noise_scale: float | None = params.real(default=None, low=0.0)
+    horizon: int | None = params.horizon(default=None)
+    shuffle: bool = params.flag(default=False)
+    standardize: str = params.choice(default="none", words=STANDARDIZATIONS)
+    rank: int | None = params.integer(default=None, low=1)
+    recorded: Recorded | None = params.custom(
+        default=None, check=lambda _, value: value, kind="Recorded", plain=lambda it: it.to_dict()
+    )
 
-    def __post_init__(self) -> None:
-        self._check_source()
-        checks.probability("observe_prob", self.observe_prob)
-        object.__setattr__(self, "masks", mask_law_from(self.masks))
-        if self.noise_scale is not None:
-            checks.real("noise_scale", self.noise_scale, 0.0)
-        for name in ("horizon", "rank"):
-            if getattr(self, name) is not None:
-                checks.integer(name, getattr(self, name), 1, checks.LARGEST_HORIZON)
-        checks.boolean("shuffle", self.shuffle)
-        checks.one_of("standardize", self.standardize, STANDARDIZATIONS)
-
-    def _check_source(self) -> None:
+    def validate(self) -> None:
+        """Raise InvalidSettingError unless there is either a file or arrays."""
         if (self.path is None) == (self.recorded is None):
             raise InvalidSettingError(
                 f"must name a .csv, a .npz or a folder, got {self.path!r}: for arrays, use "
                 f"TableWorld.from_arrays without a path",
                 name="path",
             )
-        if self.path is not None:
-            if not isinstance(self.path, str | os.PathLike):
-                raise InvalidSettingError(f"must be a text, got {self.path!r}", name="path")
-            object.__setattr__(self, "path", os.fspath(self.path))
-        if self.features is not None:
-            if isinstance(self.features, str) or not self.features:
-                raise InvalidSettingError(
-                    f"must be a list of column names, got {self.features!r}", name="features"
-                )
-            object.__setattr__(self, "features", tuple(str(name) for name in self.features))
-        for name in ("round_column", "arm_column", "mean_column", "reward_column"):
-            if not isinstance(getattr(self, name), str):
-                raise InvalidSettingError(f"must be a text, got {getattr(self, name)!r}", name=name)
 
     @classmethod
     def from_arrays(
@@ -159,7 +149,7 @@ class TableWorld:
     def save(self, path: str | os.PathLike[str]) -> "TableWorld":
         """Write the table to a .npz file (without a suffix: a folder); return its world."""
         save(self.table(), os.fspath(path))
-        return replace(self, path=os.fspath(path), recorded=None, features=None)
+        return self.replace(path=path, recorded=None, features=None)
 
     def data_paths(self) -> dict[str, Path]:
         """Return the file or folder of the table."""
