@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import halfseen
-from halfseen.kernels import compiling
 
 PACKAGE = Path(halfseen.__file__).parent
 CHOOSES = """
@@ -77,10 +76,6 @@ def without_code(package):
     folder.write_text("in the way")
 
 
-def private(temporary):
-    return temporary / f"halfseen-{os.geteuid()}"
-
-
 def read_only(folder):
     """Return what to put before a command so that a folder is really read-only for it."""
     if os.geteuid() != 0:
@@ -101,57 +96,15 @@ def test_a_read_only_package_without_a_home_starts_with_the_code_it_was_given(pa
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", str(package / "halfseen" / "__init__.py")]
     assert "compiling" not in done.stderr
-    assert list(private(temporary).rglob("ridge.measure*.nbc"))
-
-
-def test_without_any_code_a_private_temporary_folder_keeps_it(package, temporary):
-    without_code(package)
-    done = run(COMPILES, package, temporary, "-v")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "[[1.0, 0.0]]\n"
-    assert f"which happens once: the machine code is kept in {private(temporary)}" in done.stderr
-    assert private(temporary).stat().st_mode & 0o777 == 0o700
-    again = run(COMPILES, package, temporary, "-v")
-    assert (again.stdout, again.stderr) == (done.stdout, "")
-
-
-@pytest.mark.parametrize("how", ["a file", "open to all", "a link", "somebody else's"])
-def test_a_temporary_folder_that_others_may_change_is_not_used(monkeypatch, temporary, how):
-    """Machine code of another user would run as this one."""
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    planted = private(temporary)
-    if how == "a file":
-        planted.touch()
-    elif how == "a link":
-        (temporary / "elsewhere").mkdir(mode=0o700)
-        planted.symlink_to(temporary / "elsewhere")
-    else:
-        planted.mkdir(mode=0o700)
-        if how == "open to all":
-            planted.chmod(0o777)
-        elif os.geteuid() == 0:
-            os.chown(planted, 65534, 65534)
-        else:
-            pytest.skip("only root can make a folder of somebody else")
-    assert compiling._private_folder() == ""
+    assert list(temporary.iterdir()) == []  # the copy is removed
 
 
 def test_without_any_folder_loops_are_compiled_in_memory(package, temporary):
     without_code(package)
-    private(temporary).touch()
     done = run(COMPILES, package, temporary, "-v")
     assert (done.returncode, done.stdout) == (0, "[[1.0, 0.0]]\n"), done.stderr
     assert "every process compiles them again: set NUMBA_CACHE_DIR" in done.stderr
-    assert [file for file in temporary.rglob("*") if file.suffix in (".nbi", ".nbc")] == []
-
-
-def test_a_temporary_folder_in_which_others_may_rename_is_not_used(monkeypatch, temporary):
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    assert compiling._private_folder() == str(private(temporary))
-    temporary.chmod(0o777)
-    assert compiling._private_folder() == ""
-    temporary.chmod(0o1777)
-    assert compiling._private_folder() == str(private(temporary))
+    assert list(temporary.iterdir()) == []
 
 
 def test_the_folder_of_the_user_s_choice_is_used_and_no_other(package, temporary, tmp_path):
@@ -159,7 +112,7 @@ def test_the_folder_of_the_user_s_choice_is_used_and_no_other(package, temporary
     done = run(COMPILES, package, temporary, NUMBA_CACHE_DIR=str(chosen))
     assert (done.returncode, done.stderr) == (0, "")
     assert list(chosen.rglob("tables.copy_filled*.nbc"))
-    assert not private(temporary).exists()
+    assert list(temporary.iterdir()) == []
 
 
 def test_damaged_machine_code_is_compiled_again_in_memory(package, temporary):

@@ -1,13 +1,14 @@
 """How a loop is compiled, and where its machine code is kept.
 
-numba keeps it in the package's folder or, if that is read-only, in the user's cache folder. If
-neither is writable, a private temporary folder is used. Without one, the code stays in memory.
+numba keeps it in the folder that NUMBA_CACHE_DIR names, in the package's or, if that is read-only,
+in the user's cache folder. If none is writable, a process works on a temporary copy of the code in
+the package's folder. If there is none, the code stays in memory.
 """
 
+import atexit
 import os
 import pkgutil
 import shutil
-import stat
 import sys
 import tempfile
 import time
@@ -104,48 +105,35 @@ def _probe() -> None:
 @cache
 def _place() -> tuple[bool, str]:
     """Return whether code can be kept, and the folder if numba cannot find one itself."""
-    for make_folder in (str, _private_folder):
-        folder = make_folder()
-        try:
-            with _cache_in(folder):
-                path = Path(njit(cache=True)(_probe).stats.cache_path)
-        except RuntimeError:  # numba finds no folder that it can write to
-            continue
-        is_users_choice = config.CACHE_DIR and not folder
-        if path != _PRECOMPILED and not is_users_choice:
-            _copy_precompiled(path)
-        return True, folder
-    logger.warning(
-        "no folder for compiled loops is writable, so every process compiles them again: set "
-        "NUMBA_CACHE_DIR to a writable folder"
-    )
-    return False, ""
-
-
-def _private_folder() -> str:
-    """Return a temporary folder that only this user can write to, or an empty text.
-
-    Others must not be able to plant machine code in it.
-    """
-    if not hasattr(os, "geteuid"):
-        return ""  # outside Unix, users can write to their own cache folder
     try:
-        home = tempfile.gettempdir()
-        folder = os.path.join(home, f"halfseen-{os.geteuid()}")
-        os.makedirs(folder, 0o700, exist_ok=True)
-        around, own = os.stat(home), os.lstat(folder)
+        path = Path(njit(cache=True)(_probe).stats.cache_path)
+    except RuntimeError:  # numba finds no folder that it can write to
+        if folder := _temporary_copy():
+            return True, folder
+        logger.warning(
+            "no folder for compiled loops is writable, so every process compiles them again: set "
+            "NUMBA_CACHE_DIR to a writable folder"
+        )
+        return False, ""
+    if path != _PRECOMPILED and not config.CACHE_DIR:
+        _copy_precompiled(path)
+    return True, ""
+
+
+def _temporary_copy() -> str:
+    """Return a temporary folder with a copy of precompiled code, or "" if there is none.
+
+    It belongs to this process alone: nobody else can plant machine code in it.
+    """
+    if not any(_PRECOMPILED.glob("*.nbi")):
+        return ""
+    try:
+        folder = tempfile.mkdtemp(prefix="halfseen-")
     except OSError:
         return ""
-    others = stat.S_IRWXG | stat.S_IRWXO
-    writable = around.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    replaceable = writable and not around.st_mode & stat.S_ISVTX
-    strange = around.st_uid not in (0, os.geteuid())  # who owns a folder may rename what is in it
-    is_private = (
-        stat.S_ISDIR(own.st_mode) and own.st_uid == os.geteuid() and not own.st_mode & others
-    )
-    if replaceable or strange or not is_private:
-        logger.warning("%s may be changed by others and is not used for compiled loops", folder)
-        return ""
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with _cache_in(folder):
+        _copy_precompiled(Path(njit(cache=True)(_probe).stats.cache_path))
     return folder
 
 
