@@ -299,7 +299,7 @@ def test_misspecification_is_projection_error_plus_imputation_error(problem, rou
     known = {"arm_bound": problem.arm_bound, "observe_prob": problem.observe_prob}
     imputed = theory.imputation_error(**known, subspace_error=error)
     bias = theory.misspecification_at(problem, epoch_start=round + 1, failure_prob=failure_prob)
-    feature = theory.feature_bound_at(problem, epoch_start=round + 1, failure_prob=failure_prob)
+    feature = theory.feature_bound(**known, subspace_error=error)
     assert bias == pytest.approx(problem.theta_bound * (problem.arm_bound * error + imputed))
     assert feature == pytest.approx(problem.arm_bound + imputed)
 

@@ -137,7 +137,10 @@ def test_every_epoch_after_the_burn_in_stays_inside_the_envelopes(epoch, failure
     level = theory.representation_level(failure_prob)
     start = (theory.theorem_burn_in(long, failure_prob=level) + 1) * 2**epoch
     bias = theory.misspecification_at(long, epoch_start=start, failure_prob=level)
-    feature = theory.feature_bound_at(long, epoch_start=start, failure_prob=level)
+    error = theory.subspace_error_at(long, round=start - 1, failure_prob=level)
+    feature = theory.feature_bound(
+        arm_bound=long.arm_bound, observe_prob=long.observe_prob, subspace_error=error
+    )
     cost = theory.representation_cost(long, representation_failure_prob=failure_prob)
     ridge = theory.theorem_ridge(long)
     potential = theory.potential_bound(

@@ -70,16 +70,6 @@ def misspecification_at(problem: Problem, *, epoch_start: int, failure_prob: flo
     )
 
 
-def feature_bound_at(problem: Problem, *, epoch_start: int, failure_prob: float) -> float:
-    """Return B_e of the epoch that starts at τ_e, after τ_e - 1 slates."""
-    error = subspace_error_at(problem, round=epoch_start - 1, failure_prob=failure_prob)
-    return representation.feature_bound(
-        arm_bound=problem.arm_bound,
-        observe_prob=problem.observe_prob,
-        subspace_error=error,
-    )
-
-
 def observe_prob_suffices(problem: Problem, *, failure_prob: float) -> bool:
     """Return whether the problem's p satisfies the condition of the imputation lemma.
 
