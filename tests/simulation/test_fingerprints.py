@@ -222,7 +222,7 @@ def test_data_that_ship_with_the_package_count(monkeypatch):
 
 
 def test_a_world_without_a_plain_form_has_no_fingerprint():
-    table = TableWorld.from_arrays([[[1.0, 2.0]]], means=[[0.5]])
+    table = TableWorld.from_arrays([[[1.0, 2.0], [2.0, 1.0]]], means=[[0.5, 0.1]])
     assert replace(cell(), world=table).fingerprint is None
 
 

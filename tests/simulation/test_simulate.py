@@ -277,8 +277,15 @@ def test_regret_that_is_not_finite_fails_its_cell():
 
     world = TableWorld.from_arrays([[[1.0], [1.0]]], means=[[1.0, 2.0]])
     object.__setattr__(world.recorded, "payoffs", np.array([np.inf, 2.0]))
-    tables = simulate({"second": lambda facts: Second(dim=1)}, world, [0], jobs=1)
-    assert "HalfseenError: the regret is not finite" in tables.failures[0][1]
+    with pytest.raises(HalfseenError, match=r"no cell could run.*the regret is not finite"):
+        simulate({"second": lambda facts: Second(dim=1)}, world, [0], jobs=1)
+
+
+def test_cells_that_failed_are_named_in_the_log(caplog):
+    policies = {"uniform": {}, "broken": lambda facts: Uniform(dim=facts.dim + 1)}
+    tables = simulate(policies, WORLD, [0, 1], jobs=1)
+    assert len(tables.failures) == 2
+    assert "2 of 4 cells failed" in caplog.text
 
 
 def die(cells):

@@ -127,11 +127,11 @@ def test_an_archive_of_rows_may_have_its_rounds_in_any_order(tmp_path):
 
 
 def test_a_changed_file_is_read_again(tmp_path):
-    path = written(tmp_path, "round,mean,x\n1,1,1\n")
-    assert walked(TableWorld(path=path))[0].means.tolist() == [1]
+    path = written(tmp_path, "round,mean,x\n1,1,1\n1,0,2\n")
+    assert walked(TableWorld(path=path))[0].means.tolist() == [1, 0]
     assert TableWorld(path=path).table() is TableWorld(path=path).table()
-    written(tmp_path, "round,mean,x\n1,2.5,1\n")
-    assert walked(TableWorld(path=path))[0].means.tolist() == [2.5]
+    written(tmp_path, "round,mean,x\n1,2.5,1\n1,0,2\n")
+    assert walked(TableWorld(path=path))[0].means.tolist() == [2.5, 0]
 
 
 def test_arrays_are_copied():
@@ -199,7 +199,7 @@ def test_a_feature_that_is_always_zero_stays_so_when_scaled():
 
 def test_means_get_noise_and_recorded_rewards_do_not():
     """2000 normal numbers: the mean square is within 5 standard errors √(2/n) (6e-7)."""
-    arms, pays = random_arrays(rounds=2000, n_arms=1)
+    arms, pays = random_arrays(rounds=2000, n_arms=2)
     noisy = TableWorld.from_arrays(arms, means=pays, noise_scale=0.5)
     noise = np.array([round.noise for round in walked(noisy)])
     assert abs((noise**2).mean() / 0.25 - 1) < 5 * math.sqrt(2 / 2000)
@@ -277,7 +277,7 @@ def test_a_column_of_texts_is_a_category_and_every_feature_is_reported(tmp_path)
 
 
 def test_what_was_chosen_and_what_it_paid_are_never_features(tmp_path):
-    path = written(tmp_path, "round,mean,chosen,x\n1,1,1,1\n")
+    path = written(tmp_path, "round,mean,chosen,x\n1,1,1,1\n1,0,0,2\n")
     assert list(TableWorld(path=path).shares()) == ["x"]
     for name in ("chosen", "mean"):
         with pytest.raises(InvalidSettingError, match=rf"features must not have '{name}'.*rename"):
@@ -291,6 +291,10 @@ def test_what_was_chosen_and_what_it_paid_are_never_features(tmp_path):
 BAD_FILES = [
     ("", "log.csv is empty"),
     ("round,mean,x\n", "no lines below its first"),
+    (
+        "round,reward,x\n1,1,1\n2,0,2\n",
+        "one row per round, so only the reward of the chosen option",
+    ),
     ("turn,mean,x\n1,1,1\n", r"no column 'round', only \['turn', 'mean', 'x'\]"),
     ("round,x\n1,1\n", r"one of the columns 'mean' and 'reward', got \['round', 'x'\]"),
     ("round,mean,reward,x\n1,1,1,1\n", r"got \['mean', 'reward'\]"),

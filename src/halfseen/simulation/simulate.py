@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from halfseen import checks, params
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.log import logger
 from halfseen.policies.base import Policy
 from halfseen.progress import with_bar
@@ -75,6 +75,11 @@ def simulate(
         Failed cells are in `failures`, those of methods with a reason to `skip` them in `skipped`;
         the others are complete.
 
+    Raises
+    ------
+    HalfseenError
+        No cell could run; the message has the first reason.
+
     Examples
     --------
     >>> from halfseen import LowRankWorld
@@ -110,10 +115,13 @@ def simulate(
 
 
 def _warned(tables: Tables) -> Tables:
-    """Log that cells failed, if some did."""
+    """Log that cells failed, if some did; raise HalfseenError if all did."""
     if tables.failures:
         error = tables.failures[0][1].strip().splitlines()[-1]
-        n_failed, n_cells = len(tables.failures), len(tables.per_seed)
+        n_failed = len(tables.failures)
+        n_cells = len(tables.per_seed) - len(tables.skipped)
+        if n_failed == n_cells:
+            raise HalfseenError(f"no cell could run, the first because of {error}")
         logger.warning("%d of %d cells failed: %s (see tables.failures)", n_failed, n_cells, error)
     return tables
 

@@ -144,6 +144,11 @@ def record_arrays(
 
     seen, squares = _profile(values, names, place)
     _check_payoffs(payoffs, given[0], place)
+    if np.diff(starts).max() == 1:
+        raise InvalidInputError(
+            f"{source} has one row per round, so only the reward of the chosen option is known: a "
+            "simulation needs every option of a round, each with its mean or reward"
+        )
     shares, sizes = seen / len(values), np.sqrt(squares / seen)
     return Recorded(values, payoffs, starts, given == ["rewards"], names, shares, sizes)
 
