@@ -54,7 +54,7 @@ from .policies.tofu_premises import PremiseWarning as PremiseWarning
 from .policies.two_phase import TwoPhase as TwoPhase
 from .policies.uniform import Uniform as Uniform
 from .reports.public import report as report
-from .simulation.runner import play as play
+from .simulation.cells import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune
 from .values.decision import Decision as Decision
@@ -64,15 +64,15 @@ from .worlds.base import Realization as Realization
 from .worlds.base import Round as Round
 from .worlds.base import World as World
 from .worlds.base import register_world as register_world
-from .worlds.bilinear import BilinearWorld as BilinearWorld
+from .worlds.context_worlds import BilinearWorld as BilinearWorld
+from .worlds.context_worlds import DisjointArmsWorld as DisjointArmsWorld
+from .worlds.context_worlds import IrrelevantContextWorld as IrrelevantContextWorld
 from .worlds.digits import DigitsWorld as DigitsWorld
-from .worlds.disjoint_arms import DisjointArmsWorld as DisjointArmsWorld
 from .worlds.hard_instance import HardInstanceWorld as HardInstanceWorld
-from .worlds.irrelevant_context import IrrelevantContextWorld as IrrelevantContextWorld
-from .worlds.labels import LabelsWorld as LabelsWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
 from .worlds.product_context import ProductContextWorld as ProductContextWorld
-from .worlds.real_table import RealTableWorld as RealTableWorld
-from .worlds.table import TableWorld as TableWorld
+from .worlds.public_tables import LabelsWorld as LabelsWorld
+from .worlds.public_tables import RealTableWorld as RealTableWorld
+from .worlds.recorded import TableWorld as TableWorld
 
 __version__: str

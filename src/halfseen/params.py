@@ -118,17 +118,41 @@ def real(
 
 
 def size(*, default: Any = _REQUIRED, low: int = 1, doc: str = "") -> Any:
-    """Declare a number of features or arms."""
+    """Declare a number of features or arms.
+
+    Examples
+    --------
+    >>> class Walk(Declared):
+    ...     n_arms: int = size(default=8)
+    >>> Walk().n_arms
+    8
+    """
     return integer(default=default, low=low, high=checks.LARGEST_SIZE, doc=doc)
 
 
 def horizon(*, default: Any = _REQUIRED, doc: str = "") -> Any:
-    """Declare a number of rounds."""
+    """Declare a number of rounds.
+
+    Examples
+    --------
+    >>> class Walk(Declared):
+    ...     rounds: int = horizon(default=400)
+    >>> Walk().rounds
+    400
+    """
     return integer(default=default, low=1, high=checks.LARGEST_HORIZON, doc=doc)
 
 
 def probability(*, default: Any = _REQUIRED, doc: str = "") -> Any:
-    """Declare a number in (0, 1]."""
+    """Declare a number in (0, 1].
+
+    Examples
+    --------
+    >>> class Walk(Declared):
+    ...     share: float = probability(default=0.3)
+    >>> Walk().share
+    0.3
+    """
     return real(default=default, low=0.0, high=1.0, low_open=True, doc=doc)
 
 

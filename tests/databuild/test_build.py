@@ -14,8 +14,7 @@ from halfseen.databuild import mnist, newsgroups
 from halfseen.databuild.build import RECIPES, build, compare, difference
 from halfseen.databuild.raw import Raw, stratified_split
 from halfseen.errors import HalfseenError
-from halfseen.worlds.frozen import load_frozen, read_archive
-from halfseen.worlds.product_context import ProductContextWorld
+from halfseen.worlds.product_context import ProductContextWorld, load_frozen, read_archive
 
 
 def made_up_documents(seed=0):

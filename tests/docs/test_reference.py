@@ -10,7 +10,7 @@ import halfseen
 from halfseen import params, testing
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api"
-DECLARATIONS = ("integer", "real", "choice", "flag", "custom")  # what docs/your-own-policy.md names
+DECLARATIONS = ("integer", "real", "size", "horizon", "probability", "choice", "flag", "custom")
 PUBLIC = {
     **{name: getattr(halfseen, name) for name in halfseen.__all__},
     **{f"params.{name}": getattr(params, name) for name in DECLARATIONS},

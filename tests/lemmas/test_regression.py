@@ -27,7 +27,7 @@ from halfseen.core.moments import Moments
 from halfseen.core.ridge import Ridge
 from halfseen.core.subspace import align, distance, top_eigenpairs
 from halfseen.policies.tofu import TofuPov
-from halfseen.simulation.runner import play
+from halfseen.simulation.cells import play
 from halfseen.values import Slate
 
 

@@ -18,8 +18,8 @@ from halfseen.measures.regression import bias_of, potential_of
 from halfseen.measures.runs import algorithm_1, catalogue_of, play_epochs
 from halfseen.measures.tools import log_spaced
 from halfseen.policies.same_arm import SameArm
+from halfseen.simulation.cells import play
 from halfseen.simulation.methods import Method
-from halfseen.simulation.runner import play
 from halfseen.worlds.hard_instance import HardInstanceWorld
 from halfseen.worlds.lowrank import LowRankWorld
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Decision, LowRankWorld, Slate, Uniform, play
-from halfseen.simulation.runner import in_chunks
+from halfseen.simulation.cells import in_chunks
 from halfseen.worlds.base import Facts, Round
 
 

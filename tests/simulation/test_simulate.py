@@ -22,9 +22,8 @@ from halfseen import (
 from halfseen.errors import HalfseenError
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
-from halfseen.simulation.grid import run_cells
 from halfseen.simulation.methods import METHODS, Method
-from halfseen.simulation.simulate import run, simulate
+from halfseen.simulation.simulate import run, run_cells, simulate
 from halfseen.simulation.store import Store
 from halfseen.studies.reading import study_from
 from halfseen.worlds.base import _KINDS, World, register_world

@@ -12,8 +12,15 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from halfseen import InvalidSettingError, LowRankWorld
-from halfseen.worlds.mask_laws import Blocks, PerArm, PerFeature, ValueDependent
-from halfseen.worlds.masking import Bernoulli, mask_law_from, mask_laws
+from halfseen.worlds.masking import (
+    Bernoulli,
+    Blocks,
+    PerArm,
+    PerFeature,
+    ValueDependent,
+    mask_law_from,
+    mask_laws,
+)
 
 NORMALS = np.random.default_rng(7).standard_normal((20_000, 12))
 LAWS = [

@@ -11,8 +11,7 @@ import pytest
 
 from halfseen import AmbientOful, InvalidInputError, InvalidSettingError, TofuPov, play
 from halfseen.worlds.base import world_from
-from halfseen.worlds.frozen import SOURCES, load_frozen, write_archive
-from halfseen.worlds.product_context import ProductContextWorld
+from halfseen.worlds.product_context import SOURCES, ProductContextWorld, load_frozen, write_archive
 
 SEEDS = (*range(10), 10_000, 10_001, 10_002)
 # Mean held-out accuracy of the published runs, seeds 0 to 4.

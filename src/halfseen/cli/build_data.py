@@ -21,7 +21,7 @@ from halfseen.errors import StudyError
 if TYPE_CHECKING:
     from halfseen.databuild.build import Difference, Done
     from halfseen.studies.spec import Study
-    from halfseen.worlds.frozen import Frozen
+    from halfseen.worlds.product_context import Frozen
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the archive and its manifest.")]
 

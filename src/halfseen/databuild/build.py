@@ -14,7 +14,13 @@ from halfseen import checks
 from halfseen.databuild import mnist, newsgroups
 from halfseen.databuild.raw import Raw
 from halfseen.errors import InvalidInputError
-from halfseen.worlds.frozen import SOURCES, Frozen, load_frozen, read_archive, write_archive
+from halfseen.worlds.product_context import (
+    SOURCES,
+    Frozen,
+    load_frozen,
+    read_archive,
+    write_archive,
+)
 
 SEEDS = (*range(10), 10_000, 10_001, 10_002)
 """The seeds that ship: ten to report on (the paper has the first five), three for validation."""

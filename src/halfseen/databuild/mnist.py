@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from halfseen.databuild.raw import Raw, stratified_split
 from halfseen.lazy import from_extra
-from halfseen.worlds.frozen import Frozen
+from halfseen.worlds.product_context import Frozen
 
 if TYPE_CHECKING:
     import torch

@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfseen.databuild.raw import Raw, stratified_split
-from halfseen.worlds.frozen import Frozen
+from halfseen.worlds.product_context import Frozen
 
 PACKAGES = ("numpy", "scipy", "scikit-learn")
 RANK = 20

@@ -29,7 +29,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 _NOT_COMPUTING = (
     *("__main__.py", "agent", "cli", "databuild", "log.py", "progress.py", "reports", "studies"),
     "testing",
-    *(f"simulation/{name}.py" for name in ("cluster", "grid", "simulate", "store")),
+    *(f"simulation/{name}.py" for name in ("cluster", "simulate", "store")),
     *(f"simulation/{name}.py" for name in ("fingerprints", "plugins", "tables", "tune")),
 )
 

@@ -12,8 +12,10 @@ from halfseen.params import Value
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.uniform import Uniform
-from halfseen.simulation.runner import VIEWS
 from halfseen.worlds.base import Facts
+
+VIEWS = ("masked", "full")
+"""What a policy sees of each round: the slate, or all arms with nothing hidden."""
 
 
 def _facts(name: str, value: Any) -> tuple[str, ...]:

@@ -1,32 +1,24 @@
-"""What is offered and what it pays: one world per module.
+"""What is offered and what it pays.
 
 Importing this package registers every world and every mask law that ships with it.
 """
 
 from halfseen.worlds import (
-    bilinear,
+    context_worlds,
     digits,
-    disjoint_arms,
     hard_instance,
-    irrelevant_context,
-    labels,
     lowrank,
-    mask_laws,
     product_context,
-    real_table,
-    table,
+    public_tables,
+    recorded,
 )
 
 __all__ = [
-    "bilinear",
+    "context_worlds",
     "digits",
-    "disjoint_arms",
     "hard_instance",
-    "irrelevant_context",
-    "labels",
     "lowrank",
-    "mask_laws",
     "product_context",
-    "real_table",
-    "table",
+    "public_tables",
+    "recorded",
 ]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -239,3 +239,40 @@ class LowRankRealization:
             theta_bound=1.0 / world.feature_scale,
             noise_scale=world.noise_scale,
         )
+
+
+class LowRankRows(NamedTuple):
+    """Rows x = Lz with z ~ N(0, I): entries have a variance of about 1.
+
+    Attributes
+    ----------
+    loadings : ndarray, shape (dim, rank)
+        L.
+
+    Examples
+    --------
+    >>> rows = LowRankRows.drawn(np.random.default_rng(0), dim=5, rank=2)
+    >>> rows.of(np.ones((3, 2))).shape
+    (3, 5)
+    """
+
+    loadings: FloatArray
+
+    @classmethod
+    def drawn(cls, random: np.random.Generator, *, dim: int, rank: int) -> "LowRankRows":
+        """Draw the loadings."""
+        return cls(random.standard_normal((dim, rank)) / np.sqrt(rank))
+
+    def latents(self, random: np.random.Generator, n: int) -> FloatArray:
+        """Draw the latents of some rows, shape (n, rank)."""
+        return random.standard_normal((n, self.loadings.shape[1]))
+
+    def of(self, latents: FloatArray) -> FloatArray:
+        """Return the rows (n, dim) of latents (n, rank)."""
+        rows: FloatArray = latents @ self.loadings.T
+        return rows
+
+
+def half_seen(random: np.random.Generator, rows: FloatArray, observe_prob: float) -> FloatArray:
+    """Return rows in which each entry is hidden, NaN, unless it is seen by chance."""
+    return np.where(random.random(rows.shape) < observe_prob, rows, np.nan)

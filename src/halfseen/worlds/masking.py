@@ -4,13 +4,15 @@ Every law turns one table of uniform numbers, of the shape of the arms, into a m
 draws the same arms, means and noise whichever law it has.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from halfseen import checks, params
+from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.params import Value
 from halfseen.values import BoolArray, FloatArray
@@ -110,3 +112,176 @@ def mask_param() -> Any:
         kind="MaskLaw, str or mapping",
         plain=lambda law: law.to_dict(),
     )
+
+
+_PARTS = 2.0**26  # a double's 53 random bits, cut in two, are two independent uniform numbers
+
+
+@register_mask_law("per-feature")
+class PerFeature(MaskLaw):
+    """Every feature has its own probability, the same in all rounds and realizations.
+
+    The probabilities are low + (high − low) u^k at evenly spaced u in (0, 1), in an order drawn
+    once from `seed`. The power k makes their average the world's `observe_prob`; if that is
+    midway, k = 1 and the probabilities themselves are evenly spaced.
+
+    Parameters
+    ----------
+    low, high : float, optional
+        Range of the probabilities. By default `observe_prob` ∓ half its distance from 0 or 1,
+        whichever is nearer.
+    seed : int
+        Decides the order of the features.
+
+    Examples
+    --------
+    >>> PerFeature(low=0.1, high=0.9).stated_prob(0.5, 4).round(3).tolist()
+    [0.2, 0.4, 0.8, 0.6]
+    """
+
+    low: float | None = params.probability(default=None)
+    high: float | None = params.probability(default=None)
+    seed: int = params.integer(default=0, low=0)
+
+    def validate(self) -> None:
+        """Raise InvalidSettingError unless low ≤ high."""
+        if self.low is not None and self.high is not None:
+            checks.real("high", self.high, self.low, 1.0)
+
+    def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen."""
+        return uniforms < _feature_probs(self, observe_prob, arms.shape[1])
+
+    def stated_prob(self, observe_prob: float, dim: int) -> FloatArray:
+        """Return the probability of each feature, shape (dim,), read-only."""
+        return _feature_probs(self, observe_prob, dim)
+
+
+@lru_cache(maxsize=64)
+def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray:
+    half = min(observe_prob, 1.0 - observe_prob) / 2
+    low = observe_prob - half if law.low is None else law.low
+    high = observe_prob + half if law.high is None else law.high
+    if not low <= observe_prob <= high:
+        raise InvalidSettingError(
+            f"must be in {checks.interval(low, high)}, the range of the per-feature law, got "
+            f"{observe_prob!r}: set masks.low and masks.high around it",
+            name="observe_prob",
+        )
+    probs = np.full(dim, observe_prob)
+    if low < observe_prob < high:
+        grid = (np.arange(dim) + 0.5) / dim
+        target = (observe_prob - low) / (high - low)
+        # As the logarithm of k grows, the average falls from 1 to 0.
+        power = _root(lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0)
+        probs = low + (high - low) * grid ** math.exp(power)
+    order = seeding.stream(law.seed, "masks", "per-feature").permutation(dim)
+    probs = probs[order]
+    probs.setflags(write=False)
+    return probs
+
+
+@register_mask_law("per-arm")
+class PerArm(MaskLaw):
+    """Every arm has its own probability, drawn in every round: some arms show more than others.
+
+    It is uniform on `observe_prob` ± spread · min(`observe_prob`, 1 − `observe_prob`).
+
+    Parameters
+    ----------
+    spread : float
+        In [0, 1].
+    """
+
+    spread: float = params.real(default=0.5, low=0.0, high=1.0)
+
+    def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen."""
+        # The first uniform of an arm is used twice: its leading bits give the arm's probability.
+        scaled = uniforms[:, 0] * _PARTS
+        place = np.floor(scaled)
+        uniforms[:, 0] = scaled - place
+        half = self.spread * min(observe_prob, 1.0 - observe_prob)
+        probs = observe_prob + half * ((2.0 * place + 1.0) / _PARTS - 1.0)
+        return uniforms < probs[:, None]
+
+
+@register_mask_law("blocks")
+class Blocks(MaskLaw):
+    """Neighbouring features are seen or hidden together, as when a whole source is missing.
+
+    Parameters
+    ----------
+    size : int
+        Number of features per block; the last block may be smaller.
+    """
+
+    size: int = params.integer(default=3, low=1)
+
+    def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen."""
+        together = uniforms[:, :: self.size] < observe_prob
+        return np.repeat(together, self.size, axis=1)[:, : arms.shape[1]]
+
+
+@register_mask_law("value-dependent")
+class ValueDependent(MaskLaw):
+    """Whether a value is seen depends on the value itself: missing not at random.
+
+    P(seen | x) = 1 / (1 + exp(−c − strength · |x|/scale)), or with x itself if `signed`; c is such
+    that the average is `observe_prob` if x/scale is standard normal. For other laws of x it is
+    close to that: in the low-rank world .29 at strength 1, .27 at 3 and .34 at −3, instead of .3.
+
+    Parameters
+    ----------
+    strength : float
+        In [−20, 20]. Positive: large values are seen more often; negative: less often; 0: the
+        Bernoulli law.
+    scale : float, optional
+        Typical size of the values; by default the root mean square of the slate.
+    signed : bool
+        Whether the sign counts, so that a hole says on which side of zero the value probably is.
+    """
+
+    strength: float = params.real(default=1.0, low=-20.0, high=20.0)
+    scale: float | None = params.real(default=None, low=0.0, low_open=True)
+    signed: bool = params.flag(default=False)
+
+    def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
+        """Return which entries of arms (n_arms, dim) are seen; NaN is not."""
+        if observe_prob == 1.0:
+            return ~np.isnan(arms)
+        known = arms[~np.isnan(arms)]
+        scale = self.scale or math.sqrt(float(known @ known) / max(known.size, 1)) or 1.0
+        lift = _intercept(self.strength, observe_prob, self.signed)
+        sizes = arms / scale if self.signed else np.abs(arms / scale)
+        chances = _logistic(lift + self.strength * sizes)
+        return uniforms < chances
+
+
+@lru_cache(maxsize=64)
+def _intercept(strength: float, observe_prob: float, signed: bool) -> float:
+    """Return c with E[logistic(c + strength·|Z|)] = p for a standard normal Z, or Z if `signed`."""
+    sizes = (np.arange(4000, dtype=np.float64) + 0.5) * (8.5 / 4000)
+    if signed:
+        sizes = np.concatenate([-sizes, sizes])
+    weights = np.exp(-(sizes**2) / 2)
+    weights /= weights.sum()
+    bound = 50.0 + 8.5 * abs(strength)
+    return _root(
+        lambda c: float(weights @ _logistic(c + strength * sizes)) - observe_prob, -bound, bound
+    )
+
+
+def _logistic(values: FloatArray) -> FloatArray:
+    # By tanh, which cannot overflow.
+    result: FloatArray = 0.5 + 0.5 * np.tanh(values / 2)
+    return result
+
+
+def _root(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Return the zero of an increasing function by bisection, to about the last bit."""
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+    return (low + high) / 2

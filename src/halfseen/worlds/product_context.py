@@ -1,17 +1,310 @@
-"""Classification as a bandit: every class is an arm, and the true class of an item pays."""
+"""Classification as a bandit, with representations of real data that are frozen per seed."""
 
-from collections.abc import Iterator
+import io
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import checks, params, seeding
-from halfseen.values import Slate
+from halfseen.errors import InvalidInputError, InvalidSettingError
+from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.frozen import SOURCES, load_frozen, shipped_archive
 from halfseen.worlds.masking import MaskLaw, mask_param
-from halfseen.worlds.product_scene import draw_scene
+
+SOURCES = ("mnist", "newsgroups")
+_KINDS = {
+    "features": np.float32,
+    "weights": np.float32,
+    "labels": np.uint8,
+    "train_accuracy": np.float64,
+    "heldout_accuracy": np.float64,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity, because arrays have no hash
+class Frozen:
+    """Held-out items as a classifier that was trained for one seed represents them.
+
+    Attributes
+    ----------
+    features : ndarray, shape (n_items, rank)
+        h(x) of each item.
+    weights : ndarray, shape (n_classes, rank)
+        w_k: the classifier predicts argmax_k w_k'h(x).
+    labels : ndarray of int, shape (n_items,)
+        The true class of each item.
+    train_accuracy, heldout_accuracy : float
+        On all items of each side of the split; `features` may be those of a sample.
+    lift : ndarray, shape (dim, rank), optional
+        The orthonormal basis that lifts arms in the published instance of this seed. Drawing it
+        again needs the raw data, because it comes from the generator that made the split.
+    """
+
+    features: FloatArray
+    weights: FloatArray
+    labels: NDArray[np.int64]
+    train_accuracy: float
+    heldout_accuracy: float
+    lift: FloatArray | None = None
+
+    def wrong(self) -> NDArray[np.bool_]:
+        """Return for each item whether the classifier errs on it, shape (n_items,)."""
+        guesses = np.argmax(self.features @ self.weights.T, axis=1)
+        return np.asarray(guesses != self.labels)
+
+
+def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
+    """Return the representation of a seed, from the package's archive or from one at a path.
+
+    Raises
+    ------
+    InvalidSettingError
+        The archive does not have this seed.
+    InvalidInputError
+        The archive cannot be read.
+
+    Examples
+    --------
+    >>> load_frozen("newsgroups", seed=0).features.shape
+    (749, 20)
+    """
+    representations = read_archive(shipped_archive(source) if path is None else path)
+    if seed not in representations:
+        remedy = "take one of these"
+        if path is None:
+            remedy += (
+                f", or make more with `halfseen build-data {source} --seeds {seed}` and give the "
+                f"archive's path"
+            )
+        raise InvalidSettingError(
+            f"must be one with frozen features of {source} (there are "
+            f"{_listed(representations)}), got {seed}: {remedy}",
+            name="seed",
+        )
+    return representations[seed]
+
+
+def shipped_archive(source: str) -> Path:
+    """Return the archive of a source that ships with the package."""
+    return Path(str(files("halfseen"))) / "data" / f"{source}.npz"
+
+
+def read_archive(path: str | os.PathLike[str]) -> Mapping[int, Frozen]:
+    """Return all representations of an archive by seed."""
+    try:
+        return _representations(Path(path).read_bytes())
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path} cannot be read: {error.strerror}: make it with `halfseen build-data`"
+        ) from None
+    except (KeyError, ValueError, EOFError, BadZipFile) as error:
+        raise InvalidInputError(f"{path} is not an archive of frozen features: {error}") from None
+
+
+@lru_cache(maxsize=4)  # by content; many realizations share one
+def _representations(content: bytes) -> Mapping[int, Frozen]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        seeds = archive["seeds"].tolist()
+        features, weights, labels, train, heldout = (archive[name] for name in _KINDS)
+        lifts = archive["lift"] if "lift" in archive.files else [None] * len(seeds)
+    return {
+        seed: Frozen(
+            features[index].astype(np.float64),
+            weights[index].astype(np.float64),
+            labels[index].astype(np.int64),
+            float(train[index]),
+            float(heldout[index]),
+            lifts[index],
+        )
+        for index, seed in enumerate(seeds)
+    }
+
+
+def write_archive(path: str | os.PathLike[str], representations: Mapping[int, Frozen]) -> None:
+    """Write representations, all of one shape; features and weights in single precision.
+
+    Equal representations give equal bytes.
+    """
+    seeds = sorted(representations)
+    arrays: dict[str, Any] = {
+        name: np.stack([np.asarray(getattr(representations[seed], name), kind) for seed in seeds])
+        for name, kind in _KINDS.items()
+    }
+    lifts = [lift for seed in seeds if (lift := representations[seed].lift) is not None]
+    if len(lifts) == len(seeds):
+        arrays["lift"] = np.stack(lifts)
+    place = Path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(place.name + ".part")
+    with draft.open("wb") as file:
+        np.savez_compressed(file, seeds=np.array(seeds, dtype=np.int64), **arrays)
+    draft.replace(place)  # there is never half a file
+
+
+def _listed(seeds: Mapping[int, Frozen]) -> str:
+    """Return seeds as a text, runs of them shortened.
+
+    >>> _listed(dict.fromkeys([0, 1, 2, 7]))
+    '0–2, 7'
+    """
+    runs: list[list[int]] = []
+    for seed in sorted(seeds):
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+_CHUNK = 2**18  # features of arms that are held at once: 2 MB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """Everything that a seed decides except for the masks: the same for all probabilities.
+
+    Attributes
+    ----------
+    frozen : Frozen
+    seed : int
+    items : ndarray of int, shape (horizon,)
+        The item of each round.
+    lift : ndarray, shape (dim, rank)
+        U, with orthonormal columns.
+    scale : float
+        By which all arms are multiplied, so that the largest has norm 1.
+    tail_scale : float
+        Standard deviation of the nuisance in each of its dimensions.
+    basis, variances : ndarray, shapes (dim, rank) and (rank,)
+        The lift turned to the principal axes of the signal, and its second moment along these.
+    """
+
+    frozen: Frozen
+    seed: int
+    items: NDArray[np.int64]
+    lift: FloatArray
+    scale: float
+    tail_scale: float
+    basis: FloatArray
+    variances: FloatArray
+
+    def chunks(self) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
+        """Yield items (n,) and arms (n, n_arms, dim) of some rounds at a time, in order."""
+        (dim, rank), n_arms = self.lift.shape, len(self.frozen.weights)
+        random = seeding.stream(self.seed, "world", "nuisance")
+        for start, stop in _spans(len(self.items), n_arms * dim):
+            items = self.items[start:stop]
+            signal = _contexts(self.frozen, items).reshape(-1, rank) * self.scale
+            if self.tail_scale:
+                # s(g − UU'g) + Uc with one product less. A standard normal g minus its part in the
+                # span of U is standard normal in the orthogonal complement, so no basis of that
+                # (980 vectors for the documents) is needed.
+                arms = np.multiply(_normals(random, len(signal), dim), self.tail_scale, dtype=float)
+                arms += (signal - arms @ self.lift) @ self.lift.T
+            else:
+                arms = signal @ self.lift.T
+            yield items, arms.reshape(len(items), n_arms, dim)
+
+
+@lru_cache(maxsize=4)  # the methods and probabilities of a seed often come one after another
+def draw_scene(
+    frozen: Frozen, seed: int, dim: int, horizon: int, tail: float, repeats: bool
+) -> Scene:
+    """Return the scene of a seed; a nuisance is drawn once to find its extent.
+
+    `tail` is the largest eigenvalue of the nuisance's covariance as a share of the signal's
+    smallest. With `repeats` items are drawn with replacement; otherwise they come in order.
+    """
+    n_items, rank = frozen.features.shape
+    lift = frozen.lift
+    if lift is None or len(lift) != dim:
+        normals = seeding.stream(seed, "world", "lift").standard_normal((dim, rank))
+        lift = np.linalg.qr(normals)[0]
+    items: NDArray[np.int64] = np.arange(horizon)
+    if repeats:
+        items = seeding.stream(seed, "world", "items").integers(n_items, size=horizon)
+    contexts = _contexts(frozen, np.arange(n_items))
+    moment, mean = _moments(contexts, np.bincount(items, minlength=n_items))
+    squares: FloatArray = np.einsum("nkr,nkr->nk", contexts, contexts)[items].ravel()
+    tail_scale = 0.0
+    if tail:
+        top, lengths = _nuisance_extent(seed, horizon, len(frozen.weights), lift)
+        last = max(0.0, float(np.linalg.eigvalsh(moment - np.outer(mean, mean))[0]))
+        tail_scale = float(np.sqrt(tail * last / top))
+        squares += tail_scale**2 * lengths
+    scale = 1.0 / float(np.sqrt(squares.max()))
+    variances, axes = np.linalg.eigh(moment * scale**2)
+    basis, variances = lift @ axes[:, ::-1], variances[::-1].copy()
+    for array in (items, basis, variances):
+        array.setflags(write=False)  # many realizations share them
+    return Scene(frozen, seed, items, lift, scale, tail_scale * scale, basis, variances)
+
+
+def _contexts(frozen: Frozen, items: NDArray[np.int64]) -> FloatArray:
+    """Return h(x) ⊙ w_k of some items, shape (n_items, n_arms, rank)."""
+    contexts: FloatArray = frozen.features[items][:, None, :] * frozen.weights
+    return contexts
+
+
+def _moments(contexts: FloatArray, counts: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """Return second moment and mean of contexts (n_items, n_arms, rank) with these counts."""
+    n_rows = counts.sum() * contexts.shape[1]
+    weighted = contexts * counts[:, None, None]
+    moment: FloatArray = np.tensordot(weighted, contexts, axes=((0, 1), (0, 1))) / n_rows
+    mean: FloatArray = weighted.sum(axis=(0, 1)) / n_rows
+    return moment, mean
+
+
+def _nuisance_extent(
+    seed: int, horizon: int, n_arms: int, lift: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return the top eigenvalue and each arm's squared norm of the unscaled nuisance.
+
+    The eigenvalue is that of the empirical centred covariance PCP, with P = I − UU' and C the
+    covariance of the normals before projection, so that only the norms need a projection. The
+    product that gives C is nearly all of the cost (32,000 × 1000² for the documents): it is done
+    in single precision and summed in double, which gives the eigenvalue to about 1e-6.
+    """
+    from scipy.linalg import eigh
+
+    dim = len(lift)
+    random = seeding.stream(seed, "world", "nuisance")
+    gram, total, n_rows = np.zeros((dim, dim)), np.zeros(dim), horizon * n_arms
+    lengths = np.empty(n_rows)
+    for start, stop in _spans(horizon, n_arms * dim):
+        rows = slice(start * n_arms, stop * n_arms)
+        single = _normals(random, rows.stop - rows.start, dim)
+        gram += single.T @ single
+        double = single.astype(np.float64)
+        total += double.sum(axis=0)
+        inside = double @ lift
+        lengths[rows] = np.einsum("nd,nd->n", double, double)
+        lengths[rows] -= np.einsum("nr,nr->n", inside, inside)
+    mean = total / n_rows
+    covariance = gram / n_rows - np.outer(mean, mean)
+    covariance -= lift @ (lift.T @ covariance)
+    covariance -= (covariance @ lift) @ lift.T
+    (top,) = eigh(covariance, eigvals_only=True, subset_by_index=(dim - 1, dim - 1))
+    return float(top), lengths
+
+
+def _normals(random: np.random.Generator, n_rows: int, dim: int) -> NDArray[np.float32]:
+    return random.standard_normal((n_rows, dim), dtype=np.float32)
+
+
+def _spans(horizon: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield where chunks of rounds begin and end; `size` is the number of features of a round."""
+    step = max(1, _CHUNK // size)
+    for start in range(0, horizon, step):
+        yield start, min(start + step, horizon)
 
 
 class _Usual(NamedTuple):

@@ -1,17 +1,28 @@
-"""Recorded arms as arrays: how they are checked, loaded and saved."""
+"""Recorded arms and rewards, from a .csv or .npz file, a folder, or arrays."""
 
+import os
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from halfseen import checks, params, seeding
 from halfseen.errors import InvalidInputError, InvalidSettingError
-from halfseen.values import LARGEST, FloatArray
+from halfseen.lazy import from_extra
+from halfseen.tables.encoder import Encoder
+from halfseen.tables.rows import Labels, Rows
+from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.masking import MaskLaw, mask_param
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 _CHUNK = 1 << 16
 _CONTENT = ("arms", "means", "rewards", "rounds", "features")
@@ -237,8 +248,6 @@ def load(path: str, columns: Columns) -> Recorded:
 def _load(resolved: str, path: str, stamp: tuple[Any, ...], columns: Columns) -> Recorded:
     place = Path(resolved)
     if place.suffix == ".csv":
-        from halfseen.worlds.recorded_csv import read_csv
-
         arrays, lines = read_csv(place, columns, path)
         return record_arrays(arrays, None, path, lines)
     try:
@@ -271,3 +280,371 @@ def save(table: Recorded, path: str) -> None:
             np.save(place / f"{name}.npy", array)
     else:
         raise InvalidSettingError(f"must end in .npz, or have no suffix, got {path!r}", name="path")
+
+
+CHOSEN = "chosen"
+"""A column of this name says what was played; it is never a feature."""
+
+
+def read_csv(
+    file: Path, columns: Columns, source: str
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Return the arrays of a file as `record_arrays` takes them, and the line of each row.
+
+    Messages call the file `source`. A column of texts alone is a category, one feature per text. A
+    text among numbers is an error, and so are more texts than categories can have.
+
+    Raises
+    ------
+    InvalidInputError
+        Names the line and the column, the value got, and the remedy.
+    """
+    frame = _frame(file, source)
+    names = tuple(str(name) for name in frame.columns)
+    rounds = _rounds(frame, present(columns.round, names, source), source)
+    paid = [name for name in (columns.mean, columns.reward) if name in names]
+    if len(paid) != 1:
+        raise InvalidInputError(
+            f"{source} must have one of the columns {columns.mean!r} and {columns.reward!r}, got "
+            f"{paid or list(names)}: rename or remove columns, or set mean_column, reward_column"
+        )
+    features = _features(names, columns, source)
+    _check_twins(frame, columns, source)
+    arms, feature_names = _arms(frame, features, source)
+    arrays = {
+        "arms": arms,
+        "means" if paid == [columns.mean] else "rewards": _numbers(
+            frame, paid[0], source, "correct it"
+        ),
+        "rounds": rounds,
+        "features": np.array(feature_names),
+    }
+    return arrays, frame.index.to_numpy() + 2  # the header is line 1
+
+
+def _frame(file: Path, source: str) -> "DataFrame":
+    with from_extra("paper", "give the table as arrays: TableWorld.from_arrays"):
+        import pandas as pd
+
+    try:
+        # Blank lines are read as rows, so that the index gives the number of the line.
+        given: Any = {"skip_blank_lines": False, "skipinitialspace": True}
+        header = pd.read_csv(file, header=None, nrows=1, dtype=str, **given).iloc[0].dropna()
+        frame = pd.read_csv(file, low_memory=False, **given)
+    except pd.errors.EmptyDataError:
+        raise InvalidInputError(f"{source} is empty: its first line must name columns") from None
+    except (pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
+        raise InvalidInputError(f"{source} cannot be read as a table: {error}") from None
+    if not header.is_unique:  # pandas would call the second one "x.1"
+        name = header[header.duplicated()].iloc[0]
+        raise InvalidInputError(f"column {name!r} is twice in {source}: rename or remove one")
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise InvalidInputError(f"{source} has lines with more cells than its first line has names")
+    frame = frame.dropna(how="all")
+    if not len(frame):
+        raise InvalidInputError(f"{source} has no lines below its first: nothing was recorded")
+    return frame
+
+
+def _features(names: tuple[str, ...], columns: Columns, source: str) -> tuple[str, ...]:
+    """Return the columns that are features: those listed, or all that have no other meaning."""
+    if columns.features is not None:
+        meanings = {CHOSEN: "what was played", columns.mean: "the mean reward"}
+        for name, meaning in {**meanings, columns.reward: "the reward"}.items():
+            if name in columns.features:
+                raise InvalidSettingError(
+                    f"must not have {name!r}, which is {meaning} and no feature of an option: "
+                    f"rename it in {source} if it is something else",
+                    name="features",
+                )
+        if len(set(columns.features)) < len(columns.features):
+            raise InvalidSettingError(
+                f"must name every column once, got {list(columns.features)}", name="features"
+            )
+        return tuple(present(name, names, source) for name in columns.features)
+    others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN}
+    found = tuple(name for name in names if name not in others)
+    if not found:
+        raise InvalidInputError(
+            f"{source} has no features: no column besides {sorted(others & set(names))}"
+        )
+    return found
+
+
+def _arms(
+    frame: "DataFrame", features: tuple[str, ...], source: str
+) -> tuple[FloatArray, list[str]]:
+    """Return all features, shape (n_rows, dim), and their names, in the order of the columns."""
+    values: list[FloatArray | Labels] = []
+    for name in features:
+        column = frame[name]
+        remedy = "correct it, leave it empty, or list the other columns in `features`"
+        values.append(
+            _labels(column, source) if _is_text(column) else _numbers(frame, name, source, remedy)
+        )
+    table, encoder, _ = Encoder(max_columns=len(features)).table(
+        Rows(list(range(len(frame))), features, values)
+    )
+    places: list[int] = []
+    names: list[str] = []
+    for name in features:
+        known = encoder.columns.get(name)
+        if known is None:
+            raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
+        places += known.features
+        names += [f"{name}={level}" for level in known.levels] or [name]
+    return np.take(table, places, axis=1), names
+
+
+def _is_text(column: Any) -> bool:
+    import pandas as pd
+
+    return bool(column.notna().any() and pd.to_numeric(column, errors="coerce").isna().all())
+
+
+def _labels(column: Any, source: str) -> Labels:
+    n_levels, most = column.nunique(), Encoder.max_levels
+    if n_levels > most:
+        raise InvalidInputError(
+            f"column {str(column.name)!r} of {source} has {n_levels} different texts, more than "
+            f"the {most} that categories can have: list the other columns in `features`"
+        )
+    return [str(cell) if seen else None for cell, seen in zip(column, column.notna(), strict=True)]
+
+
+def _numbers(frame: "DataFrame", name: str, source: str, remedy: str) -> FloatArray:
+    import pandas as pd
+
+    column = frame[name]
+    parsed = pd.to_numeric(column, errors="coerce")
+    numbers: FloatArray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+    texts = np.flatnonzero(column.notna().to_numpy() & np.isnan(numbers))
+    if len(texts):
+        row = int(texts[0])
+        raise InvalidInputError(
+            f"column {name!r} must be numbers, got {column.iloc[row]!r} in line "
+            f"{frame.index[row] + 2} of {source}: {remedy}"
+        )
+    return numbers
+
+
+def _rounds(frame: "DataFrame", name: str, source: str) -> NDArray[np.int64]:
+    numbers = _numbers(frame, name, source, "correct it")
+    whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**53)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise InvalidInputError(
+            f"column {name!r} must be whole numbers, got {numbers[row]} in line "
+            f"{frame.index[row] + 2} of {source}"
+        )
+    return numbers.astype(np.int64)
+
+
+def _check_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
+    if columns.arm not in frame.columns:
+        return
+    twins = np.flatnonzero(frame.duplicated([columns.round, columns.arm]).to_numpy())
+    if len(twins):
+        row = frame.iloc[int(twins[0])]
+        raise InvalidInputError(
+            f"arm {row[columns.arm]} is twice in round {row[columns.round]}, the second time in "
+            f"line {frame.index[int(twins[0])] + 2} of {source}"
+        )
+
+
+STANDARDIZATIONS = ("none", "scale")
+
+
+def _path(name: str, value: Any) -> str:
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidSettingError(f"must be a string, got {value!r}", name=name)
+    return str(os.fspath(value))
+
+
+def _column_names(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not value:
+        raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
+    return tuple(str(each) for each in value)
+
+
+@register_world("table")
+class TableWorld(World):
+    """Recorded rounds: every arm with its features, holes included, and its mean or reward.
+
+    A file is read at the first `realize`, and once per process.
+
+    - `.csv`: one line per offered arm, with a column for the round, one of mean and reward, maybe
+      one for the arm's name and one called `chosen`; all other columns are features. A column of
+      texts is a category, one feature per text. Empty cells, NaN and NA are holes. Rounds may have
+      different numbers of arms.
+    - `.npz`: `arms` (rounds, n_arms, dim) with NaN holes and `means` or `rewards`
+      (rounds, n_arms); or `arms` (n_rows, dim), `means` or `rewards` (n_rows,) and `rounds`
+      (n_rows,); maybe names in `features` (dim,).
+    - a folder with the same arrays as `.npy` files, which are memory-mapped: `save` writes either.
+
+    Parameters
+    ----------
+    path : str
+    features : sequence of str, optional
+        The columns to use.
+    round_column, arm_column, mean_column, reward_column : str
+        Names of the other columns of a `.csv`.
+    observe_prob : float
+        Probability that a recorded entry is shown; 1 shows all of them.
+    masks : MaskLaw, str or mapping
+        Which recorded entries are shown.
+    noise_scale : float, optional
+        Standard deviation of Gaussian noise that is added to means (by default none). Recorded
+        rewards get no noise: there it is a fact for policies that need it.
+    horizon : int, optional
+        Use only that many rounds, the first after a shuffle.
+    shuffle : bool
+        Rounds come in an order drawn from the seed. Without it, without masks and without noise
+        all seeds are the same.
+    standardize : "none" or "scale"
+        "scale" divides each feature by the root mean square of its recorded entries. Means are not
+        subtracted: the second moment about zero is low-rank, and rewards are linear in the arms.
+    rank : int, optional
+        A fact for methods that need one.
+    recorded : Recorded, optional
+        Instead of a path: see `from_arrays`.
+
+    Examples
+    --------
+    >>> arms = [[[1.0, 2.0], [3.0, float("nan")]], [[0.0, 1.0], [1.0, 0.0]]]
+    >>> world = TableWorld.from_arrays(arms, means=[[0.1, 0.7], [0.5, 0.2]])
+    >>> [round.means.tolist() for round in world.realize(seed=0).rounds()]
+    [[0.1, 0.7], [0.5, 0.2]]
+    """
+
+    path: str | None = params.custom(default=None, check=_path, kind="str")
+    features: tuple[str, ...] | None = params.custom(
+        default=None, check=_column_names, kind="sequence of str", plain=list
+    )
+    round_column: str = params.custom(default="round", check=checks.text, kind="str")
+    arm_column: str = params.custom(default="arm", check=checks.text, kind="str")
+    mean_column: str = params.custom(default="mean", check=checks.text, kind="str")
+    reward_column: str = params.custom(default="reward", check=checks.text, kind="str")
+    observe_prob: float = params.probability(default=1.0)
+    masks: MaskLaw = mask_param()
+    noise_scale: float | None = params.real(default=None, low=0.0)
+    horizon: int | None = params.horizon(default=None)
+    shuffle: bool = params.flag(default=False)
+    standardize: str = params.choice(default="none", words=STANDARDIZATIONS)
+    rank: int | None = params.integer(default=None, low=1)
+    recorded: Recorded | None = params.custom(
+        default=None, check=lambda _, value: value, kind="Recorded", plain=lambda it: it.to_dict()
+    )
+
+    def validate(self) -> None:
+        """Raise InvalidSettingError unless there is either a file or arrays."""
+        if (self.path is None) == (self.recorded is None):
+            raise InvalidSettingError(
+                f"must name a .csv, a .npz or a folder, got {self.path!r}: for arrays, use "
+                f"TableWorld.from_arrays without a path",
+                name="path",
+            )
+
+    @classmethod
+    def from_arrays(
+        cls, arms: Any, *, means: Any = None, rewards: Any = None, **settings: Any
+    ) -> "TableWorld":
+        """Return the world of arrays, which are copied.
+
+        Parameters
+        ----------
+        arms : array_like, shape (rounds, n_arms, dim), or list of (n_arms, dim)
+            NaN where nothing was recorded.
+        means, rewards : array_like, shape (rounds, n_arms), or list of (n_arms,)
+            One of the two.
+        **settings
+            All others of the class except for those of files.
+        """
+        found = {"arms": arms, "means": means, "rewards": rewards}
+        given = {name: value for name, value in found.items() if value is not None}
+        table = record_arrays(given, settings.pop("features", None), "the arrays given")
+        table = replace(table, values=np.array(table.values), payoffs=np.array(table.payoffs))
+        return cls(recorded=table, **settings)
+
+    def table(self) -> Recorded:
+        """Return the recorded table; a file is read if it has not been read yet."""
+        if self.recorded is not None:
+            return self.recorded
+        names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
+        return load(str(self.path), Columns(*names, self.features))
+
+    def shares(self) -> dict[str, float]:
+        """Return which features the table has, and the share of recorded entries of each.
+
+        >>> arms = [[[1.0, 2.0], [3.0, float("nan")]]]
+        >>> TableWorld.from_arrays(arms, means=[[0.1, 0.7]]).shares()
+        {'0': 1.0, '1': 0.5}
+        """
+        table = self.table()
+        return dict(zip(table.names, table.shares.tolist(), strict=True))
+
+    def save(self, path: str | os.PathLike[str]) -> "TableWorld":
+        """Write the table to a .npz file (without a suffix: a folder); return its world."""
+        save(self.table(), os.fspath(path))
+        return self.replace(path=path, recorded=None, features=None)
+
+    def data_paths(self) -> dict[str, Path]:
+        """Return the file or folder of the table."""
+        return {} if self.path is None else {"path": Path(self.path)}
+
+    def realize(self, seed: int) -> "TableRealization":
+        """Return the realization of a seed."""
+        return TableRealization(self, checks.integer("seed", seed, 0))
+
+
+class TableRealization:
+    """All rounds of a `TableWorld` in the order, with the masks and with the noise of a seed."""
+
+    def __init__(self, world: TableWorld, seed: int) -> None:
+        self.world, self.seed, self.table = world, seed, world.table()
+        dim, n_rounds = len(self.table.names), self.table.n_rounds
+        if world.horizon is not None and world.horizon > n_rounds:
+            raise InvalidSettingError(
+                f"must be in [1, {n_rounds}], as many rounds as are recorded, got "
+                f"{world.horizon}: lower it or leave it out",
+                name="horizon",
+            )
+        if world.rank is not None:
+            checks.integer("rank", world.rank, 1, dim)
+        world.masks.stated_prob(world.observe_prob, dim)
+
+    @property
+    def facts(self) -> Facts:
+        """Facts about this realization.
+
+        Where the whole table has holes, `observe_prob` is, for each feature, its share of recorded
+        entries times the probability that one of these is shown.
+        """
+        world, table = self.world, self.table
+        shown = world.masks.stated_prob(world.observe_prob, len(table.names))
+        return Facts(
+            seed=self.seed,
+            dim=len(table.names),
+            n_arms=table.n_arms,
+            horizon=world.horizon or table.n_rounds,
+            observe_prob=shown if table.shares.min() == 1.0 else table.shares * shown,
+            noise_scale=world.noise_scale if table.noisy else world.noise_scale or 0.0,
+            rank=world.rank,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds; the full view of arms has the recorded holes."""
+        world, table, seed = self.world, self.table, self.seed
+        masks, noises = (seeding.stream(seed, "world", name) for name in ("masks", "noise"))
+        order: Any = range(table.n_rounds)
+        if world.shuffle:
+            order = seeding.stream(seed, "world", "order").permutation(table.n_rounds)
+        scale = np.where(table.sizes > 0, table.sizes, 1.0) if world.standardize == "scale" else 1.0
+        noise_scale = 0.0 if table.noisy else world.noise_scale or 0.0
+        for index in order[: world.horizon]:
+            rows = slice(table.starts[index], table.starts[index + 1])
+            arms = np.divide(table.values[rows], scale, dtype=np.float64)
+            mask = world.masks.mask(masks, arms, world.observe_prob)
+            noise = noise_scale * noises.standard_normal()
+            slate = Slate(np.where(mask, arms, np.nan))
+            yield Round(slate, table.payoffs[rows].copy(), float(noise), arms)

