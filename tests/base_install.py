@@ -58,7 +58,7 @@ def worlds_are_simulated():
 
 def data_and_studies_come_with_the_package():
     for source in ("mnist", "newsgroups"):
-        world = halfseen.ProductContextWorld(source=source, dim=50, horizon=1)
+        world = halfseen.paper.ProductContextWorld(source=source, dim=50, horizon=1)
         assert [round.slate.values.shape[1] for round in world.realize(0).rounds()] == [50]
     folder = Path(halfseen.__file__).parent
     assert len([*(folder / "studies" / "files").glob("*.toml")]) > 10
@@ -69,7 +69,7 @@ def what_needs_an_extra_names_it():
     world = halfseen.LowRankWorld(dim=6, rank=1, horizon=30)
     for wanted in (
         lambda: halfseen.Imputed(dim=3, imputer="knn"),
-        lambda: halfseen.DigitsWorld().realize(0),
+        lambda: halfseen.paper.DigitsWorld().realize(0),
         lambda: halfseen.simulate(["uniform"], world, range(2)),
         lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).plot(),
         lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).to_pandas(),

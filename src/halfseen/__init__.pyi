@@ -1,5 +1,6 @@
 """The public names of halfseen, listed once: a name joins by a line here."""
 
+from . import paper as paper
 from . import params as params
 from . import testing as testing
 from .agent.agent import Agent as Agent
@@ -31,7 +32,6 @@ from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
 from .kernels.compiling import warm_up as warm_up
-from .measures.premises import premises as premises
 from .policies.ambient import AmbientOful as AmbientOful
 from .policies.base import Policy as Policy
 from .policies.greedy import Greedy as Greedy
@@ -67,10 +67,7 @@ from .worlds.base import register_world as register_world
 from .worlds.context_worlds import BilinearWorld as BilinearWorld
 from .worlds.context_worlds import DisjointArmsWorld as DisjointArmsWorld
 from .worlds.context_worlds import IrrelevantContextWorld as IrrelevantContextWorld
-from .worlds.digits import DigitsWorld as DigitsWorld
-from .worlds.hard_instance import HardInstanceWorld as HardInstanceWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
-from .worlds.product_context import ProductContextWorld as ProductContextWorld
 from .worlds.public_tables import LabelsWorld as LabelsWorld
 from .worlds.public_tables import RealTableWorld as RealTableWorld
 from .worlds.recorded import TableWorld as TableWorld

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 import halfseen
-from halfseen import params, testing
+from halfseen import paper, params, testing
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api"
 DECLARATIONS = ("integer", "real", "size", "horizon", "probability", "choice", "flag", "custom")
 PUBLIC = {
     **{name: getattr(halfseen, name) for name in halfseen.__all__},
     **{f"params.{name}": getattr(params, name) for name in DECLARATIONS},
+    **{f"paper.{name}": getattr(paper, name) for name in paper.__all__},
     **{f"testing.{name}": getattr(testing, name) for name in testing.__all__},
 }
 

@@ -9,9 +9,10 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import HardInstanceWorld, InvalidSettingError, SignSeeker, play
+from halfseen import InvalidSettingError, SignSeeker, play
 from halfseen.core import theory
 from halfseen.core.theory import Gaps
+from halfseen.paper import HardInstanceWorld
 
 NAN = math.nan
 

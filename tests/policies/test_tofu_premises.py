@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from halfseen import (
-    DigitsWorld,
-    HardInstanceWorld,
     InvalidSettingError,
     LowRankWorld,
     PremiseWarning,
     TofuPov,
-    premises,
 )
+from halfseen.paper import DigitsWorld, HardInstanceWorld, premises
 
 THEORY = {"arm_bound": 1.0, "last_eigenvalue": 1.0, "horizon": 10, "n_arms": 2}
 # C_μ (m/d) log(mTK/δ) with δ = .05/8: 29.2/8192 · log(20 · 160) = .029.

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from halfseen.measures import MEASURE
 from halfseen.reports.figures import figures_of
 from halfseen.reports.look import (
     LOOKS,
@@ -16,7 +15,7 @@ from halfseen.reports.look import (
     look_of,
     shade,
 )
-from halfseen.simulation.methods import METHODS
+from halfseen.simulation.methods import MEASURE, METHODS
 from halfseen.studies.builtin import ORDER, builtin_study
 
 

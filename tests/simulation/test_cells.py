@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from halfseen import LowRankWorld, ProductContextWorld, Uniform
+from halfseen import LowRankWorld, Uniform
+from halfseen.paper import ProductContextWorld
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, run_cell, run_together
 from halfseen.simulation.methods import METHODS, Method

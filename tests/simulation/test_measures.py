@@ -10,17 +10,27 @@ from numpy.linalg import eigvalsh, inv, norm
 
 from halfseen.core import theory
 from halfseen.errors import InvalidSettingError
-from halfseen.measures import measured
-from halfseen.measures.coverage import Radii, Surrogate, missed_by
-from halfseen.measures.excitation import Offer, smallest_eigenvalues
-from halfseen.measures.freezing import Samples, steps_of
-from halfseen.measures.regression import bias_of, potential_of
-from halfseen.measures.runs import algorithm_1, catalogue_of, play_epochs
-from halfseen.measures.tools import log_spaced
+from halfseen.paper.hard_instance import HardInstanceWorld
+from halfseen.paper.measures_runs import (
+    Samples,
+    algorithm_1,
+    bias_of,
+    catalogue_of,
+    play_epochs,
+    potential_of,
+    steps_of,
+)
+from halfseen.paper.measures_subspace import (
+    Offer,
+    Radii,
+    Surrogate,
+    log_spaced,
+    missed_by,
+    smallest_eigenvalues,
+)
 from halfseen.policies.same_arm import SameArm
 from halfseen.simulation.cells import play
-from halfseen.simulation.methods import Method
-from halfseen.worlds.hard_instance import HardInstanceWorld
+from halfseen.simulation.methods import Method, measured
 from halfseen.worlds.lowrank import LowRankWorld
 
 WORLD = LowRankWorld(

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from halfseen import DigitsWorld, InvalidSettingError
-from halfseen.worlds.digits import MAX_RANK, latent_pool
+from halfseen import InvalidSettingError
+from halfseen.paper import DigitsWorld
+from halfseen.paper.digits import MAX_RANK, latent_pool
 
 
 @pytest.mark.parametrize(

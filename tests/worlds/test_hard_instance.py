@@ -9,13 +9,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from halfseen import HardInstanceWorld, InvalidSettingError
+from halfseen import InvalidSettingError
 from halfseen.core.theory import (
     complete_slate_prob,
     explicit_lower_bound,
     gaps_fit,
     hard_instance_gaps,
 )
+from halfseen.paper import HardInstanceWorld
 
 SIGNS = list(product([1, -1], [1, -1]))
 BOUNDS = {"arm_bound": 3.0, "theta_bound": 0.5, "noise_scale": 2.0}

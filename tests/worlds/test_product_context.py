@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from halfseen import AmbientOful, InvalidInputError, InvalidSettingError, TofuPov, play
+from halfseen.paper.product_context import SOURCES, ProductContextWorld, load_frozen, write_archive
 from halfseen.worlds.base import world_from
-from halfseen.worlds.product_context import SOURCES, ProductContextWorld, load_frozen, write_archive
 
 SEEDS = (*range(10), 10_000, 10_001, 10_002)
 # Mean held-out accuracy of the published runs, seeds 0 to 4.
 PUBLISHED = {"mnist": 0.80637, "newsgroups": 0.86035}
-DATA = files("halfseen") / "data"
+DATA = files("halfseen") / "paper" / "data"
 
 
 def walked(world, seed=0):

@@ -10,9 +10,7 @@ import pytest
 
 from halfseen import (
     BilinearWorld,
-    DigitsWorld,
     DisjointArmsWorld,
-    HardInstanceWorld,
     InvalidSettingError,
     IrrelevantContextWorld,
     LabelsWorld,
@@ -20,10 +18,10 @@ from halfseen import (
     RealTableWorld,
     TableWorld,
 )
+from halfseen.paper import DigitsWorld, HardInstanceWorld, ProductContextWorld
 from halfseen.testing import world_checks
 from halfseen.worlds.base import _KINDS, world_from
 from halfseen.worlds.masking import Blocks, ValueDependent
-from halfseen.worlds.product_context import ProductContextWorld
 
 SMALL = {"dim": 7, "rank": 2, "n_arms": 4, "horizon": 12}
 LONG = 1_000_000

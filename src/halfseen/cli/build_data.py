@@ -19,9 +19,9 @@ from halfseen.cli import options
 from halfseen.errors import StudyError
 
 if TYPE_CHECKING:
-    from halfseen.databuild.build import Difference, Done
+    from halfseen.paper.databuild import Difference, Done
+    from halfseen.paper.product_context import Frozen
     from halfseen.studies.spec import Study
-    from halfseen.worlds.product_context import Frozen
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the archive and its manifest.")]
 
@@ -42,7 +42,7 @@ def build_data(
     console = Console()
     with options.explained(console):
         from halfseen import checks
-        from halfseen.databuild import build
+        from halfseen.paper import databuild as build
         from halfseen.studies.fields import parse_seeds
 
         checks.one_of("source", source, tuple(build.RECIPES))

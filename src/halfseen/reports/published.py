@@ -1,8 +1,8 @@
 """What the paper has, and what was published for it."""
 
-from halfseen.measures import MEASURE
 from halfseen.reports.data import Results
 from halfseen.reports.look import in_paper, label_of
+from halfseen.simulation.methods import MEASURE
 from halfseen.studies.builtin import ORDER, builtin_study
 from halfseen.studies.published import Figure, Key, published
 from halfseen.studies.published_summary import (

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import HalfseenError
-from halfseen.measures import MEASURE, measured
 from halfseen.policies.base import Policy
 from halfseen.simulation.fingerprints import fingerprint
-from halfseen.simulation.methods import VIEWS, Method
+from halfseen.simulation.methods import MEASURE, VIEWS, Method, measured
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization, Round, World
 

@@ -27,8 +27,9 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 # Folders and modules that cannot change what a cell computes.
 _NOT_COMPUTING = (
-    *("__main__.py", "agent", "cli", "databuild", "log.py", "progress.py", "reports", "studies"),
+    *("__main__.py", "agent", "cli", "log.py", "progress.py", "reports", "studies"),
     "testing",
+    "paper/databuild.py",
     *(f"simulation/{name}.py" for name in ("cluster", "simulate", "store")),
     *(f"simulation/{name}.py" for name in ("fingerprints", "plugins", "tables", "tune")),
 )

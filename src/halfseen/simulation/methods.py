@@ -1,18 +1,24 @@
 """Methods as data: a policy by name, its view and its settings."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
 from halfseen import checks, params
 from halfseen.errors import HalfseenError, InvalidSettingError
-from halfseen.measures import MEASURE, check_measure
 from halfseen.params import Value
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.uniform import Uniform
-from halfseen.worlds.base import Facts
+from halfseen.worlds.base import Facts, Realization
+
+MEASURE = "measure"
+"""Stands for a policy in a method that measures instead of playing."""
+
+MEASURES: dict[str, Callable[..., dict[str, list[float]]]] = {}
+"""Functions from a realization (and settings) to named lists of numbers, which end up in
+`diagnostics.csv`, as those of the policies do; by name."""
 
 VIEWS = ("masked", "full")
 """What a policy sees of each round: the slate, or all arms with nothing hidden."""
@@ -163,6 +169,23 @@ class Method(Value):
         names = ("policy", "view", "facts", "skip")
         own = {name: merged.pop(name) for name in names if name in merged}
         return Method(settings=merged, **own)
+
+
+def check_measure(*, measure: Any = None, **settings: Any) -> None:
+    """Raise InvalidSettingError unless `measure` names a measure that has these settings."""
+    found = MEASURES[checks.one_of("measure", measure, tuple(MEASURES))]
+    known = list(inspect.signature(found).parameters)[1:]  # not the realization
+    for name in settings:
+        if name not in known:
+            raise InvalidSettingError(
+                f"is not a setting of {measure}, which has {known}", name=name
+            )
+
+
+def measured(realization: Realization, *, measure: str, **settings: Any) -> dict[str, list[float]]:
+    """Return what a measure finds on a realization."""
+    check_measure(measure=measure, **settings)
+    return MEASURES[measure](realization, **settings)
 
 
 def _policies_in(value: Any) -> Iterator[str]:

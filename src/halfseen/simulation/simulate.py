@@ -20,7 +20,7 @@ from halfseen.policies.registry import register_policy, registered
 from halfseen.progress import with_bar
 from halfseen.simulation.cells import Cell, CellKey, Result, run_together, skipped
 from halfseen.simulation.cluster import run_on_cluster
-from halfseen.simulation.methods import Method, method_from
+from halfseen.simulation.methods import MEASURES, Method, method_from
 from halfseen.simulation.plugins import Plugins, loaded_plugins
 from halfseen.simulation.store import Store
 from halfseen.simulation.tables import Tables, versions
@@ -51,6 +51,7 @@ class _Task(NamedTuple):
     places: Sequence[int]
     cells: Sequence[Cell]
     policies: Sequence[type[Policy]]
+    measures: Sequence[Callable[..., Any]]
 
 
 _Call = Callable[[], list[tuple[int, Result]]]
@@ -159,7 +160,10 @@ def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     for name in (name for cell in chosen for name in cell.method.policies()):
         with suppress(HalfseenError):  # an unknown name fails its own cell
             policies[name] = registered(name)
-    return _Task(loaded_plugins(), places, chosen, list(policies.values()))
+    # Unpickling a measure imports its module, which registers it.
+    wanted = {cell.method.settings.get("measure") for cell in chosen if not cell.method.policies()}
+    measures = [MEASURES[name] for name in MEASURES if name in wanted]
+    return _Task(loaded_plugins(), places, chosen, list(policies.values()), measures)
 
 
 def _run_task(

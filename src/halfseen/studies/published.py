@@ -109,7 +109,7 @@ def published(study: str) -> dict[Key, Figure]:
 
 def shipped_rows(name: str) -> list[dict[str, str]]:
     """Return the rows of a published table; none where there is no such table."""
-    resource = files("halfseen") / "data" / "published" / f"{name}.csv"
+    resource = files("halfseen") / "paper" / "data" / "published" / f"{name}.csv"
     if not resource.is_file():
         return []
     return list(csv.DictReader(io.StringIO(resource.read_text(encoding="utf-8"))))

@@ -5,20 +5,14 @@ Importing this package registers every world and every mask law that ships with 
 
 from halfseen.worlds import (
     context_worlds,
-    digits,
-    hard_instance,
     lowrank,
-    product_context,
     public_tables,
     recorded,
 )
 
 __all__ = [
     "context_worlds",
-    "digits",
-    "hard_instance",
     "lowrank",
-    "product_context",
     "public_tables",
     "recorded",
 ]

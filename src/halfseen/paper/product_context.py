@@ -94,7 +94,7 @@ def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
 
 def shipped_archive(source: str) -> Path:
     """Return the archive of a source that ships with the package."""
-    return Path(str(files("halfseen"))) / "data" / f"{source}.npz"
+    return Path(str(files("halfseen"))) / "paper" / "data" / f"{source}.npz"
 
 
 def read_archive(path: str | os.PathLike[str]) -> Mapping[int, Frozen]:

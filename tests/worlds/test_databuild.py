@@ -9,12 +9,19 @@ from typer.testing import CliRunner
 
 from halfseen import InvalidInputError
 from halfseen.cli import app
-from halfseen.databuild import build as building
-from halfseen.databuild import mnist, newsgroups
-from halfseen.databuild.build import RECIPES, build, compare, difference
-from halfseen.databuild.raw import Raw, stratified_split
 from halfseen.errors import HalfseenError
-from halfseen.worlds.product_context import ProductContextWorld, load_frozen, read_archive
+from halfseen.paper import databuild as building
+from halfseen.paper.databuild import (
+    RECIPES,
+    Raw,
+    build,
+    compare,
+    difference,
+    represent_mnist,
+    represent_newsgroups,
+    stratified_split,
+)
+from halfseen.paper.product_context import ProductContextWorld, load_frozen, read_archive
 
 
 def made_up_documents(seed=0):
@@ -83,13 +90,13 @@ def test_a_checksum_tells_raw_data_apart(raw):
 
 
 def test_documents_become_unit_vectors_that_their_classifier_tells_apart(raw):
-    frozen = newsgroups.represent(raw, 0, rank=6)
+    frozen = represent_newsgroups(raw, 0, rank=6)
     assert frozen.features.shape == (24, 6)
     assert frozen.weights.shape == (4, 6)
     assert np.linalg.norm(frozen.features, axis=1) == pytest.approx(np.ones(24))
     assert frozen.heldout_accuracy == 1 - frozen.wrong().mean()
     assert frozen.heldout_accuracy > 0.9
-    other = newsgroups.represent(raw, 1, rank=6)
+    other = represent_newsgroups(raw, 1, rank=6)
     assert not np.array_equal(frozen.features, other.features)
 
 
@@ -138,7 +145,7 @@ def test_a_comparison_says_how_far_a_new_making_is_off(raw, tmp_path):
         assert each.features < 1e-6  # single precision
         assert each.weights < 1e-5
         assert (each.labels, each.heldout_accuracy) == (0, 0.0)
-    other = difference(newsgroups.represent(raw, 0), newsgroups.represent(raw, 1))
+    other = difference(represent_newsgroups(raw, 0), represent_newsgroups(raw, 1))
     assert other.features > 0.1
     shipped = compare("newsgroups", raw, [0])[0]
     assert shipped.features == np.inf  # another number of documents
@@ -166,7 +173,7 @@ def test_the_command_refuses_other_sources():
 def test_without_torch_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(HalfseenError, match=r"pip install 'halfseen\[images\]'"):
-        mnist.represent(made_up_images(), 0)
+        represent_mnist(made_up_images(), 0)
     done = call("mnist")
     assert done.exit_code == 2
     assert "pip install 'halfseen[images]'" in done.output
@@ -175,10 +182,10 @@ def test_without_torch_the_remedy_is_named(monkeypatch):
 def test_images_become_four_numbers_that_their_network_tells_apart():
     torch = pytest.importorskip("torch", reason="the extra `images` is not installed")
     raw, before = made_up_images(), torch.random.get_rng_state()
-    frozen = mnist.represent(raw, 0, n_train=400, n_sampled=50, epochs=12)
+    frozen = represent_mnist(raw, 0, n_train=400, n_sampled=50, epochs=12)
     assert frozen.features.shape == (50, 4)
     assert frozen.weights.shape == (10, 4)
     assert frozen.heldout_accuracy > 0.5  # by chance 0.1
     assert torch.equal(before, torch.random.get_rng_state())
-    one, other = (mnist.represent(raw, 1, n_train=200, n_sampled=50, epochs=1) for _ in "ab")
+    one, other = (represent_mnist(raw, 1, n_train=200, n_sampled=50, epochs=1) for _ in "ab")
     assert difference(one, other).features < 1e-4

@@ -1,1 +1,0 @@
-"""How the frozen representations in `halfseen/data` were made, and how to make more."""

@@ -1,0 +1,572 @@
+"""Measures of whole runs: the regression of each epoch, freezing, premises of the theorems."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen import seeding
+from halfseen.core import theory
+from halfseen.core.latent import coordinates, fill
+from halfseen.core.moments import Moments
+from halfseen.core.theory import Premises, Problem, premises_of
+from halfseen.errors import InvalidSettingError
+from halfseen.paper.measures_subspace import bounded_low_rank, leading_basis, log_spaced
+from halfseen.policies.tofu import TofuPov
+from halfseen.policies.tofu_epoch import EpochRecord
+from halfseen.policies.tofu_premises import PremiseWarning
+from halfseen.values import Decision, FloatArray, Slate
+from halfseen.worlds.base import Realization, Round, World
+from halfseen.worlds.lowrank import LowRankRealization
+
+_BLOCK = 20_000  # arms of a catalogue that are drawn at once
+
+
+@dataclass(frozen=True)
+class FrozenEpoch:
+    """What the lemmas bound in one epoch, from the truth and the choices.
+
+    Attributes
+    ----------
+    record : EpochRecord
+        Of the policy: δ_e, b_e and the epoch's first round.
+    latent : ndarray, shape (n_rounds, n_arms, rank)
+        Features of all offered arms.
+    means : ndarray, shape (n_rounds, n_arms)
+    chosen : ndarray of int, shape (n_rounds,)
+    target : ndarray, shape (rank,)
+        ϑ* = Û'θ.
+    ridge : float
+    """
+
+    record: EpochRecord
+    latent: FloatArray
+    means: FloatArray
+    chosen: "np.ndarray[tuple[int], np.dtype[np.int64]]"
+    target: FloatArray
+    ridge: float
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds, each with one sample."""
+        return len(self.chosen)
+
+    @cached_property
+    def played(self) -> FloatArray:
+        """Features of the chosen arms, shape (n_rounds, rank)."""
+        features: FloatArray = self.latent[np.arange(self.n_rounds), self.chosen]
+        return features
+
+    @cached_property
+    def grams(self) -> FloatArray:
+        """V before each round and after the last, shape (n_rounds + 1, rank, rank)."""
+        return grams_before(self.played, self.ridge)
+
+    @cached_property
+    def potentials(self) -> FloatArray:
+        """Γ before each round and after the last, shape (n_rounds + 1,)."""
+        rank = self.played.shape[1]
+        logs: FloatArray = np.linalg.slogdet(self.grams)[1] - rank * np.log(self.ridge)
+        return logs
+
+    @cached_property
+    def widths(self) -> FloatArray:
+        """q_t of the chosen arms, shape (n_rounds,)."""
+        inverses = np.linalg.inv(self.grams[:-1])
+        squares = np.einsum("ti,tij,tj->t", self.played, inverses, self.played)
+        return np.asarray(np.sqrt(squares))
+
+    @cached_property
+    def biases(self) -> FloatArray:
+        """ξ of all offered arms: mean reward less its surrogate, shape (n_rounds, n_arms)."""
+        return self.means - self.latent @ self.target
+
+    def radii(self, problem: Problem) -> FloatArray:
+        """Return β_t before each round with the policy's δ_e and b_e, shape (n_rounds,)."""
+        deviation = self.potentials[:-1] + theory.confidence_term(self.record.failure_prob)
+        steady = np.sqrt(self.ridge) * problem.theta_bound
+        growing = self.record.misspecification * np.sqrt(np.arange(self.n_rounds))
+        return np.asarray(steady + problem.noise_scale * np.sqrt(deviation) + growing)
+
+
+def grams_before(features: FloatArray, ridge: float) -> FloatArray:
+    """Return λI + Σzz' before each sample and after the last, shape (n + 1, rank, rank)."""
+    squares = features[:, :, None] * features[:, None, :]
+    start = np.zeros((1, features.shape[1], features.shape[1]))
+    sums = np.concatenate([start, np.cumsum(squares, axis=0)])
+    return np.asarray(ridge * np.eye(features.shape[1]) + sums)
+
+
+class EpochRun(NamedTuple):
+    """A run: its epochs, and what each round lost, shape (horizon,)."""
+
+    epochs: list[FrozenEpoch]
+    losses: FloatArray
+
+
+class Step(NamedTuple):
+    """One round of a run, with the choice and the basis in force (None in the burn-in)."""
+
+    number: int
+    round: Round
+    decision: Decision
+    basis: FloatArray | None
+    opens_epoch: bool
+
+
+def algorithm_1(
+    truth: LowRankRealization, *, burn_in: int, failure_prob: float, impute_ridge: float
+) -> TofuPov:
+    """Return Algorithm 1 with all constants of the theorem except for its burn-in."""
+    problem = truth.problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PremiseWarning)  # the burn-in is shorter on purpose
+        return TofuPov.algorithm_1(
+            dim=problem.dim,
+            rank=problem.rank,
+            observe_prob=problem.observe_prob,
+            horizon=problem.horizon,
+            burn_in=burn_in,
+            impute_ridge=impute_ridge,
+            arm_bound=problem.arm_bound,
+            top_eigenvalue=problem.top_eigenvalue,
+            last_eigenvalue=problem.last_eigenvalue,
+            theta_bound=problem.theta_bound,
+            noise_scale=problem.noise_scale,
+            failure_prob=failure_prob,
+        )
+
+
+def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:
+    """Yield slates of `n_arms` arms in all, from the law of the offered ones but drawn apart."""
+    random = seeding.stream(truth.seed, "measure", "catalogue")
+    lift = truth.loadings[:, None] * truth.basis.T
+    widest = np.sqrt(3.0)  # uniform latents of variance 1
+    for start in range(0, n_arms, _BLOCK):
+        shape = (min(_BLOCK, n_arms - start), truth.world.rank)
+        arms = random.uniform(-widest, widest, shape) @ lift
+        seen = random.random(arms.shape) < truth.world.observe_prob
+        yield Slate(np.where(seen, arms, np.nan))
+
+
+def steps_of_run(policy: TofuPov, truth: LowRankRealization, moments: Moments) -> Iterator[Step]:
+    """Let a policy play, and yield every round with the basis that its epoch froze.
+
+    The basis is computed from `moments`, which absorb every slate as the policy does.
+    """
+    starts, basis = policy.schedule.starts(truth.world.horizon), None
+    for number, round in enumerate(truth.rounds(), start=1):
+        if number in starts:
+            basis = leading_basis(moments, truth)
+        decision = policy.choose(round.slate)
+        policy.learn(decision, round.reward(decision.arm))
+        moments.absorb(round.slate)
+        yield Step(number, round, decision, basis, number in starts)
+
+
+def play_epochs(
+    policy: TofuPov,
+    truth: LowRankRealization,
+    *,
+    ridge: float,
+    impute_ridge: float,
+    catalogue: int = 0,
+) -> EpochRun:
+    """Let a policy that replays nothing play, and return what happened inside its epochs.
+
+    It first absorbs a catalogue of that many arms. Only the features of slates are kept: all slates
+    of a long run would not fit into memory.
+    """
+    moments = Moments(truth.world.dim)
+    for slate in catalogue_of(truth, catalogue):
+        policy.absorb(slate)
+        moments.absorb(slate)
+    losses = np.zeros(truth.world.horizon)
+    rows: list[list[tuple[FloatArray, FloatArray, int]]] = []
+    targets: list[FloatArray] = []
+    for number, (slate, means, *_), decision, basis, opens_epoch in steps_of_run(
+        policy, truth, moments
+    ):
+        losses[number - 1] = means.max() - means[decision.arm]
+        if basis is not None:
+            if opens_epoch:
+                rows.append([])
+                targets.append(basis.T @ truth.theta)
+            rows[-1].append((coordinates(basis, slate, impute_ridge), means, decision.arm))
+    epochs = []
+    for record, target, noted in zip(policy.epoch_log, targets, rows, strict=True):
+        latent, means, chosen = (np.array(column) for column in zip(*noted, strict=True))
+        epochs.append(FrozenEpoch(record, latent, means, chosen, target, ridge))
+    return EpochRun(epochs, losses)
+
+
+_FARTHEST = 10**12
+_SIGN_STEPS = 20
+
+
+def algorithm_1_run(
+    realization: Realization,
+    *,
+    burn_in: int = 249,
+    catalogue: int = 0,
+    failure_prob: float = 0.1,
+    impute_ridge: float = 1e-9,
+    points: int = 15,
+) -> dict[str, list[float]]:
+    """Return what the lemmas of one epoch and the theorem bound, on a run of Algorithm 1.
+
+    Lists over the samples of the longest epoch (`n_samples`): potential, widths and
+    misspecification, see `potential_of` and `bias_of`. Over the rounds of the run (`round`): regret
+    and its bounds. Over horizons far beyond (`far_horizon`): the theorem and its parts.
+
+    Parameters
+    ----------
+    realization : LowRankRealization
+        With bounded arms.
+    burn_in : int
+        t_b; the theory's is longer than any run.
+    catalogue : int
+        Arms absorbed before the first round. Without them ε is vacuous in a run of this length.
+    failure_prob : float
+        δ of the theorem.
+    impute_ridge : float
+        ρ of the imputation.
+    points : int
+        Positions of each list, evenly spaced in their logarithm.
+    """
+    truth = bounded_low_rank(realization)
+    problem = truth.problem()
+    policy = algorithm_1(
+        truth, burn_in=burn_in, failure_prob=failure_prob, impute_ridge=impute_ridge
+    )
+    ridge = theory.theorem_ridge(problem)
+    run = play_epochs(policy, truth, ridge=ridge, impute_ridge=impute_ridge, catalogue=catalogue)
+    longest = max(run.epochs, key=lambda epoch: epoch.n_rounds)
+    samples = log_spaced(longest.n_rounds, points)
+    return {
+        "n_samples": [float(n) for n in samples],
+        **potential_of(longest, problem, samples),
+        **bias_of(longest, samples),
+        **_regret_of(run, problem, failure_prob, points),
+        **_far_horizons(problem, failure_prob, points),
+    }
+
+
+def potential_of(
+    epoch: FrozenEpoch, problem: Problem, samples: list[int]
+) -> dict[str, list[float]]:
+    """Return Γ, Σq² and Σq after n samples of an epoch, and what bounds each of them."""
+    known = {"arm_bound": problem.arm_bound, "observe_prob": problem.observe_prob}
+    # b_e is proportional to ε, so the policy's b_e gives its ε.
+    per_error = theory.misspecification(
+        theta_bound=problem.theta_bound, subspace_error=1.0, **known
+    )
+    feature_bound = theory.feature_bound(
+        subspace_error=epoch.record.misspecification / per_error, **known
+    )
+    sizes = np.cumsum(epoch.widths)
+    squares = np.cumsum(epoch.widths**2)
+    found: dict[str, list[float]] = {
+        "potential": [float(epoch.potentials[n]) for n in samples],
+        "potential_bound": [
+            theory.potential_bound(
+                n_rounds=n, rank=problem.rank, feature_bound=feature_bound, ridge=epoch.ridge
+            )
+            for n in samples
+        ],
+        "squared_widths": [float(squares[n - 1]) for n in samples],
+        "widths": [float(sizes[n - 1]) for n in samples],
+    }
+    sums = [
+        theory.potential_sums(n_rounds=n, potential=potential)
+        for n, potential in zip(samples, found["potential"], strict=True)
+    ]
+    found["squared_widths_bound"] = [pair[0] for pair in sums]
+    found["widths_bound"] = [pair[1] for pair in sums]
+    return found
+
+
+def bias_of(epoch: FrozenEpoch, samples: list[int]) -> dict[str, list[float]]:
+    """Return ‖Σzξ‖ in V⁻¹ after n samples, and the naive and the contracted bound on it.
+
+    b is the largest bias of any offered arm of the epoch: the smallest for which the lemma's
+    premise holds. `bias_term` has the run's own ξ, `worst_bias_term` the worst ξ = ±b found for the
+    same features; `triangle_sum` is the middle step of the naive argument, bΣ‖z_s‖ in V_s⁻¹.
+    """
+    b = float(np.abs(epoch.biases).max())
+    own = epoch.biases[np.arange(epoch.n_rounds), epoch.chosen]
+    summed = np.cumsum(epoch.widths)
+    found: dict[str, list[float]] = {
+        "bias_term": [],
+        "worst_bias_term": [],
+        "triangle_sum": [b * float(summed[n - 1]) for n in samples],
+        "naive_bound": [],
+        "contracted_bound": [],
+    }
+    for n in samples:
+        features, inverse = epoch.played[:n], np.linalg.inv(epoch.grams[n])
+        potential = float(epoch.potentials[n])
+        found["bias_term"].append(_pushed(features, inverse, own[:n]))
+        found["worst_bias_term"].append(b * _worst_push(features, inverse))
+        found["naive_bound"].append(
+            theory.naive_bias_bound(misspecification=b, n_samples=n, potential=potential)
+        )
+        found["contracted_bound"].append(
+            theory.contracted_bias_bound(misspecification=b, n_samples=n)
+        )
+    ratios = np.divide(found["naive_bound"], found["contracted_bound"])
+    return {**found, "naive_over_contracted": [float(ratio) for ratio in ratios]}
+
+
+def _pushed(features: FloatArray, inverse: FloatArray, errors: FloatArray) -> float:
+    total = features.T @ errors
+    return float(np.sqrt(total @ inverse @ total))
+
+
+def _worst_push(features: FloatArray, inverse: FloatArray) -> float:
+    """Return the largest ‖Σ±z‖ in V⁻¹ that repeated updates of the signs find."""
+    signs = np.ones(len(features))
+    for _ in range(_SIGN_STEPS):
+        signs = np.where(features @ (inverse @ (features.T @ signs)) >= 0, 1.0, -1.0)
+    return _pushed(features, inverse, signs)
+
+
+def _regret_of(
+    run: EpochRun, problem: Problem, failure_prob: float, points: int
+) -> dict[str, list[float]]:
+    """Return the regret so far, and its bounds by the lemmas, the theorem and the trivial argument.
+
+    `lemma_bound` sums 2βq + 2b of every round, or 2·S·B_X where that is less; `theorem_bound` is
+    the theorem's for a horizon of that many rounds.
+    """
+    most = 2 * problem.theta_bound * problem.arm_bound
+    instant = np.full(len(run.losses), most)
+    for epoch in run.epochs:
+        first = epoch.record.round - 1
+        promised = 2 * epoch.radii(problem) * epoch.widths + 2 * epoch.record.misspecification
+        instant[first : first + epoch.n_rounds] = np.minimum(promised, most)
+    regret, bound = np.cumsum(run.losses), np.cumsum(instant)
+    rounds = log_spaced(len(regret), points)
+    return {
+        "round": [float(round) for round in rounds],
+        "regret": [float(regret[round - 1]) for round in rounds],
+        "lemma_bound": [float(bound[round - 1]) for round in rounds],
+        "theorem_bound": [
+            theory.main_regret_bound(
+                replace(problem, horizon=round), failure_prob=failure_prob
+            ).total
+            for round in rounds
+        ],
+        "trivial_bound": [most * round for round in rounds],
+    }
+
+
+def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[str, list[float]]:
+    horizons = log_spaced(_FARTHEST, 2 * points)
+    far = [replace(problem, horizon=horizon) for horizon in horizons]
+    bounds = [theory.main_regret_bound(there, failure_prob=failure_prob) for there in far]
+    level = theory.representation_level(failure_prob / 4)  # as if the rank were chosen
+    naive = [theory.naive_regret_bound(there, failure_prob=failure_prob) for there in far]
+    return {
+        "far_horizon": [float(horizon) for horizon in horizons],
+        "far_theorem": [bound.total for bound in bounds],
+        "far_startup": [bound.startup for bound in bounds],
+        "far_learning": [bound.ridge + bound.noise for bound in bounds],
+        "far_representation": [bound.representation for bound in bounds],
+        "far_burn_in": [float(theory.theorem_burn_in(there, failure_prob=level)) for there in far],
+        "far_rank_length": [
+            float(theory.rank_identification_length(there, failure_prob=failure_prob / 4))
+            for there in far
+        ],
+        "far_naive_representation": [bound.representation for bound in naive],
+        "far_naive_factor": [
+            bound.representation / contracted.representation
+            for bound, contracted in zip(naive, bounds, strict=True)
+        ],
+        "far_trivial": [theory.trivial_regret_bound(there) for there in far],
+    }
+
+
+_EVERY_ROUND = 1 + 1e-9  # growth of the schedule: the next epoch starts in the next round
+
+
+class Samples(NamedTuple):
+    """The samples of one regression, in order.
+
+    Attributes
+    ----------
+    arms : ndarray, shape (n, dim)
+        x_s, filled in with what was known when it was played.
+    noise : ndarray, shape (n,)
+        η_s.
+    bases : ndarray, shape (n, dim, rank)
+        The basis in force when each was played.
+    """
+
+    arms: FloatArray
+    noise: FloatArray
+    bases: FloatArray
+
+
+def freezing(
+    realization: Realization,
+    *,
+    burn_in: int = 30,
+    ridge: float = 1.0,
+    impute_ridge: float = 1e-5,
+) -> dict[str, list[float]]:
+    """Return the terms that break the usual proofs, re-estimating every round and frozen.
+
+    One run estimates the subspace in every round and projects all of its past with it; the other
+    freezes it in doubling epochs, each with samples of its own. λ is `ridge` in both, ρ of
+    the imputation `impute_ridge`. The realization must have bounded arms.
+
+    There is one position per step from a round to the next of the same regression, from the first
+    epoch on; `round` is the second of the two. Names begin with `reestimated_` or `frozen_` and
+    are explained in `steps_of`.
+    """
+    truth = bounded_low_rank(realization)
+    found: dict[str, list[float]] = {}
+    for kind, growth, replay in (("reestimated", _EVERY_ROUND, "full"), ("frozen", 2.0, "none")):
+        policy = TofuPov(
+            dim=truth.world.dim,
+            rank=truth.world.rank,
+            observe_prob=truth.world.observe_prob,
+            horizon=truth.world.horizon,
+            noise_scale=truth.world.noise_scale,
+            growth=growth,
+            replay=replay,
+            burn_in=burn_in,
+            ridge=ridge,
+            impute_ridge=impute_ridge,
+        )
+        for first, samples in _histories(policy, truth, impute_ridge, replay == "full"):
+            last = first + len(samples.noise)
+            found.setdefault(f"{kind}_round", []).extend(map(float, range(first + 1, last)))
+            for name, values in steps_of(samples, ridge).items():
+                found.setdefault(f"{kind}_{name}", []).extend(values.tolist())
+    return found
+
+
+def _histories(
+    policy: TofuPov, truth: LowRankRealization, impute_ridge: float, one_history: bool
+) -> list[tuple[int, Samples]]:
+    """Play and return the samples of every regression, each with the round of its first one."""
+    noted: list[tuple[int, list[tuple[FloatArray, float, FloatArray]]]] = []
+    for step in steps_of_run(policy, truth, Moments(truth.world.dim)):
+        if step.basis is None:
+            continue
+        if step.opens_epoch and not (noted and one_history):
+            noted.append((step.number, []))
+        chosen = Slate(step.decision.values[None], step.decision.mask[None])
+        arm = fill(step.basis, chosen, impute_ridge)[0]
+        noted[-1][1].append((arm, step.round.noise_of(step.decision.arm), step.basis))
+    return [
+        (first, Samples(*(np.array(column) for column in zip(*rows, strict=True))))
+        for first, rows in noted
+    ]
+
+
+def steps_of(samples: Samples, ridge: float) -> dict[str, FloatArray]:
+    """Return the parts of each step of the projected noise and of the projected design.
+
+    With P_t the projection in force and S_t = P_t Σ_{s≤t} x_s η_s, a step adds the martingale part
+    P_{t+1} x_{t+1} η_{t+1} and the retrospective part (P_{t+1} - P_t) Σ_{s≤t} x_s η_s. The design
+    A_t = P_t (λI + Σ_{s<t} x_s x_s') P_t should grow by one positive semidefinite term of rank 1.
+
+    Returned arrays have shape (n - 1,): `martingale` and `retrospective` are the lengths of the two
+    parts; `drift` that of the sum of all retrospective parts, relative to S; `smallest_increment`
+    and `largest_increment` the extreme eigenvalues of A_{t+1} - A_t, `increment_rank` the number of
+    those that are not zero; `squared_widths` the sum of min(1, ‖x_s‖²) in the inverse designs up to
+    round t, and `potential_sum`, 2 log(det A_{t+1} / λ^m), bounds it if the design only grows.
+    """
+    pushes = samples.arms * samples.noise[:, None]
+    summed = np.cumsum(pushes, axis=0)
+    now, after = samples.bases[:-1], samples.bases[1:]
+    martingale = _projected(after, pushes[1:])
+    retrospective = _projected(after, summed[:-1]) - _projected(now, summed[:-1])
+    whole = np.linalg.norm(_projected(after, summed[1:]), axis=1)
+    drift = np.linalg.norm(np.cumsum(retrospective, axis=0), axis=1)
+    return {
+        "martingale": np.linalg.norm(martingale, axis=1),
+        "retrospective": np.linalg.norm(retrospective, axis=1),
+        "drift": np.divide(drift, whole, out=np.zeros_like(drift), where=whole > 0),
+        **_design_steps(samples, ridge),
+    }
+
+
+def _projected(bases: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return UU'v for each basis and vector, shape (n, dim)."""
+    inside = np.einsum("nij,ni->nj", bases, vectors)
+    return np.asarray(np.einsum("nij,nj->ni", bases, inside))
+
+
+def _design_steps(samples: Samples, ridge: float) -> dict[str, FloatArray]:
+    dim, rank = samples.bases.shape[1:]
+    full = ridge * np.eye(dim)
+    designs, potentials, squares = [], [], []
+    for arm, basis in zip(samples.arms, samples.bases, strict=True):
+        inner, latent = basis.T @ full @ basis, basis.T @ arm
+        designs.append(basis @ inner @ basis.T)
+        potentials.append(np.linalg.slogdet(inner)[1] - rank * np.log(ridge))
+        squares.append(min(1.0, float(latent @ np.linalg.solve(inner, latent))))
+        full += np.outer(arm, arm)
+    eigenvalues = np.linalg.eigvalsh(np.diff(designs, axis=0))
+    sizes = np.abs(eigenvalues)
+    return {
+        "smallest_increment": eigenvalues[:, 0],
+        "largest_increment": eigenvalues[:, -1],
+        "increment_rank": np.sum(sizes > 1e-9 * sizes.max(axis=1, keepdims=True), axis=1) * 1.0,
+        "squared_widths": np.cumsum(squares)[:-1],
+        "potential_sum": 2 * np.array(potentials[1:]),
+    }
+
+
+def premises(
+    world: World, *, failure_prob: float = 0.05, burn_in: int | None = None, seed: int = 0
+) -> Premises:
+    """Return which premises of the theorems hold in a world, and which bounds say nothing there.
+
+    Parameters
+    ----------
+    world : LowRankWorld or HardInstanceWorld
+        A world that knows the constants of the theory.
+    failure_prob : float
+        δ.
+    burn_in : int, optional
+        Rounds of burn-in of a policy; by default the whole horizon.
+    seed : int
+        The realization whose constants count.
+
+    Returns
+    -------
+    Premises
+        `upper` and `lower`: each premise with `holds`, the `factor` by which it does not, and a
+        sentence. `shares`: each bound relative to the trivial one. `vacuous`: those at 1 or above.
+
+    Raises
+    ------
+    InvalidSettingError
+        The world has no such constants, because its masks are not independent, its arms do not
+        lie in a subspace, or it is another kind of world.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld
+    >>> found = premises(LowRankWorld(latent="uniform"))
+    >>> [premise.name for premise in found.upper if not premise.holds]
+    ['condition on p', 'burn-in']
+    >>> found.vacuous
+    ('known rank', 'unknown rank', 'one estimate', 'subspace error', 'misspecification')
+    """
+    realization = world.realize(seed)
+    problem = getattr(realization, "problem", None)
+    if problem is None:
+        raise InvalidSettingError(
+            "the premises need the constants of the theory, which only LowRankWorld and "
+            f"HardInstanceWorld have, got {type(world).__name__}"
+        )
+    return premises_of(problem(), failure_prob=failure_prob, burn_in=burn_in)

@@ -1,0 +1,445 @@
+"""Measures of the estimated subspace: its error, what it does to arms, coverage, excitation."""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen import checks, seeding
+from halfseen.core import theory
+from halfseen.core.factors import Arms, Factors, Spectrum, fit_factors
+from halfseen.core.latent import coordinates, fill
+from halfseen.core.moments import Moments
+from halfseen.core.subspace import align, distance, top_eigenpairs
+from halfseen.core.theory import Problem
+from halfseen.errors import InvalidSettingError
+from halfseen.policies.ambient import AmbientOful
+from halfseen.policies.base import Policy
+from halfseen.policies.same_arm import SameArm
+from halfseen.values import BoolArray, FloatArray
+from halfseen.worlds.base import Realization, Round
+from halfseen.worlds.lowrank import LowRankRealization
+
+
+def low_rank(realization: Realization) -> LowRankRealization:
+    """Return the realization if it is that of a low-rank world, whose subspace is known."""
+    if not isinstance(realization, LowRankRealization):
+        raise InvalidSettingError(
+            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
+        )
+    return realization
+
+
+def bounded_low_rank(realization: Realization) -> LowRankRealization:
+    """Return the realization if it is that of a low-rank world with bounded arms."""
+    truth = low_rank(realization)
+    if not math.isfinite(truth.problem().arm_bound):
+        raise InvalidSettingError(
+            'latent must be "uniform" where bounds are measured, because other arms are unbounded, '
+            f"got {truth.world.latent!r}"
+        )
+    return truth
+
+
+def log_spaced(last: int, points: int) -> list[int]:
+    """Return at most `points` whole numbers from 1 to `last`, evenly spaced in their logarithm.
+
+    >>> log_spaced(100, 5)
+    [1, 3, 10, 32, 100]
+    """
+    checks.integer("points", points, 2)
+    spread = np.geomspace(1, checks.integer("last", last, 1), points)
+    return [int(number) for number in np.unique(np.round(spread))]
+
+
+def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArray:
+    """Return the estimated basis of known rank, as an epoch would freeze it now."""
+    world = realization.world
+    return top_eigenpairs(moments.covariance(world.observe_prob), world.rank)[1]
+
+
+Point = dict[str, float]
+
+
+def representation(
+    realization: Realization,
+    *,
+    points: int = 15,
+    failure_prob: float = 0.1,
+    impute_ridge: float = 1e-9,
+) -> dict[str, list[float]]:
+    """Return the errors of covariance, subspace, imputation and surrogate, and their bounds.
+
+    After each of `points` rounds, evenly spaced in their logarithm, the corrected covariance and
+    its leading subspace are compared with the truth, and the next slate, which the estimate has
+    not seen, is filled in. The realization has bounded arms and at least two rounds.
+
+    Imputation and surrogate errors are those of the worst and of the median arm of a slate;
+    `*_bound_actual` is the lemma with the measured distance of the subspaces in place of ε;
+    `gram_smallest` is λ_min(Û_Ω'Û_Ω)/p of the worst arm; `share_below_floor` is the share of arms
+    below the lemma's 1/2. `rank_found` and `imputation_stable` are single numbers of arms: those at
+    which the covariance error is at most λ_m/4, so that a threshold separates the spectrum, and at
+    which the subspace is within p/32, as stable imputation requires. Between positions both are
+    interpolated, and beyond the last one extrapolated, by the rate n^(-1/2).
+    """
+    truth = bounded_low_rank(realization)
+    rounds = log_spaced(truth.world.horizon - 1, points)
+    moments = Moments(truth.world.dim)
+    found: list[Point] = []
+    for n_absorbed, round in enumerate(truth.rounds()):
+        if n_absorbed in rounds:
+            basis = leading_basis(moments, truth)
+            point = {"n_arms": moments.n_arms, **_of_covariance(truth, moments, basis)}
+            errors = _of_arms(truth, basis, round, impute_ridge)
+            bounds = _bounds(truth.problem(), n_absorbed, failure_prob, point["aligned_distance"])
+            found.append({**point, **errors, **bounds})
+        moments.absorb(round.slate)
+    lists = {name: [float(point[name]) for point in found] for name in found[0]}
+    problem = truth.problem()
+    limits = {"rank_found": ("covariance_error", problem.last_eigenvalue / 4)}
+    limits["imputation_stable"] = ("subspace_distance", problem.observe_prob / 32)
+    first = {
+        name: [arms_needed(lists["n_arms"], lists[value], limit)]
+        for name, (value, limit) in limits.items()
+    }
+    return lists | first
+
+
+def arms_needed(n_arms: list[float], errors: list[float], limit: float) -> float:
+    """Return how many arms bring an error that falls like n^(-1/2) down to a limit.
+
+    >>> arms_needed([100.0, 400.0], [0.4, 0.2], 0.1), arms_needed([100.0, 400.0], [0.4, 0.1], 0.2)
+    (1600.0, 400.0)
+    """
+    at = next((at for at, error in enumerate(errors) if error <= limit), None)
+    if at == 0:
+        return n_arms[0]
+    before = len(errors) - 1 if at is None else at - 1
+    needed = n_arms[before] * (errors[before] / limit) ** 2
+    return needed if at is None else min(needed, n_arms[at])
+
+
+def _of_covariance(truth: LowRankRealization, moments: Moments, basis: FloatArray) -> Point:
+    lift = truth.basis * truth.loadings
+    off = moments.covariance(truth.world.observe_prob) - lift @ lift.T
+    apart = distance(basis, truth.basis)
+    aligned = np.linalg.norm(basis @ align(basis, truth.basis) - truth.basis, 2)
+    return {
+        "covariance_error": float(np.linalg.norm(off, 2)),
+        "subspace_distance": apart,
+        "aligned_distance": max(apart, float(aligned)),
+    }
+
+
+def _of_arms(
+    truth: LowRankRealization, basis: FloatArray, round: Round, impute_ridge: float
+) -> Point:
+    """Return the errors of a round's arms in a basis that was estimated without them."""
+    slate, means, _, arms = round
+    filled = np.linalg.norm(fill(basis, slate, impute_ridge) - arms, axis=1)
+    surrogate = np.abs(means - coordinates(basis, slate, impute_ridge) @ (basis.T @ truth.theta))
+    p = truth.world.observe_prob
+    grams = seen_gram_eigenvalues(basis, slate.mask)
+    return {
+        "imputation_error": float(filled.max()),
+        "imputation_median": float(np.median(filled)),
+        "surrogate_error": float(surrogate.max()),
+        "surrogate_median": float(np.median(surrogate)),
+        "gram_smallest": float(grams.min()) / p,
+        "share_below_floor": float(np.mean(grams < theory.gram_floor_estimated(p))),
+    }
+
+
+def _bounds(problem: Problem, round: int, failure_prob: float, actual: float) -> Point:
+    error = theory.subspace_error_at(problem, round=round, failure_prob=failure_prob)
+    bounds = {
+        "covariance_bound": theory.covariance_error_at(
+            problem, round=round, failure_prob=failure_prob
+        ),
+        "subspace_bound": error,
+        "gram_floor": theory.gram_floor_estimated(problem.observe_prob) / problem.observe_prob,
+        # What holds for all bounded vectors: a larger bound says nothing.
+        "trivial_subspace": 1.0,
+        "trivial_surrogate": 2 * problem.theta_bound * problem.arm_bound,
+    }
+    for name, size in (("bound", error), ("bound_actual", actual)):
+        known = {
+            "arm_bound": problem.arm_bound,
+            "observe_prob": problem.observe_prob,
+            "subspace_error": size,
+        }
+        bounds[f"imputation_{name}"] = theory.imputation_error(**known)
+        bounds[f"surrogate_{name}"] = theory.misspecification(
+            theta_bound=problem.theta_bound, **known
+        )
+    return bounds
+
+
+def gram(
+    realization: Realization, *, points: int = 15, failure_prob: float = 0.1
+) -> dict[str, list[float]]:
+    """Return how little the worst arm so far shows of the true subspace.
+
+    `smallest` is the least λ_min(U_Ω'U_Ω)/p among the first n arms, `floor` the lemma's 3/4, and
+    `needed_observe_prob` the smallest p for which the lemma promises it (above 1: no p does).
+    """
+    truth = bounded_low_rank(realization)
+    problem, p = truth.problem(), truth.world.observe_prob
+    least = [
+        float(seen_gram_eigenvalues(truth.basis, slate.mask).min()) / p
+        for slate, *_ in truth.rounds()
+    ]
+    so_far = np.minimum.accumulate(least)
+    rounds = log_spaced(problem.horizon, points)
+    needed = theory.observe_prob_condition(
+        dim=problem.dim,
+        rank=problem.rank,
+        n_arms=problem.n_arms,
+        horizon=problem.horizon,
+        incoherence=problem.incoherence,
+        failure_prob=failure_prob,
+    )
+    return {
+        "n_arms": [float(round * problem.n_arms) for round in rounds],
+        "smallest": [float(so_far[round - 1]) for round in rounds],
+        "floor": [theory.gram_floor_true(p) / p] * len(rounds),
+        "observe_prob": [p],
+        "needed_observe_prob": [needed],
+    }
+
+
+def subspace_error(realization: Realization, *, points: int = 16) -> dict[str, list[float]]:
+    """Return how far two estimates of known rank are from the subspace as slates come in.
+
+    `covariance_distance` is ‖P̂ − P‖₂ of the leading subspace of the corrected covariance, as in
+    the paper; `likelihood_distance` that of the most likely one, by EM from the former and from
+    the most likely one at the point before. `root_rate` falls like 1/√round and ends where
+    `covariance_distance` does. Points are evenly spaced in the logarithm of the round.
+    """
+    truth = low_rank(realization)
+    rounds = log_spaced(truth.world.horizon, points)
+    moments, seen = Moments(truth.world.dim), list[FloatArray]()
+    found: dict[str, list[float]] = {"covariance_distance": [], "likelihood_distance": []}
+    model: Factors | None = None
+    for round, (slate, *_) in enumerate(truth.rounds(), start=1):
+        moments.absorb(slate)
+        seen.append(np.where(slate.mask, slate.values, np.nan))
+        if round not in rounds:
+            continue
+        estimate = leading_basis(moments, truth)
+        found["covariance_distance"].append(distance(estimate, truth.basis))
+        model = _likeliest(np.concatenate(seen), truth.world.rank, model)
+        found["likelihood_distance"].append(distance(_span(model), truth.basis))
+    last = found["covariance_distance"][-1]
+    rate = [last * math.sqrt(rounds[-1] / round) for round in rounds]
+    return {"round": [float(round) for round in rounds], **found, "root_rate": rate}
+
+
+def _likeliest(table: FloatArray, rank: int, before: Factors | None) -> Factors:
+    """Return the most likely model of arms, shape (n, dim) with NaN where hidden."""
+    arms = Arms(table, through_origin=True)
+    starts = [Spectrum(arms).start(rank), *(() if before is None else (before,))]
+    fits = [fit_factors(arms, start, common_noise=True) for start in starts]
+    return max(fits, key=lambda fit: fit.objective).model
+
+
+def _span(model: Factors) -> FloatArray:
+    """Return an orthonormal basis of the subspace of a model, shape (dim, rank)."""
+    loadings = model.scale[:, None] * model.loadings.T
+    basis: FloatArray = np.linalg.svd(loadings, full_matrices=False)[0]
+    return basis
+
+
+def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
+    """Return the smallest eigenvalue of U_Ω'U_Ω of every arm, shape (n_arms,).
+
+    >>> seen_gram_eigenvalues(np.full((4, 1), 0.5), np.array([[True, False, True, True]])).tolist()
+    [0.75]
+    """
+    dim, rank = basis.shape
+    squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
+    grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
+    return np.asarray(np.linalg.eigvalsh(grams)[:, 0], dtype=np.float64)
+
+
+class Surrogate(NamedTuple):
+    """The rounds of an epoch in the coordinates of one basis.
+
+    Attributes
+    ----------
+    latent : ndarray, shape (n_rounds, n_arms, rank)
+    means : ndarray, shape (n_rounds, n_arms)
+    target : ndarray, shape (rank,)
+        ϑ* = Û'θ, which the ellipsoid should cover.
+    """
+
+    latent: FloatArray
+    means: FloatArray
+    target: FloatArray
+
+    @property
+    def largest_bias(self) -> float:
+        """The smallest b for which the premise of the confidence set holds."""
+        return float(np.abs(self.means - self.latent @ self.target).max())
+
+
+class Radii(NamedTuple):
+    """The parameters of the radius β: λ, S, R, δ_e and b."""
+
+    ridge: float
+    theta_bound: float
+    noise_scale: float
+    failure_prob: float
+    misspecification: float
+
+    def at(self, log_dets: FloatArray, n_samples: int) -> FloatArray:
+        """Return β for the log-determinant ratio of each replicate."""
+        deviation = log_dets - 2 * np.log(self.failure_prob)
+        steady = np.sqrt(self.ridge) * self.theta_bound
+        growing = self.misspecification * np.sqrt(n_samples)
+        return np.asarray(steady + self.noise_scale * np.sqrt(deviation) + growing)
+
+
+def coverage(
+    realization: Realization,
+    *,
+    burn_in: int = 30,
+    replicates: int = 400,
+    ridge: float = 0.01,
+    failure_prob: float = 0.2,
+    impute_ridge: float = 1e-5,
+    points: int = 15,
+) -> dict[str, list[float]]:
+    """Return the share of epochs whose ellipsoid has missed ϑ* in any round so far.
+
+    One epoch is played `replicates` times, optimistically, with the same slates and fresh noise: in
+    the true subspace, and in the one estimated from the `burn_in` slates before it, there with and
+    without the misspecification part of the radius (b is the largest bias of any offered arm).
+    λ is `ridge` (if small, the noise part of the radius dominates), δ_e `failure_prob`, ρ of the
+    imputation `impute_ridge`. Positions are `points` rounds, evenly spaced in their logarithm.
+    The realization must have bounded arms.
+    """
+    truth = bounded_low_rank(realization)
+    checks.integer("burn_in", burn_in, 1, truth.world.horizon - 1)
+    checks.integer("replicates", replicates, 1)
+    moments = Moments(truth.world.dim)
+    for slate, *_ in islice(truth.rounds(), burn_in):
+        moments.absorb(slate)
+    estimated = _surrogate(truth, leading_basis(moments, truth), burn_in, impute_ridge)
+    exact = _surrogate(truth, truth.basis, burn_in, impute_ridge)
+    random = seeding.stream(truth.seed, "measure", "coverage")
+    noise_scale = truth.world.noise_scale
+    noise = noise_scale * random.standard_normal((replicates, len(exact.means)))
+    rounds = np.array(log_spaced(len(exact.means), points))
+    missed = {
+        name: missed_by(epoch, noise, Radii(ridge, 1.0, noise_scale, failure_prob, b))
+        for name, epoch, b in (
+            ("missed_true_subspace", exact, exact.largest_bias),
+            ("missed_with_bias_part", estimated, estimated.largest_bias),
+            ("missed_without_bias_part", estimated, 0.0),
+        )
+    }
+    return {
+        "round": [float(round) for round in rounds],
+        **{name: shares[rounds - 1].tolist() for name, shares in missed.items()},
+        "failure_prob": [failure_prob] * len(rounds),
+        "largest_bias": [estimated.largest_bias],
+    }
+
+
+def _surrogate(
+    truth: LowRankRealization, basis: FloatArray, first: int, impute_ridge: float
+) -> Surrogate:
+    rounds = list(islice(truth.rounds(), first, None))
+    latent = [coordinates(basis, round.slate, impute_ridge) for round in rounds]
+    means = np.array([round.means for round in rounds])
+    return Surrogate(np.array(latent), means, basis.T @ truth.theta)
+
+
+def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
+    """Return the share of replicates that missed in any round so far, shape (n_rounds,).
+
+    `noise` has shape (n_replicates, n_rounds); `radii` decide both choices and misses.
+    """
+    n, rank = len(noise), epoch.latent.shape[2]
+    grams = np.tile(radii.ridge * np.eye(rank), (n, 1, 1))
+    responses, missed = np.zeros((n, rank)), np.zeros(n, dtype=np.bool_)
+    shares = np.empty(len(epoch.means))
+    for round, (points, means) in enumerate(zip(epoch.latent, epoch.means, strict=True)):
+        inverses = np.linalg.inv(grams)
+        estimates = np.einsum("rij,rj->ri", inverses, responses)
+        log_dets = np.linalg.slogdet(grams)[1] - rank * np.log(radii.ridge)
+        beta = radii.at(log_dets, round)
+        off = estimates - epoch.target
+        missed |= np.einsum("ri,rij,rj->r", off, grams, off) > beta**2
+        shares[round] = missed.mean()
+        squares = np.einsum("ki,rij,kj->rk", points, inverses, points, optimize=True)
+        scores = estimates @ points.T + beta[:, None] * np.sqrt(np.maximum(squares, 0.0))
+        chosen = np.argmax(scores, axis=1)
+        played = points[chosen]
+        grams += played[:, :, None] * played[:, None, :]
+        responses += played * (means[chosen] + noise[:, round])[:, None]
+    return shares
+
+
+class Offer(NamedTuple):
+    """Arms of one round, shape (n_arms, dim), and their rewards, shape (n_arms,)."""
+
+    arms: FloatArray
+    rewards: FloatArray
+
+
+def excitation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
+    """Return the smallest eigenvalues of the second moments of offered and of chosen arms.
+
+    `world_`: OFUL given the subspace plays the realization. `example_`: every slate is {e₁, e₂} and
+    e₁ pays 1, e₂ nothing; `example_fixed` always chooses e₁, `example_oful` is OFUL with the noise
+    of the realization. Moments are averages over the rounds so far, and over all arms of a slate
+    for `offered`; so a value that does not fall is an eigenvalue that grows linearly. Positions are
+    `points` rounds, evenly spaced in their logarithm.
+    """
+    truth = low_rank(realization)
+    noise_scale, horizon = truth.world.noise_scale, truth.world.horizon
+    rounds = log_spaced(horizon, points)
+    rank = truth.world.rank
+    oful = AmbientOful(dim=rank, noise_scale=noise_scale)
+    world_offered, world_chosen = smallest_eigenvalues(oful, _known_subspace(truth), rounds)
+    noise = noise_scale * seeding.stream(truth.seed, "measure", "excitation").normal(size=horizon)
+    example = [Offer(np.eye(2), np.array([1.0, 0.0]) + each) for each in noise]
+    _, always = smallest_eigenvalues(SameArm(dim=2), example, rounds)
+    two = AmbientOful(dim=2, noise_scale=noise_scale)
+    offered, chosen = smallest_eigenvalues(two, example, rounds)
+    return {
+        "round": [float(round) for round in rounds],
+        "world_offered": world_offered,
+        "world_chosen": world_chosen,
+        "example_offered": offered,
+        "example_oful": chosen,
+        "example_fixed": always,
+    }
+
+
+def smallest_eigenvalues(
+    policy: Policy, offers: Iterable[Offer], rounds: list[int]
+) -> tuple[list[float], list[float]]:
+    """Let a policy play, and return the smallest eigenvalues of both second moments at `rounds`."""
+    offered, chosen = np.zeros((policy.dim, policy.dim)), np.zeros((policy.dim, policy.dim))
+    of_offered, of_chosen = [], []
+    for round, (arms, rewards) in enumerate(offers, start=1):
+        decision = policy.choose(arms)
+        policy.learn(decision, rewards[decision.arm])
+        offered += arms.T @ arms / len(arms)
+        chosen += np.outer(arms[decision.arm], arms[decision.arm])
+        if round in rounds:
+            of_offered.append(float(np.linalg.eigvalsh(offered / round)[0]))
+            of_chosen.append(float(np.linalg.eigvalsh(chosen / round)[0]))
+    return of_offered, of_chosen
+
+
+def _known_subspace(truth: LowRankRealization) -> Iterator[Offer]:
+    """Yield the rounds in the coordinates of the true subspace."""
+    for round in truth.rounds():
+        rewards = np.array([round.reward(arm) for arm in range(len(round.means))])
+        yield Offer(round.arms @ truth.basis, rewards)
