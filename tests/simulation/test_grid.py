@@ -100,8 +100,8 @@ def test_blas_is_looked_for_again_only_after_an_import(monkeypatch):
     cells = cells_of(1, n_methods=5)
     with limits(None):  # as in a worker, whose limits stay
         for _ in range(2):
-            grid._run_task(told, grid._task(cells, range(5)), caller=0)
+            grid._run_batch(told, grid._batch(cells, range(5)), caller=0)
         assert looks == [1]
         monkeypatch.setitem(sys.modules, "a_new_library", ModuleType("a_new_library"))
-        grid._run_task(told, grid._task(cells, range(5)), caller=0)
+        grid._run_batch(told, grid._batch(cells, range(5)), caller=0)
         assert looks == [1, 1]

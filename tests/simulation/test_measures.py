@@ -12,7 +12,7 @@ from halfseen.core import theory
 from halfseen.errors import InvalidSettingError
 from halfseen.paper.hard_instance import HardInstanceWorld
 from halfseen.paper.measures_runs import (
-    Samples,
+    RegressionSamples,
     algorithm_1,
     bias_of,
     catalogue_of,
@@ -21,7 +21,7 @@ from halfseen.paper.measures_runs import (
     steps_of,
 )
 from halfseen.paper.measures_subspace import (
-    Offer,
+    PaidArms,
     Radii,
     Surrogate,
     log_spaced,
@@ -315,7 +315,7 @@ def turned(angle):
 
 def test_one_turn_of_the_projection_by_hand():
     # P turns from e1 to e2 after x_1 = (1, 1), η_1 = 1; then x_2 = (0, 2), η_2 = 3.
-    samples = Samples(
+    samples = RegressionSamples(
         np.array([[1.0, 1.0], [0.0, 2.0]]),
         np.array([1.0, 3.0]),
         np.array([turned(0.0), turned(math.pi / 2)]),
@@ -336,7 +336,7 @@ def test_one_turn_of_the_projection_by_hand():
 def test_a_frozen_projection_only_adds_one_positive_term():
     random = np.random.default_rng(0)
     basis = np.linalg.qr(random.standard_normal((6, 2)))[0]
-    samples = Samples(
+    samples = RegressionSamples(
         random.standard_normal((20, 6)), random.standard_normal(20), np.array([basis] * 20)
     )
     steps = steps_of(samples, ridge=0.5)
@@ -390,7 +390,7 @@ def test_offered_arms_excite_two_directions_and_a_fixed_choice_one(realization):
 
 def test_smallest_eigenvalues_by_hand():
     # Arms (2, 0) and (0, 1): the first is always chosen.
-    offers = [Offer(np.diag([2.0, 1.0]), np.zeros(2))] * 3
+    offers = [PaidArms(np.diag([2.0, 1.0]), np.zeros(2))] * 3
     offered, chosen = smallest_eigenvalues(SameArm(dim=2), offers, [1, 3])
     assert offered == pytest.approx([0.5, 0.5])
     assert chosen == pytest.approx([0.0, 0.0])

@@ -22,7 +22,7 @@ from halfseen import (
 from halfseen.errors import HalfseenError
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
-from halfseen.simulation.methods import METHODS, Method
+from halfseen.simulation.methods import METHODS
 from halfseen.simulation.simulate import run, run_cells, simulate
 from halfseen.simulation.store import Store
 from halfseen.studies.reading import study_from
@@ -115,11 +115,6 @@ def test_the_caller_gets_its_blas_threads_back(backend):
         assert set(blas_threads([None])[0].diagnostics["blas"]) == {2}
 
 
-def test_a_generator_of_seeds_serves_every_policy():
-    tables = simulate(["uniform", "zf-oful"], WORLD, (seed for seed in range(2)), jobs=1)
-    assert [row["n"] for row in tables.summary] == [2, 2]
-
-
 def test_numpy_seeds_are_seeds(tmp_path):
     tables = simulate("uniform", WORLD, np.arange(2), jobs=1, out=tmp_path)
     assert [row["seed"] for row in tables.per_seed] == [0, 1]
@@ -168,12 +163,6 @@ def test_methods_walk_the_same_realizations():
 def test_an_impossible_simulation_is_refused_at_once(arguments, message):
     with pytest.raises(InvalidSettingError, match=re.escape(message)):
         simulate(*arguments, jobs=1)
-
-
-@pytest.mark.parametrize(("name", "value"), [("jobs", 0), ("points", 1), ("points", 2.5)])
-def test_numbers_out_of_range_are_refused(name, value):
-    with pytest.raises(InvalidSettingError, match=f"{name} must be an integer in"):
-        simulate(["uniform"], WORLD, [0], **{"jobs": 1, name: value})
 
 
 def test_the_manifest_of_a_simulation_is_a_study(tmp_path):
@@ -230,16 +219,6 @@ def test_a_failing_cell_is_recorded_and_the_others_finish(tmp_path, jobs):
     assert "RuntimeError: broken on purpose" in error
     assert error in (tmp_path / "failures.txt").read_text()
     assert [row["n"] for row in tables.summary] == [2, 3]
-
-
-@pytest.mark.usefixtures("breaking")
-def test_a_failed_cell_is_run_again_the_next_time(tmp_path, monkeypatch):
-    simulate({"breaks": {"policy": "Breaking"}}, WORLD, range(3), jobs=1, out=tmp_path)
-    monkeypatch.setattr(Breaking, "decide", Uniform.decide)
-    tables = simulate({"breaks": {"policy": "Breaking"}}, WORLD, range(3), jobs=1, out=tmp_path)
-    assert not tables.failures
-    assert json.loads((tmp_path / "manifest.json").read_text())["cells_run_now"] == 1
-    assert not (tmp_path / "failures.txt").exists()
 
 
 @pytest.mark.usefixtures("breaking")
@@ -346,13 +325,6 @@ def test_workers_know_policies_that_only_settings_name():
     finally:
         del _CLASSES["Inner"]
     assert not tables.failures
-
-
-def test_a_method_object_is_as_good_as_a_key():
-    method = Method(policy="Uniform")
-    tables = simulate({"mine": method, "uniform": {}}, WORLD, range(2), jobs=1)
-    regrets = [row["final_regret"] for row in tables.per_seed]
-    assert regrets[:2] == regrets[2:]
 
 
 def test_a_world_of_arrays_is_played_but_not_stored(tmp_path):

@@ -67,14 +67,6 @@ def test_wherever_the_last_line_is_cut_it_is_ignored_and_the_file_mended(tmp_pat
         assert path.read_bytes() == whole + (b"" if lost else whole[start:])
 
 
-def test_a_first_line_that_was_cut_leaves_an_empty_store(tmp_path, results):
-    path = filled(tmp_path, {0: results[0]}).path
-    whole = path.read_bytes()
-    path.write_bytes(whole[:5])
-    Store(tmp_path).add(cell(0), results[0])
-    assert path.read_bytes() == whole
-
-
 @pytest.mark.parametrize(
     "line", [b"hello", b"{}", b'{"study": "small"}', b"[1]", b"3", b'{"study": "sm', b"\xff\xfe"]
 )
@@ -116,12 +108,6 @@ def test_forgotten_cells_are_missing_and_the_others_stay(tmp_path, results):
 )
 def test_with_another_setting_it_is_another_cell(tmp_path, results, other):
     assert filled(tmp_path, results).missing([cell(0), other]) == [other]
-
-
-def test_results_of_other_code_are_not_taken_for_ours(tmp_path, results, monkeypatch):
-    store = filled(tmp_path, results)
-    monkeypatch.setattr(fingerprints, "package_digest", lambda: "other")
-    assert store.missing([cell(0)]) == [cell(0)]
 
 
 def test_a_cell_without_a_fingerprint_is_run_every_time(tmp_path, monkeypatch):

@@ -164,11 +164,6 @@ def test_a_block_of_one_is_the_bernoulli_law():
     assert np.array_equal(drawn(Blocks(size=1)), drawn(Bernoulli()))
 
 
-def test_a_block_may_be_larger_than_the_arm():
-    mask = drawn(Blocks(size=100))
-    assert (mask == mask[:, :1]).all()
-
-
 # By value
 
 
@@ -219,11 +214,6 @@ def test_a_law_survives_the_way_through_plain_types(law):
     assert mask_law_from(law) is law
 
 
-@pytest.mark.parametrize("name", mask_laws())
-def test_every_law_is_known_by_its_name(name):
-    assert mask_law_from(name).to_dict() == {"law": name}
-
-
 @pytest.mark.parametrize(
     ("plain", "says"),
     [
@@ -231,14 +221,7 @@ def test_every_law_is_known_by_its_name(name):
         ({}, r"masks\.law .* got None"),
         (0.3, "masks must be .* got 0.3"),
         ({"law": "blocks", "width": 3}, r"masks\.width .* Blocks, which has \['size'\]"),
-        ({"law": "blocks", "size": 0}, r"masks\.size .* got 0"),
-        ({"law": "per-arm", "spread": 1.5}, r"masks\.spread .*\[0, 1\], got 1\.5"),
-        ({"law": "per-feature", "low": 0.0}, r"masks\.low .* got 0\.0"),
         ({"law": "per-feature", "low": 0.5, "high": 0.4}, r"masks\.high .* got 0\.4"),
-        ({"law": "per-feature", "high": 1.4}, r"masks\.high .* got 1\.4"),
-        ({"law": "per-feature", "seed": -1}, r"masks\.seed .* got -1"),
-        ({"law": "value-dependent", "strength": 30}, r"masks\.strength .* got 30"),
-        ({"law": "value-dependent", "scale": 0}, r"masks\.scale .* got 0"),
     ],
     ids=str,
 )

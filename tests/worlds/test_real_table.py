@@ -123,10 +123,8 @@ def test_click_rates_rise_with_the_target_and_have_the_given_mean():
     ("settings", "message"),
     [
         ({"table": "titanic"}, "table must be one of 'wine'"),
-        ({"observe_prob": 0.0}, "observe_prob must be in"),
         ({"click_rate": 1.0}, r"click_rate must be in \(0, 1\)"),
         ({"click_rate": 0.1, "noise_scale": 0.1}, "noise_scale must be 0 if rewards are clicks"),
-        ({"catalogue": 50}, "catalogue must be True or False"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -1,5 +1,6 @@
 """What every world promises, checked on all that are registered."""
 
+import math
 import subprocess
 import sys
 import tracemalloc
@@ -21,7 +22,7 @@ from halfseen import (
 from halfseen.paper import DigitsWorld, HardInstanceWorld, ProductContextWorld
 from halfseen.testing import world_checks
 from halfseen.worlds.base import _KINDS, world_from
-from halfseen.worlds.masking import Blocks, ValueDependent
+from halfseen.worlds.masking import _LAWS, Blocks, ValueDependent
 
 SMALL = {"dim": 7, "rank": 2, "n_arms": 4, "horizon": 12}
 LONG = 1_000_000
@@ -120,6 +121,31 @@ def test_a_bad_seed_is_refused(world):
     for seed in (-1, 1.5, "a", None):
         with pytest.raises(InvalidSettingError, match="seed"):
             world.realize(seed)
+
+
+@pytest.mark.parametrize("kind", [*_KINDS.values(), *_LAWS.values()], ids=repr)
+def test_every_setting_refuses_what_is_no_value_of_it_by_name(kind):
+    for name, param in kind.params.items():
+        if name == "recorded":  # made by `from_arrays` alone
+            continue
+        bad = [object()]
+        bad += [math.nan, -math.inf, True] if param.kind == "float" else []
+        bad += [-1, 1.5, True] if param.kind == "int" else []
+        for value in bad:
+            with pytest.raises(InvalidSettingError, match=name):
+                param.checked(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("observe_prob", 0.0), ("observe_prob", 1.1), ("horizon", 0), ("n_arms", 0), ("dim", 0)],
+        *[("noise_scale", -0.1), ("decay", -0.5), ("feature_scale", 0.0), ("change_round", 1)],
+    ],
+)
+def test_a_setting_out_of_range_is_refused_by_name_and_value(name, value):
+    with pytest.raises(InvalidSettingError, match=f"{name} must be .* got {value}"):
+        LowRankWorld(**{name: value})
 
 
 def test_an_unknown_setting_is_refused_by_name():

@@ -393,7 +393,7 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
 _EVERY_ROUND = 1 + 1e-9  # growth of the schedule: the next epoch starts in the next round
 
 
-class Samples(NamedTuple):
+class RegressionSamples(NamedTuple):
     """The samples of one regression, in order.
 
     Attributes
@@ -453,7 +453,7 @@ def freezing(
 
 def _histories(
     policy: TofuPov, truth: LowRankRealization, impute_ridge: float, one_history: bool
-) -> list[tuple[int, Samples]]:
+) -> list[tuple[int, RegressionSamples]]:
     """Play and return the samples of every regression, each with the round of its first one."""
     noted: list[tuple[int, list[tuple[FloatArray, float, FloatArray]]]] = []
     for step in steps_of_run(policy, truth, Moments(truth.world.dim)):
@@ -465,12 +465,12 @@ def _histories(
         arm = fill(step.basis, chosen, impute_ridge)[0]
         noted[-1][1].append((arm, step.round.noise_of(step.decision.arm), step.basis))
     return [
-        (first, Samples(*(np.array(column) for column in zip(*rows, strict=True))))
+        (first, RegressionSamples(*(np.array(column) for column in zip(*rows, strict=True))))
         for first, rows in noted
     ]
 
 
-def steps_of(samples: Samples, ridge: float) -> dict[str, FloatArray]:
+def steps_of(samples: RegressionSamples, ridge: float) -> dict[str, FloatArray]:
     """Return the parts of each step of the projected noise and of the projected design.
 
     With P_t the projection in force and S_t = P_t Σ_{s≤t} x_s η_s, a step adds the martingale part
@@ -504,7 +504,7 @@ def _projected(bases: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("nij,nj->ni", bases, inside))
 
 
-def _design_steps(samples: Samples, ridge: float) -> dict[str, FloatArray]:
+def _design_steps(samples: RegressionSamples, ridge: float) -> dict[str, FloatArray]:
     dim, rank = samples.bases.shape[1:]
     full = ridge * np.eye(dim)
     designs, potentials, squares = [], [], []

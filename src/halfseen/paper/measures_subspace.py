@@ -384,7 +384,7 @@ def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
     return shares
 
 
-class Offer(NamedTuple):
+class PaidArms(NamedTuple):
     """Arms of one round, shape (n_arms, dim), and their rewards, shape (n_arms,)."""
 
     arms: FloatArray
@@ -407,7 +407,7 @@ def excitation(realization: Realization, *, points: int = 15) -> dict[str, list[
     oful = AmbientOful(dim=rank, noise_scale=noise_scale)
     world_offered, world_chosen = smallest_eigenvalues(oful, _known_subspace(truth), rounds)
     noise = noise_scale * seeding.stream(truth.seed, "measure", "excitation").normal(size=horizon)
-    example = [Offer(np.eye(2), np.array([1.0, 0.0]) + each) for each in noise]
+    example = [PaidArms(np.eye(2), np.array([1.0, 0.0]) + each) for each in noise]
     _, always = smallest_eigenvalues(SameArm(dim=2), example, rounds)
     two = AmbientOful(dim=2, noise_scale=noise_scale)
     offered, chosen = smallest_eigenvalues(two, example, rounds)
@@ -422,7 +422,7 @@ def excitation(realization: Realization, *, points: int = 15) -> dict[str, list[
 
 
 def smallest_eigenvalues(
-    policy: Policy, offers: Iterable[Offer], rounds: list[int]
+    policy: Policy, offers: Iterable[PaidArms], rounds: list[int]
 ) -> tuple[list[float], list[float]]:
     """Let a policy play, and return the smallest eigenvalues of both second moments at `rounds`."""
     offered, chosen = np.zeros((policy.dim, policy.dim)), np.zeros((policy.dim, policy.dim))
@@ -438,8 +438,8 @@ def smallest_eigenvalues(
     return of_offered, of_chosen
 
 
-def _known_subspace(truth: LowRankRealization) -> Iterator[Offer]:
+def _known_subspace(truth: LowRankRealization) -> Iterator[PaidArms]:
     """Yield the rounds in the coordinates of the true subspace."""
     for round in truth.rounds():
         rewards = np.array([round.reward(arm) for arm in range(len(round.means))])
-        yield Offer(round.arms @ truth.basis, rewards)
+        yield PaidArms(round.arms @ truth.basis, rewards)

@@ -168,7 +168,7 @@ _CHUNK = 2**18  # features of arms that are held at once: 2 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scene:
+class ProductScene:
     """Everything that a seed decides except for the masks: the same for all probabilities.
 
     Attributes
@@ -217,7 +217,7 @@ class Scene:
 @lru_cache(maxsize=4)  # the methods and probabilities of a seed often come one after another
 def draw_scene(
     frozen: Frozen, seed: int, dim: int, horizon: int, tail: float, repeats: bool
-) -> Scene:
+) -> ProductScene:
     """Return the scene of a seed; a nuisance is drawn once to find its extent.
 
     `tail` is the largest eigenvalue of the nuisance's covariance as a share of the signal's
@@ -245,7 +245,7 @@ def draw_scene(
     basis, variances = lift @ axes[:, ::-1], variances[::-1].copy()
     for array in (items, basis, variances):
         array.setflags(write=False)  # many realizations share them
-    return Scene(frozen, seed, items, lift, scale, tail_scale * scale, basis, variances)
+    return ProductScene(frozen, seed, items, lift, scale, tail_scale * scale, basis, variances)
 
 
 def _contexts(frozen: Frozen, items: NDArray[np.int64]) -> FloatArray:

@@ -40,7 +40,7 @@ _MOST_ROUNDS = 8000
 _TASKS_PER_WORKER = 4
 
 
-class _Task(NamedTuple):
+class _Batch(NamedTuple):
     """Cells of one realization, by their places in the caller's list, with the policies they name.
 
     A worker does not run the caller's script, so it must be given the classes defined there.
@@ -96,7 +96,7 @@ def run_cells(
 
     def calls(n_workers: int) -> Iterator[_Call]:
         for places in _groups(cells, n_workers):
-            yield partial(_run_task, run, _task(cells, places), os.getpid())
+            yield partial(_run_batch, run, _batch(cells, places), os.getpid())
 
     if cluster is not None:
         found = run_on_cluster(calls, cluster)
@@ -155,7 +155,7 @@ def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
     return sorted(groups, key=lambda group: -len(group) * cells[group[0]].horizon)
 
 
-def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
+def _batch(cells: Sequence[Cell], places: Sequence[int]) -> _Batch:
     chosen, policies = [cells[place] for place in places], {}
     for name in (name for cell in chosen for name in cell.method.policies()):
         with suppress(HalfseenError):  # an unknown name fails its own cell
@@ -163,11 +163,11 @@ def _task(cells: Sequence[Cell], places: Sequence[int]) -> _Task:
     # Unpickling a measure imports its module, which registers it.
     wanted = {cell.method.settings.get("measure") for cell in chosen if not cell.method.policies()}
     measures = [MEASURES[name] for name in MEASURES if name in wanted]
-    return _Task(loaded_plugins(), places, chosen, list(policies.values()), measures)
+    return _Batch(loaded_plugins(), places, chosen, list(policies.values()), measures)
 
 
-def _run_task(
-    run: Callable[[Sequence[Cell]], Sequence[Result]], task: _Task, caller: int
+def _run_batch(
+    run: Callable[[Sequence[Cell]], Sequence[Result]], task: _Batch, caller: int
 ) -> list[tuple[int, Result]]:
     """Return the results of a task by place."""
     for policy in task.policies:

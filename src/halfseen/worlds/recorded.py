@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -462,7 +462,7 @@ def _path(name: str, value: Any) -> str:
 
 
 def _column_names(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not value:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
         raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
     return tuple(str(each) for each in value)
 
