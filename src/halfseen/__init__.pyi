@@ -6,9 +6,9 @@ from . import testing as testing
 from .agent.agent import Agent as Agent
 from .agent.agent import Pending as Pending
 from .agent.core import Scored as Scored
-from .agent.decision import AgentDecision as AgentDecision
 from .agent.explanation import Explanation as Explanation
 from .agent.explanation import Measurement as Measurement
+from .agent.files import load as load
 from .core.rank import ConstantThreshold as ConstantThreshold
 from .core.rank import FixedRank as FixedRank
 from .core.rank import PaperThreshold as PaperThreshold
@@ -37,13 +37,9 @@ from .policies.base import Policy as Policy
 from .policies.greedy import Greedy as Greedy
 from .policies.imputed import Imputed as Imputed
 from .policies.latent_ucb import LatentUcb as LatentUcb
-from .policies.notes import Choice as Choice
-from .policies.notes import Note as Note
-from .policies.notes import Scores as Scores
 from .policies.oracle import Oracle as Oracle
 from .policies.per_arm import PerArmRidge as PerArmRidge
 from .policies.pslb import Pslb as Pslb
-from .policies.registry import load as load
 from .policies.registry import register_policy as register_policy
 from .policies.same_arm import SameArm as SameArm
 from .policies.sign_seeker import SignSeeker as SignSeeker
@@ -57,7 +53,10 @@ from .reports.public import report as report
 from .simulation.cells import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune
+from .values.decision import Choice as Choice
 from .values.decision import Decision as Decision
+from .values.decision import Note as Note
+from .values.decision import Scores as Scores
 from .values.slate import Slate as Slate
 from .worlds.base import Facts as Facts
 from .worlds.base import Realization as Realization

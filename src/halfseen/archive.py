@@ -1,18 +1,16 @@
-"""Saved state: one zip file of plain arrays and one JSON text, never pickle.
+"""Saved state: an `.npz` file of plain arrays with one JSON entry, never pickle.
 
 A state is a tree of dicts and lists with numbers, strings, None and arrays as leaves. Each array is
-an entry of its own; the JSON text refers to it by position. The same state gives the same bytes.
-The last entry is a digest of all others, so that any change to the file is detected.
+an entry; the JSON entry refers to it by position. The same state gives the same bytes. Entries are
+stored as they are, so that a file cannot expand, and zip has a check sum for each.
 """
 
-import hashlib
 import io
 import json
 import math
 import os
 import secrets
 import zipfile
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,19 +19,10 @@ import numpy as np
 
 from halfseen.errors import ArchiveError
 
-FORMAT = 8
+FORMAT = 1
 _TEXT = "halfseen.json"
-_DIGEST = "sha256"
-_FIRST_WITH_DIGEST = 4
-# Of other methods zipfile unpacks more than it is asked for.
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ARRAY = "$array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the bytes
-
-# A file may expand to `_SMALL` bytes, or to `_LARGEST_RATIO` times its size. Files that we write
-# compress by a factor of at most 230 (all zeros); a zip bomb by 1000 or more.
-_SMALL = 2**24
-_LARGEST_RATIO = 300
 
 _Arrays = list[np.ndarray[Any, Any]]
 
@@ -63,8 +52,8 @@ def write(path: str | os.PathLike[str], tree: dict[str, Any]) -> None:
         raise
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
-    """Return the state in a file, and the file's format.
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the state in a file.
 
     Raises
     ------
@@ -76,42 +65,31 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
 
 def to_bytes(tree: dict[str, Any]) -> bytes:
     """Return a state as the bytes of an archive."""
-    entries = to_entries(tree)
-    entries[_DIGEST] = _digest(entries).encode()
-    content = _zipped(entries, zipfile.ZIP_DEFLATED)
-    if _is_too_large(sum(map(len, entries.values())), len(content)):
-        content = _zipped(entries, zipfile.ZIP_STORED)
-    return content
-
-
-def to_entries(tree: dict[str, Any]) -> dict[str, bytes | memoryview]:
-    """Return the entries of an archive by name, without the digest: equal for equal states."""
     arrays: _Arrays = []
     text = json.dumps({"format": FORMAT, "state": _pack(tree, arrays)}, allow_nan=False)
-    entries: dict[str, bytes | memoryview] = {_TEXT: text.encode()}
-    for index, array in enumerate(arrays):
-        entry = io.BytesIO()
-        np.lib.format.write_array(entry, array, allow_pickle=False)
-        entries[f"{index}.npy"] = entry.getbuffer()
-    return entries
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(_TEXT, _EPOCH), text)
+        for index, array in enumerate(arrays):
+            entry = io.BytesIO()
+            np.lib.format.write_array(entry, array, (1, 0), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{index}.npy", _EPOCH), entry.getbuffer())
+    return buffer.getvalue()
 
 
-def from_bytes(content: bytes, name: str = "the archive") -> tuple[dict[str, Any], int]:
-    """Return the state in the bytes of an archive, and its format; `name` is for the message."""
+def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
+    """Return the state in the bytes of an archive; `name` is for the message."""
     try:
         entries = _entries(content)
-        digest = entries.pop(_DIGEST, None)
-        if digest is not None and digest != _digest(entries).encode():
-            raise ValueError("its content does not fit its digest")
         head = json.loads(entries.pop(_TEXT), parse_constant=_refuse_constant)
         version = head["format"]
         if not isinstance(version, int) or version > FORMAT:
             raise ArchiveError(
                 f"{name} has format {version}, newer than {FORMAT}: upgrade halfseen to read it"
             )
-        if digest is None and version >= _FIRST_WITH_DIGEST:
-            raise ValueError("it has no digest")
         tree = _unpack(head["state"], entries)
+        if entries:
+            raise ValueError(f"no part of the state is called {next(iter(entries))}")
     except ArchiveError:
         raise
     except Exception as error:  # a damaged file makes the libraries raise anything
@@ -121,7 +99,7 @@ def from_bytes(content: bytes, name: str = "the archive") -> tuple[dict[str, Any
         ) from None
     if not isinstance(tree, dict):
         raise ArchiveError(f"{name} is not a halfseen archive: its state is not a mapping")
-    return tree, version
+    return tree
 
 
 def array(
@@ -168,52 +146,18 @@ def orthonormal(
     return columns
 
 
-def _digest(entries: Mapping[str, bytes | memoryview]) -> str:
-    """Return a digest of entries and their names, in their order."""
-    digest = hashlib.sha256()
-    for name, entry in entries.items():
-        digest.update(f"{name} {len(entry)}\n".encode())
-        digest.update(entry)
-    return digest.hexdigest()
-
-
-def _zipped(entries: Mapping[str, bytes | memoryview], method: int) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method, compresslevel=1) as archive:
-        for name, entry in entries.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), entry, method)
-    return buffer.getvalue()
-
-
-def _is_too_large(expanded: int, size: int) -> bool:
-    return expanded > max(_SMALL, _LARGEST_RATIO * size)
-
-
 def _entries(content: bytes) -> dict[str, bytes]:
-    """Return all entries by name."""
+    """Return all entries by name; reading one to its end compares its check sum."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         listed = archive.infolist()
-        expanded = sum(entry.file_size for entry in listed)
-        if _is_too_large(expanded, len(content)):
-            raise ArchiveError(
-                f"an archive of {len(content)} bytes must not expand to {expanded}: it was not "
-                "written by halfseen"
-            )
-        if any(entry.compress_type not in _METHODS for entry in listed):
-            raise ValueError("an entry is compressed in another way than halfseen does")
-        entries = {entry.filename: _content(archive, entry) for entry in listed}
+        if any(each.compress_type or each.file_size != each.compress_size for each in listed):
+            raise ValueError("an entry is compressed, which halfseen does not do")
+        if sum(each.file_size for each in listed) > len(content):
+            raise ValueError("entries overlap")
+        entries = {entry.filename: archive.read(entry) for entry in listed}
     if len(entries) != len(listed):
         raise ValueError("two entries have one name")
     return entries
-
-
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """Return an entry; never unpack more bytes than its listed size."""
-    with archive.open(entry) as file:
-        content = file.read(entry.file_size)
-    if len(content) != entry.file_size:
-        raise ValueError(f"{entry.filename} is cut off")
-    return content
 
 
 def _refuse_constant(name: str) -> None:
@@ -231,22 +175,15 @@ def _pack(node: Any, arrays: _Arrays) -> Any:
     return node
 
 
-def _unpack(state: Any, entries: dict[str, bytes]) -> Any:
+def _unpack(node: Any, entries: dict[str, bytes]) -> Any:
     """Return a state with its arrays put in; each entry is used exactly once."""
-
-    def unpacked(node: Any) -> Any:
-        if isinstance(node, dict):
-            if _ARRAY in node:
-                return _array_from(entries.pop(f"{node[_ARRAY]}.npy"))
-            return {key: unpacked(child) for key, child in node.items()}
-        if isinstance(node, list):
-            return [unpacked(child) for child in node]
-        return node
-
-    tree = unpacked(state)
-    if entries:
-        raise ValueError(f"no part of the state is called {next(iter(entries))}")
-    return tree
+    if isinstance(node, dict):
+        if _ARRAY in node:
+            return _array_from(entries.pop(f"{node[_ARRAY]}.npy"))
+        return {key: _unpack(child, entries) for key, child in node.items()}
+    if isinstance(node, list):
+        return [_unpack(child, entries) for child in node]
+    return node
 
 
 def _array_from(entry: bytes) -> np.ndarray[Any, Any]:

@@ -7,7 +7,6 @@ agent.learn(decision.id, 1.0)
 
 from halfseen.agent.agent import Agent, Pending
 from halfseen.agent.core import Scored
-from halfseen.agent.decision import AgentDecision
 from halfseen.agent.explanation import Explanation, Measurement
 
-__all__ = ["Agent", "AgentDecision", "Explanation", "Measurement", "Pending", "Scored"]
+__all__ = ["Agent", "Explanation", "Measurement", "Pending", "Scored"]

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 from halfseen import checks
 from halfseen.agent.asked import Asked
 from halfseen.agent.core import Scored
-from halfseen.agent.decision import AgentDecision
 from halfseen.agent.explanation import Explanation, checked_costs
 from halfseen.agent.files import AgentFiles
 from halfseen.agent.waiting import checked_id
 from halfseen.errors import InvalidInputError, InvalidTableError
-from halfseen.policies.notes import Scores
-from halfseen.policies.refusals import checked_reward, checked_rewards, listed, no_context
 from halfseen.tables import Column, Item
+from halfseen.values import Decision, Scores
+from halfseen.values.rewards import checked_reward, checked_rewards, listed
 
 _LOG_PART = 1000  # rows of a log in one event of the journal
 
@@ -64,7 +63,7 @@ class Agent(AgentFiles):
 
     # Choosing and learning
 
-    def choose(self, options: Any, *, context: Any = None, explore: bool = True) -> AgentDecision:
+    def choose(self, options: Any, *, context: Any = None, explore: bool = True) -> Decision:
         """Choose one of the options.
 
         Parameters
@@ -89,7 +88,8 @@ class Agent(AgentFiles):
         with self._change() as events:
             core = self._core
             id, now = f"{self._token}-{core.n_decisions + 1}", time.time()
-            decision, arm = core.choose(asked, id, now, explore=explore)
+            decision = core.choose(asked, id, now, explore=explore)
+            arm = decision.arm
             if self._journal is not None:
                 shown = asked if self.journal_options else asked.part(arm, arm + 1)
                 event = {"event": "choose", "id": id, "time": now} | shown.to_plain()
@@ -102,14 +102,14 @@ class Agent(AgentFiles):
 
     def learn(
         self,
-        decision: AgentDecision | str | Sequence[AgentDecision | str],
+        decision: Decision | str | Sequence[Decision | str],
         reward: float | Sequence[float],
     ) -> None:
         """Learn the reward of a decision, or rewards of many; late, in any order, each once.
 
         Parameters
         ----------
-        decision : AgentDecision or str, or a list or column of them
+        decision : Decision or str, or a list or column of them
             What `choose` returned, or its id.
         reward : float, or a list or column of as many
 
@@ -200,7 +200,7 @@ class Agent(AgentFiles):
 
     def explain(
         self,
-        decision: AgentDecision | Any,
+        decision: Decision | Any,
         *,
         context: Any = None,
         item: Item | None = None,
@@ -212,7 +212,7 @@ class Agent(AgentFiles):
 
         Parameters
         ----------
-        decision : AgentDecision or table
+        decision : Decision or table
             What `choose` returned, or options.
         context : row, optional
             That of the options; a decision has its own.
@@ -228,8 +228,8 @@ class Agent(AgentFiles):
             The policy cannot explain its scores, or an item or a column is not known.
         """
         asked, made = None, None
-        if isinstance(decision, AgentDecision):
-            asked, made = decision._asked, Scores(decision.estimates, decision.widths)
+        if isinstance(decision, Decision):
+            asked, made = decision._rows, Scores(decision.estimates, decision.widths)
             item = decision.item if item is None else item
         elif isinstance(decision, str):
             raise InvalidInputError(
@@ -274,12 +274,12 @@ class Agent(AgentFiles):
         if context is None or (isinstance(context, Mapping) and not context):
             return Asked(self._reader.read(options))
         if not self._core.policy.takes_context:
-            raise no_context(type(self._core.policy))
+            self._core.policy.grow_context(1, {})  # says so
         return Asked(self._reader.read(options), self._reader.read_row(context))
 
 
 def _id_of(decision: Any) -> str:
-    return decision.id if isinstance(decision, AgentDecision) else checked_id(decision)
+    return checked_id(decision.id if isinstance(decision, Decision) else decision)
 
 
 def _seconds(before: Any) -> float:

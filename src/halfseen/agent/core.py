@@ -1,13 +1,13 @@
 """The state of an agent, and each step that changes it."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.agent.asked import Asked, Encoders, Ready
-from halfseen.agent.decision import AgentDecision
 from halfseen.agent.explanation import (
     Explanation,
     Parts,
@@ -15,16 +15,14 @@ from halfseen.agent.explanation import (
     measurements,
 )
 from halfseen.agent.health import Window
-from halfseen.agent.waiting import CLOSED, REWARDED, Waiting, WaitingDecisions
+from halfseen.progress import with_bar
+from halfseen.agent.waiting import CLOSED, REWARDED, Waiting, WaitingDecisions, log_forgotten
 from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError, InvalidTableError
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Note, Scores, widened
-from halfseen.policies.refusals import log_forgotten
-from halfseen.policies.registry import policy_from_tree
-from halfseen.progress import with_bar
+from halfseen.policies.registry import policy_from_dict
 from halfseen.tables import Encoder, Item
 from halfseen.tables.encoder import ids_alone
-from halfseen.values import FloatArray, Slate
+from halfseen.values import Decision, FloatArray, Note, Scores, Slate
 
 # A gain below this share of what estimates and widths differ by is rounding.
 _ROUNDING = 1e-6
@@ -117,7 +115,7 @@ class Core:
         if asked.context is not None:
             known = policy.context_dim
             shown, context, levels = self.encoders.context.encode(asked.context, dim=max(1, known))
-            policy.widen_context(shown.dim, levels=_new(levels, known))
+            policy.widen(context_dim=shown.dim, context_levels=_new(levels, known))
             encoders, contexts = Encoders(options, context), shown._table
         context_row = contexts[0] if contexts is not None and not log else None
         numbers = rows.numbers() if is_named else None
@@ -131,15 +129,13 @@ class Core:
             f"column {names} has values that are new, and {error}, or list the column in ignore=[…]"
         )
 
-    def choose(
-        self, asked: Asked, id: str, time: float, *, explore: bool = True
-    ) -> tuple[AgentDecision, int]:
-        """Choose one of the rows; return the decision and the row."""
+    def choose(self, asked: Asked, id: str, time: float, *, explore: bool = True) -> Decision:
+        """Choose one of the rows."""
         ready, items = self.encoded(asked), asked.rows.items
         choice, note = ready.policy.play(ready.slate, explore=explore)
         self._wait(ready, id, Waiting(0, items[choice.arm], time, note))
-        made = AgentDecision(id, items, choice, note.round, note.epoch, asked)
-        return made, choice.arm
+        given = choice.arm, note, choice.parts, choice.probabilities
+        return Decision(type(ready.policy).__name__, *given, id=id, items=items, rows=asked)
 
     def choose_again(
         self, asked: Asked, id: str, time: float, arm: int | None, *, explore: bool = True
@@ -184,9 +180,9 @@ class Core:
             twice = next(id for at, id in enumerate(ids) if id in ids[:at])
             raise InvalidInputError(f"decision {twice} is there twice: a reward counts once")
         # Forks can take back one step only.
-        policy = self.policy.fork() if len(pairs) == 1 else self.policy.copied()
+        policy = self.policy.fork() if len(pairs) == 1 else deepcopy(self.policy)
         for id, waiting, reward in found:
-            note = widened(waiting.note, policy.dim, policy.context_dim)
+            note = waiting.note.widened(policy.dim, policy.context_dim)
             if waiting.is_logged:
                 items = None if note.item is None else [note.item]
                 contexts = None if note.context is None else note.context[None]
@@ -206,7 +202,7 @@ class Core:
     def observe(self, asked: Asked, rewards: list[float]) -> None:
         """Learn rewards of logged rows."""
         ready = self.encoded(asked, log=True)
-        policy, table, contexts = ready.policy.copied(), ready.slate._table, ready.contexts
+        policy, table, contexts = deepcopy(ready.policy), ready.slate._table, ready.contexts
         numbers = ready.slate._items
         starts = range(0, len(rewards), _PART)
         for start in with_bar("learning a log", len(rewards), starts, lambda _: _PART):
@@ -249,12 +245,12 @@ class Core:
             {name: list(each.features) for name, each in encoder.columns.items()}
             for encoder in encoders
         )
-        found = measurements(
-            policy.value_of_seeing(slate, list(columns.values())), list(columns), items, costs
+        gains = policy.value_of_seeing(
+            slate, [*columns.values()], [*context_columns.values()] if policy.context_dim else None
         )
+        found = measurements(gains, list(columns), items, costs)
         if slate._context is not None:
-            gains = policy.value_of_seeing_context(slate, list(context_columns.values()))
-            found += context_measurements(gains, list(context_columns), costs)
+            found += context_measurements(gains.context, list(context_columns), costs)
         least = _ROUNDING * float(np.ptp(reasons.estimates) + np.abs(reasons.bonus).max())
         found = [each for each in found if each.gain > least]
         return Explanation(
@@ -301,7 +297,7 @@ class Core:
     def state(self) -> dict[str, Any]:
         """Return everything as a tree of plain values and arrays."""
         return {
-            "policy": self.policy.to_tree(),
+            "policy": self.policy.to_dict(),
             "encoder": self.encoders.options.state(),
             "context_encoder": self.encoders.context.state(),
             "decisions": self.waiting.state(self.policy.dim or 0, self.policy.context_dim),
@@ -314,7 +310,7 @@ class Core:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        self.policy = policy_from_tree(state["policy"])
+        self.policy = policy_from_dict(state["policy"])
         self.encoders = Encoders(
             self.encoders.options.restored(state["encoder"]),
             self.encoders.context.restored(state["context_encoder"]),

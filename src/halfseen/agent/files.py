@@ -13,7 +13,7 @@ from halfseen.agent.core import Core
 from halfseen.agent.journal import Event, Journal, packed, sync_folder, unpacked
 from halfseen.agent.settings import AgentSettings, Path
 from halfseen.errors import ArchiveError, HalfseenError, InvalidSettingError, JournalError
-from halfseen.policies.upgrades import upgraded_core
+from halfseen.policies.registry import policy_from_dict
 from halfseen.progress import with_bar
 from halfseen.tables import Encoder, Reader
 
@@ -66,7 +66,7 @@ class AgentFiles(AgentSettings):
         ArchiveError
             The file is damaged, not a saved agent, or from a newer version.
         """
-        return cls._from_tree(*archive.read(path), str(path))
+        return cls._from_tree(archive.read(path), str(path))
 
     @classmethod
     def open(cls, checkpoint: Path, journal: Path, **settings: Any) -> Self:
@@ -147,7 +147,7 @@ class AgentFiles(AgentSettings):
         if agent is None:
             if event["event"] != "start":
                 raise JournalError(f"{name} continues a checkpoint, which is missing: restore it")
-            agent = cls._from_tree(*archive.from_bytes(unpacked(event["agent"]), name), name)
+            agent = cls._from_tree(archive.from_bytes(unpacked(event["agent"]), name), name)
         else:
             try:
                 agent._replay(event)
@@ -178,12 +178,12 @@ class AgentFiles(AgentSettings):
         return {"agent": settings, "core": self._core.state(), "n_events": n_events}
 
     @classmethod
-    def _from_tree(cls, tree: dict[str, Any], version: int, name: str) -> Self:
+    def _from_tree(cls, tree: dict[str, Any], name: str) -> Self:
         if "agent" not in tree:
             raise ArchiveError(f"{name} is no agent: halfseen.load reads a saved policy")
         try:
             agent = cls(**tree["agent"])
-            agent._core.restore(upgraded_core(tree["core"], version, name))
+            agent._core.restore(tree["core"])
             agent._n_events = checks.integer("n_events", tree["n_events"], 0)
         except ArchiveError:
             raise
@@ -207,3 +207,35 @@ class AgentFiles(AgentSettings):
                     "start with other files",
                     name=name,
                 )
+
+
+def load(path: Path) -> Any:
+    """Return whatever was saved, a policy or an agent, which continues as the original would.
+
+    Bit for bit: every later decision is the same.
+
+    Raises
+    ------
+    ArchiveError
+        The file is damaged, truncated, not from halfseen, or from a newer version.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from halfseen import AmbientOful
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     AmbientOful(dim=3).save(pathlib.Path(folder) / "policy")
+    ...     load(pathlib.Path(folder) / "policy")
+    AmbientOful(dim=3)
+    """
+    tree = archive.read(path)
+    if "agent" in tree:
+        from halfseen.agent.agent import Agent  # a subclass of what this module has
+
+        return Agent._from_tree(tree, str(path))
+    try:
+        return policy_from_dict(tree)
+    except ArchiveError:
+        raise
+    except Exception as error:  # an invalid state can raise anything
+        raise ArchiveError(f"{path} does not describe a policy: {error}") from None

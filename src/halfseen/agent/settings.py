@@ -3,6 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from halfseen import checks
@@ -103,7 +104,7 @@ class AgentSettings(Declared, ABC):
                 f"LatentUcb({name}=…)",
                 name={"exploration": "explore"}.get(name, name),
             )
-        return self.policy.copied()
+        return deepcopy(self.policy)
 
     @abstractmethod
     def setup(self) -> None:
@@ -114,12 +115,6 @@ def _checked_policy(name: str, value: Any) -> Policy:
     if not isinstance(value, Policy):
         kind = value.__name__ if isinstance(value, type) else type(value).__name__
         raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
-    if value.n_open:
-        raise InvalidSettingError(
-            f"has {value.n_open} decisions that wait for rewards, which an agent could not learn: "
-            "learn them first",
-            name=name,
-        )
     return value
 
 

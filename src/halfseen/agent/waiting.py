@@ -10,8 +10,9 @@ from halfseen.errors import (
     ForgottenDecisionError,
     UnknownDecisionError,
 )
-from halfseen.policies.notes import Note, plain_note, restored_note, widened
+from halfseen.log import logger
 from halfseen.tables import Item
+from halfseen.values import Note
 
 N_GONE = 10_000
 """Number of decisions that no longer wait whose ids are known."""
@@ -139,7 +140,7 @@ class WaitingDecisions:
         """Return everything as plain values and arrays; arms and contexts have some features."""
         return {
             "waiting": [
-                [id, *each[:3], each.is_logged, plain_note(widened(each.note, dim, context_dim))]
+                [id, *each[:3], each.is_logged, each.note.widened(dim, context_dim).to_dict()]
                 for id, each in self._waiting.items()
             ],
             "gone": [[id, why] for id, why in self._gone.items()],
@@ -149,7 +150,7 @@ class WaitingDecisions:
     def restore(self, state: dict[str, Any], check: Callable[[Note, bool], None]) -> None:
         """Continue from what `state` returned; `check` gets each note, and whether it is logged."""
         for id, number, item, time, is_logged, plain in state["waiting"]:
-            note = restored_note(plain)
+            note = Note.from_dict(plain)
             check(note, checks.boolean("is_logged", is_logged))
             self._waiting[checks.text("id", id)] = Waiting(
                 checks.integer("number", number, 1),
@@ -164,6 +165,13 @@ class WaitingDecisions:
         for found, most in ((self._waiting, self.limit), (self._gone, N_GONE)):
             checks.integer("the number of decisions", len(found), 0, most)
         self.n_forgotten = checks.integer("n_forgotten", state["n_forgotten"], 0)
+
+
+def log_forgotten(id: str, n_forgotten: int, limit: str) -> None:
+    """Log the 1st, 2nd, 4th, 8th, … decision that is forgotten."""
+    if n_forgotten & (n_forgotten - 1) == 0:
+        message = "decision %s was forgotten, %d so far: more than %s wait for their reward"
+        logger.warning(message, id, n_forgotten, limit)
 
 
 def checked_id(id: Any) -> str:

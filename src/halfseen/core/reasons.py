@@ -88,6 +88,8 @@ class Gains(NamedTuple):
         If a group of features is seen of one arm.
     all_arms : ndarray, shape (n_groups,)
         If it is seen of all arms.
+    context : ndarray, shape (n_context_groups,)
+        If a group of the context's features is seen.
 
     Examples
     --------
@@ -98,9 +100,12 @@ class Gains(NamedTuple):
 
     single: FloatArray
     all_arms: FloatArray
+    context: FloatArray
 
     @classmethod
-    def of(cls, estimates: FloatArray, deviations: FloatArray) -> "Gains":
+    def of(
+        cls, estimates: FloatArray, deviations: FloatArray, moves: Sequence[FloatArray] = ()
+    ) -> "Gains":
         """Return the gains if seeing a group moves each estimate by a normal law.
 
         Parameters
@@ -108,6 +113,9 @@ class Gains(NamedTuple):
         estimates : ndarray, shape (n_arms,)
         deviations : ndarray, shape (n_arms, n_groups)
             Of each law, independent between arms.
+        moves : sequence of ndarray, shape (n_arms, n)
+            For each group of the context's features: seeing it moves the estimates by this matrix
+            times n standard normals.
 
         Examples
         --------
@@ -120,7 +128,7 @@ class Gains(NamedTuple):
             gap = abs(estimates[arm] - np.delete(estimates, arm).max())
             single[arm] = _expected_excess(gap, deviations[arm])
         together = [_joint_gain(estimates, each) for each in deviations.T]
-        return cls(single, np.array(together))
+        return cls(single, np.array(together), context_gains(estimates, moves))
 
 
 def _expected_excess(gap: float, deviations: FloatArray) -> FloatArray:

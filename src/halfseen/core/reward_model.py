@@ -249,10 +249,8 @@ class RewardModel:
         for arm, reward in enumerate(rewards):
             self.learn(offer.one(arm), points[arm], float(reward))
 
-    def learn(self, offer: Offer, point: FloatArray | None, reward: float) -> None:
-        """Add the reward of an arm; `point` are its features, if they are known."""
-        if point is None:
-            point = self.features.points_of(offer)[0]
+    def learn(self, offer: Offer, point: FloatArray, reward: float) -> None:
+        """Add the reward of an arm with its features."""
         target = min(
             max((reward - self.shift) / self.scales.noise, -_LARGEST_TARGET), _LARGEST_TARGET
         )

@@ -1,9 +1,8 @@
 """OFUL in all features, on the slate as it is seen: the zero-filled baseline and burn-in policy."""
 
-from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import Optimism, RidgePolicy
-from halfseen.values import Slate
+from halfseen.values import Choice, Slate
 
 
 @register_policy

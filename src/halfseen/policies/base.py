@@ -1,59 +1,46 @@
-"""The base class of all policies: choose, learn, absorb, save."""
+"""The base class of all policies: what callers use, and the hooks that an author writes."""
 
 import os
-import secrets
-import threading
-from collections import OrderedDict
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from halfseen import archive, checks
-from halfseen.core.reasons import Gains, Reasons, context_gains
+from halfseen import archive, checks, state
+from halfseen.core.reasons import Gains, Reasons
 from halfseen.errors import (
-    ArchiveError,
     HalfseenError,
     InvalidInputError,
+    InvalidSettingError,
     InvalidSlateError,
     UnknownDecisionError,
 )
-from halfseen.policies.hooks import Hooks
-from halfseen.policies.notes import (
-    Choice,
-    Note,
-    Scores,
-    plain_note,
-    restored_note,
-    widened,
-    with_arm,
-)
-from halfseen.policies.refusals import (
-    checked_reward,
-    checked_rewards,
-    log_forgotten,
-    no_context,
-    unknown_decision,
-)
-from halfseen.values import LARGEST, Decision, FloatArray, Slate
+from halfseen.params import Declared, integer
+from halfseen.values import LARGEST, Choice, Decision, FloatArray, Note, Scores, Slate
+from halfseen.values.rewards import checked_reward, checked_rewards
 
 T = TypeVar("T")
 
 
-class Policy(Hooks):
+class Policy(Declared, ABC):
     """Chooses one of the offered arms per round and learns from its reward.
 
-    Any exception, an interrupt included, leaves the policy exactly as it was. All methods may be
-    called from several threads.
+    A policy is mathematics: it keeps no list of decisions, and one thread at a time may use it. A
+    `Decision` carries what `learn` needs. A policy cannot tell the decision of another one of its
+    kind from its own, nor that it learns a reward twice: an `Agent` does both.
 
-    A subclass declares its parameters (`halfseen.params`) and writes five hooks: `setup`, `decide`,
-    `update`, `state` and `restore`. `observe` is a sixth, for policies that learn from arms that
-    were only offered. `halfseen.testing.check_policy` tests their contracts.
+    A subclass declares its parameters (`halfseen.params`) and its state (`STATE`, see
+    `halfseen.state`) and writes three hooks: `setup`, `decide` and `update`. `observe` is a fourth,
+    for policies that learn from arms that were only offered. `halfseen.testing.check_policy` tests
+    their contracts.
 
-    The attributes of a policy are its state. When a call fails, every attribute is set back to the
-    object it held before. So a hook assigns a new object to an attribute and never changes the old
-    one in place: `self._sum = self._sum + reward`, not `self._sums.append(reward)`.
+    Any exception, an interrupt included, leaves the policy exactly as it was: when a call fails,
+    every attribute is set back to the object that it held before. So a hook assigns a new object
+    to an attribute and never changes the old one in place: `self._sum = self._sum + reward`, not
+    `self._sums.append(reward)`. A part that is too large to copy in every round has a `fork`, a
+    copy that shares memory with the original and continues in its place.
 
     Examples
     --------
@@ -61,22 +48,94 @@ class Policy(Hooks):
     >>> policy = AmbientOful(dim=2)
     >>> decision = policy.choose([[1.0, float("nan")], [0.5, 0.5]])
     >>> policy.learn(decision, 1.0)
-    >>> policy.round, policy.n_open
-    (1, 0)
+    >>> policy.round
+    1
     """
+
+    STATE: ClassVar[Mapping[str, state.Field]] = {}
+    """Attributes that are saved: everything that differs from a fresh policy."""
+
+    needs: ClassVar[tuple[str, ...]] = ("dim",)
+    """Parameters that a simulation gives the constructor, by the names of `Facts`."""
+
+    takes_context: ClassVar[bool] = False
+    """Whether `choose` accepts a context: then `context_dim` is a parameter."""
+
+    context_dim: int = 0
+    """Number of features of a context; 0 before the first one."""
+
+    uses_items: ClassVar[bool] = False
+    """Whether item ids matter, besides the features."""
+
+    dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._round = 0
-        # Decisions that wait for a reward, oldest first. The random token makes this policy's ids
-        # differ from those of every other policy, even with equal settings.
-        self._token = secrets.token_hex(8)
-        self._open: OrderedDict[str, Note] = OrderedDict()
-        self._n_forgotten = 0
-        self._lock = threading.RLock()
         self.setup()
 
-    # What callers use.
+    # Hooks
+
+    @abstractmethod
+    def setup(self) -> None:
+        """Create the state of a fresh policy; its parameters are already set as attributes.
+
+        Raises `InvalidSettingError` if parameters contradict each other.
+        """
+
+    @abstractmethod
+    def decide(self, slate: Slate) -> Choice:
+        """Choose from a valid slate."""
+
+    @abstractmethod
+    def update(self, note: Note, reward: float) -> None:
+        """Learn a finite reward of a decision."""
+
+    def observe(self, slate: Slate) -> None:
+        """Learn from a valid slate from which nothing is chosen; by default ignore it."""
+
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Return score, estimate and width of each arm, shape (3, n_arms); changes are undone."""
+        return self.decide(slate).parts
+
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose from a valid slate without exploring; by default a policy cannot do that."""
+        raise self._cannot("exploit", "choose without exploring: leave out explore=False")
+
+    def reasons(self, slate: Slate) -> Reasons:
+        """Return the parts of each arm's score under the present model; may change nothing."""
+        raise self._cannot("reasons", "explain its scores")
+
+    def moved_by_seeing(self, slate: Slate, groups: Sequence[Sequence[int]]) -> FloatArray:
+        """Return the standard deviation of each arm's estimate before groups of features are seen.
+
+        Shape (n_arms, n_groups). By default hidden entries count as zero, and nothing is expected
+        of them.
+        """
+        return np.zeros((slate.n_arms, len(groups)))
+
+    def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return how each arm's estimate moves if groups of the context's features are seen.
+
+        For each group a matrix (n_arms, n): the estimates move by it times n standard normals. By
+        default nothing moves.
+        """
+        return [np.zeros((slate.n_arms, 0)) for _ in groups]
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let arms have `dim` features; `self.dim` is still the earlier number.
+
+        The result must be as if all features had been known from the start: hidden, or 0 for a
+        level of a category (see `widen`). By default a policy cannot grow.
+        """
+        error = self._cannot("grow", f"grow from {self.dim} to {dim} features: make it with more")
+        raise InvalidSettingError(str(error))
+
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let contexts have `dim` features; `self.context_dim` is still the earlier number."""
+        raise self._cannot("grow_context", "use a context: leave it out")
+
+    # What callers use
 
     @property
     def round(self) -> int:
@@ -88,15 +147,9 @@ class Policy(Hooks):
         """Number of dimensions in which the next choice is made; None if that has no meaning."""
         return None
 
-    @property
-    def n_open(self) -> int:
-        """Number of decisions that wait for their reward."""
-        return len(self._open)
-
-    @property
-    def n_forgotten(self) -> int:
-        """Number of decisions whose reward did not come before `max_open` others were made."""
-        return self._n_forgotten
+    def diagnostics(self) -> dict[str, Any]:
+        """Return facts about the run so far, as plain JSON types."""
+        return {}
 
     def choose(
         self, options: Any, *, context: Any = None, items: Any = None, explore: bool = True
@@ -110,7 +163,7 @@ class Policy(Hooks):
         context : array_like, shape (context_dim,), optional
             A row that all arms of the round share, for policies that can use it. NaN where hidden.
         items : array of int, shape (n_arms,), optional
-            Who each arm is, as in `Slate`.
+            Item ids, as in `Slate`.
         explore : bool
             False for the arm with the largest estimate, in this round.
 
@@ -121,36 +174,20 @@ class Policy(Hooks):
         InvalidInputError
             There is a context, and this policy cannot use one; or it cannot help exploring.
         """
-        with self._lock:
-            before, id = self.__dict__.copy(), f"{self._token}-{self._round + 1}"
-            oldest = None
-            try:
-                choice, note = self.play(self._checked(options, context, items), explore=explore)
-                given = choice.parts, choice.probabilities
-                made = Decision(id, choice.arm, note.round, note.epoch, note.arm, *given)
-                self._open[id] = note
-                if len(self._open) > self.max_open:
-                    self._n_forgotten += 1
-                    oldest = next(iter(self._open.items()))
-                    del self._open[oldest[0]]
-            except BaseException:
-                self.__dict__ = before
-                self._open.pop(id, None)
-                if oldest is not None:
-                    self._open[oldest[0]] = oldest[1]
-                    self._open.move_to_end(oldest[0], last=False)
-                raise
-            if oldest is not None:
-                log_forgotten(oldest[0], self._n_forgotten, f"max_open = {self.max_open}")
-            return made
+        choice, note = self._attempt(
+            lambda: self.play(self._checked(options, context, items), explore=explore)
+        )
+        name = type(self).__name__
+        return Decision(name, choice.arm, note, choice.parts, choice.probabilities)
 
-    def learn(self, decision: Decision | str, reward: float) -> None:
+    def learn(self, decision: Decision, reward: float) -> None:
         """Learn from the reward of a decision; rewards may come late and in any order.
 
         Parameters
         ----------
-        decision : Decision or str
-            What `choose` returned, or its id.
+        decision : Decision
+            What `choose` returned, or `Decision.from_dict` of its plain form: before or after this
+            policy was saved and loaded, or widened.
         reward : float
 
         Raises
@@ -158,42 +195,25 @@ class Policy(Hooks):
         InvalidRewardError
             The reward is not a finite number.
         UnknownDecisionError
-            This policy did not make the decision, has already learned it, or has forgotten it.
+            This policy cannot have made the decision.
         """
         if type(reward) is not float or not -LARGEST <= reward <= LARGEST:
             reward = checked_reward(reward)
-        id = decision._id if isinstance(decision, Decision) else decision
-        with self._lock:
-            opened = self._open.get(id) if isinstance(id, str) else None
-            if opened is None:
-                raise unknown_decision(id, self._token, self.max_open)
-            note = opened if opened.arm.size else self._recalled(opened, decision)
-            before = self.__dict__.copy()
-            try:
-                self.update(note, reward)
-                del self._open[id]
-            except BaseException:
-                self.__dict__ = before
-                self._open[id] = opened
-                raise
+        if not isinstance(decision, Decision) or decision._policy != type(self).__name__:
+            got = f"one of {decision._policy}" if isinstance(decision, Decision) else repr(decision)
+            raise UnknownDecisionError(
+                f"{type(self).__name__}.learn needs a Decision of its own, got {got:.60}"
+            )
+        self.check_note(decision._note)
+        note = decision._note.widened(self.dim, self.context_dim)
+        self._attempt(lambda: self.update(note, reward))
 
     def absorb(self, options: Any, *, context: Any = None, items: Any = None) -> None:
         """Learn from offered arms without choosing: a catalogue, an old log.
 
-        Arguments are those of `choose`.
-
-        Raises
-        ------
-        InvalidSlateError
-            The options are not a slate with `dim` features.
+        Arguments and exceptions are those of `choose`.
         """
-        with self._lock:
-            before = self.__dict__.copy()
-            try:
-                self.observe(self._checked(options, context, items))
-            except BaseException:
-                self.__dict__ = before
-                raise
+        self._attempt(lambda: self.observe(self._checked(options, context, items)))
 
     def learn_logged(
         self, options: Any, rewards: Any, *, contexts: Any = None, items: Any = None
@@ -211,7 +231,7 @@ class Policy(Hooks):
         contexts : array_like, shape (n, context_dim), optional
             The context of each arm, for policies that can use it.
         items : array of int, shape (n,), optional
-            Who each arm is, as in `Slate`.
+            Item ids, as in `Slate`.
 
         Raises
         ------
@@ -220,52 +240,43 @@ class Policy(Hooks):
         InvalidRewardError
             There is not one finite reward for each arm.
         """
-        with self._lock:
-            # A copy, because forks can take back one step only, and this is a step per arm.
-            trial = self.copied()
-            slate = trial._checked(options, None, items)
-            given = checked_rewards(rewards, slate.n_arms)
-            if contexts is None and slate._context is not None:
-                contexts = np.tile(slate._context, (slate.n_arms, 1))
-            if contexts is None:
-                trial.play_logged(slate, given)
-            else:
-                trial.play_logged(slate, given, trial._checked_contexts(contexts, slate.n_arms))
-            self.__dict__ = trial.__dict__ | {"_lock": self._lock, "_token": self._token}
+        trial = deepcopy(self)  # a fork can take back one step only, and this is a step per arm
+        slate = trial._checked(options, None, items)
+        given = checked_rewards(rewards, slate.n_arms)
+        if contexts is None and slate._context is not None:
+            contexts = np.tile(slate._context, (slate.n_arms, 1))
+        if contexts is not None:
+            contexts = Slate.of(contexts)._table
+            if len(contexts) != slate.n_arms:
+                raise InvalidSlateError(
+                    f"there must be a context for each of {slate.n_arms} arms, got {len(contexts)}"
+                )
+            trial._check_context(contexts.shape[1])
+        trial.play_logged(slate, given, contexts)
+        self.__dict__ = trial.__dict__
 
     def score(self, options: Any, *, context: Any = None, items: Any = None) -> Scores:
         """Return what the policy expects of arms, without choosing one and without any change.
 
-        Arguments are those of `choose`.
-
-        Raises
-        ------
-        InvalidSlateError
-            The options are not a slate with `dim` features.
+        Arguments and exceptions are those of `choose`.
         """
-        _, estimates, widths = self._asked((options, context, items), self.appraise)
+        _, estimates, widths = self._ask(self.appraise, options, context, items)
         return Scores(estimates, widths)
 
     def explain(self, options: Any, *, context: Any = None, items: Any = None) -> Reasons:
         """Return the parts of which the score of each arm is the sum.
 
-        Arguments are those of `choose`.
-
-        Of the models as they are: what is due to be fitted is fitted by the next choice.
-
-        Raises
-        ------
-        InvalidSlateError
-            The options are not a slate with `dim` features.
-        InvalidInputError
-            This policy cannot explain its scores.
+        Arguments and exceptions are those of `choose`; a policy that cannot explain its scores
+        raises `InvalidInputError`. Of the models as they are: what is due to be fitted is fitted
+        by the next choice.
         """
-        return self._asked((options, context, items), self.reasons)
+        return self._ask(self.reasons, options, context, items)
 
     def value_of_seeing(
         self,
         options: Any,
         groups: Sequence[Sequence[int]] | None = None,
+        context_groups: Sequence[Sequence[int]] | None = None,
         *,
         context: Any = None,
         items: Any = None,
@@ -273,64 +284,36 @@ class Policy(Hooks):
         """Return by how much the best estimate should rise if hidden features are seen first.
 
         Under the policy's model of hidden entries, with its present estimate of the parameters.
-
-        Parameters
-        ----------
-        options : Slate or array_like, shape (n_arms, dim)
-        groups : sequence of features, optional
-            Those that are seen together; by default each feature alone.
-        context, items
-            As in `choose`.
-
-        Raises
-        ------
-        InvalidSlateError, InvalidInputError
-            As `explain`.
+        `groups` are features that are seen together, `context_groups` those of the context; by
+        default each feature alone. Other arguments and exceptions are those of `explain`.
         """
 
         def gains(slate: Slate) -> Gains:
-            each = _checked_groups(groups, slate.dim)
-            estimates = self.reasons(slate).estimates
-            return Gains.of(estimates, self.moved_by_seeing(slate, each))
+            own = _checked_groups(groups, slate.dim)
+            of_context = _checked_groups(context_groups, self.context_dim)
+            return Gains.of(
+                self.reasons(slate).estimates,
+                self.moved_by_seeing(slate, own),
+                self.moved_by_context(slate, of_context),
+            )
 
-        return self._asked((options, context, items), gains)
+        return self._ask(gains, options, context, items)
 
-    def value_of_seeing_context(
+    def widen(
         self,
-        options: Any,
-        groups: Sequence[Sequence[int]] | None = None,
+        dim: int | None = None,
         *,
-        context: Any = None,
-        items: Any = None,
-    ) -> FloatArray:
-        """Return the same for hidden features of the context, shape (n_groups,).
-
-        Arguments are those of `value_of_seeing`; groups are of the context's features.
-        """
-
-        def gains(slate: Slate) -> FloatArray:
-            each = _checked_groups(groups, self.context_dim)
-            return context_gains(self.reasons(slate).estimates, self.moved_by_context(slate, each))
-
-        return self._asked((options, context, items), gains)
-
-    def _asked(self, given: tuple[Any, Any, Any], answer: Callable[[Slate], T]) -> T:
-        """Return an answer about options, a context and items, without any change."""
-        with self._lock:
-            before = self.__dict__.copy()
-            try:
-                return answer(self._checked(*given))
-            finally:
-                self.__dict__ = before
-
-    def widen(self, dim: int, *, levels: Mapping[int, int] | None = None) -> None:
-        """Let arms have more features, as if they had been there from the start, hidden.
+        levels: Mapping[int, int] | None = None,
+        context_dim: int | None = None,
+        context_levels: Mapping[int, int] | None = None,
+    ) -> None:
+        """Let arms or contexts have more features, as if these had always been there, hidden.
 
         Parameters
         ----------
-        dim : int
-            The new number of features; new ones come last.
-        levels : mapping, optional
+        dim, context_dim : int, optional
+            The new number of features of arms, or of contexts; new ones come last.
+        levels, context_levels : mapping, optional
             For each new feature that is a further level of a category, the category's first
             feature. Both are hidden in the same arms. In the past the new level was 0 where that
             feature was seen.
@@ -339,117 +322,87 @@ class Policy(Hooks):
         ------
         InvalidSettingError
             The number of features would shrink, or the policy cannot grow.
-        """
-        dim = checks.integer("dim", dim, self.dim or 1, checks.LARGEST_SIZE)
-        self._grown(self._widen, dim, _checked_levels(levels, self.dim or 0, dim))
-
-    def widen_context(self, dim: int, *, levels: Mapping[int, int] | None = None) -> None:
-        """Let contexts have more features, as if they had been there from the start, hidden.
-
-        Arguments are those of `widen`. A policy that can use contexts starts with 0 features.
-
-        Raises
-        ------
         InvalidInputError
             The policy cannot use a context.
-        InvalidSettingError
-            The number of features would shrink.
         """
-        if not self.takes_context:
-            raise no_context(type(self))
-        dim = checks.integer("context_dim", dim, max(1, self.context_dim), checks.LARGEST_SIZE)
-        self._grown(self._widen_context, dim, _checked_levels(levels, self.context_dim, dim))
-
-    def _grown(self, grow: Callable[[int, dict[int, int]], None], dim: int, levels: Any) -> None:
-        with self._lock:
-            before = self.__dict__.copy()
-            try:
-                grow(dim, levels)
-            except BaseException:
-                self.__dict__ = before
-                raise
+        if dim is not None:
+            dim = checks.integer("dim", dim, self.dim or 1, checks.LARGEST_SIZE)
+        new = _checked_levels(levels, self.dim or 0, dim or 0)
+        if context_dim is not None:
+            least = max(1, self.context_dim)
+            context_dim = checks.integer("context_dim", context_dim, least, checks.LARGEST_SIZE)
+        more = _checked_levels(context_levels, self.context_dim, context_dim or 0)
+        self._attempt(lambda: self._widen(dim, new, context_dim, more))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file; `halfseen.load` returns a policy that decides the same."""
-        archive.write(path, self.to_tree())
+        archive.write(path, self.to_dict())
 
-    def diagnostics(self) -> dict[str, Any]:
-        """Return facts about the run so far, as plain JSON types."""
-        return {}
-
-    def to_tree(self) -> dict[str, Any]:
-        """Return settings and state as a tree of plain values and arrays."""
-        with self._lock:
-            return {
-                "policy": type(self).__name__,
-                "settings": self.settings(),
-                "round": self._round,
-                "open": [[id, plain_note(note)] for id, note in self._open.items()],
-                "n_forgotten": self._n_forgotten,
-                "state": self.state(),
-            }
+    def to_dict(self) -> dict[str, Any]:
+        """Return parameters and state as plain values and arrays."""
+        return {
+            "policy": type(self).__name__,
+            "settings": self.settings(),
+            "round": self._round,
+            "state": self.state(),
+        }
 
     @classmethod
-    def from_tree(cls, tree: dict[str, Any]) -> Self:
-        """Return the policy that `to_tree` described.
-
-        Its new decisions have ids that differ from those of the original and of other copies.
-        """
-        policy = cls(**tree["settings"])
-        policy._round = checks.integer("round", tree["round"], 0, checks.LARGEST_HORIZON)
-        policy._n_forgotten = checks.integer("n_forgotten", tree["n_forgotten"], 0, policy._round)
-        for id, plain in tree["open"]:
-            policy._open[checks.text("id", id)] = restored_note(plain)
-        checks.integer("the number of open decisions", len(policy._open), 0, policy.max_open)
-        policy.restore(tree["state"])
-        for note in policy._open.values():
-            policy.check_note(note)
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Return the policy that `to_dict` described."""
+        policy = cls(**plain["settings"])
+        policy._round = checks.integer("round", plain["round"], 0, checks.LARGEST_HORIZON)
+        policy.restore(plain["state"])
         return policy
 
-    # For policies that contain other policies.
+    def state(self) -> dict[str, Any]:
+        """Return what `STATE` declares, as plain values and arrays."""
+        return state.dump(self)
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from what `state` returned, in a fresh policy."""
+        state.restore(self, saved)
+
+    # For agents, and for policies that contain other policies
 
     def play(self, slate: Slate, *, explore: bool = True) -> tuple[Choice, Note]:
-        """Choose from a valid slate; also return what `update` needs to learn the reward.
-
-        Like `choose`, but without ids and open decisions, which the outer policy handles.
-        """
+        """Choose from a valid slate; also return what `update` needs to learn the reward."""
         choice = self.decide(slate) if explore else self.exploit(slate)
         self._round += 1
-        # A copy: an open decision does not keep its whole slate alive.
+        # A copy: a decision does not keep its whole slate alive.
         chosen = slate._table[choice.arm].copy()
         item = None if slate._items is None else int(slate._items[choice.arm])
-        given = choice.point, choice.inner, slate._context, item
-        return choice, Note(self._round, choice.epoch, chosen, *given)
+        return choice, Note(self._round, choice.epoch, chosen, slate._context, item, choice.inner)
 
     def play_logged(
         self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
     ) -> None:
-        """Learn from valid logged arms; if it fails, only a copy made before is as it was.
-
-        `contexts`, shape (n, context_dim), has the context of each arm.
-        """
+        """Learn from valid logged arms, with the context of each; call it on a copy."""
         for row, reward in enumerate(rewards):
             arm = Slate(slate._table[row : row + 1])
             arm._items = None if slate._items is None else slate._items[row : row + 1]
             arm._context = None if contexts is None else contexts[row]
-            _, note = self.play(arm)
-            self.update(note, reward)
+            self.update(self.play(arm)[1], reward)
 
     def check_note(self, note: Note) -> None:
-        """Raise an ArchiveError if this policy cannot have written a restored note."""
-        checks.integer("round", note.round, 1, self._round)
-        checks.integer("epoch", note.epoch, -1, self._round)
-        if note.arm.size not in (0, self.dim):
-            raise ArchiveError(
-                f"an open decision must have {self.dim} features, got {note.arm.size}"
-            )
-        if note.inner is not None and note.arm.size and not note.inner.arm.size:
-            raise ArchiveError(f"the inner policy has no arm of the open round {note.round}")
-        if note.context is not None and len(note.context) != self.context_dim:
-            raise ArchiveError(
-                f"an open decision must have a context of {self.context_dim} features, got "
-                f"{len(note.context)}"
-            )
+        """Raise an error if this policy cannot have made the decision of a note."""
+        n_context = 0 if note.context is None else len(note.context)
+        for what, got, most in (
+            ("round", note.round, self._round),
+            ("epoch", note.epoch, self._latest_epoch),
+            ("number of features", len(note.arm), self.dim or 0),
+            ("number of context features", n_context, self.context_dim),
+        ):
+            if got > most:
+                raise UnknownDecisionError(
+                    f"this {type(self).__name__} cannot have made the decision: its {what} is "
+                    f"{got}, and {most} is the largest so far"
+                )
+
+    @property
+    def _latest_epoch(self) -> int:
+        """Index of the latest epoch; −1 if there is none."""
+        return -1
 
     def fork(self) -> Self:
         """Return a shallow copy that continues in place of this policy, which must not be used on.
@@ -460,27 +413,25 @@ class Policy(Hooks):
         fork.__dict__.update(self.__dict__)
         return fork
 
-    def copied(self) -> Self:
-        """Return an independent copy; its decisions have other ids."""
-        copy = object.__new__(type(self))
-        copy.__setstate__(self.__getstate__())
-        return copy
-
-    # Python's own copies, all of them deep: of two shallow ones each would change the other. A lock
-    # cannot be copied, and a copy gives other ids than the original.
-
     def __copy__(self) -> Self:
-        return deepcopy(self)
+        return deepcopy(self)  # of two shallow copies each would change the other
 
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            state = {name: value for name, value in self.__dict__.items() if name != "_lock"}
-            return deepcopy(state, {id(self): self})  # parts may refer to their policy
+    def _attempt(self, step: Callable[[], T]) -> T:
+        """Do a step that changes the policy, or nothing if it fails."""
+        before = self.__dict__.copy()
+        try:
+            return step()
+        except BaseException:
+            self.__dict__ = before
+            raise
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
-        self._token = secrets.token_hex(8)
+    def _ask(self, answer: Callable[[Slate], T], options: Any, context: Any, items: Any) -> T:
+        """Return an answer about options, without any change."""
+        before = self.__dict__.copy()
+        try:
+            return answer(self._checked(options, context, items))
+        finally:
+            self.__dict__ = before
 
     def _checked(self, options: Any, context: Any = None, items: Any = None) -> Slate:
         slate = Slate.of(options, self.dim, context=context, items=items)
@@ -489,57 +440,40 @@ class Policy(Hooks):
         return slate
 
     def _check_context(self, dim: int) -> None:
-        if not self.takes_context:
-            raise no_context(type(self))
         if not self.context_dim:  # the first context determines it
-            self._widen_context(dim, {})
+            self._widen(None, {}, dim, {})
         elif dim != self.context_dim:
             raise InvalidSlateError(f"a context must have {self.context_dim} features, got {dim}")
 
-    def _checked_contexts(self, contexts: Any, n: int) -> FloatArray:
-        table = Slate.of(contexts)._table
-        if len(table) != n:
-            raise InvalidSlateError(
-                f"there must be a context for each of {n} arms, got {len(table)}"
-            )
-        self._check_context(table.shape[1])
-        return table
-
-    def _widen(self, dim: int, levels: dict[int, int]) -> None:
-        if self.dim is None:  # of a policy that waits for its first slate
+    def _widen(
+        self, dim: int | None, levels: dict[int, int], context_dim: int | None, more: dict[int, int]
+    ) -> None:
+        if dim is not None and self.dim is None:  # of a policy that waits for its first slate
             self.__dict__["dim"] = dim
             self.setup()
-            if levels and self.can_grow():
+            if levels:
                 self.grow(dim, levels)
-        elif dim > self.dim:
+        elif dim is not None and dim > self.dim:
             self.grow(dim, levels)
             self.__dict__["dim"] = dim
-            self._widen_notes(dim, self.context_dim)
+        if context_dim is not None and context_dim > self.context_dim:
+            self.grow_context(context_dim, more)
+            self.__dict__["context_dim"] = context_dim
 
-    def _widen_context(self, dim: int, levels: dict[int, int]) -> None:
-        if dim > self.context_dim:
-            self.grow_context(dim, levels)
-            self.__dict__["context_dim"] = dim
-            self._widen_notes(self.dim, dim)
+    @classmethod
+    def can(cls, hook: str) -> bool:
+        """Return whether a class writes an optional hook: "grow", "exploit", "reasons", …."""
+        return getattr(cls, hook) is not getattr(Policy, hook)
 
-    def _widen_notes(self, dim: int, context_dim: int) -> None:
-        self._open = OrderedDict(
-            (id, widened(note, dim, context_dim)) for id, note in self._open.items()
+    def _cannot(self, hook: str, what: str) -> InvalidInputError:
+        """Return the error for something that takes an optional hook."""
+        from halfseen.policies.registry import all_policies  # it imports this class
+
+        able = [name for name, policy in all_policies().items() if policy.can(hook)]
+        return InvalidInputError(
+            f"{type(self).__name__} cannot {what}, or use a policy that can "
+            f"({', '.join(able) or 'there is none yet'})"
         )
-
-    def _recalled(self, note: Note, decision: Decision | str) -> Note:
-        """Complete the note of a decision that was open in a file of format 2."""
-        if not isinstance(decision, Decision):
-            raise UnknownDecisionError(
-                f"decision {decision} was open in a file of an earlier version, which did not "
-                "store its arm: pass the Decision instead of its id"
-            )
-        arm = decision._chosen
-        if arm.shape != (self.dim,):
-            raise InvalidInputError(
-                f"the decision's arm must have {self.dim} features, got {len(arm)}"
-            )
-        return with_arm(note, arm)._replace(epoch=decision._epoch)
 
 
 def _checked_groups(groups: Any, dim: int) -> list[list[int]]:

@@ -1,9 +1,8 @@
 """The best estimate, always: the baseline that never explores."""
 
-from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import RidgePolicy
-from halfseen.values import Slate
+from halfseen.values import Choice, Slate
 
 
 @register_policy

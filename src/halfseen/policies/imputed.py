@@ -2,17 +2,17 @@
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.core.epochs import EpochSchedule
 from halfseen.core.reservoir import Reservoir
 from halfseen.params import custom, integer, real
 from halfseen.policies.imputers import Filler, ImputerRecipe
-from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
 from halfseen.policies.viewed import Exploring, ViewedPolicy
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.state import Built, Part, Whole
+from halfseen.values import Choice, FloatArray, Slate
 
 
 @register_policy
@@ -37,6 +37,12 @@ class Imputed(Exploring, ViewedPolicy):
     >>> decision.values.tolist(), policy.fill([[float("nan"), 4.0]]).tolist()
     ([0.0, 4.0], [[2.0, 4.0]])
     """
+
+    STATE: ClassVar = {
+        "_reservoir": Part(),
+        "_filler": Built(Filler),
+        "_next_fit": Whole(1, sys.maxsize),
+    }
 
     needs = ("dim", "noise_scale", "seed")
 
@@ -71,7 +77,7 @@ class Imputed(Exploring, ViewedPolicy):
         self._recipe.try_out(self.dim)
         self._filler = Filler(self._recipe, self._reservoir.rows.copy())
         self._next_fit = self.first_fit + 1
-        self._inners = (self.inner_policy(self.dim, self.max_open),)
+        self._inners = (self.inner_policy(self.dim),)
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
@@ -80,8 +86,7 @@ class Imputed(Exploring, ViewedPolicy):
 
     def fill(self, options: Any) -> FloatArray:
         """Return options (n_arms, dim) filled in by the imputer as last fitted."""
-        with self._lock:
-            return self._filler.fill(Slate.of(options, self.dim)._table)
+        return self._filler.fill(Slate.of(options, self.dim)._table)
 
     def _view(self, slate: Slate) -> FloatArray:
         return self._filler.fill(slate._table)
@@ -112,21 +117,3 @@ class Imputed(Exploring, ViewedPolicy):
         reservoir = self._reservoir.fork()
         reservoir.add(slate._table)
         self._reservoir = reservoir
-
-    def state(self) -> dict[str, Any]:
-        """Return the inner policy, the sample, and the rows of the last fit."""
-        return super().state() | {
-            "reservoir": self._reservoir.state(),
-            "fitted_rows": self._filler.rows,
-            "next_fit": self._next_fit,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state, with the imputer fitted to the same rows again."""
-        super().restore(state)
-        self._reservoir.restore(state["reservoir"])
-        rows = archive.array(
-            state, "fitted_rows", (None, self.dim), low=-LARGEST, high=LARGEST, hidden=True
-        )
-        self._filler = Filler(self._recipe, rows)
-        self._next_fit = checks.integer("next_fit", state["next_fit"], 1, sys.maxsize)

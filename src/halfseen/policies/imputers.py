@@ -17,6 +17,7 @@ from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
+from halfseen.state import ARMS, Sizes
 from halfseen.values import LARGEST, FloatArray
 
 SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -143,6 +144,15 @@ class Filler:
                 guesses = np.asarray(self._imputer.statistics_, dtype=np.float64)
                 self._constants = np.where(self._known, _cut_off(guesses), 0.0)
                 self._imputer = None
+
+    def state(self) -> FloatArray:
+        """Return the rows."""
+        return self.rows
+
+    @classmethod
+    def restored(cls, policy: Any, saved: Any) -> "Filler":
+        """Return the imputer of a policy, fitted to saved rows again."""
+        return cls(policy._recipe, ARMS.load("rows", saved, Sizes(policy)))
 
     def fill(self, table: FloatArray) -> FloatArray:
         """Return a table (n_arms, dim) with nothing hidden."""

@@ -114,8 +114,7 @@ class LatentParams(Policy):
     memory_bytes: int = integer(
         default=DEFAULT_MEMORY,
         low=1,
-        doc="""Memory for offered and played arms. What does not fit is sampled or summed up.
-    Decisions that wait for their reward take memory, too: see `max_open`.""",
+        doc="""Memory for offered and played arms. What does not fit is sampled or summed up.""",
     )
     seed: int = integer(
         default=0, low=0, doc="Seed of that sample, of random choices and of draws."

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.core import reward_reasons
 from halfseen.core.factors import Arms
 from halfseen.core.offers import Layout, Offer, widened_rows
@@ -21,10 +21,9 @@ from halfseen.policies.explorations import Turn
 from halfseen.policies.latent_epoch import Before, LatentEpoch, LatentRecord, record_from
 from halfseen.policies.latent_params import LatentParams
 from halfseen.policies.latent_side import Offered
-from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.values import FloatArray, Slate
+from halfseen.values import Choice, FloatArray, Note, Slate
 
 # Records of this many epochs are kept.
 _LONGEST_LOG = 1000
@@ -97,9 +96,8 @@ class LatentUcb(LatentParams):
     @property
     def epoch_log(self) -> tuple[LatentRecord, ...]:
         """One record for each epoch opened so far."""
-        with self._lock:
-            current = () if self._epoch is None else (self._epoch.record,)
-            return (*self._log, *current)
+        current = () if self._epoch is None else (self._epoch.record,)
+        return (*self._log, *current)
 
     @property
     def current_rank(self) -> int | None:
@@ -158,8 +156,7 @@ class LatentUcb(LatentParams):
             arm, probabilities = turn.chosen(exploration, widths)
             if share:
                 arm, probabilities = turn.shared(arm, probabilities, share)
-        point = points[arm].copy()
-        return Choice(arm, parts, epoch.record.epoch, point, None, probabilities)
+        return Choice(arm, parts, epoch.record.epoch, probabilities)
 
     def appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with widths as in "ucb", also if draws or nothing take their place.
@@ -315,10 +312,7 @@ class LatentUcb(LatentParams):
         epoch = self._epoch
         if epoch is not None and epoch.rewards is not None:
             rewards = epoch.rewards.fork()
-            point = note.point if note.epoch == epoch.record.epoch else None
-            if point is not None and len(point) != rewards.features.n_features:  # it has grown
-                point = None
-            rewards.learn(offer, point, reward)
+            rewards.learn(offer, rewards.features.points_of(offer)[0], reward)
             self._epoch = LatentEpoch(*epoch[:-1], rewards)
 
     def _noted(self, note: Note) -> Offer:
@@ -444,17 +438,9 @@ class LatentUcb(LatentParams):
         since = state["context_since"]
         self._context_since = checks.integer("context_since", since, 0, self._round)
 
-    def check_note(self, note: Note) -> None:
-        """Raise an ArchiveError if this policy cannot have written a restored note."""
-        super().check_note(note)
-        epoch = self._epoch
-        checks.integer("epoch", note.epoch, -1, -1 if epoch is None else epoch.record.epoch)
-        # Of a model that was given up, points may be left; they are not used.
-        rewards = None if epoch is None or note.epoch < epoch.record.epoch else epoch.rewards
-        if note.point is not None and rewards is not None:
-            n_features = rewards.features.n_features
-            archive.array(note._asdict(), "point", (None,))
-            checks.integer("the size of a point", len(note.point), 0, n_features)
+    @property
+    def _latest_epoch(self) -> int:
+        return -1 if self._epoch is None else self._epoch.record.epoch
 
     def _checked(self, options: Any, context: Any = None, items: Any = None) -> Slate:
         if self.dim is None:  # the first slate determines it

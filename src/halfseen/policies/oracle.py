@@ -86,7 +86,7 @@ class Oracle(Exploring, ViewedPolicy):
                 )
         _check_one_per_column(self.latent_variances, bases)
         self._lifts = [self._lift(basis) for basis in bases]
-        self._inners = tuple(self.inner_policy(basis.shape[1], self.max_open) for basis in bases)
+        self._inners = tuple(self.inner_policy(basis.shape[1]) for basis in bases)
 
     @property  # type: ignore[misc]
     def dim(self) -> int:  # type: ignore[override]

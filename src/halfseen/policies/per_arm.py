@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.core.epochs import EpochSchedule
 from halfseen.core.offers import Layout, Offer, widened_rows
 from halfseen.core.replay import Played
@@ -14,11 +14,11 @@ from halfseen.core.reservoir import Reservoir
 from halfseen.core.ridge import Ridge
 from halfseen.params import integer
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import ridge_param, scale_param
 from halfseen.seeding import stream
-from halfseen.values import LARGEST, LARGEST_POINT, FloatArray, Slate
+from halfseen.state import Array, Levels, Part, Real, Sizes, Value, Whole
+from halfseen.values import LARGEST, LARGEST_POINT, Choice, FloatArray, Note, Slate
 
 _SCHEDULE = EpochSchedule(burn_in=1, growth=1.25)
 _CONSTANT = 1e-12  # a column whose deviation is a smaller share of its mean is constant
@@ -56,6 +56,22 @@ class _Scaling(NamedTuple):
         return np.hstack([np.clip(scaled, -LARGEST, LARGEST), hidden.astype(np.float64), ones])
 
 
+class _Models:
+    """The field of the regressions by item."""
+
+    def dump(self, value: Mapping[int, Ridge]) -> list[list[Any]]:
+        """Return pairs of keys and regressions."""
+        return [[key, model.state()] for key, model in value.items()]
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Ridge]:
+        """Return the regressions after checking them."""
+        models: dict[int, Ridge] = {}
+        for key, saved in plain:
+            models[checks.integer("key", key, 0, 2**64 - 1)] = sizes.owner._fresh()
+            models[key].restore(saved)
+        return models
+
+
 @register_policy
 class PerArmRidge(Policy):
     """Disjoint LinUCB: one ridge regression of rewards on the context for each item.
@@ -78,6 +94,20 @@ class PerArmRidge(Policy):
     >>> [policy.choose(names, context=[visitor, 0.0], items=[0, 1]).arm for visitor in (-1.0, 1.0)]
     [0, 1]
     """
+
+    STATE: ClassVar = {
+        "_contexts": Part(),
+        "_played": Part(),
+        "_scaling": Value(
+            _Scaling,
+            means=Array(("context_dim",), low=-LARGEST, high=LARGEST),
+            factors=Array(("context_dim",), low=0.0, high=LARGEST_POINT),
+        ),
+        "_centre": Real(-LARGEST, LARGEST),
+        "_models": _Models(),
+        "_levels": Levels("context_dim"),
+        "_next_fit": Whole(1, sys.maxsize),
+    }
 
     needs: ClassVar[tuple[str, ...]] = ("dim", "seed")
     takes_context = True
@@ -210,39 +240,3 @@ class PerArmRidge(Policy):
         means, factors = self._scaling
         self._scaling = _Scaling(np.append(means, new), np.append(factors, new))
         self._learn_again()
-
-    def state(self) -> dict[str, Any]:
-        """Return contexts and plays, the fit, and the regression of each item."""
-        return {
-            "contexts": self._contexts.state(),
-            "played": self._played.state(),
-            "means": self._scaling.means,
-            "factors": self._scaling.factors,
-            "centre": self._centre,
-            "models": [[key, model.state()] for key, model in self._models.items()],
-            "levels": [list(pair) for pair in self._levels.items()],
-            "next_fit": self._next_fit,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        self._contexts.restore(state["contexts"])
-        self._played.restore(state["played"])
-        shape = (self.context_dim,)
-        means = archive.array(state, "means", shape, low=-LARGEST, high=LARGEST)
-        factors = archive.array(state, "factors", shape, low=0.0, high=LARGEST_POINT)
-        self._scaling = _Scaling(means, factors)
-        self._centre = checks.real("centre", state["centre"], -LARGEST, LARGEST)
-        models = {}
-        for key, saved in state["models"]:
-            model = self._fresh()
-            model.restore(saved)
-            models[checks.integer("key", key, 0, 2**64 - 1)] = model
-        self._models = models
-        self._levels = {
-            checks.integer("a level", level, 1, self.context_dim - 1): checks.integer(
-                "its first feature", first, 0, level - 1
-            )
-            for level, first in state["levels"]
-        }
-        self._next_fit = checks.integer("next_fit", state["next_fit"], 1, sys.maxsize)

@@ -1,6 +1,6 @@
 """PSLB: optimism over the intersection of a projected and an ambient confidence set."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from halfseen.core.ellipsoids import optimistic_parts
 from halfseen.core.moments import Moments
 from halfseen.core.ridge import Ridge
 from halfseen.lazy import LazyModule
-from halfseen.policies.notes import Choice, Note
 from halfseen.policies.pslb_params import PslbParams
 from halfseen.policies.pslb_search import Projection, Sets, sampled_parts
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.state import Built, Maybe, Part, RandomState, Whole
+from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
@@ -24,6 +24,17 @@ class Subspace(NamedTuple):
 
     projection: Projection
     arms_per_round: float
+
+    def state(self) -> dict[str, Any]:
+        """Return projection and mean."""
+        projection = self.projection.state()
+        return {"projection": projection, "arms_per_round": self.arms_per_round}
+
+    @classmethod
+    def restored(cls, policy: "Pslb", saved: dict[str, Any]) -> "Subspace":
+        """Return the subspace that `state` described."""
+        arms_per_round = checks.real("arms_per_round", saved["arms_per_round"], 0.0, LARGEST)
+        return cls(Projection.restored(policy._model, saved["projection"]), arms_per_round)
 
     @property
     def basis(self) -> FloatArray:
@@ -64,6 +75,14 @@ class Pslb(PslbParams):
     over the number of rounds, both when the subspace was estimated.
     """
 
+    STATE: ClassVar = {
+        "_model": Part(),
+        "_moments": Maybe(Part()),
+        "_subspace": Maybe(Built(Subspace)),
+        "_n_fallbacks": Whole(),
+        "_random_state": RandomState(),
+    }
+
     needs = ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
 
     def setup(self) -> None:
@@ -90,8 +109,7 @@ class Pslb(PslbParams):
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the number of fallbacks and the rank."""
-        with self._lock:
-            return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
+        return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
 
     def decide(self, slate: Slate) -> Choice:
         """Choose by the largest value over both sets, or by OFUL if they do not intersect."""
@@ -159,33 +177,3 @@ class Pslb(PslbParams):
             moments = self._moments.fork()
             moments.add(slate._table)
             self._moments = moments
-
-    def state(self) -> dict[str, Any]:
-        """Return regression, moments, subspace and the state of the random stream."""
-        return {
-            "model": self._model.state(),
-            "moments": None if self._moments is None else self._moments.state(),
-            "subspace": self._subspace
-            and {
-                "projection": self._subspace.projection.state(),
-                "arms_per_round": self._subspace.arms_per_round,
-            },
-            "n_fallbacks": self._n_fallbacks,
-            "random": self._random_state,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        self._model.restore(state["model"])
-        if state["moments"] is None:
-            self._moments = None
-        elif self._moments is not None:
-            self._moments.restore(state["moments"])
-        if state["subspace"] is not None:
-            self._subspace = Subspace(
-                Projection.restored(self._model, state["subspace"]["projection"]),
-                checks.real("arms_per_round", state["subspace"]["arms_per_round"], 0.0, LARGEST),
-            )
-        self._n_fallbacks = checks.integer("n_fallbacks", state["n_fallbacks"], 0)
-        self._random.bit_generator.state = state["random"]
-        self._random_state = self._random.bit_generator.state

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from halfseen import archive
 from halfseen.core.confidence import Confidence
 from halfseen.core.ellipsoids import Ellipsoid
 from halfseen.core.ridge import Ridge
 from halfseen.lazy import LazyModule
+from halfseen.state import Array, Basis, Sizes
 from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
@@ -112,11 +112,13 @@ class Projection:
         return {"basis": self.basis, "inside": self.inside.state(), "shadow": self.shadow}
 
     @classmethod
-    def restored(cls, model: Ridge, state: dict[str, Any]) -> "Projection":
+    def restored(cls, model: Ridge, saved: dict[str, Any]) -> "Projection":
         """Return the projection that `state` described."""
-        projection = cls(model, archive.orthonormal(state, "basis", (model.dim, None)))
-        projection.inside.restore(state["inside"])
-        projection.shadow = archive.array(state, "shadow", projection.basis.shape)
+        sizes = Sizes(model)
+        projection = cls(model, Basis(("dim", None)).load("basis", saved["basis"], sizes))
+        projection.inside.restore(saved["inside"])
+        shadow = Array(projection.basis.shape)
+        projection.shadow = shadow.load("shadow", saved["shadow"], sizes)
         return projection
 
 

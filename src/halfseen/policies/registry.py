@@ -1,12 +1,11 @@
 """All policies by name, for `load` and for the contract tests."""
 
-import os
 from typing import Any, TypeVar
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.policies.base import Policy
-from halfseen.policies.upgrades import upgraded
+from halfseen.state import Sizes
 
 P = TypeVar("P", bound=Policy)
 
@@ -52,42 +51,38 @@ def registered(name: Any) -> type[Policy]:
     return _CLASSES[name]
 
 
-def policy_from_tree(tree: dict[str, Any]) -> Policy:
-    """Return the policy that `Policy.to_tree` described."""
-    return registered(tree["policy"]).from_tree(tree)
+class InnerPolicy:
+    """The field of a policy inside another one (`halfseen.state`)."""
+
+    def dump(self, value: Policy) -> dict[str, Any]:
+        """Return settings and state of the policy."""
+        return value.to_dict()
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Policy:
+        """Return the saved policy, which must be like the one that a fresh owner has."""
+        return _restored_inner(getattr(sizes.owner, name), plain)
 
 
-def restored_inner(fresh: Policy, tree: dict[str, Any]) -> Policy:
-    """Return the saved inner policy that replaces a fresh one."""
-    restored = policy_from_tree(tree)
-    if type(fresh) is not type(restored) or fresh.settings() != restored.settings():
+class InnerPolicies:
+    """The field of a tuple of policies inside another one."""
+
+    def dump(self, value: tuple[Policy, ...]) -> list[dict[str, Any]]:
+        """Return settings and state of each policy."""
+        return [each.to_dict() for each in value]
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> tuple[Policy, ...]:
+        """Return the saved policies, each like the one that a fresh owner has."""
+        pairs = zip(getattr(sizes.owner, name), plain, strict=True)
+        return tuple(_restored_inner(fresh, each) for fresh, each in pairs)
+
+
+def _restored_inner(fresh: Policy, plain: Any) -> Policy:
+    policy = policy_from_dict(plain)
+    if type(fresh) is not type(policy) or fresh.settings() != policy.settings():
         raise ArchiveError("an inner policy does not fit the settings of the outer one")
-    return restored
+    return policy
 
 
-def load(path: str | os.PathLike[str]) -> Policy:
-    """Return a saved policy, which continues exactly as the original would, bit for bit.
-
-    Raises
-    ------
-    ArchiveError
-        The file is damaged, truncated, not a policy, or from a newer version.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from halfseen import AmbientOful
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     AmbientOful(dim=3).save(pathlib.Path(folder) / "policy")
-    ...     load(pathlib.Path(folder) / "policy")
-    AmbientOful(dim=3)
-    """
-    tree, version = archive.read(path)
-    if "agent" in tree:
-        raise ArchiveError(f"{path} holds an agent: read it with Agent.load")
-    try:
-        return policy_from_tree(upgraded(tree, version, str(path)))
-    except ArchiveError:
-        raise
-    except Exception as error:  # an invalid state can raise anything
-        raise ArchiveError(f"{path} does not describe a policy: {error}") from None
+def policy_from_dict(plain: dict[str, Any]) -> Policy:
+    """Return the policy that `Policy.to_dict` described."""
+    return registered(plain["policy"]).from_dict(plain)

@@ -1,7 +1,7 @@
 """The base class of policies that regress rewards on arms, and the parameters of optimism."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from halfseen import checks
 from halfseen.core.confidence import LARGEST_SCALE, Confidence
@@ -9,8 +9,8 @@ from halfseen.core.reasons import Reasons
 from halfseen.core.ridge import SMALLEST_RIDGE, Ridge
 from halfseen.params import Declared, custom, real
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Choice, Note
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.state import Part
+from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 
 
 def ridge_param(doc: str = "λ > 0, the penalty.") -> Any:
@@ -48,6 +48,8 @@ class RidgePolicy(Policy):
 
     Subclasses define how to choose.
     """
+
+    STATE: ClassVar = {"_model": Part()}
 
     ridge: float = ridge_param()
 
@@ -87,11 +89,3 @@ class RidgePolicy(Policy):
         for point, reward in zip(points, rewards.tolist(), strict=True):
             fork._model.update(point, reward)
         return fork
-
-    def state(self) -> dict[str, Any]:
-        """Return the regression."""
-        return {"directions": None, "inner": self._model.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved regression."""
-        self._model.restore(state["inner"])

@@ -1,14 +1,12 @@
 """A policy that always plays the same arm."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
-from halfseen.values import Slate
+from halfseen.values import Choice, Note, Slate
 
 
 @register_policy
@@ -37,10 +35,3 @@ class SameArm(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Learn nothing."""
-
-    def state(self) -> dict[str, Any]:
-        """Return nothing."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """There is nothing to restore."""

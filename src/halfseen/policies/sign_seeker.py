@@ -1,6 +1,6 @@
 """A policy for the hard family of the lower bound that knows everything but the hidden sign."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.params import custom
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
-from halfseen.values import FloatArray, Slate
+from halfseen.state import Whole
+from halfseen.values import Choice, FloatArray, Note, Slate
 
 
 @register_policy
@@ -30,6 +30,8 @@ class SignSeeker(Policy):
     >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, -0.35]]).arm, policy.hidden_sign
     (0, -1)
     """
+
+    STATE: ClassVar = {"hidden_sign": Whole(-1, 1), "_wait": Whole()}
 
     reward_sign: int = custom(
         default=1,
@@ -70,15 +72,6 @@ class SignSeeker(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Learn nothing from rewards."""
-
-    def state(self) -> dict[str, Any]:
-        """Return the hidden sign, as far as it is known."""
-        return {"hidden_sign": self.hidden_sign, "wait": self._wait}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        self.hidden_sign = checks.integer("hidden_sign", state["hidden_sign"], -1, 1)
-        self._wait = checks.integer("wait", state["wait"], 0, checks.LARGEST_HORIZON)
 
 
 def _betrayed(arms: FloatArray) -> int:

@@ -1,17 +1,16 @@
 """Fill in, standardise columns, add an intercept, then play in all features."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from halfseen import checks
 from halfseen.core.replay import Played
 from halfseen.params import flag
 from halfseen.policies.imputed import Imputed
-from halfseen.policies.notes import Note
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import RidgePolicy
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.state import Part, Whole
+from halfseen.values import LARGEST, FloatArray, Note, Slate
 
 _CONSTANT = 1e-12  # a column whose deviation is a smaller share of its size is constant
 
@@ -53,6 +52,8 @@ class Standardized(Imputed):
     [[2.0, 0.0, 1.0]]
     """
 
+    STATE: ClassVar = {"_played": Part(), "_fit_round": Whole()}
+
     indicators: bool = flag(
         default=False, doc="Whether each feature gets another one, 1 where it is hidden, else 0."
     )
@@ -64,12 +65,11 @@ class Standardized(Imputed):
         self._scaling = Scaling.of(self._filler.rows)
         self._fit_round = 0
         n_columns = self.dim * (2 if self.indicators else 1) + 1
-        self._inners = (self.inner_policy(n_columns, self.max_open),)
+        self._inners = (self.inner_policy(n_columns),)
 
     def shown(self, options: Any) -> FloatArray:
         """Return options (n_arms, dim) as the inner policy sees them: an intercept comes last."""
-        with self._lock:
-            return self._columns(Slate.of(options, self.dim)._table)
+        return self._columns(Slate.of(options, self.dim)._table)
 
     def _columns(self, table: FloatArray) -> FloatArray:
         scaled = (self._filler.fill(table) - self._scaling.means) / self._scaling.deviations
@@ -100,13 +100,7 @@ class Standardized(Imputed):
             note = note._replace(inner=note.inner._replace(arm=self._columns(note.arm[None])[0]))
         super().update(note, reward)
 
-    def state(self) -> dict[str, Any]:
-        """Return what an `Imputed` does, all played arms, and when the scaling was made."""
-        return super().state() | {"played": self._played.state(), "fit_round": self._fit_round}
-
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, saved: dict[str, Any]) -> None:
         """Continue from a saved state, with imputer and scaling fitted to the same rows again."""
-        super().restore(state)
-        self._played.restore(state["played"])
+        super().restore(saved)
         self._scaling = Scaling.of(self._filler.fill(self._filler.rows))
-        self._fit_round = checks.integer("fit_round", state["fit_round"], 0, self._round + 1)

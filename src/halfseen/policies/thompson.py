@@ -1,6 +1,6 @@
 """Linear Thompson sampling in all features; hidden entries count as zero."""
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,11 +8,11 @@ from halfseen.core.confidence import LARGEST_SCALE
 from halfseen.core.drawing import win_shares
 from halfseen.core.factors import row_keys
 from halfseen.params import integer, real
-from halfseen.policies.notes import Choice
 from halfseen.policies.registry import register_policy
 from halfseen.policies.ridge_policy import RidgePolicy, scale_param
 from halfseen.seeding import stream
-from halfseen.values import FloatArray, Slate
+from halfseen.state import RandomState
+from halfseen.values import Choice, FloatArray, Slate
 
 
 @register_policy
@@ -32,6 +32,7 @@ class LinearThompson(RidgePolicy):
     ([0.0, 0.0], np.True_)
     """
 
+    STATE: ClassVar = {"_random_state": RandomState()}
     needs = ("dim", "noise_scale", "seed")
 
     noise_scale: float = scale_param(0.5, doc="R, the standard deviation of the rewards' noise.")
@@ -86,13 +87,3 @@ class LinearThompson(RidgePolicy):
         estimates = np.einsum("ij,j->i", points, model.estimate)
         differences = np.einsum("ij,j->i", points, offset)
         return np.stack([estimates + differences, estimates, differences])
-
-    def state(self) -> dict[str, Any]:
-        """Return the regression and the state of the random stream."""
-        return {"random": self._random_state, "model": self._model.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved regression and stream."""
-        self._random.bit_generator.state = state["random"]
-        self._random_state = self._random.bit_generator.state
-        self._model.restore(state["model"])

@@ -1,20 +1,18 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
 import sys
-from dataclasses import asdict
 from typing import Any, ClassVar
 
-from halfseen import archive, checks
 from halfseen.core.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.core.replay import Played, Replay
 from halfseen.errors import HorizonReachedError, InvalidSettingError
-from halfseen.policies.notes import Choice, Note
-from halfseen.policies.registry import register_policy, restored_inner
+from halfseen.policies.registry import InnerPolicy, register_policy
 from halfseen.policies.tofu_burn_in import burn_in_policy_of
-from halfseen.policies.tofu_epoch import Epoch, EpochRecord, record_from
+from halfseen.policies.tofu_epoch import RECORD, Epoch, EpochRecord
 from halfseen.policies.tofu_params import TofuParams
 from halfseen.policies.tofu_premises import warn_of_long_arms, warn_of_settings
-from halfseen.values import Decision, Slate
+from halfseen.state import Built, Each, Maybe, Part, Whole
+from halfseen.values import Choice, Note, Slate
 
 
 @register_policy
@@ -46,6 +44,15 @@ class TofuPov(TofuParams):
     Paper: alg:bandits
     """
 
+    STATE: ClassVar = {
+        "_offered": Part(),
+        "_played": Part(),
+        "_log": Each(RECORD),
+        "_epoch": Maybe(Built(Epoch)),
+        "_next_event": Whole(0, sys.maxsize),
+        "_burner": InnerPolicy(),
+    }
+
     needs: ClassVar[tuple[str, ...]] = (
         "dim",
         "rank",
@@ -58,12 +65,12 @@ class TofuPov(TofuParams):
     def setup(self) -> None:
         """Start with no arms, no rewards and no epoch."""
         super().setup()
-        self._burner = burn_in_policy_of(self, self.max_open)
+        self._burner = burn_in_policy_of(self)
         self._offered = self.no_arms()
         self._played = Played(self.dim)
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self.schedule.burn_in + 1)
-        self._log: list[EpochRecord] = []
+        self._log: tuple[EpochRecord, ...] = ()
         self._checks_lengths = self.follows_theorem
 
     @classmethod
@@ -134,9 +141,8 @@ class TofuPov(TofuParams):
     @property
     def epoch_log(self) -> tuple[EpochRecord, ...]:
         """One record for each epoch opened so far."""
-        with self._lock:
-            current = () if self._epoch is None else (self._epoch.record,)
-            return (*self._log, *current)
+        current = () if self._epoch is None else (self._epoch.record,)
+        return (*self._log, *current)
 
     @property
     def current_rank(self) -> int:
@@ -161,12 +167,11 @@ class TofuPov(TofuParams):
         self._offer(slate)
         epoch = self._epoch
         if epoch is not None and epoch.plays:
-            arm, parts, point = epoch.score(slate)
-            return Choice(arm, parts, epoch.index, point)
+            return Choice(*epoch.score(slate), epoch.index)
         self._burner = self._burner.fork()
         choice, note = self._burner.play(slate)
         index = -1 if epoch is None else epoch.index
-        return choice._replace(epoch=index, point=None, inner=note)
+        return choice._replace(epoch=index, inner=note)
 
     def _offer(self, slate: Slate) -> None:
         if self._checks_lengths:
@@ -189,7 +194,7 @@ class TofuPov(TofuParams):
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
-            self._log = [*self._log, self._epoch.record]
+            self._log = (*self._log, self._epoch.record)
         self._epoch = epoch
         self._next_event = self._event_after(self.schedule.next_start(epoch.record.round))
         if self.replay is Replay.BURN_IN_ONCE and epoch.plays:
@@ -208,8 +213,8 @@ class TofuPov(TofuParams):
             self._played = played
         if self._epoch is not None and self._epoch.plays:
             epoch = self._epoch.fork()
-            if note.point is not None and note.epoch == epoch.index:
-                epoch.learn(note.point, reward)
+            if note.inner is None and note.epoch == epoch.index:
+                epoch.learn(note.arm, reward)
             elif self._replays(note, first=epoch.index):
                 epoch.learn_earlier(note.arm, reward)
             self._epoch = epoch
@@ -229,12 +234,6 @@ class TofuPov(TofuParams):
             return False
         return replay is Replay.BURN_IN or self._first_playing_epoch() == first
 
-    def _recalled(self, note: Note, decision: Decision | str) -> Note:
-        note, epoch = super()._recalled(note, decision), self._epoch
-        if note.inner is None and epoch is not None and note.epoch == epoch.index:
-            note = note._replace(point=epoch.lift.coordinates(note.arm[None, :])[0])
-        return note
-
     def _first_playing_epoch(self) -> int | None:
         return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
 
@@ -244,32 +243,12 @@ class TofuPov(TofuParams):
         self._burner.observe(slate)
         self._offer(slate)
 
-    def state(self) -> dict[str, Any]:
-        """Return offered and played arms, the epochs, and the burn-in policy."""
-        return {
-            "offered": self._offered.state(),
-            "played": self._played.state(),
-            "log": [asdict(record) for record in self._log],
-            "epoch": None if self._epoch is None else self._epoch.state(),
-            "next_event": self._next_event,
-            "burn_in_policy": self._burner.to_tree(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        self._offered.restore(state["offered"])
-        self._played.restore(state["played"])
-        self._log = [record_from(plain) for plain in state["log"]]
-        if state["epoch"] is not None:
-            self._epoch = Epoch.restored(self, state["epoch"])
-        self._next_event = checks.integer("next_event", state["next_event"], 0, sys.maxsize)
-        self._burner = restored_inner(self._burner, state["burn_in_policy"])
+    @property
+    def _latest_epoch(self) -> int:
+        return -1 if self._epoch is None else self._epoch.index
 
     def check_note(self, note: Note) -> None:
-        """Raise an ArchiveError if this policy cannot have written a restored note."""
+        """Raise an error if this policy cannot have made the decision of a note."""
         super().check_note(note)
-        epoch = self._epoch
         if note.inner is not None:
             self._burner.check_note(note.inner)
-        if note.point is not None and epoch is not None and note.epoch == epoch.index:
-            archive.array(note._asdict(), "point", (epoch.model.dim,), hidden=True)

@@ -30,7 +30,7 @@ def policy_to_plain(value: Any) -> Any:
     return value
 
 
-def burn_in_policy_of(params: "TofuParams", max_open: int) -> Policy:
+def burn_in_policy_of(params: "TofuParams") -> Policy:
     """Return a fresh burn-in policy according to the parameters."""
     value = params.burn_in_policy
     if value is None:
@@ -42,12 +42,11 @@ def burn_in_policy_of(params: "TofuParams", max_open: int) -> Policy:
             raise InvalidSettingError(f"burn_in_policy must have dim {params.dim}, got {value.dim}")
         return deepcopy(value)  # others may use the given one, too
     if value == "uniform":
-        return Uniform(dim=params.dim, seed=params.seed, max_open=max_open)
+        return Uniform(dim=params.dim, seed=params.seed)
     return AmbientOful(
         dim=params.dim,
         ridge=params.ridge,
         failure_prob=params.failure_prob,
         theta_bound=params.theta_bound,
         noise_scale=params.noise_scale,
-        max_open=max_open,
     )

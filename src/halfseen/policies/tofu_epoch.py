@@ -1,11 +1,10 @@
 """One epoch of TOFU-POV: a frozen basis and a regression in its coordinates."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from halfseen import archive, checks
 from halfseen.core.confidence import Confidence
 from halfseen.core.latent import Lift, check_identified
 from halfseen.core.moments import covariance_of, shares_of, smallest_prob
@@ -14,8 +13,8 @@ from halfseen.core.rank import Covariance, Known
 from halfseen.core.replay import Played
 from halfseen.core.reservoir import Reservoir
 from halfseen.core.ridge import Ridge
-from halfseen.errors import ArchiveError
 from halfseen.policies.tofu_params import COUNTED, Offered, TofuParams
+from halfseen.state import Basis, Each, Maybe, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST_POINT, FloatArray, Slate
 
 
@@ -56,6 +55,22 @@ class EpochRecord:
     misspecification: float
     n_replayed: int = 0
     n_skipped: int = 0
+
+
+RECORD = Value(
+    EpochRecord,
+    epoch=Whole(),
+    round=Whole(1),
+    n_arms=Whole(),
+    rank=Whole(),
+    eigenvalues=Each(Real()),
+    threshold=Maybe(Real()),
+    n_never_paired=Whole(),
+    failure_prob=Real(0.0, 1.0, low_open=True),
+    misspecification=Real(0.0, LARGEST_POINT),
+    n_replayed=Whole(),
+    n_skipped=Whole(),
+)
 
 
 class Epoch:
@@ -142,13 +157,12 @@ class Epoch:
             self.record, n_replayed=n_replayed, n_skipped=len(rewards) - n_replayed
         )
 
-    def score(self, slate: Slate) -> tuple[int, FloatArray, FloatArray]:
-        """Return the chosen arm, scores with their parts (3, n_arms), and the arm's coordinates."""
+    def score(self, slate: Slate) -> tuple[int, FloatArray]:
+        """Return the chosen arm, and scores with their parts (3, n_arms)."""
         points = self.lift.coordinates(slate._table)
         if self.lift.ridge == 0.0:
             check_identified(slate, points)
-        arm, parts = self.model.score(points, self.confidence.total)
-        return arm, parts, points[arm].copy()
+        return self.model.score(points, self.confidence.total)
 
     def fork(self) -> "Epoch":
         """Return a copy that can learn; afterwards this one must learn no more."""
@@ -158,9 +172,9 @@ class Epoch:
         fork.model = self.model.fork()
         return fork
 
-    def learn(self, point: FloatArray, reward: float) -> None:
-        """Add the reward of an arm that was chosen in this epoch, given its coordinates."""
-        self.model.update(point, reward)
+    def learn(self, arm: FloatArray, reward: float) -> None:
+        """Add the reward of an arm that was chosen in this epoch."""
+        self.model.update(self.lift.coordinates(arm[None, :])[0], reward)
 
     def learn_earlier(self, arm: FloatArray, reward: float) -> None:
         """Add a late reward that this epoch would have replayed."""
@@ -175,36 +189,19 @@ class Epoch:
         """Return basis, record and regression."""
         return {
             "basis": self.basis,
-            "record": asdict(self.record),
+            "record": RECORD.dump(self.record),
             "model": self.model.state(),
         }
 
     @classmethod
-    def restored(cls, settings: TofuParams, state: dict[str, Any]) -> "Epoch":
+    def restored(cls, settings: TofuParams, saved: dict[str, Any]) -> "Epoch":
         """Return the epoch that `state` described."""
-        record = record_from(state["record"])
-        basis = archive.orthonormal(state, "basis", (settings.dim, None))
-        if basis.shape[1] != record.rank:
-            raise ArchiveError(f"a basis must have rank {record.rank}, got {basis.shape[1]}")
+        sizes = Sizes(settings)
+        record = RECORD.load("record", saved["record"], sizes)
+        basis = Basis(("dim", record.rank)).load("basis", saved["basis"], sizes)
         model = Ridge(max(1, record.rank), ridge=settings.ridge)
-        model.restore(state["model"])
+        model.restore(saved["model"])
         return cls(settings, record, basis, model)
-
-
-def record_from(plain: dict[str, Any]) -> EpochRecord:
-    """Return the record that was saved as plain values."""
-    eigenvalues = tuple(checks.real("eigenvalues", value) for value in plain["eigenvalues"])
-    record = EpochRecord(**(plain | {"eigenvalues": eigenvalues}))
-    for name in ("epoch", "n_arms", "rank", "n_never_paired", "n_replayed", "n_skipped"):
-        checks.integer(name, getattr(record, name), 0, checks.LARGEST_HORIZON)
-    checks.integer("round", record.round, 1, checks.LARGEST_HORIZON)
-    checks.real("misspecification", record.misspecification, 0.0, LARGEST_POINT)
-    checks.real(
-        "failure_prob", record.failure_prob, 0.0, 1.0, low_open=True, high_open=True
-    )  # a share
-    if record.threshold is not None:
-        checks.real("threshold", record.threshold)
-    return record
 
 
 def _covariance(settings: TofuParams, offered: Offered) -> tuple[Covariance, int, float]:

@@ -1,16 +1,16 @@
 """A policy that chooses at random."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from halfseen.params import integer
 from halfseen.policies.base import Policy
-from halfseen.policies.notes import Choice, Note
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.values import Slate
+from halfseen.state import RandomState
+from halfseen.values import Choice, Note, Slate
 
 
 @register_policy
@@ -24,6 +24,7 @@ class Uniform(Policy):
     [0.5, 0.5]
     """
 
+    STATE: ClassVar = {"_random_state": RandomState()}
     needs = ("dim", "seed")
 
     seed: int = integer(default=0, low=0, doc="Names the stream of random numbers.")
@@ -47,12 +48,3 @@ class Uniform(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Learn nothing."""
-
-    def state(self) -> dict[str, Any]:
-        """Return the state of the random stream."""
-        return {"random": self._random_state}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved stream."""
-        self._random.bit_generator.state = state["random"]
-        self._random_state = self._random.bit_generator.state

@@ -1,21 +1,20 @@
 """Policies that show a transformed slate (a view) to an inner policy."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from halfseen.core.confidence import LARGEST_SCALE
-from halfseen.errors import ArchiveError
+from halfseen.errors import UnknownDecisionError
 from halfseen.params import choice, integer
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Policy
 from halfseen.policies.greedy import Greedy
-from halfseen.policies.notes import Choice, Note
-from halfseen.policies.registry import restored_inner
+from halfseen.policies.registry import InnerPolicies
 from halfseen.policies.ridge_policy import Optimism, scale_param
 from halfseen.policies.thompson import LinearThompson
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 
 EXPLORATIONS = ("ucb", "thompson", "greedy")
 
@@ -33,10 +32,10 @@ class Exploring(Optimism):
     )
     seed: int = integer(default=0, low=0, doc="Names all streams of random numbers.")
 
-    def inner_policy(self, dim: int, max_open: int) -> Policy:
+    def inner_policy(self, dim: int) -> Policy:
         """Return a fresh inner policy in `dim` dimensions."""
         if self.exploration == "greedy":
-            return Greedy(dim=dim, ridge=self.ridge, max_open=max_open)
+            return Greedy(dim=dim, ridge=self.ridge)
         if self.exploration == "thompson":
             return LinearThompson(
                 dim=dim,
@@ -44,7 +43,6 @@ class Exploring(Optimism):
                 noise_scale=self.noise_scale,
                 scale=min(LARGEST_SCALE, self.radius_scale * self.noise_scale),
                 seed=self.seed,
-                max_open=max_open,
             )
         return AmbientOful(
             dim=dim,
@@ -53,7 +51,6 @@ class Exploring(Optimism):
             theta_bound=self.theta_bound,
             noise_scale=self.noise_scale,
             radius_scale=self.radius_scale,
-            max_open=max_open,
         )
 
 
@@ -66,6 +63,8 @@ class ViewedPolicy(Policy):
     A subclass sets `_inners`, the inner policies, in `setup`. `_turn` returns which of them chooses
     in a round. They have the dimension of the view.
     """
+
+    STATE: ClassVar = {"_inners": InnerPolicies()}
 
     def setup(self) -> None:
         """Start without inner policies."""
@@ -106,7 +105,7 @@ class ViewedPolicy(Policy):
         player = self._forked(self._turn(self._round + 1))
         shown = Slate.of(np.clip(view, -LARGEST, LARGEST), player.dim)
         choice, note = player.play(shown, explore=explore)
-        return choice._replace(point=None, inner=note)
+        return choice._replace(inner=note)
 
     def update(self, note: Note, reward: float) -> None:
         """Pass the reward to the inner policy that chose."""
@@ -120,18 +119,9 @@ class ViewedPolicy(Policy):
         self._inners = tuple(inners)
         return inners[turn]
 
-    def state(self) -> dict[str, Any]:
-        """Return the inner policies."""
-        return {"inners": [inner.to_tree() for inner in self._inners]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from saved inner policies."""
-        pairs = zip(self._inners, state["inners"], strict=True)
-        self._inners = tuple(restored_inner(fresh, tree) for fresh, tree in pairs)
-
     def check_note(self, note: Note) -> None:
-        """Raise an ArchiveError if this policy cannot have written a restored note."""
+        """Raise an error if this policy cannot have made the decision of a note."""
         super().check_note(note)
         if note.inner is None:
-            raise ArchiveError(f"no inner policy knows the open decision of round {note.round}")
+            raise UnknownDecisionError(f"no inner policy made the decision of round {note.round}")
         self._inners[self._turn(note.round)].check_note(note.inner)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.agent import Agent, AgentDecision
+from halfseen.agent import Agent
 from halfseen.errors import AlreadyRewardedError, HalfseenError, UnknownDecisionError
 from halfseen.testing.check import Check, expect, expect_refusal, run_checks
+from halfseen.values import Decision
 
 AgentFactory = Callable[[], Agent]
 
@@ -135,12 +136,12 @@ def a_saved_agent_goes_on(factory: AgentFactory) -> None:
     expect(loaded.columns == agent.columns, "columns differ")
     expect(loaded.pending == agent.pending, "what waits differs")
     for each in (agent, loaded):
-        each.learn(waiting.id, 0.5)
+        each.learn(waiting, 0.5)
     for rows, _ in rounds[:5]:
         expect(_looks(loaded.choose(rows)) == _looks(agent.choose(rows)), "another decision")
 
 
-def _looks(decision: AgentDecision) -> dict[str, Any]:
+def _looks(decision: Decision) -> dict[str, Any]:
     return {name: value for name, value in decision.to_dict().items() if name != "id"}
 
 
@@ -148,7 +149,7 @@ def _rounds(agent: Agent, n_rounds: int) -> list[tuple[list[Row], list[float]]]:
     """Return rows that fit the policy's number of features, and a reward for each row."""
     random = np.random.default_rng(0)
     policy = agent.policy
-    can_grow = policy is None or policy.dim is None or policy.can_grow()
+    can_grow = policy is None or policy.dim is None or policy.can("grow")
     room = 6 if policy is None or can_grow else policy.dim
     n_numbers = max(1, min(4, room - 2))
     levels = ("red", "blue") if room >= n_numbers + 2 else ()

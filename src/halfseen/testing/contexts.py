@@ -96,13 +96,13 @@ def growing_contexts_equal_having_known_all_features(factory: Factory) -> None:
     if not policy.takes_context:
         return
     grown, known = policy, twin_of(policy)
-    known.widen_context(_DIM + 2, levels={_DIM + 1: 0})
+    known.widen(context_dim=_DIM + 2, context_levels={_DIM + 1: 0})
     rounds, contexts = offers(36, policy), _contexts(36, _DIM + 2)
     contexts[:18, _DIM] = np.nan
     contexts[:18, _DIM + 1] = np.where(np.isnan(contexts[:18, 0]), np.nan, 0.0)
     for index, (table, rewards) in enumerate(rounds):
         if index == 18:
-            grown.widen_context(_DIM + 2, levels={_DIM + 1: 0})
+            grown.widen(context_dim=_DIM + 2, context_levels={_DIM + 1: 0})
         dim = _DIM if index < 18 else _DIM + 2
         given = {"contexts": np.tile(contexts[index], (len(table), 1))}
         known.learn_logged(table, rewards, **given)

@@ -48,7 +48,7 @@ def a_log_may_come_in_any_parts(factory: Factory) -> None:
 def growing_equals_having_known_all_features(factory: Factory) -> None:
     """A policy that was widened scores as if all features had been there before, hidden."""
     made = factory()
-    if not made.can_grow():
+    if not made.can("grow"):
         _expect_no_growth(made)
         return
     narrow = made.dim or 6

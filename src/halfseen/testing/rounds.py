@@ -60,10 +60,8 @@ def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
 
 
 def state_bytes(policy: Policy) -> bytes:
-    """Return all that a file of a policy would contain, except for the ids of its decisions."""
-    tree = policy.to_tree()
-    entries = archive.to_entries(tree | {"open": [note for _, note in tree["open"]]})
-    return b"".join(entries.values())
+    """Return all that a file of a policy would contain."""
+    return archive.to_bytes(policy.to_dict())
 
 
 def state_size(node: Any) -> int:
@@ -78,17 +76,17 @@ def state_size(node: Any) -> int:
 
 
 def copy_of(policy: P) -> P:
-    """Return a saved and loaded copy of a policy; its next decisions have other ids."""
-    return type(policy).from_tree(archive.from_bytes(archive.to_bytes(policy.to_tree()))[0])
+    """Return a saved and loaded copy of a policy."""
+    return type(policy).from_dict(archive.from_bytes(state_bytes(policy)))
 
 
 def twin_of(policy: P) -> P:
     """Return a copy of a policy that was never in a file, which is faster than `copy_of`."""
-    return type(policy).from_tree(deepcopy(policy.to_tree()))
+    return type(policy).from_dict(deepcopy(policy.to_dict()))
 
 
 def looks(decision: Decision) -> tuple[Any, ...]:
-    """Return everything of a decision except for its id, comparable bit by bit."""
+    """Return everything of a decision, comparable bit by bit."""
     return (
         decision.arm,
         decision.round,
@@ -103,7 +101,7 @@ def looks(decision: Decision) -> tuple[Any, ...]:
 
 
 def expect_same(decision: Decision, expected: Decision, where: str) -> None:
-    """Raise an AssertionError unless two decisions differ in nothing but their ids."""
+    """Raise an AssertionError unless two decisions are the same."""
     arms = f"arm {decision.arm} instead of {expected.arm}"
     how = arms if decision.arm != expected.arm else "the same arm, but other scores"
     expect(looks(decision) == looks(expected), f"round {expected.round}, {where}: {how}")

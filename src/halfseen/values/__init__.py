@@ -9,7 +9,7 @@ from halfseen.values.arrays import (
     FloatArray,
     is_plain_table,
 )
-from halfseen.values.decision import Decision, chances
+from halfseen.values.decision import Choice, Decision, Item, Note, Scores
 from halfseen.values.slate import Slate, checked_context
 
 __all__ = [
@@ -18,10 +18,13 @@ __all__ = [
     "LARGEST_POINT",
     "SMALLEST",
     "BoolArray",
+    "Choice",
     "Decision",
     "FloatArray",
+    "Item",
+    "Note",
+    "Scores",
     "Slate",
-    "chances",
     "checked_context",
     "is_plain_table",
 ]

@@ -1,26 +1,161 @@
-"""Decision: what a policy chose and why."""
+"""Decision: what was chosen and why, with all that is needed to learn its reward."""
 
 import json
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.errors import InvalidInputError
-from halfseen.values.arrays import BoolArray, FloatArray, read_only, seen_entries, zero_filled
+from halfseen.values.arrays import (
+    LARGEST_ITEM,
+    BoolArray,
+    FloatArray,
+    read_only,
+    seen_entries,
+    zero_filled,
+)
 from halfseen.values.slate import Slate
 
+Item = str | int
+"""What names an option: a string or a whole number."""
 
-class Decision:
-    """What a policy chose and why.
 
-    Immutable. Policies create decisions; `from_json` reads one back.
+class Note(NamedTuple):
+    """What a policy needs of a decision to learn its reward.
 
     Attributes
     ----------
-    id : str
-        Unique among all decisions of all policies.
+    round, epoch : int
+        As in the decision.
+    arm : ndarray, shape (dim,)
+        The chosen arm as it was seen, NaN where hidden.
+    context : ndarray, shape (context_dim,), optional
+        That of the round, NaN where hidden.
+    item : int, optional
+        The item id of the chosen arm.
+    inner : Note, optional
+        The note of the inner policy, if one made the choice.
+
+    Examples
+    --------
+    >>> note = Note(round=1, epoch=-1, arm=np.array([1.0, np.nan]))
+    >>> note.to_dict()["values"]
+    [1.0, None]
+    """
+
+    round: int
+    epoch: int
+    arm: FloatArray
+    context: FloatArray | None = None
+    item: int | None = None
+    inner: "Note | None" = None
+
+    def widened(self, dim: int | None, context_dim: int) -> "Note":
+        """Return a note for a policy that has learned of more features since: these are hidden."""
+        if dim is not None and len(self.arm) < dim:
+            self = self._replace(arm=_lengthened(self.arm, dim))
+        if self.context is not None and len(self.context) < context_dim:
+            self = self._replace(context=_lengthened(self.context, context_dim))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the note as plain JSON types; hidden values are null."""
+        return {
+            "round": self.round,
+            "epoch": self.epoch,
+            "values": _plain_row(self.arm),
+            "context": None if self.context is None else _plain_row(self.context),
+            "item": self.item,
+            "inner": None if self.inner is None else self.inner.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> "Note":
+        """Build a note from what `to_dict` returned; a mistake raises some exception."""
+        context, item, inner = (plain.get(name) for name in ("context", "item", "inner"))
+        return cls(
+            checks.integer("round", plain["round"], 1),
+            checks.integer("epoch", plain["epoch"], -1),
+            _row(plain["values"]),
+            None if context is None else _row(context),
+            None if item is None else checks.integer("item", item, 0, LARGEST_ITEM),
+            None if inner is None else cls.from_dict(inner),
+        )
+
+
+class Choice(NamedTuple):
+    """What a policy decided in a round.
+
+    Attributes
+    ----------
+    arm : int
+        Index of the chosen arm.
+    parts : ndarray, shape (3, n_arms)
+        Score, estimate and width of each arm.
+    epoch : int
+        −1 without epochs.
+    probabilities : ndarray, shape (n_arms,), optional
+        With which the arm was drawn; None if it was not drawn.
+    inner : Note, optional
+        What the inner policy needs to learn the reward, if one made the choice.
+
+    Examples
+    --------
+    >>> choice = Choice.best(estimates=[0.1, 0.3], widths=[0.5, 0.2])
+    >>> choice.arm, choice.parts.round(1).tolist()
+    (0, [[0.6, 0.5], [0.1, 0.3], [0.5, 0.2]])
+    """
+
+    arm: int
+    parts: FloatArray
+    epoch: int = -1
+    probabilities: FloatArray | None = None
+    inner: Note | None = None
+
+    @classmethod
+    def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
+        """Return the choice of the arm with the largest estimate plus width; ties go to the first.
+
+        >>> Choice.best([0.1, 0.3], [0.5, 0.2]).arm
+        0
+        """
+        parts = np.empty((3, len(estimates)))
+        parts[1], parts[2] = estimates, widths
+        np.add(parts[1], parts[2], out=parts[0])
+        return cls(int(parts[0].argmax()), parts)
+
+
+class Scores(NamedTuple):
+    """What a policy expects of arms, without choosing one.
+
+    Attributes
+    ----------
+    estimates, widths : ndarray, shape (n_arms,)
+
+    Examples
+    --------
+    >>> from halfseen import AmbientOful
+    >>> policy = AmbientOful(dim=1)
+    >>> policy.learn_logged([[1.0], [1.0], [1.0]], [1.0, 1.0, 1.0])
+    >>> policy.score([[1.0], [2.0]]).estimates.tolist()
+    [0.75, 1.5]
+    """
+
+    estimates: FloatArray
+    widths: FloatArray
+
+
+class Decision:
+    """What was chosen and why.
+
+    Immutable. It carries what `learn` needs, also through `to_dict` and `from_dict`, so a policy
+    keeps no list of its decisions.
+
+    Attributes
+    ----------
     arm : int
         Index of the chosen arm in its slate.
     round : int
@@ -35,6 +170,14 @@ class Decision:
         With which probability each arm was chosen, given all that the policy knew.
     probability : float
         That of the chosen arm; 1 if nothing was drawn.
+    id : str or None
+        Unique among the decisions of all agents; None if no agent made it.
+    items : tuple or None
+        The options that an agent was offered, in their order.
+    item : str, int or None
+        The chosen one of them; for a policy the item id of the chosen arm, if it has one.
+    ranking : tuple
+        All options (without items: all arms): the chosen one, then the others by score.
 
     Examples
     --------
@@ -46,60 +189,60 @@ class Decision:
     ([1.0, 0.0], [True, False])
     """
 
-    __slots__ = ("_arm", "_chosen", "_epoch", "_id", "_parts", "_probabilities", "_round")
+    __slots__ = (
+        "_note",
+        "_parts",
+        "_policy",
+        "_probabilities",
+        "_rows",
+        "arm",
+        "id",
+        "items",
+    )
 
     def __init__(
         self,
-        id: str,
+        policy: str,
         arm: int,
-        round: int,
-        epoch: int,
-        chosen: FloatArray,
+        note: Note,
         parts: FloatArray,
         probabilities: FloatArray | None = None,
+        *,
+        id: str | None = None,
+        items: Sequence[Item] | None = None,
+        rows: Any = None,
     ) -> None:
         """Take over the arrays.
 
-        `chosen` is the chosen arm with NaN where hidden, `parts` has shape (3, n_arms): scores,
-        estimates, widths. Without `probabilities` the choice was not drawn.
+        `policy` is the name of the policy's class, `parts` has shape (3, n_arms): scores,
+        estimates, widths. Without `probabilities` the choice was not drawn. An agent adds the id,
+        the items, and the options as rows.
         """
-        self._id = id
-        self._arm = arm
-        self._round = round
-        self._epoch = epoch
-        self._chosen = chosen
-        self._parts = parts
+        self._policy, self._note, self._parts = policy, note, parts
         self._probabilities = probabilities
-
-    @property
-    def id(self) -> str:
-        """Unique name of this decision among all decisions of all policies."""
-        return self._id
-
-    @property
-    def arm(self) -> int:
-        """Index of the chosen arm in its slate."""
-        return self._arm
+        self.arm, self.id = arm, id
+        self.items = None if items is None else tuple(items)
+        self._rows = rows
 
     @property
     def round(self) -> int:
         """Round of the decision, counted from 1."""
-        return self._round
+        return self._note.round
 
     @property
     def epoch(self) -> int:
         """Epoch of the decision, counted from 0; −1 if there is none."""
-        return self._epoch
+        return self._note.epoch
 
     @property
     def values(self) -> FloatArray:
         """The chosen arm, zero where hidden; read-only, shape (dim,)."""
-        return zero_filled(self._chosen)
+        return zero_filled(self._note.arm)
 
     @property
     def mask(self) -> BoolArray:
         """True where the chosen arm is seen; read-only, shape (dim,)."""
-        return seen_entries(self._chosen)
+        return seen_entries(self._note.arm)
 
     @property
     def scores(self) -> FloatArray:
@@ -119,21 +262,39 @@ class Decision:
     @property
     def probabilities(self) -> FloatArray:
         """Probability with which each arm was chosen; read-only, shape (n_arms,)."""
-        return chances(self._probabilities, self._arm, self._parts.shape[1])
+        if self._probabilities is not None:
+            return read_only(self._probabilities)
+        certain = np.zeros(self._parts.shape[1])
+        certain[self.arm] = 1.0
+        return read_only(certain)
 
     @property
     def probability(self) -> float:
         """Probability with which the chosen arm was chosen."""
-        return 1.0 if self._probabilities is None else float(self._probabilities[self._arm])
+        return 1.0 if self._probabilities is None else float(self._probabilities[self.arm])
+
+    @property
+    def item(self) -> Item | None:
+        """The chosen option, or the item id of the chosen arm; None if it has none."""
+        return self._note.item if self.items is None else self.items[self.arm]
+
+    @property
+    def ranking(self) -> tuple[Item, ...]:
+        """The chosen option or arm, then the others by score."""
+        scores, arm = self._parts[0].tolist(), self.arm
+        order = sorted(range(len(scores)), key=lambda each: (each != arm, -scores[each]))
+        return tuple(order if self.items is None else (self.items[each] for each in order))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain JSON types; hidden values are null."""
-        return {
-            "id": self.id,
-            "arm": self.arm,
-            "round": self.round,
-            "epoch": self.epoch,
-            "values": [None if math.isnan(value) else value for value in self._chosen.tolist()],
+        """Return the decision as plain JSON types; hidden values are null.
+
+        An agent remembers what is needed to learn its decisions, so theirs have the id instead.
+        """
+        own: dict[str, Any] = {"policy": self._policy, "arm": self.arm} | self._note.to_dict()
+        if self.id is not None and self.items is not None:
+            own = {"id": self.id, "item": self.item, "items": list(self.items)}
+            own |= {"ranking": list(self.ranking), "round": self.round, "epoch": self.epoch}
+        return own | {
             "scores": self.scores.tolist(),
             "estimates": self.estimates.tolist(),
             "widths": self.widths.tolist(),
@@ -147,9 +308,7 @@ class Decision:
 
     @classmethod
     def from_dict(cls, plain: Any) -> "Decision":
-        """Build a decision from what `to_dict` returned.
-
-        One of an earlier version has no probabilities; it is taken for one that was not drawn.
+        """Build the decision of a policy from what `to_dict` returned.
 
         Raises
         ------
@@ -157,24 +316,21 @@ class Decision:
             A field is missing, of the wrong type, or not finite.
         """
         try:
-            id, arm, round, epoch = (plain[name] for name in ("id", "arm", "round", "epoch"))
-            for name, value, low in (("arm", arm, 0), ("round", round, 1), ("epoch", epoch, -1)):
-                checks.integer(name, value, low)
-            values = [math.nan if value is None else _number(value) for value in plain["values"]]
             parts = [
                 [_number(value) for value in plain[name]]
                 for name in ("scores", "estimates", "widths")
             ]
-            if not isinstance(id, str):
-                raise TypeError(f"id must be a text, got {id!r}")
+            arm = checks.integer("arm", plain["arm"], 0)
             if not arm < len(parts[0]) == len(parts[1]) == len(parts[2]):
                 raise ValueError("scores, estimates and widths must have an entry for each arm")
-            law = plain.get("probabilities")
-            law = None if law is None else _checked_law(law, arm, len(parts[0]))
-            table = Slate([values])._table
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            policy = checks.text("policy", plain["policy"])
+            law = _checked_law(plain["probabilities"], arm, len(parts[0]))
+            note = Note.from_dict(plain)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise InvalidInputError(f"not a decision: {type(error).__name__}: {error}") from None
-        return cls(id, arm, round, epoch, table[0], np.array(parts), law)
+        except RecursionError:
+            raise InvalidInputError("not a decision: inner policies are nested too deep") from None
+        return cls(policy, arm, note, np.array(parts), law)
 
     @classmethod
     def from_json(cls, text: str) -> "Decision":
@@ -191,30 +347,36 @@ class Decision:
         return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(self._id)
+        return hash((self.id, self.arm, self.round))
 
     def __repr__(self) -> str:
-        return f"Decision(arm={self._arm}, round={self._round}, epoch={self._epoch})"
+        if self.id is not None:
+            return f"Decision(id={self.id!r}, item={self.item!r}, round={self.round})"
+        return f"Decision(arm={self.arm}, round={self.round}, epoch={self.epoch})"
 
 
-def chances(probabilities: FloatArray | None, arm: int, n_arms: int) -> FloatArray:
-    """Return probabilities of arms, read-only; without them the arm is certain.
-
-    >>> chances(None, 1, 3).tolist()
-    [0.0, 1.0, 0.0]
-    """
-    if probabilities is None:
-        probabilities = np.zeros(n_arms)
-        probabilities[arm] = 1.0
-    return read_only(probabilities)
+def _lengthened(row: FloatArray, dim: int) -> FloatArray:
+    longer = np.full(dim, np.nan)
+    longer[: len(row)] = row
+    return longer
 
 
-def _checked_law(given: Any, arm: int, n_arms: int) -> FloatArray:
+def _plain_row(row: FloatArray) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in row.tolist()]
+
+
+def _row(values: Any) -> FloatArray:
+    row = [math.nan if value is None else _number(value) for value in values]
+    seen: FloatArray = Slate([row])._table[0]
+    return seen
+
+
+def _checked_law(given: Any, arm: int, n_arms: int) -> FloatArray | None:
     law = np.array([_number(value) for value in given])
     is_law = len(law) == n_arms and law.min() >= 0.0 and abs(law.sum() - 1.0) <= 1e-9
     if not is_law or law[arm] == 0.0:
         raise ValueError("probabilities must add up to 1, that of the arm above 0")
-    return law
+    return None if law[arm] == 1.0 else law
 
 
 def _number(value: Any) -> float:
