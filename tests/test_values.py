@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from halfseen.errors import HalfseenError, InvalidInputError, InvalidSlateError
-from halfseen.values import LARGEST, SMALLEST, Decision, Slate, is_plain_table
+from halfseen.values import LARGEST, SMALLEST, Decision, Note, Slate, is_plain_table
 
 NAN, INF = math.nan, math.inf
 POISON = [NAN, INF, -INF, 1e300, -1e300]
@@ -325,11 +325,9 @@ def test_a_plain_table_is_an_array_of_doubles_in_c_order():
 
 def decide(**changes):
     fields = {
-        "id": "run/7",
+        "policy": "Uniform",
         "arm": 1,
-        "round": 7,
-        "epoch": 2,
-        "chosen": np.array([0.1, NAN, -0.0]),
+        "note": Note(7, 2, np.array([0.1, NAN, -0.0])),
         "parts": np.array([[0.5, 0.75], [0.25, 0.5], [0.25, 0.25]]),
     }
     return Decision(**(fields | changes))
@@ -341,7 +339,7 @@ def plain(**changes):
 
 def bits(decision):
     arrays = (getattr(decision, name) for name in ARRAYS)
-    header = (decision.id, decision.arm, decision.round, decision.epoch)
+    header = (decision.arm, decision.round, decision.epoch)
     return header, *(array.tobytes() for array in arrays)
 
 
@@ -349,7 +347,7 @@ def test_a_decision_shows_the_chosen_arm_as_seen():
     decision = decide()
     assert decision.values.tolist() == [0.1, 0.0, 0.0]
     assert decision.mask.tolist() == [True, False, True]
-    assert (decision.id, decision.arm, decision.round, decision.epoch) == ("run/7", 1, 7, 2)
+    assert (decision.id, decision.arm, decision.round, decision.epoch) == (None, 1, 7, 2)
     assert decision.scores.tolist() == [0.5, 0.75]
     assert decision.estimates.tolist() == [0.25, 0.5]
     assert decision.widths.tolist() == [0.25, 0.25]
@@ -385,11 +383,14 @@ def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
     text = decide().to_json()
     assert "\n" not in text
     assert json.loads(text, parse_constant=refuse) == {
-        "id": "run/7",
+        "policy": "Uniform",
         "arm": 1,
         "round": 7,
         "epoch": 2,
         "values": [0.1, None, 0.0],
+        "context": None,
+        "item": None,
+        "inner": None,
         "scores": [0.5, 0.75],
         "estimates": [0.25, 0.5],
         "widths": [0.25, 0.25],
@@ -404,13 +405,20 @@ def test_numbers_that_json_does_not_know_are_never_written(wild):
         decide(parts=np.full((3, 2), wild)).to_json()
 
 
-decisions = st.builds(
-    Decision,
-    id=st.text(max_size=8),
-    arm=st.just(0),
+rows = hnp.arrays(np.float64, st.integers(1, 6), elements=entries | st.just(NAN))
+notes = st.builds(
+    Note,
     round=st.integers(1, 2**62),
     epoch=st.integers(-1, 60),
-    chosen=hnp.arrays(np.float64, st.integers(1, 6), elements=entries | st.just(NAN)),
+    arm=rows,
+    context=st.none() | rows,
+    item=st.none() | st.integers(0, 2**53 - 1),
+)
+decisions = st.builds(
+    Decision,
+    policy=st.text(max_size=8),
+    arm=st.just(0),
+    note=notes | st.builds(lambda outer, inner: outer._replace(inner=inner), notes, notes),
     parts=hnp.arrays(
         np.float64,
         st.tuples(st.just(3), st.integers(1, 5)),
@@ -461,13 +469,9 @@ def test_absurdly_nested_text_is_refused():
         Decision.from_json("[" * 100_000)
 
 
-def test_a_decision_of_an_earlier_version_was_not_drawn():
-    fields = plain()
-    del fields["probability"], fields["probabilities"]
-    assert Decision.from_dict(fields) == decide()
-
-
-@pytest.mark.parametrize("name", [name for name in plain() if "probabilit" not in name])
+@pytest.mark.parametrize(
+    "name", sorted(plain().keys() - {"probability", "context", "item", "inner"})
+)
 def test_a_decision_with_a_missing_field_is_refused(name):
     fields = plain()
     del fields[name]
@@ -476,7 +480,10 @@ def test_a_decision_with_a_missing_field_is_refused(name):
 
 
 NONSENSE = {
-    "id": [7, None, ["run"], True],
+    "policy": [7, None, ["run"], True],
+    "inner": [7, [], {"round": 1}, "x"],
+    "context": [[], 7, ["x"], [INF]],
+    "item": [-1, 0.5, "x", 2**53],
     "arm": [-1, 2, 0.0, "0", None, True, [0]],
     "round": [0, -3, 1.0, "1", None, True, [1]],
     "epoch": [-2, 0.0, "0", None, False, [0]],
@@ -539,12 +546,12 @@ def test_a_slate_without_arms_has_no_decision():
 @pytest.mark.parametrize(
     "change",
     [
-        {"id": "run/8"},
+        {"policy": "Greedy"},
         {"arm": 0},
-        {"round": 8},
-        {"epoch": 3},
-        {"chosen": np.array([0.1, 0.0, 0.0])},
-        {"chosen": np.array([0.2, NAN, 0.0])},
+        {"note": Note(8, 2, np.array([0.1, NAN, -0.0]))},
+        {"note": Note(7, 3, np.array([0.1, NAN, -0.0]))},
+        {"note": Note(7, 2, np.array([0.1, 0.0, -0.0]))},
+        {"note": Note(7, 2, np.array([0.1, NAN, -0.0]), item=3)},
         {"parts": np.array([[0.5, 0.8], [0.25, 0.5], [0.25, 0.25]])},
         {"parts": np.array([[0.5, 0.75], [0.25, 0.6], [0.25, 0.25]])},
         {"parts": np.array([[0.5, 0.75], [0.25, 0.5], [0.25, 0.3]])},

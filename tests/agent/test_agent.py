@@ -344,8 +344,7 @@ def test_a_loaded_agent_goes_on_with_names_levels_and_what_waits(make, tmp_path)
 def test_agents_and_policies_are_not_mistaken_for_each_other(tmp_path):
     started(ambient).save(tmp_path / "agent")
     AmbientOful(dim=2).save(tmp_path / "policy")
-    with pytest.raises(ArchiveError, match=r"holds an agent: read it with Agent\.load"):
-        load(tmp_path / "agent")
+    assert isinstance(load(tmp_path / "agent"), Agent)
     with pytest.raises(ArchiveError, match=r"is no agent: halfseen\.load"):
         Agent.load(tmp_path / "policy")
 

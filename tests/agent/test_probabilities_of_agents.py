@@ -48,7 +48,7 @@ def test_the_journal_keeps_probabilities_and_repeats_drawn_choices(tmp_path, way
     rows = offers(1, seed=3)[0][0]
     assert again.score(rows) == agent.score(rows)
     shown, expected = again.choose(rows), agent._core.choose(agent._asked(rows, None), "id", 0.0)
-    assert looks(shown) == looks(expected[0])
+    assert looks(shown) == looks(expected)
 
 
 def test_without_options_the_journal_has_the_probability_of_the_chosen_one(tmp_path):

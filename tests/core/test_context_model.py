@@ -86,7 +86,8 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(changing):
     assert isinstance(model.items, ItemCoefficients)
     for place in range(50, 70):
         model = model.fork()
-        model.learn(offer.one(place), None, float(rewards[place]))
+        one = offer.one(place)
+        model.learn(one, model.features.points_of(one)[0], float(rewards[place]))
     new, _ = world(8, seed=5)
     new = new._replace(items=np.append(new.items[:6], [77.0, 78.0]))  # two items are new
     (_, estimates, widths), _ = model.score(new, 1.0, 1.0)

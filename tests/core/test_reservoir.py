@@ -140,7 +140,7 @@ def test_a_restored_reservoir_continues_as_if_nothing_had_happened(n_before):
     rows = np.where(rng.random((6000, 2)) < 0.7, rng.normal(size=(6000, 2)), np.nan)
     reservoir = Reservoir(2, max_rows=20, seed=4)
     add_in_slates(reservoir, rows[:n_before], (11,))
-    saved = archive.from_bytes(archive.to_bytes({"reservoir": reservoir.state()}))[0]["reservoir"]
+    saved = archive.from_bytes(archive.to_bytes({"reservoir": reservoir.state()}))["reservoir"]
     restored = Reservoir(2, max_rows=20, seed=4)
     restored.restore(saved)
     for each in (reservoir, restored):

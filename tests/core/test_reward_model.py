@@ -76,7 +76,8 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(n_items):
     model = model_of(arms[:40], rewards[:40], item_effects=n_items is not None)
     for arm, reward in zip(arms[40:], rewards[40:], strict=True):  # items that are new among them
         model = model.fork()
-        model.learn(Offer(arm[None]), None, float(reward))
+        one = Offer(arm[None])
+        model.learn(one, model.features.points_of(one)[0], float(reward))
     new = np.vstack([arms[:5], world(5, seed=9)[0]])
     (_, estimates, widths), _ = model.score(Offer(new), 1.0, 1.0)
     means, deviations = dense_posterior(model, arms, rewards, new)
@@ -117,15 +118,6 @@ def test_the_number_of_items_is_bounded(monkeypatch):
     after, sample, target = items.after(new, np.ones(1), np.ones(1), 2.0)
     assert after is items
     assert (sample[0], target) == (root := 1.0 / math.sqrt(1.0 + items.scale**2), 2.0 * root)
-
-
-def test_known_features_of_an_arm_give_the_same_regression():
-    arms, rewards = world(30)
-    with_point, without = (model_of(arms[:29], rewards[:29]) for _ in range(2))
-    point = with_point.features.points(arms[29:])[0]
-    with_point.learn(Offer(arms[29:]), point, float(rewards[29]))
-    without.learn(Offer(arms[29:]), None, float(rewards[29]))
-    np.testing.assert_array_equal(with_point.model.root, without.model.root)
 
 
 @pytest.mark.parametrize("n", [12, 200])  # fewer and more rewards than features

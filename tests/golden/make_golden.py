@@ -22,22 +22,18 @@ N_AFTER = 12
 
 FACTORIES = {
     "ambient": lambda: halfseen.AmbientOful(dim=DIM),
-    "wide-ambient": lambda: halfseen.AmbientOful(dim=DIM, noise_scale=0.1, radius_scale=0.5),
     "uniform": lambda: halfseen.Uniform(dim=DIM, seed=4),
     "greedy": lambda: halfseen.Greedy(dim=DIM),
     "thompson": lambda: halfseen.LinearThompson(dim=DIM, seed=2),
     "tofu": lambda: tofu(),
     "tofu-in-burn-in": lambda: tofu(burn_in=N_BEFORE + 3),
-    "tofu-once": lambda: tofu(replay="burn-in-once"),
-    "tofu-counted-pairs": lambda: tofu(observe_prob=None, replay="none"),
-    "tofu-wide": lambda: tofu(rank=5),
     "two-phase": lambda: halfseen.TwoPhase(dim=DIM, rank=2, observe_prob=0.7, split=5),
     "pslb": lambda: halfseen.Pslb(dim=DIM, rank=2, burn_in=5),
-    "pslb-every-round": lambda: halfseen.Pslb(dim=DIM, rank=2, burn_in=5, refresh="every-round"),
     "oracle": lambda: halfseen.Oracle(basis=np.eye(DIM)[:, :2]),
     "imputed": lambda: halfseen.Imputed(dim=DIM, imputer="mean", first_fit=3),
+    "standardized": lambda: halfseen.Standardized(dim=DIM, imputer="mean", first_fit=3),
+    "per-arm": lambda: halfseen.PerArmRidge(dim=DIM),
     "latent-ucb": lambda: halfseen.LatentUcb(),
-    "latent-ucb-thompson": lambda: halfseen.LatentUcb(exploration="thompson", seed=3),
 }
 
 
@@ -81,7 +77,7 @@ def make(folder):
                 open_decisions.append((decision, reward))
             else:
                 policy.learn(decision, reward)
-        policy.save(folder / f"{name}.halfseen")
+        policy.save(folder / f"{name}.npz")
         facts = {
             "open": [[decision.to_dict(), reward] for decision, reward in open_decisions],
             "played": play_on(policy, open_decisions),

@@ -93,7 +93,6 @@ def test_features_that_are_never_seen_do_not_change_ambient_oful():
         ({"theta_bound": -1}, "theta_bound .* got -1"),
         ({"noise_scale": math.inf}, "noise_scale .* got inf"),
         ({"radius_scale": math.nan}, "radius_scale .* got nan"),
-        ({"max_open": 0}, "max_open .* got 0"),
     ],
     ids=str,
 )
@@ -102,7 +101,7 @@ def test_a_bad_setting_of_ambient_oful_is_refused_by_name_and_value(setting, say
         AmbientOful(**{"dim": 3} | setting)
 
 
-@pytest.mark.parametrize("setting", [{"dim": 0}, {"seed": -1}, {"seed": 0.5}, {"max_open": 0}])
+@pytest.mark.parametrize("setting", [{"dim": 0}, {"seed": -1}, {"seed": 0.5}])
 def test_a_bad_setting_of_uniform_is_refused_by_name_and_value(setting):
     ((name, value),) = setting.items()
     with pytest.raises(InvalidSettingError, match=f"{name} .* got {value}"):

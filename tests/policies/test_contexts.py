@@ -220,7 +220,7 @@ def test_a_context_that_grows_far_opens_an_epoch_instead_of_a_huge_model(tmp_pat
         decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=10))
         policy.learn(decision, random.normal())
     waiting = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=10))
-    policy.widen_context(400)
+    policy.widen(context_dim=400)
     assert policy._epoch.rewards is None
     policy.save(tmp_path / "policy")
     load(tmp_path / "policy").learn(waiting.id, 1.0)

@@ -94,9 +94,9 @@ def test_before_rewards_tell_there_is_nothing_to_explain_and_nothing_changes():
 @pytest.mark.parametrize("groups", [[[2]], [[-1]], [1], [["x"]], 3])
 def test_groups_of_features_that_do_not_exist_are_refused(groups):
     policy, options = LatentUcb(dim=2, context_dim=2), [[1.0, np.nan]]
-    for ask in (policy.value_of_seeing, policy.value_of_seeing_context):
+    for ask in ({"groups": groups}, {"context_groups": groups}):
         with pytest.raises(InvalidInputError, match="groups must be lists of features from 0 to 1"):
-            ask(options, groups, context=[1.0, np.nan])
+            policy.value_of_seeing(options, **ask, context=[1.0, np.nan])
 
 
 def test_the_value_of_seeing_is_the_mean_gain_of_those_who_see():

@@ -24,7 +24,7 @@ def small(**settings):
 
 def shown(policy, decision):
     """Return what the inner policy was shown of the chosen arm."""
-    return policy._open[decision.id].inner.arm
+    return decision._note.inner.arm
 
 
 # What it looks at

@@ -40,7 +40,7 @@ def test_memory_is_flat_in_a_hundred_thousand_rounds():
     slates = rounds(100_000, n_arms=4, dim=10)
     for n_rounds in (20_000, 30_000, 50_000):
         play(policy, (next(slates) for _ in range(n_rounds)))
-        sizes[policy.round] = len(pickle.dumps(policy)), state_size(policy.to_tree())
+        sizes[policy.round] = len(pickle.dumps(policy)), state_size(policy.to_dict())
     # Arms wait in a buffer that is between half full and full.
     assert sizes[100_000][0] <= 1.3 * sizes[20_000][0]
     assert sizes[100_000][1] <= 1.5 * sizes[20_000][1]

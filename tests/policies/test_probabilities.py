@@ -69,7 +69,7 @@ def test_arms_come_with_the_probabilities_that_are_stated(name, items):
 
 def test_linear_thompson_states_its_probabilities():
     """Chi-square over 1500 rounds without rewards; fails by chance with 1e-6."""
-    policy = LinearThompson(dim=6, max_open=1)
+    policy = LinearThompson(dim=6)
     walk(policy, few_arms(10))
     slate = Slate(few_arms(1, seed=4)[0].table)
     assert surprise([policy.play(slate)[0] for _ in range(1500)]) < 1.0

@@ -367,10 +367,10 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 
 def test_settings_are_those_given():
-    policy = pslb(rank=FixedRank(rank=2), **STRUCTURE, search="sampled", n_samples=17, max_open=5)
+    policy = pslb(rank=FixedRank(rank=2), **STRUCTURE, search="sampled", n_samples=17)
     settings = policy.settings()
     assert settings["rank"] == {"rule": "FixedRank", "rank": 2}
-    assert settings | BASICS | STRUCTURE | {"n_samples": 17, "max_open": 5} == settings | BASICS
+    assert settings | BASICS | STRUCTURE | {"n_samples": 17} == settings | BASICS
     assert policy.needs == ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
 
 

@@ -29,7 +29,7 @@ def taught(policy, n_rounds=12):
 
 def test_parameters_are_drawn_from_the_stated_normal_law():
     """Each of 3 means and 6 covariances beyond 5 standard errors: in all with probability 5e-6."""
-    policy = LinearThompson(dim=DIM, scale=0.7, seed=5, max_open=1)
+    policy = LinearThompson(dim=DIM, scale=0.7, seed=5)
     gram, response = taught(policy)
     covariance, mean = 0.49 * np.linalg.inv(gram), np.linalg.solve(gram, response)
     n = 10_000
@@ -131,13 +131,12 @@ def test_both_choose_in_all_features(policy):
         ({"noise_scale": -1.0}, r"noise_scale .* got -1\.0"),
         ({"scale": math.nan}, "scale .* got nan"),
         ({"seed": -1}, "seed .* got -1"),
-        ({"max_open": 0}, "max_open .* got 0"),
     ],
     ids=str,
 )
 def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
     with pytest.raises(InvalidSettingError, match=says):
         LinearThompson(**{"dim": 3} | setting)
-    if setting.keys() & {"dim", "ridge", "max_open"}:
+    if setting.keys() & {"dim", "ridge"}:
         with pytest.raises(InvalidSettingError, match=says):
             Greedy(**{"dim": 3} | setting)

@@ -56,7 +56,6 @@ def test_by_default_it_is_practical_with_full_replay():
         "seed": 0,
         "burn_in_policy": None,
         "n_arms": None,
-        "max_open": 10_000,
     }
 
 
@@ -224,8 +223,8 @@ def test_the_theorys_burn_in_needs_to_know_the_problem(missing):
 
 def test_the_burn_in_policy_is_ambient_oful_with_the_same_constants():
     given = {"ridge": 2.0, "failure_prob": 0.1, "theta_bound": 3.0, "noise_scale": 0.2}
-    policy = TofuPov(**BASICS, **given, radius_scale=0.5, max_open=7)
-    alone = AmbientOful(dim=6, **given, max_open=7)
+    policy = TofuPov(**BASICS, **given, radius_scale=0.5)
+    alone = AmbientOful(dim=6, **given)
     assert policy._burner.settings() == alone.settings()
     rounds = few_arms(5)
     ours, theirs = walk(policy, rounds), walk(alone, rounds)
@@ -274,7 +273,6 @@ def test_the_radius_scale_scales_the_widths_of_epochs_only():
         {"impute_ridge": np.float32(0.5)},
         {"growth": np.float32(1.5)},
         {"radius_scale": np.float32(0.5)},
-        {"max_open": np.int64(50)},
         {"replay": Replay.BURN_IN},
     ],
     ids=str,
@@ -362,7 +360,6 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
         ({"seed": 1.5}, r"seed .* got 1\.5"),
         ({"seed": -1, "burn_in_policy": "uniform"}, "seed .* got -1"),
         ({"n_arms": 0}, "n_arms .* got 0"),
-        ({"max_open": 0}, "max_open .* got 0"),
     ],
     ids=lambda part: str(part)[:50] if isinstance(part, dict) else "",
 )

@@ -17,7 +17,13 @@ from unittest import mock
 
 import numpy as np
 
-from halfseen import HalfseenError, HorizonReachedError, Unidentifiable, UnknownDecisionError
+from halfseen import (
+    Decision,
+    HalfseenError,
+    HorizonReachedError,
+    Unidentifiable,
+    UnknownDecisionError,
+)
 from halfseen.errors import InvalidRewardError, InvalidSlateError
 from halfseen.policies import latent_ucb
 from halfseen.policies.background import Background
@@ -121,18 +127,16 @@ class Case:
 
     def learn(self):
         if not self.open:
-            return self.choose()
+            self.choose()
+            return
         random = self.random
         late = random.random() < 0.3
         decision = self.open.pop(int(random.integers(len(self.open))) if late else -1)
         if random.random() < 0.02:
             self.reward_kind = str(random.choice(REWARDS))
-        given = decision.id if random.random() < 0.3 else decision
-        try:
-            self.policy.learn(given, reward(random, self.reward_kind))
-        except UnknownDecisionError:  # forgotten, because more than `max_open` waited
-            if self.policy.max_open > 3:
-                raise
+        if random.random() < 0.3:
+            decision = Decision.from_json(decision.to_json())
+        self.policy.learn(decision, reward(random, self.reward_kind))
 
     def absorb(self):
         table = self.slates.draw()
@@ -152,11 +156,11 @@ class Case:
 
     def widen(self):
         policy, random = self.policy, self.random
-        if not policy.can_grow() or (policy.dim or self.dim) > max(DIMS):
+        if not policy.can("grow") or (policy.dim or self.dim) > max(DIMS):
             return
         n_new = int(random.integers(1, 4))
         if self.contexts is not None and policy.context_dim and random.random() < 0.5:
-            policy.widen_context(policy.context_dim + n_new)
+            policy.widen(context_dim=policy.context_dim + n_new)
             self.contexts = Slates(random, policy.context_dim)
         elif policy.dim is not None:
             levels = {policy.dim: 0} if policy.dim and random.random() < 0.3 else None
@@ -183,7 +187,7 @@ class Case:
 
     def reload(self):
         twin = copy_of(self.policy)
-        if snapshot(twin.to_tree()) != self._state():
+        if snapshot(twin.to_dict()) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
         if getattr(self.policy, "_next_epoch", None) is not None:
             self.policy = copy.deepcopy(self.policy)  # a file does not hold a refit, a copy does
@@ -230,7 +234,7 @@ class Case:
         return getattr(policy, "impute_ridge", 1.0) == 0.0 or getattr(policy, "horizon", None)
 
     def _state(self):
-        return snapshot(self.policy.to_tree())
+        return snapshot(self.policy.to_dict())
 
     def _judge(self, decision, n_arms):
         for part in (decision.scores, decision.estimates, decision.widths):

@@ -68,7 +68,6 @@ def _tofu(random, dim):
     settings.maybe("impute_ridge", 0.0, 1e-10, 1.0, 1e100)
     settings.maybe("replay", "none", "burn-in-once", "burn-in", "full")
     settings.maybe("growth", 1.05, 1.3, 1e6)
-    settings.maybe("max_open", 1, 3)
     if random.random() < 0.2:
         _theory(settings)
     return settings
@@ -89,7 +88,7 @@ def two_phase(random, dim):
     settings = _tofu(random, dim)
     kept = {
         "dim", "rank", "observe_prob", "ridge", "noise_scale", "theta_bound", "failure_prob",
-        "radius_scale", "horizon", "impute_ridge", "max_open", "arm_bound", "top_eigenvalue",
+        "radius_scale", "horizon", "impute_ridge", "arm_bound", "top_eigenvalue",
         "last_eigenvalue", "bonus_scale",
     }  # fmt: skip
     settings = Settings(random, **{name: settings[name] for name in kept & settings.keys()})
@@ -103,7 +102,7 @@ def latent_ucb(random, dim):
     settings.maybe("width_scale", 0.0, 1.0, 1e30).maybe("growth", 1.05, 2.0)
     settings.maybe("through_origin", True).maybe("exploration", "thompson", "greedy")
     settings.maybe("groups", ["latent"], ["filled", "mask"], ["item"])
-    settings.maybe("memory_bytes", 1, 4000).maybe("max_open", 1, 3)
+    settings.maybe("memory_bytes", 1, 4000)
     settings.maybe("half_life", 1.0, 20.0, 1e15).maybe("refit", "background")
     return LatentUcb(**settings)
 

@@ -38,7 +38,7 @@ def wrong_about(content):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            agent = Agent._from_tree(*archive.from_bytes(content), "forged")
+            agent = Agent._from_tree(archive.from_bytes(content), "forged")
         except ArchiveError:
             return ""
         try:
@@ -86,7 +86,7 @@ def interrupted(call, number):
 
 
 def bytes_of(agent):
-    return b"".join(bytes(entry) for entry in archive.to_entries(agent._tree()).values())
+    return archive.to_bytes(agent._tree())
 
 
 CALLS = {

@@ -165,8 +165,8 @@ def test_a_class_that_hands_its_arguments_on_takes_any_setting(monkeypatch):
             super().__init__(**settings)
 
     monkeypatch.setitem(registry._CLASSES, "Handing", Handing)
-    policy = Method(policy="Handing", settings={"max_open": 3}).build(FACTS)
-    assert (policy.dim, policy.seed, policy.max_open) == (6, 7, 3)
+    policy = Method(policy="Handing", settings={"seed": 3}).build(FACTS)
+    assert (policy.dim, policy.seed) == (6, 3)
 
 
 def test_all_settings_that_are_wrong_in_every_world_are_listed_by_name():

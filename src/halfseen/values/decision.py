@@ -189,16 +189,7 @@ class Decision:
     ([1.0, 0.0], [True, False])
     """
 
-    __slots__ = (
-        "_note",
-        "_parts",
-        "_policy",
-        "_probabilities",
-        "_rows",
-        "arm",
-        "id",
-        "items",
-    )
+    __slots__ = ("_arm", "_id", "_items", "_note", "_parts", "_policy", "_probabilities", "_rows")
 
     def __init__(
         self,
@@ -220,9 +211,24 @@ class Decision:
         """
         self._policy, self._note, self._parts = policy, note, parts
         self._probabilities = probabilities
-        self.arm, self.id = arm, id
-        self.items = None if items is None else tuple(items)
+        self._arm, self._id = arm, id
+        self._items = None if items is None else tuple(items)
         self._rows = rows
+
+    @property
+    def arm(self) -> int:
+        """Index of the chosen arm in its slate."""
+        return self._arm
+
+    @property
+    def id(self) -> str | None:
+        """Unique among the decisions of all agents; None if no agent made it."""
+        return self._id
+
+    @property
+    def items(self) -> tuple[Item, ...] | None:
+        """The options that an agent was offered, in their order."""
+        return self._items
 
     @property
     def round(self) -> int:
