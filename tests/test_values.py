@@ -413,10 +413,11 @@ notes = st.builds(
     arm=rows,
     context=st.none() | rows,
     item=st.none() | st.integers(0, 2**53 - 1),
+    inner=st.none(),
 )
 decisions = st.builds(
     Decision,
-    policy=st.text(max_size=8),
+    policy=st.text(min_size=1, max_size=8),
     arm=st.just(0),
     note=notes | st.builds(lambda outer, inner: outer._replace(inner=inner), notes, notes),
     parts=hnp.arrays(

@@ -155,7 +155,7 @@ def test_no_more_rows_are_kept_than_allowed():
     policy = small(max_rows=50)
     walk(policy, offers(20))
     assert policy.state()["reservoir"]["rows"].shape == (50, 6)
-    assert policy.state()["fitted_rows"].shape == (50, 6)
+    assert policy.state()["filler"].shape == (50, 6)
 
 
 # Saving and failing

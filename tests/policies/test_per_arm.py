@@ -75,7 +75,7 @@ def test_a_saved_policy_goes_on_bit_by_bit_with_contexts(tmp_path):
         policy.save(tmp_path / "policy")
         copy = load(tmp_path / "policy")
         for each in (policy, copy):
-            each.learn(waiting.id, 1.0)
+            each.learn(waiting, 1.0)
         assert state_bytes(copy_of(policy)) == state_bytes(copy)
         for ours, theirs in zip(played(policy, rows[14:]), played(copy, rows[14:]), strict=True):
             assert looks(ours) == looks(theirs)

@@ -87,7 +87,7 @@ def test_delayed_rewards_reach_the_burn_in_policy_too():
     prompt, late = tofu(), tofu()
     play(prompt, rounds, in_time(20))
     play(late, rounds, {20: list(range(20, 0, -1))})
-    ours, theirs = prompt._burner._model._inner, late._burner._model._inner
+    ours, theirs = prompt._burner._model, late._burner._model
     assert theirs.n_samples == 5
     assert theirs.gram == pytest.approx(ours.gram, rel=1e-10)
     assert theirs.response == pytest.approx(ours.response, rel=1e-10)

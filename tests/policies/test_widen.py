@@ -9,7 +9,7 @@ from halfseen import AmbientOful, Greedy, InvalidInputError, InvalidSettingError
 def test_a_policy_that_cannot_grow_names_those_that_can():
     policy = TofuPov(dim=4, rank=1, observe_prob=0.5)
     with pytest.raises(
-        InvalidSettingError, match=r"TofuPov with 4 features cannot grow to 5.*Ambi"
+        InvalidSettingError, match=r"TofuPov cannot grow from 4 to 5 features.*Ambi"
     ):
         policy.widen(5)
 

@@ -15,11 +15,11 @@ from halfseen.agent.explanation import (
     measurements,
 )
 from halfseen.agent.health import Window
-from halfseen.progress import with_bar
 from halfseen.agent.waiting import CLOSED, REWARDED, Waiting, WaitingDecisions, log_forgotten
 from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError, InvalidTableError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_from_dict
+from halfseen.progress import with_bar
 from halfseen.tables import Encoder, Item
 from halfseen.tables.encoder import ids_alone
 from halfseen.values import Decision, FloatArray, Note, Scores, Slate
