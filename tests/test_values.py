@@ -347,7 +347,7 @@ def test_a_decision_shows_the_chosen_arm_as_seen():
     decision = decide()
     assert decision.values.tolist() == [0.1, 0.0, 0.0]
     assert decision.mask.tolist() == [True, False, True]
-    assert (decision.id, decision.arm, decision.round, decision.epoch) == (None, 1, 7, 2)
+    assert (decision.id, decision.arm, decision.round, decision.epoch) == ("", 1, 7, 2)
     assert decision.scores.tolist() == [0.5, 0.75]
     assert decision.estimates.tolist() == [0.25, 0.5]
     assert decision.widths.tolist() == [0.25, 0.25]

@@ -170,14 +170,14 @@ class Decision:
         With which probability each arm was chosen, given all that the policy knew.
     probability : float
         That of the chosen arm; 1 if nothing was drawn.
-    id : str or None
-        Unique among the decisions of all agents; None if no agent made it.
-    items : tuple or None
-        The options that an agent was offered, in their order.
-    item : str, int or None
-        The chosen one of them; for a policy the item id of the chosen arm, if it has one.
+    id : str
+        Unique among the decisions of all agents; empty if no agent made it.
+    items : tuple
+        What names the options, in their order; without names the indices of the arms.
+    item : str or int
+        The chosen one of them.
     ranking : tuple
-        All options (without items: all arms): the chosen one, then the others by score.
+        All items: the chosen one, then the others by score.
 
     Examples
     --------
@@ -199,15 +199,15 @@ class Decision:
         parts: FloatArray,
         probabilities: FloatArray | None = None,
         *,
-        id: str | None = None,
+        id: str = "",
         items: Sequence[Item] | None = None,
         rows: Any = None,
     ) -> None:
         """Take over the arrays.
 
         `policy` is the name of the policy's class, `parts` has shape (3, n_arms): scores,
-        estimates, widths. Without `probabilities` the choice was not drawn. An agent adds the id,
-        the items, and the options as rows.
+        estimates, widths. Without `probabilities` the choice was not drawn. `items` name the arms.
+        An agent adds the id, and the options as rows.
         """
         self._policy, self._note, self._parts = policy, note, parts
         self._probabilities = probabilities
@@ -221,14 +221,14 @@ class Decision:
         return self._arm
 
     @property
-    def id(self) -> str | None:
-        """Unique among the decisions of all agents; None if no agent made it."""
+    def id(self) -> str:
+        """Unique among the decisions of all agents; empty if no agent made it."""
         return self._id
 
     @property
-    def items(self) -> tuple[Item, ...] | None:
-        """The options that an agent was offered, in their order."""
-        return self._items
+    def items(self) -> tuple[Item, ...]:
+        """What names the options, in their order."""
+        return tuple(range(self._parts.shape[1])) if self._items is None else self._items
 
     @property
     def round(self) -> int:
@@ -280,16 +280,16 @@ class Decision:
         return 1.0 if self._probabilities is None else float(self._probabilities[self.arm])
 
     @property
-    def item(self) -> Item | None:
-        """The chosen option, or the item id of the chosen arm; None if it has none."""
-        return self._note.item if self.items is None else self.items[self.arm]
+    def item(self) -> Item:
+        """The chosen one of the items."""
+        return self._arm if self._items is None else self._items[self._arm]
 
     @property
     def ranking(self) -> tuple[Item, ...]:
-        """The chosen option or arm, then the others by score."""
-        scores, arm = self._parts[0].tolist(), self.arm
+        """The chosen item, then the others by score."""
+        scores, arm, items = self._parts[0].tolist(), self.arm, self.items
         order = sorted(range(len(scores)), key=lambda each: (each != arm, -scores[each]))
-        return tuple(order if self.items is None else (self.items[each] for each in order))
+        return tuple(items[each] for each in order)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON types; hidden values are null.
@@ -297,7 +297,7 @@ class Decision:
         An agent remembers what is needed to learn its decisions, so theirs have the id instead.
         """
         own: dict[str, Any] = {"policy": self._policy, "arm": self.arm} | self._note.to_dict()
-        if self.id is not None and self.items is not None:
+        if self._id:
             own = {"id": self.id, "item": self.item, "items": list(self.items)}
             own |= {"ranking": list(self.ranking), "round": self.round, "epoch": self.epoch}
         return own | {
@@ -356,7 +356,7 @@ class Decision:
         return hash((self.id, self.arm, self.round))
 
     def __repr__(self) -> str:
-        if self.id is not None:
+        if self._id:
             return f"Decision(id={self.id!r}, item={self.item!r}, round={self.round})"
         return f"Decision(arm={self.arm}, round={self.round}, epoch={self.epoch})"
 
