@@ -76,16 +76,3 @@ def test_after_a_kill_in_mid_write_the_run_goes_on_with_the_same_bytes(runs, uni
     assert f"({N_CELLS} cells, {N_FREE - 1} of them finished before)" in told
     assert files == uninterrupted
     assert runs.n_finished("killed") == N_CELLS
-
-
-def test_a_finished_run_has_nothing_left_to_do_unless_asked(runs, uninterrupted):
-    path = runs.folder / "whole" / "cells.jsonl"
-    before = path.read_bytes()
-    told, files = runs.finish("whole", "--jobs", "1")
-    assert f"{N_CELLS} of them finished before" in told
-    assert path.read_bytes() == before
-    assert files == uninterrupted
-    told, files = runs.finish("whole", "--jobs", "1", "--again")
-    assert "finished before" not in told
-    assert path.read_bytes() != before  # other seconds
-    assert files == uninterrupted
