@@ -13,7 +13,7 @@ from halfseen.agent.explanation import Explanation, checked_costs
 from halfseen.agent.files import AgentFiles
 from halfseen.agent.waiting import checked_id
 from halfseen.errors import InvalidInputError, InvalidTableError
-from halfseen.tables import Column, Item
+from halfseen.frames import Column, Item
 from halfseen.values import Decision, Scores
 from halfseen.values.rewards import checked_reward, checked_rewards, listed
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from halfseen.policies.base import Policy
-from halfseen.tables import Encoder, Rows
+from halfseen.frames import Encoder, Rows
 from halfseen.values import FloatArray, Slate
 
 

@@ -20,8 +20,8 @@ from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_from_dict
 from halfseen.progress import with_bar
-from halfseen.tables import Encoder, Item
-from halfseen.tables.encoder import ids_alone
+from halfseen.frames import Encoder, Item
+from halfseen.frames.encoder import ids_alone
 from halfseen.values import Decision, FloatArray, Note, Scores, Slate
 
 # A gain below this share of what estimates and widths differ by is rounding.

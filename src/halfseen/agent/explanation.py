@@ -10,7 +10,7 @@ from halfseen import checks
 from halfseen.core.reasons import Gains, Reasons
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
-from halfseen.tables import Item
+from halfseen.frames import Item
 from halfseen.values import BoolArray, FloatArray
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from halfseen.agent.settings import AgentSettings, Path
 from halfseen.errors import ArchiveError, HalfseenError, InvalidSettingError, JournalError
 from halfseen.policies.registry import policy_from_dict
 from halfseen.progress import with_bar
-from halfseen.tables import Encoder, Reader
+from halfseen.frames import Encoder, Reader
 
 
 class AgentFiles(AgentSettings):

@@ -11,7 +11,7 @@ from halfseen.errors import (
     UnknownDecisionError,
 )
 from halfseen.log import logger
-from halfseen.tables import Item
+from halfseen.frames import Item
 from halfseen.values import Note
 
 N_GONE = 10_000

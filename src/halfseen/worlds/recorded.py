@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidInputError, InvalidSettingError
 from halfseen.lazy import from_extra
-from halfseen.tables.encoder import Encoder
-from halfseen.tables.rows import Labels, Rows
+from halfseen.frames.encoder import Encoder
+from halfseen.frames.rows import Labels, Rows
 from halfseen.values import LARGEST, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import MaskLaw, mask_param

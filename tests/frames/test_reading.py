@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from halfseen import InvalidTableError, Slate
-from halfseen.tables import Reader, Rows
+from halfseen.frames import Reader, Rows
 
 NAN = float("nan")
 DICTS = [

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidSlateError, InvalidTableError
 from halfseen.log import logger
-from halfseen.tables.cells import IGNORE
-from halfseen.tables.columns import N_SHARED, Column, restored_column
-from halfseen.tables.rows import Labels, Rows
+from halfseen.frames.cells import IGNORE
+from halfseen.frames.columns import N_SHARED, Column, restored_column
+from halfseen.frames.rows import Labels, Rows
 from halfseen.values import LARGEST, FloatArray, Slate
 
 _LARGEST_CACHE = 64
@@ -65,7 +65,7 @@ class Encoder:
 
     Examples
     --------
-    >>> from halfseen.tables import Reader
+    >>> from halfseen.frames import Reader
     >>> rows = Reader().read([{"price": 3.0, "colour": "red"}, {"price": 4.0}])
     >>> encoded = Encoder().encode(rows)
     >>> encoded.slate.values.tolist(), encoded.slate.mask.tolist()

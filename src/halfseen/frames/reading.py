@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import HalfseenError, InvalidTableError
-from halfseen.tables.cells import PLAIN, read_cells
-from halfseen.tables.rows import Item, Labels, Rows, checked_items
+from halfseen.frames.cells import PLAIN, read_cells
+from halfseen.frames.rows import Item, Labels, Rows, checked_items
 from halfseen.values import FloatArray, Slate
 
 FORMS = (
@@ -148,7 +148,7 @@ class Reader:
         return not (self.ignore.isdisjoint(names) and self.categorical.isdisjoint(names))
 
     def _of_frame(self, options: Any) -> Rows:
-        from halfseen.tables.frames import read_frame  # loads narwhals
+        from halfseen.frames.frames import read_frame  # loads narwhals
 
         return read_frame(options, self)
 

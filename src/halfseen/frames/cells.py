@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidTableError
-from halfseen.tables.rows import Labels
+from halfseen.frames.rows import Labels
 from halfseen.values import FloatArray
 
 _MISSING_TYPES = ("NAType", "NaTType")  # of pandas, which need not be installed

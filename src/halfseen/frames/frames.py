@@ -7,12 +7,12 @@ import narwhals as nw
 import numpy as np
 
 from halfseen.errors import InvalidTableError
-from halfseen.tables.cells import date_refusal, nested_refusal, read_cells
-from halfseen.tables.rows import Item, Labels, Rows
+from halfseen.frames.cells import date_refusal, nested_refusal, read_cells
+from halfseen.frames.rows import Item, Labels, Rows
 from halfseen.values import FloatArray
 
 if TYPE_CHECKING:
-    from halfseen.tables.reading import Reader
+    from halfseen.frames.reading import Reader
 
 
 def read_frame(native: Any, reader: "Reader") -> Rows:
@@ -36,7 +36,7 @@ def read_frame(native: Any, reader: "Reader") -> Rows:
 
 
 def _frame(native: Any) -> Any:
-    from halfseen.tables.reading import FORMS
+    from halfseen.frames.reading import FORMS
 
     if hasattr(native, "set_axis") and hasattr(native, "columns"):  # pandas, with any names
         native = native.set_axis([str(name) for name in native.columns], axis=1)
@@ -59,7 +59,7 @@ def _frame(native: Any) -> Any:
 
 
 def _check_names(names: Iterable[Any]) -> None:
-    from halfseen.tables.reading import twice
+    from halfseen.frames.reading import twice
 
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfseen import ArchiveError, InvalidTableError
-from halfseen.tables import Encoder, Reader
+from halfseen.frames import Encoder, Reader
 
 NAN = float("nan")
 
