@@ -4,11 +4,11 @@ from . import paper as paper
 from . import params as params
 from . import testing as testing
 from .agent.agent import Agent as Agent
-from .agent.agent import Pending as Pending
-from .agent.core import Scored as Scored
+from .agent.ledger import Pending as Pending
+from .agent.agent import Scored as Scored
 from .agent.explanation import Explanation as Explanation
 from .agent.explanation import Measurement as Measurement
-from .agent.files import load as load
+from .agent.agent import load as load
 from .core.rank import ConstantThreshold as ConstantThreshold
 from .core.rank import FixedRank as FixedRank
 from .core.rank import PaperThreshold as PaperThreshold

@@ -236,6 +236,10 @@ class Declared:
             self.__dict__[name] = param.checked(value)
         if given:
             raise TypeError(_unknown(type(self), next(iter(given))))
+        self.setup()
+
+    def setup(self) -> None:
+        """Create what a fresh object has besides its parameters; by default nothing."""
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""

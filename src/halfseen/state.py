@@ -156,6 +156,16 @@ class Flag(_Plain):
         return checks.boolean(name, plain)
 
 
+class Text(_Plain):
+    """A string."""
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> str:
+        """Return the string after a check."""
+        if not isinstance(plain, str):
+            raise ArchiveError(f"{name} must be a string, got {plain!r:.40}")
+        return plain
+
+
 class Word(_Plain):
     """One of some words."""
 
@@ -213,9 +223,10 @@ class Maybe(NamedTuple):
 
 
 class Each(NamedTuple):
-    """A tuple of values of one kind."""
+    """A tuple of values of one kind, of some length or any."""
 
     field: Field
+    length: int | None = None
 
     def dump(self, value: Any) -> list[Any]:
         """Return a list."""
@@ -223,6 +234,8 @@ class Each(NamedTuple):
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> tuple[Any, ...]:
         """Return a tuple after checking each value."""
+        if self.length not in (None, len(plain)):
+            raise ArchiveError(f"{name} must have {self.length} values, got {len(plain)}")
         return tuple(self.field.load(name, each, sizes) for each in plain)
 
 

@@ -148,7 +148,7 @@ def test_a_categorical_of_numbers_has_labels_also_if_all_columns_are():
 
 def test_rows_survive_json():
     rows = Reader().read(DICTS)
-    assert plain(Rows.from_plain(rows.to_plain())) == plain(rows)
+    assert plain(Rows.from_dict(rows.to_dict())) == plain(rows)
 
 
 def test_columns_of_a_frame_may_be_numbered():

@@ -5,8 +5,8 @@ decision = agent.choose(frame)
 agent.learn(decision.id, 1.0)
 """
 
-from halfseen.agent.agent import Agent, Pending
-from halfseen.agent.core import Scored
+from halfseen.agent.agent import Agent, Scored, load
 from halfseen.agent.explanation import Explanation, Measurement
+from halfseen.agent.ledger import Pending
 
-__all__ = ["Agent", "Explanation", "Measurement", "Pending", "Scored"]
+__all__ = ["Agent", "Explanation", "Measurement", "Pending", "Scored", "load"]

@@ -10,15 +10,19 @@ from halfseen import checks
 from halfseen.core.reasons import Gains, Reasons
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
-from halfseen.frames import Item
-from halfseen.values import BoolArray, FloatArray
+from halfseen.policies.base import Policy
+from halfseen.values import BoolArray, FloatArray, Item, Scores, Slate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Parts that a text or a plot shows one by one, the largest; the others are summed up.
+Columns = Mapping[str, list[int]]
+"""The features of each column."""
+
+# Parts that are printed or drawn one by one, the largest; the others are summed up.
 _MOST_SHOWN = 8
 _ROUNDING = 1e-9  # smaller parts, as a share of the largest one, are not shown
+_LEAST_GAIN = 1e-6  # as a share of what estimates and widths differ by; below, it is rounding
 
 
 class Parts(NamedTuple):
@@ -58,13 +62,10 @@ class Parts(NamedTuple):
         reasons: Reasons,
         arm: int,
         mask: BoolArray,
-        columns: Mapping[str, list[int]],
-        context_columns: Mapping[str, list[int]],
+        columns: Columns,
+        context_columns: Columns,
     ) -> "Parts":
-        """Return the parts of one arm.
-
-        `columns` has the features of each column, `context_columns` those of the context's.
-        """
+        """Return the parts of one arm."""
 
         def summed(table: Any, names: Sequence[str]) -> dict[str, float]:
             return {name: float(table[arm, columns[name]].sum()) for name in names}
@@ -170,6 +171,43 @@ class Explanation:
     measurements: tuple[Measurement, ...]
     is_current: bool
 
+    @classmethod
+    def of(
+        cls,
+        policy: Policy,
+        slate: Slate,
+        items: Sequence[Item],
+        columns: Columns,
+        context_columns: Columns,
+        *,
+        item: Item | None,
+        costs: Mapping[str, float],
+        made: Scores | None,
+    ) -> "Explanation":
+        """Explain the score of an item; by default of the one with the best score.
+
+        `made` are the estimates and widths of a decision about this slate.
+        """
+        reasons = policy.explain(slate)
+        is_current = made is not None and _agree(reasons.estimates, made)
+        if made is not None and is_current:
+            reasons = reasons._replace(bonus=made.widths)
+        arm = int(reasons.scores.argmax()) if item is None else _place(items, item)
+        gains = policy.value_of_seeing(
+            slate, [*columns.values()], [*context_columns.values()] if policy.context_dim else None
+        )
+        found = _measurements(gains, list(columns), items, costs)
+        if slate._context is not None:
+            found += _context_measurements(gains.context, list(context_columns), costs)
+        least = _LEAST_GAIN * float(np.ptp(reasons.estimates) + np.abs(reasons.bonus).max())
+        found = [each for each in found if each.gain > least]
+        return cls(
+            items[arm],
+            Parts.of(reasons, arm, slate.mask[arm], columns, context_columns),
+            tuple(sorted(found, key=lambda each: -each.net)),
+            made is None or is_current,
+        )
+
     @property
     def score(self) -> float:
         """The sum of all parts."""
@@ -233,7 +271,7 @@ class Explanation:
         return shown
 
 
-def measurements(
+def _measurements(
     gains: Gains, columns: Sequence[str], items: Sequence[Item], costs: Mapping[str, float]
 ) -> list[Measurement]:
     """Return what each column of the options is worth."""
@@ -246,7 +284,7 @@ def measurements(
     return found
 
 
-def context_measurements(
+def _context_measurements(
     gains: FloatArray, columns: Sequence[str], costs: Mapping[str, float]
 ) -> list[Measurement]:
     """Return what each column of the context is worth."""
@@ -270,3 +308,16 @@ def checked_costs(costs: Any, known: Mapping[str, Any]) -> dict[str, float]:
                 f"costs has the column {name!r}, which is not known: name one of {list(known)}"
             )
     return {name: checks.real(f"the cost of {name!r}", cost, 0.0) for name, cost in costs.items()}
+
+
+def _agree(estimates: FloatArray, made: Scores) -> bool:
+    """Return whether estimates are those of a decision, up to rounding."""
+    spread = float(np.ptp(made.estimates) + np.abs(made.widths).max())
+    near = 1e-6 * spread + 1e-12 * float(np.abs(made.estimates).max())
+    return bool((np.abs(estimates - made.estimates) <= near).all())
+
+
+def _place(items: Sequence[Item], item: Item) -> int:
+    if item not in items:
+        raise InvalidInputError(f"{item!r} is none of the options: name one of {list(items)[:10]}")
+    return list(items).index(item)

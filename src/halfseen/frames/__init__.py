@@ -1,8 +1,6 @@
 """Frames, dictionaries and arrays as slates: names decide, and new columns and levels enter."""
 
-from halfseen.frames.columns import Column
-from halfseen.frames.encoder import Encoded, Encoder
-from halfseen.frames.reading import Reader
-from halfseen.frames.rows import Item, Rows
+from halfseen.frames.encoder import Column, Encoded, Encoder, ids_alone
+from halfseen.frames.reading import Labels, Reader, Rows
 
-__all__ = ["Column", "Encoded", "Encoder", "Item", "Reader", "Rows"]
+__all__ = ["Column", "Encoded", "Encoder", "Labels", "Reader", "Rows", "ids_alone"]

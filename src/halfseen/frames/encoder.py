@@ -1,5 +1,6 @@
 """From rows to a slate: columns and levels get features in the order in which they appear."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -7,13 +8,82 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks
+from halfseen import checks, state
 from halfseen.errors import ArchiveError, InvalidSlateError, InvalidTableError
+from halfseen.frames.reading import IGNORE, Labels, Rows
 from halfseen.log import logger
-from halfseen.frames.cells import IGNORE
-from halfseen.frames.columns import N_SHARED, Column, restored_column
-from halfseen.frames.rows import Labels, Rows
 from halfseen.values import LARGEST, FloatArray, Slate
+
+N_SHARED = 16
+"""Number of features that all levels beyond `max_levels` share."""
+
+KINDS = ("number", "category", "ignored", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What became of a column.
+
+    Attributes
+    ----------
+    name : str
+    kind : "number", "category", "ignored" or "id"
+    features : tuple of int
+        Its features in the policy's slate, in the order in which they entered.
+    levels : tuple of str
+        The levels of a category that have a feature of their own, as `features`.
+    n_shared : int
+        Number of further features, which all other levels share; a level is assigned by its hash.
+
+    Examples
+    --------
+    >>> print(Column("colour", "category", (0, 2), ("red", "blue")))
+    colour: category of 2 levels
+    """
+
+    name: str
+    kind: str
+    features: tuple[int, ...] = ()
+    levels: tuple[str, ...] = ()
+    n_shared: int = 0
+    feature_of: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        own = zip(self.levels, self.features, strict=False)
+        object.__setattr__(self, "feature_of", dict(own))
+
+    def feature(self, level: str) -> int | None:
+        """Return the feature of a level; None if it has none."""
+        own = self.feature_of.get(level)
+        if own is None and self.n_shared:
+            return self.features[len(self.levels) + hashed(level)]
+        return own
+
+    def __str__(self) -> str:
+        if self.kind != "category":
+            return f"{self.name}: {self.kind}"
+        more = f", all others share {self.n_shared} features" if self.n_shared else ""
+        levels = "level" if len(self.levels) == 1 else "levels"
+        return f"{self.name}: category of {len(self.levels)} {levels}{more}"
+
+
+_COLUMNS = state.Each(
+    state.Value(
+        Column,
+        name=state.Text(),
+        kind=state.Word(KINDS[:2]),
+        features=state.Each(state.Whole(high=checks.LARGEST_SIZE)),
+        levels=state.Each(state.Text()),
+        n_shared=state.Whole(high=N_SHARED),
+    )
+)
+
+
+def hashed(level: str) -> int:
+    """Return which of the shared features a level has: the same in every process."""
+    digest = hashlib.blake2b(level.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % N_SHARED
+
 
 _LARGEST_CACHE = 64
 
@@ -76,11 +146,15 @@ class Encoder:
 
     max_levels: int = 50
     max_columns: int = 1000
-    width: int = 0
     columns: Mapping[str, Column] = field(default_factory=dict)
-    _plans: dict[tuple[str, ...], NDArray[np.intp] | None] = field(
+    width: int = field(init=False, compare=False)
+    _plans: dict[tuple[str, ...], NDArray[np.intp] | slice | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def __post_init__(self) -> None:
+        width = sum(len(column.features) for column in self.columns.values())
+        object.__setattr__(self, "width", width)
 
     def encode(self, rows: Rows, *, dim: int = 0, grow: bool = True) -> Encoded:
         """Return rows as a slate with all known features, and at least `dim` of them.
@@ -108,6 +182,8 @@ class Encoder:
         """Return what `encode` does, but with an array instead of a slate: any size, any range."""
         encoder, levels = self, dict[int, int]()
         if isinstance(rows.columns, np.ndarray) and (plan := self._plan(rows.names)) is not None:
+            if isinstance(plan, slice) and dim <= self.width:
+                return rows.columns, encoder, levels
             table = np.full((len(rows.items), max(dim, self.width)), np.nan)
             table[:, plan] = rows.columns
             return table, encoder, levels
@@ -119,14 +195,19 @@ class Encoder:
         encoder._fill(table, rows.names, values)
         return table, encoder, levels
 
-    def _plan(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
-        """Return the features of columns if all are known numbers, else None."""
+    def _plan(self, names: tuple[str, ...]) -> NDArray[np.intp] | slice | None:
+        """Return the features of columns if all are known numbers, else None.
+
+        A slice if they are all features in their order, as those of arrays are.
+        """
         if names not in self._plans:
             found = [self.columns.get(name) for name in names]
-            known = [column for column in found if column and column.kind == "number"]
-            plan = np.array([column.features[0] for column in known], dtype=np.intp)
+            known = [column.features[0] for column in found if column and column.kind == "number"]
             if len(self._plans) >= _LARGEST_CACHE:
                 self._plans.clear()
+            plan: NDArray[np.intp] | slice = np.array(known, dtype=np.intp)
+            if known == list(range(self.width)):
+                plan = slice(0, self.width)
             self._plans[names] = plan if len(known) == len(names) else None
         return self._plans[names]
 
@@ -166,7 +247,7 @@ class Encoder:
                 n_shared=known.n_shared + new.shared,
             )
             width += 1
-        return replace(self, width=width, columns=columns), levels
+        return replace(self, columns=columns), levels
 
     def _entering(self, new: _New, n_columns: int) -> Column:
         if n_columns >= self.max_columns:
@@ -227,20 +308,22 @@ class Encoder:
 
     def state(self) -> dict[str, Any]:
         """Return the known columns as plain values."""
-        return {
-            "width": self.width,
-            "columns": [column.state() for column in self.columns.values()],
-        }
+        return {"columns": _COLUMNS.dump(self.columns.values())}
 
-    def restored(self, state: dict[str, Any]) -> "Encoder":
-        """Return the encoder that `state` described, with these settings."""
-        width = checks.integer("width", state["width"], 0, checks.LARGEST_SIZE)
-        columns = [restored_column(each, width) for each in state["columns"]]
+    @classmethod
+    def restored(cls, owner: Any, plain: Any) -> "Encoder":
+        """Return the encoder that `state` described, with the settings of its owner."""
+        columns = _COLUMNS.load("columns", plain["columns"], state.Sizes(owner))
+        known = {column.name: column for column in columns}
+        encoder = cls(owner.max_levels, owner.max_columns, known)
         features = sorted(feature for column in columns for feature in column.features)
-        by_name = {column.name: column for column in columns}
-        if features != list(range(width)) or len(by_name) < len(columns):
+        if features != list(range(encoder.width)) or len(known) < len(columns):
             raise ArchiveError("the columns of an encoder must have each feature exactly once")
-        return replace(self, width=width, columns=by_name)
+        for column in columns:
+            n_features = len(column.levels) + column.n_shared if column.kind == "category" else 1
+            if len(column.features) != n_features or column.n_shared not in (0, N_SHARED):
+                raise ArchiveError(f"column {column.name!r} must have {n_features} features")
+        return encoder
 
 
 def ids_alone() -> InvalidTableError:

@@ -69,10 +69,7 @@ class Policy(Declared, ABC):
 
     dim: int = integer(low=1, high=checks.LARGEST_SIZE, doc="Number of features of every arm.")
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self._round = 0
-        self.setup()
+    _round = 0
 
     # Hooks
 

@@ -51,12 +51,20 @@ def registered(name: Any) -> type[Policy]:
     return _CLASSES[name]
 
 
-class InnerPolicy:
-    """The field of a policy inside another one (`halfseen.state`)."""
+class AnyPolicy:
+    """The field of a policy of any kind (`halfseen.state`)."""
 
     def dump(self, value: Policy) -> dict[str, Any]:
         """Return settings and state of the policy."""
         return value.to_dict()
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Policy:
+        """Return the saved policy."""
+        return policy_from_dict(plain)
+
+
+class InnerPolicy(AnyPolicy):
+    """The field of a policy inside another one."""
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Policy:
         """Return the saved policy, which must be like the one that a fresh owner has."""

@@ -1,4 +1,4 @@
-"""A file to which events are appended, each one on disk before the call returns."""
+"""The journal: a file to which events are appended, each on disk before the call returns."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ Event = dict[str, Any]
 KEPT_PARTS = 2
 """Number of old parts that are kept after a checkpoint."""
 
-_CHECK = b', "crc": "'
+_START, _CHECK = b'{"n":', b', "crc": "'
 
 
 class Journal:
@@ -95,26 +95,27 @@ class Journal:
     def append(self, events: list[Event]) -> None:
         """Append events with their numbers; when this returns they are on disk.
 
-        If it fails, the file is as it was.
+        If it fails, the file and `n_events` are as they were.
         """
         self.check_usable()
         numbered = enumerate(events, self.n_events + 1)
         lines = b"".join(_line({"n": number} | event) for number, event in numbered)
-        size, n_events = self.size, self.n_events
+        size = self.size
         try:
             view = memoryview(lines)
             while view:
                 view = view[self._file.write(view) :]
             os.fsync(self._file.fileno())
-            self.size, self.n_events = size + len(lines), n_events + len(events)
+            self.__dict__.update(size=size + len(lines), n_events=self.n_events + len(events))
         except BaseException as error:
-            self.cut(size, n_events)
+            if self.size == size:
+                self._cut(size)
             if isinstance(error, OSError):
                 raise JournalError(f"the journal {self.path} cannot be written: {error}") from None
             raise
 
-    def cut(self, size: int, n_events: int) -> None:
-        """Cut off what was appended since the file had a size and a number of events."""
+    def _cut(self, size: int) -> None:
+        """Cut off what was appended since the file had a size."""
         try:
             if not self._file.closed and os.fstat(self._file.fileno()).st_size != size:
                 self._file.truncate(size)
@@ -122,7 +123,7 @@ class Journal:
         except BaseException:
             self._is_broken = True
             raise
-        self.size, self.n_events = size, n_events
+        self.size = size
 
     def events(self, after: int) -> Iterator[Event]:
         """Yield all events after the one with a number; then cut off what is torn at the end.
@@ -130,12 +131,12 @@ class Journal:
         Raises
         ------
         JournalError
-            A line in the middle is damaged, or events are missing.
+            The file is no journal, a line is damaged, or events are missing.
         """
         last, end = after, 0
         for path in self._files(after):
             is_last = path == self.path
-            for event, end in _events_in(path, is_last=is_last):  # noqa: B007 (used afterwards)
+            for event, end in _events_in(path, may_be_torn=is_last):  # noqa: B007 (used afterwards)
                 if event["n"] > last + 1:
                     raise JournalError(
                         f"events {last + 1} to {event['n'] - 1} are missing before {path}: the "
@@ -145,7 +146,8 @@ class Journal:
                     last += 1
                     yield event
             end = end if is_last else 0
-        self.cut(end, last)
+        self.n_events = last
+        self._cut(end)
 
     def n_lines(self, after: int) -> int:
         """Return how many lines `events` reads."""
@@ -196,24 +198,26 @@ def _event_of(line: bytes) -> Event | None:
     return event if isinstance(event, dict) and isinstance(event.get("n"), int) else None
 
 
-def _events_in(path: Path, *, is_last: bool) -> Iterator[tuple[Event, int]]:
-    """Yield the events of a file, each with the position of its end."""
-    position, damaged = 0, None
+def _events_in(path: Path, *, may_be_torn: bool) -> Iterator[tuple[Event, int]]:
+    """Yield the events of a file, each with the position of its end.
+
+    Only a last line without a newline is torn: a call that did not return was writing it.
+    """
+    position = 0
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
+            is_torn = may_be_torn and not line.endswith(b"\n")
+            if is_torn and (number > 1 or line[: len(_START)] == _START[: len(line)]):
+                return
             event = _event_of(line)
+            if event is None and number == 1:
+                raise JournalError(f"{path} is no journal: name another file")
             if event is None:
-                damaged = damaged or number
-            elif damaged is not None:
                 raise JournalError(
-                    f"line {damaged} of {path} is damaged, and line {number} is not: restore the "
-                    "file from a copy"
+                    f"line {number} of {path} is damaged: restore the file from a copy"
                 )
-            else:
-                position += len(line)
-                yield event, position
-    if damaged is not None and not is_last:
-        raise JournalError(f"line {damaged} of {path} is damaged: restore the file from a copy")
+            position += len(line)
+            yield event, position
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
@@ -227,10 +231,10 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 def packed(content: bytes) -> str:
-    """Return bytes as a text for an event."""
+    """Return bytes as a string for an event."""
     return base64.b64encode(content).decode()
 
 
 def unpacked(text: str) -> bytes:
-    """Return the bytes that `packed` made a text."""
+    """Return the bytes that `packed` took."""
     return base64.b64decode(text, validate=True)
