@@ -2,13 +2,14 @@
 
 from . import paper as paper
 from . import params as params
+from . import state as state
 from . import testing as testing
 from .agent.agent import Agent as Agent
-from .agent.ledger import Pending as Pending
 from .agent.agent import Scored as Scored
+from .agent.agent import load as load
 from .agent.explanation import Explanation as Explanation
 from .agent.explanation import Measurement as Measurement
-from .agent.agent import load as load
+from .agent.ledger import Pending as Pending
 from .core.rank import ConstantThreshold as ConstantThreshold
 from .core.rank import FixedRank as FixedRank
 from .core.rank import PaperThreshold as PaperThreshold

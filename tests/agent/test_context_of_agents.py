@@ -121,7 +121,8 @@ def test_a_journal_keeps_contexts(tmp_path, journal_options):
     assert [each.id for each in again.pending] == [waiting.id]
     again.learn(waiting.id, 0.5)
     if journal_options:
-        agent._core.learn([(waiting.id, 0.5)])
+        agent._journal = None  # it is closed
+        agent.learn(waiting.id, 0.5)
         for patient, _ in cases[33:]:
             assert again.score(DOSES, context=patient) == agent.score(DOSES, context=patient)
 
@@ -244,7 +245,7 @@ def test_a_policy_that_is_given_may_know_the_context_already():
     policy = LatentUcb(dim=1, context_dim=6)
     agent = Agent(policy=policy)
     treat(agent, patients(10))
-    assert agent._core.policy.context_dim == 6
+    assert agent._policy.context_dim == 6
 
 
 def test_an_explanation_without_a_context_adds_up_where_others_had_one():
@@ -280,7 +281,7 @@ def test_rows_of_a_frame_without_names_are_no_items_also_after_a_replay(tmp_path
         agent.learn(agent.choose(frame, context={"hour": 1.0}), 1.0)
     agent.close()
     for each in (agent, Agent.open(*files)):
-        assert not each._core.policy._has_items
+        assert not each._policy._has_items
 
 
 def test_ids_may_be_an_array():

@@ -18,8 +18,8 @@ from halfseen import (
     JournalError,
     LatentUcb,
 )
-from halfseen.agent import journal as journals
-from halfseen.agent.journal import Journal
+from halfseen.agent import storage
+from halfseen.agent.storage import Journal
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -102,7 +102,7 @@ def test_a_choice_that_comes_out_differently_counts_as_it_was_made(files, monkey
     event = json.loads(lines[1])
     del event["crc"]
     event["arm"] = 1 - event["arm"]
-    files[1].write_bytes(lines[0].encode() + b"\n" + journals._line(event))
+    files[1].write_bytes(lines[0].encode() + b"\n" + storage._line(event))
     again = Agent.open(*files)
     assert {again.pending[0].item, decision.item} == {"a", "b"}
     again.learn(decision.id, 1.0)
@@ -114,8 +114,6 @@ TORN = {
     "half a line": b'{"n":4,"event":"le',
     "a line without its end": b'{"n":4,"event":"learn","id":"x", "crc": "00000000"}',
     "zeros": b"\x00" * 5000,
-    "a line with another check sum": b'{"n":4, "crc": "00000000"}\n',
-    "several": b'{"n":4\n\n{"n":5}\nxyz',
 }
 
 
@@ -133,18 +131,40 @@ def test_what_is_torn_at_the_end_is_cut_off(files, torn):
     assert Agent.open(*files).pending == ()
 
 
-def test_damage_in_the_middle_is_refused(files):
+def test_the_first_event_may_be_torn(files):
+    agent = new(files)
+    agent.close()
+    whole = files[1].read_bytes()
+    for size in (0, 3, 100, len(whole) - 1):
+        files[1].write_bytes(whole[:size])
+        new(files).close()
+        assert Agent.open(*files).health()["decisions"] == 0
+
+
+def test_damage_is_refused(files):
     agent = new(files)
     walk(agent, offers(3))
     agent.close()
     whole = files[1].read_bytes()
-    files[1].write_bytes(whole.replace(b"0.", b"1.", 1))
-    with pytest.raises(JournalError, match=r"line \d of .* is damaged"):
-        Agent.open(*files)
     lines = whole.splitlines(keepends=True)
+    for damaged in (whole.replace(b"0.", b"1.", 1), whole + b'{"n":8, "crc": "00000000"}\n'):
+        files[1].write_bytes(damaged)
+        with pytest.raises(JournalError, match=r"line \d of .* is damaged"):
+            Agent.open(*files)
+        assert files[1].read_bytes() == damaged
     files[1].write_bytes(b"".join(lines[:2] + lines[3:]))
     with pytest.raises(JournalError, match="events 3 to 3 are missing"):
         Agent.open(*files)
+
+
+@pytest.mark.parametrize("content", [b"sku,price\na,3.5\n", b"sku,price", b'{"a": 1}\n', b"\n"])
+def test_a_file_that_is_no_journal_is_refused_and_stays_as_it_is(files, content):
+    files[1].write_bytes(content)
+    with pytest.raises(JournalError, match=r"events\.jsonl is no journal"):
+        new(files)
+    with pytest.raises(JournalError):
+        Agent(journal=files[1])
+    assert files[1].read_bytes() == content
 
 
 def test_old_parts_rotate_after_a_checkpoint(files):
@@ -155,7 +175,7 @@ def test_old_parts_rotate_after_a_checkpoint(files):
         agent.save(files[0])
         sizes.append(files[1].stat().st_size)
     assert sizes == [0] * 5
-    assert len(list(files[1].parent.glob("events.jsonl.*"))) == journals.KEPT_PARTS
+    assert len(list(files[1].parent.glob("events.jsonl.*"))) == storage.KEPT_PARTS
     agent.close()
     assert Agent.open(*files).health()["rewards"]["lately"]["n"] == 15
 
@@ -200,7 +220,7 @@ def test_a_journal_that_cannot_be_written_changes_nothing(files, monkeypatch):
         raise OSError(28, "No space left on device")
 
     real = os.fsync
-    monkeypatch.setattr(journals.os, "fsync", lambda d: full(d) if not failed.pop() else real(d))
+    monkeypatch.setattr(storage.os, "fsync", lambda d: full(d) if not failed.pop() else real(d))
     for call in (
         lambda: agent.choose([{"sku": "a", "new": 1.0}]),
         lambda: agent.learn(decision, 1.0),
@@ -233,7 +253,7 @@ def test_a_journal_has_one_writer(files):
 def test_a_forked_process_does_not_write_into_the_journal_of_its_parent(files, monkeypatch):
     agent = new(files)
     content = files[1].read_bytes()
-    monkeypatch.setattr(journals.os, "getpid", lambda: -1)
+    monkeypatch.setattr(storage.os, "getpid", lambda: -1)
     with pytest.raises(JournalError, match=r"before this process was forked.*in each worker"):
         agent.choose([{"sku": "a", "x": 1.0}])
     with pytest.raises(JournalError, match="before this process was forked"):

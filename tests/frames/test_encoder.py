@@ -1,13 +1,14 @@
 """Columns and levels become features: by name, in the order of their rows, and none is lost."""
 
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfseen import ArchiveError, InvalidTableError
+from halfseen import InvalidTableError
 from halfseen.frames import Encoder, Reader
 
 NAN = float("nan")
@@ -95,7 +96,7 @@ ROW = st.fixed_dictionaries(
 def test_in_whatever_parts_rows_come_their_features_are_the_same(rows, data):
     columns = {name: [row.get(name) for row in rows] for name in ("a", "b", "colour", "size")}
     cut = data.draw(st.integers(0, len(rows)))
-    whole = parts = Encoder(max_levels=3, width=0)
+    whole = parts = Encoder(max_levels=3)
     read = Reader().read(columns)
     whole = whole.encode(read, dim=1).encoder
     for start, stop in ((0, cut), (cut, len(rows))):
@@ -134,9 +135,16 @@ def test_options_without_any_seen_value_need_known_columns():
 
 
 def test_an_encoder_is_restored_from_its_state():
-    known = encode(Encoder(max_levels=2), {"a": [1.0] * 4, "colour": list("wxyz")}).encoder
-    assert Encoder(max_levels=2).restored(known.state()) == known
-    broken = known.state()
-    broken["columns"][0]["features"] = [1]
-    with pytest.raises(ArchiveError, match="each feature exactly once"):
-        Encoder().restored(broken)
+    owner = SimpleNamespace(max_levels=2, max_columns=9)
+    known = encode(Encoder(2, 9), {"a": [1.0] * 4, "colour": ["w", "", "y", "z"]}).encoder
+    assert Encoder.restored(owner, known.state()) == known
+    for edit, message in (
+        ({"features": [1]}, "each feature exactly once"),
+        ({"kind": "category"}, "must have 0 features"),
+        ({"kind": "id"}, "kind must be"),
+        ({"name": 3}, "name must be a string, got 3"),
+    ):
+        broken = known.state()
+        broken["columns"][0] |= edit
+        with pytest.raises(ValueError, match=message):
+            Encoder.restored(owner, broken)

@@ -1,6 +1,6 @@
 """Rounds to play, and ways to look at a policy from outside, shared by the tests of policies."""
 
-from halfseen.testing.rounds import copy_of, looks, offers_in, state_bytes, twin_of, walk
+from halfseen.testing.policies import copy_of, looks, offers_in, state_bytes, twin_of, walk
 
 __all__ = [
     "SIZES",

@@ -11,7 +11,7 @@ import pytest
 from halfseen import LatentUcb
 from halfseen.core.plays import arms_kept
 from halfseen.policies.latent_epoch import LatentEpoch
-from halfseen.testing.rounds import copy_of, state_size
+from halfseen.testing.policies import copy_of, state_size
 
 
 def rounds(n_rounds, *, seed=0, n_arms=8, dim=30, noise=0.1):

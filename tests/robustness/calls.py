@@ -27,7 +27,7 @@ from halfseen import (
 from halfseen.errors import InvalidRewardError, InvalidSlateError
 from halfseen.policies import latent_ucb
 from halfseen.policies.background import Background
-from halfseen.testing.rounds import copy_of, looks
+from halfseen.testing.policies import copy_of, looks
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS
 

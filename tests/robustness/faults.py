@@ -19,7 +19,7 @@ from halfseen import (
     TofuPov,
     Uniform,
 )
-from halfseen.testing.rounds import looks, offers_in, state_bytes, twin_of
+from halfseen.testing.policies import looks, offers_in, state_bytes, twin_of
 
 PACKAGE = str(Path(halfseen.__file__).parent)
 DIM = 5

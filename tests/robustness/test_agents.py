@@ -11,6 +11,7 @@ import pytest
 
 from agent.tables import offers, walk
 from halfseen import Agent, AmbientOful, HalfseenError, LatentUcb, archive
+from halfseen.agent.agent import _built
 from halfseen.errors import ArchiveError
 from robustness.files import MUTATIONS
 
@@ -30,7 +31,7 @@ def served(policy, **settings):
 @cache
 def saved():
     agents = [served(policy) for policy in (AmbientOful(dim=1), LatentUcb(memory_bytes=4800))]
-    return [archive.to_bytes(agent._tree()) for agent in agents]
+    return [archive.to_bytes(agent.to_dict()) for agent in agents]
 
 
 def wrong_about(content):
@@ -38,7 +39,7 @@ def wrong_about(content):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            agent = Agent._from_tree(archive.from_bytes(content), "forged")
+            agent = _built(Agent.from_dict, archive.from_bytes(content), "forged")
         except ArchiveError:
             return ""
         try:
@@ -86,7 +87,7 @@ def interrupted(call, number):
 
 
 def bytes_of(agent):
-    return archive.to_bytes(agent._tree())
+    return archive.to_bytes(agent.to_dict())
 
 
 CALLS = {

@@ -2,22 +2,47 @@
 
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from halfseen import Choice, Facts, Policy, Round, Slate, UnknownDecisionError, params
+from halfseen import (
+    Agent,
+    Choice,
+    Facts,
+    InvalidRewardError,
+    Policy,
+    Round,
+    Slate,
+    UnknownDecisionError,
+    params,
+    register_policy,
+)
 from halfseen.seeding import stream
-from halfseen.testing import check_policy, check_world, policy_checks, world_checks
+from halfseen.state import Array, Each, Real
+from halfseen.testing import (
+    agent_checks,
+    check_agent,
+    check_policy,
+    check_world,
+    policy_checks,
+    world_checks,
+)
 from halfseen.worlds import base as registry
 from halfseen.worlds.base import World, register_world
 
 
+@register_policy
 class Steps(Policy):
     """Follows the gradient of the latest error, divided by the size of the arm."""
 
     step: float = params.real(default=0.5, low=0.0, high=2.0)
+    STATE: ClassVar = {"weights": Array(("dim",))}
 
     def setup(self):
         self.weights = np.zeros(self.dim)
@@ -29,12 +54,6 @@ class Steps(Policy):
         arm = np.nan_to_num(note.arm)
         error = reward - arm @ self.weights
         self.weights = self.weights + self.step * error * arm / (1.0 + arm @ arm)
-
-    def state(self):
-        return {"weights": self.weights}
-
-    def restore(self, state):
-        self.weights = state["weights"]
 
 
 class WritesIntoItsInput(Steps):
@@ -151,20 +170,15 @@ class SaysNothing(Steps):
 
 
 class KeepsAll(Steps):
+    STATE: ClassVar = {"rewards": Each(Real())}
+
     def setup(self):
         super().setup()
-        self.rewards = []
+        self.rewards = ()
 
     def update(self, note, reward):
         super().update(note, reward)
-        self.rewards = [*self.rewards, reward]
-
-    def state(self):
-        return super().state() | {"rewards": self.rewards}
-
-    def restore(self, state):
-        super().restore(state)
-        self.rewards = list(state["rewards"])
+        self.rewards = (*self.rewards, reward)
 
 
 class RemembersItsScores(Steps):
@@ -194,6 +208,7 @@ class InContext(Steps):
 
     takes_context = True
     context_dim: int = params.integer(default=0, low=0)
+    STATE: ClassVar = {"taste": Array(("context_dim",))}
 
     def setup(self):
         super().setup()
@@ -211,13 +226,6 @@ class InContext(Steps):
 
     def grow_context(self, dim, levels):
         self.taste = np.pad(self.taste, (0, dim - len(self.taste)))
-
-    def state(self):
-        return super().state() | {"taste": self.taste}
-
-    def restore(self, state):
-        super().restore(state)
-        self.taste = state["taste"]
 
 
 class CutsContexts(InContext):
@@ -392,6 +400,99 @@ FAULTY_WORLDS = {
 }
 
 
+class TakesPositions(Agent):
+    def choose(self, options, *, context=None):
+        return super().choose([list(row.values()) for row in options])
+
+
+class LearnsTwice(Agent):
+    def learn(self, decision, reward):
+        waiting = {each.id for each in self.pending}
+        super().learn(decision if decision in waiting else next(iter(waiting)), reward)
+
+
+class KeepsWhatItRefused(Agent):
+    def choose(self, options, *, context=None):
+        if options:
+            self.observe([{"number 0": 9.0}], [9.0])
+        return super().choose(options)
+
+
+class CountsItsScores(Agent):
+    def score(self, options, *, context=None):
+        scored = super().score(options)
+        super().observe(options, [each.estimate + 1.0 for each in scored])
+        return scored
+
+
+class ObservesTheStartOfALog(Agent):
+    def observe(self, table, rewards, *, context=None):
+        super().observe(table[:1], rewards[:1])
+
+
+class ForgetsWhatWaits(Agent):
+    def save(self, path):
+        self._ledger._waiting.clear()
+        super().save(path)
+
+
+class FillsHoles(Agent):
+    def choose(self, options, *, context=None):
+        return super().choose(np.nan_to_num(options))
+
+
+class LearnsOtherwiseById(Agent):
+    def learn(self, decision, reward):
+        super().learn(decision, reward + 0.1 if isinstance(decision, str) else reward)
+
+
+class NeverForgets(Agent):
+    def setup(self):
+        super().setup()
+        self.__dict__["max_pending"] = 10_000
+
+
+class IgnoresWhatItDoesNotKnow(Agent):
+    def learn(self, decision, reward):
+        with suppress(UnknownDecisionError):
+            super().learn(decision, reward)
+
+
+class LearnsOneByOne(Agent):
+    def learn(self, decision, reward):
+        if not isinstance(decision, list):
+            super().learn(decision, reward)
+        elif not isinstance(reward, list):
+            raise InvalidRewardError("no list")
+        else:
+            for one, paid in zip(decision, reward, strict=False):
+                super().learn(one, paid)
+
+
+class CountsWithoutALock(Agent):
+    def choose(self, options, *, context=None):
+        n_decisions = self._n_decisions
+        time.sleep(0.001)
+        self._n_decisions = n_decisions
+        return super().choose(options)
+
+
+FAULTY_AGENTS = {
+    "names_decide_and_not_positions": TakesPositions,
+    "arrays_are_chosen_from_as_by_the_policy": FillsHoles,
+    "a_refused_table_changes_nothing": KeepsWhatItRefused,
+    "scores_change_nothing": CountsItsScores,
+    "a_log_may_come_in_any_parts": ObservesTheStartOfALog,
+    "a_reward_is_learned_once_by_id": LearnsTwice,
+    "a_decision_counts_by_its_id": LearnsOtherwiseById,
+    "beyond_max_pending_the_oldest_is_forgotten": NeverForgets,
+    "foreign_decisions_change_nothing": IgnoresWhatItDoesNotKnow,
+    "rewards_are_learned_all_or_none": LearnsOneByOne,
+    "threads_may_share_an_agent": CountsWithoutALock,
+    "a_saved_agent_goes_on": ForgetsWhatWaits,
+}
+
+
 @pytest.fixture
 def registered():
     yield register_world("coins")(Coins)
@@ -406,30 +507,37 @@ def test_a_correct_policy_with_a_context_passes():
     check_policy(lambda: InContext(dim=6))
 
 
-def test_a_correct_policy_and_a_correct_world_pass(registered):
+def test_a_correct_policy_world_and_agent_pass(registered):
     check_policy(steps())
     check_world(registered)
+    check_agent(lambda: Agent(policy=Steps(dim=6)))
 
 
-def test_every_check_has_a_fault_to_find():
-    assert {str(check) for check in policy_checks()} == FAULTY_POLICIES.keys() | UNBREAKABLE
-    assert {str(check) for check in world_checks()} == FAULTY_WORLDS.keys()
+FAULTY = {
+    "policy": (policy_checks(), {name: steps(each) for name, each in FAULTY_POLICIES.items()}),
+    "world": (world_checks(), FAULTY_WORLDS),
+    "agent": (
+        agent_checks(),
+        {name: partial(each, policy=Steps(dim=6)) for name, each in FAULTY_AGENTS.items()},
+    ),
+}
 
 
-@pytest.mark.parametrize("name", FAULTY_POLICIES)
-def test_the_check_finds_a_faulty_policy_and_names_its_claim(name):
-    (check,) = (check for check in policy_checks() if check.name == name)
+@pytest.mark.parametrize("kind", FAULTY)
+def test_every_check_has_a_fault_to_find(kind):
+    checks, faulty = FAULTY[kind]
+    assert {str(check) for check in checks} - UNBREAKABLE == faulty.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"), [(kind, check) for kind in FAULTY for check in FAULTY[kind][0]], ids=str
+)
+def test_the_check_finds_its_fault_and_names_its_claim(kind, check):
+    if check.name in UNBREAKABLE:
+        return
     with pytest.raises(AssertionError) as failure:
-        check(steps(FAULTY_POLICIES[name]))
-    assert str(failure.value).startswith(f"{name}: {check.claim} Failed: ")
-
-
-@pytest.mark.parametrize("name", FAULTY_WORLDS)
-def test_the_check_finds_a_faulty_world_and_names_its_claim(name):
-    (check,) = (check for check in world_checks() if check.name == name)
-    with pytest.raises(AssertionError) as failure:
-        check(FAULTY_WORLDS[name])
-    assert str(failure.value).startswith(f"{name}: {check.claim} Failed: ")
+        check(FAULTY[kind][1][check.name])
+    assert str(failure.value).startswith(f"{check.name}: {check.claim} Failed: ")
 
 
 def test_a_skipped_check_is_not_run_and_must_exist():

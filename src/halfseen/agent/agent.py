@@ -5,6 +5,7 @@ import os
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -357,7 +358,7 @@ class Agent(Declared):
 
     def learn(
         self,
-        decision: Decision | str | Sequence[Decision | str],
+        decision: Decision | str | Sequence[Decision | str | None] | None,
         reward: float | Sequence[float],
     ) -> None:
         """Learn the reward of a decision, or rewards of many; late, in any order, each once.
@@ -383,8 +384,7 @@ class Agent(Declared):
         ids = [_id_of(each) for each in given]
         rewards = dict(zip(ids, checked_rewards(reward, len(ids)), strict=True))
         if len(rewards) < len(ids):
-            seen: set[str] = set()
-            twice = next(id for id in ids if id in seen or seen.add(id))
+            twice = Counter(ids).most_common(1)[0][0]
             raise InvalidInputError(f"decision {twice} is there twice: a reward counts once")
         self._learn(rewards)
 
@@ -665,7 +665,9 @@ class Agent(Declared):
             for start, stop in with_bar("learning a log", n, steps, lambda step: step[1] - step[0]):
                 items = None if numbers is None else numbers[start:stop]
                 given = None if contexts is None else contexts[start:stop]
-                policy.play_logged(Slate(table[start:stop], items=items), rewards[start:stop], given)
+                policy.play_logged(
+                    Slate(table[start:stop], items=items), rewards[start:stop], given
+                )
             seen, context_seen, window = self._seen, self._context_seen, self._rewards
             for row, reward in enumerate(rewards):
                 seen = seen.added(table[row] == table[row], 1)

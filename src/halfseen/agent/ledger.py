@@ -18,7 +18,10 @@ N_GONE = 10_000
 REWARDED, FORGOTTEN, EXPIRED = "rewarded", "forgotten", "expired"
 
 _WHY = {
-    REWARDED: (AlreadyRewardedError, "was rewarded before: each reward counts once, so drop it"),
+    REWARDED: (
+        AlreadyRewardedError,
+        "was rewarded before: each reward counts once, so drop this one",
+    ),
     FORGOTTEN: (
         ForgottenDecisionError,
         "was forgotten, because max_pending later ones waited for their rewards: make an agent "
@@ -212,10 +215,12 @@ class Window(NamedTuple):
 def _sum(one: FloatArray, other: Any) -> FloatArray:
     """Return the sum of two vectors, the shorter of which continues with zeros."""
     n, more = len(one), len(other)
+    total: FloatArray
     if n == more:
-        total: FloatArray = one + other
+        total = one + other
         return total
-    return np.pad(one, (0, max(0, more - n))) + np.pad(other, (0, max(0, n - more)))
+    total = np.pad(one, (0, max(0, more - n))) + np.pad(other, (0, max(0, n - more)))
+    return total
 
 
 WINDOW = Value(

@@ -4,7 +4,7 @@ import base64
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -92,7 +92,7 @@ class Journal:
                 "in each worker, with files of its own"
             )
 
-    def append(self, events: list[Event]) -> None:
+    def append(self, events: Sequence[Event]) -> None:
         """Append events with their numbers; when this returns they are on disk.
 
         If it fails, the file and `n_events` are as they were.

@@ -107,7 +107,8 @@ def checked_items(values: Any, source: str, *, unique: bool = True) -> list[Item
         first: dict[Item, int] = {}
         again = next(row for row, item in enumerate(items) if first.setdefault(item, row) != row)
         raise InvalidTableError(
-            f"{source} has {items[again]!r} twice, in rows {first[items[again]]} and {again}: an id must name one option, so make ids unique, or number the options "
+            f"{source} has {items[again]!r} twice, in rows {first[items[again]]} and {again}: an "
+            "id must name one option, so make ids unique, or number the options "
             "(reset_index(drop=True) in pandas)"
         )
     return items

@@ -19,8 +19,7 @@ Examples
 """
 
 from halfseen.testing.agents import agent_checks, check_agent
-from halfseen.testing.check import Check
-from halfseen.testing.policies import check_policy, policy_checks
+from halfseen.testing.policies import Check, check_policy, policy_checks
 from halfseen.testing.worlds import check_world, world_checks
 
 __all__ = [

@@ -1,15 +1,34 @@
-"""Contracts of an agent around any policy."""
+"""Contracts of an agent around any policy, one function per claim."""
 
+import json
 import tempfile
+import threading
 from collections.abc import Callable, Collection
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from halfseen import archive
 from halfseen.agent import Agent
-from halfseen.errors import AlreadyRewardedError, HalfseenError, UnknownDecisionError
-from halfseen.testing.check import Check, expect, expect_refusal, run_checks
+from halfseen.errors import (
+    AlreadyRewardedError,
+    ForgottenDecisionError,
+    HalfseenError,
+    InvalidInputError,
+    InvalidRewardError,
+    UnknownDecisionError,
+)
+from halfseen.testing.policies import (
+    Check,
+    checks_in,
+    expect,
+    expect_refusal,
+    looks,
+    offers_in,
+    run_checks,
+)
 from halfseen.values import Decision
 
 AgentFactory = Callable[[], Agent]
@@ -48,7 +67,10 @@ def agent_checks() -> tuple[Check, ...]:
     >>> agent_checks()[0].claim
     'The order of columns does not matter, nor whether a hidden value is None or absent.'
     """
-    return tuple(value for value in globals().values() if isinstance(value, Check))
+    return checks_in(globals())
+
+
+# Tables
 
 
 @Check
@@ -66,45 +88,45 @@ def names_decide_and_not_positions(factory: AgentFactory) -> None:
 
 
 @Check
-def a_reward_is_learned_once_by_id(factory: AgentFactory) -> None:
-    """Rewards come late and in any order; a second one and an unknown one are refused."""
+def arrays_are_chosen_from_as_by_the_policy(factory: AgentFactory) -> None:
+    """Around arrays an agent decides as its policy does; the items are positions."""
     agent = factory()
-    decisions = [agent.choose(rows) for rows, _ in _rounds(agent, 12)]
-    expect(len(agent.pending) == 12, f"{len(agent.pending)} of 12 decisions wait")
-    for index in np.random.default_rng(0).permutation(12):
-        agent.learn(decisions[index].id, 0.5)
-    expect(not agent.pending, "decisions wait after all rewards came")
-    for id, error in ((decisions[0].id, AlreadyRewardedError), ("?", UnknownDecisionError)):
-        expect_refusal(agent.learn, id, 0.5, error=error, what=f"a reward of {id}")
+    policy = deepcopy(agent._policy)
+    dim = policy.dim or 6
+    for at, (table, rewards) in enumerate(offers_in(dim, 12, (4, 3), seed=0)):
+        options = table if at else np.ones((4, dim))  # every column enters in its place
+        ours, theirs = agent.choose(options), policy.choose(options)
+        expect(looks(ours) == looks(theirs), f"round {theirs.round}: another decision")
+        expect(ours.item == ours.arm, f"item {ours.item} is arm {ours.arm}")
+        agent.learn(ours.id, float(rewards[0]))
+        policy.learn(theirs, float(rewards[0]))
 
 
 @Check
 def a_refused_table_changes_nothing(factory: AgentFactory) -> None:
     """A table that is refused, by the agent or by its policy, changes nothing."""
-    agent, other = factory(), factory()
-    rounds = _rounds(agent, 12)
-    for rows, rewards in rounds:
+    agent = factory()
+    calls = agent.choose, agent.score, lambda table: agent.observe(table, [1.0])
+    for rows, rewards in _rounds(agent, 6):
+        before = _bytes_of(agent)
         bad: tuple[list[Row], ...] = [rows[0] | {"number 0": np.inf}], [rows[0] | {"new": [1]}], []
         for options in bad:
-            expect_refusal(agent.choose, options, error=HalfseenError, what=repr(options))
-        ours, theirs = agent.choose(rows), other.choose(rows)
-        expect(_looks(ours) == _looks(theirs), f"round {ours.round}: another decision")
-        agent.learn(ours, rewards[0])
-        other.learn(theirs, rewards[0])
-    expect(agent.columns == other.columns, "a refused table left columns")
+            for call in calls:
+                expect_refusal(call, options, error=HalfseenError, what=repr(options))
+            expect(_bytes_of(agent) == before, f"{options!r} changed the agent")
+        agent.learn(agent.choose(rows), rewards[0])
 
 
 @Check
 def scores_change_nothing(factory: AgentFactory) -> None:
     """`score` gives finite figures for each option and changes nothing."""
-    agent, other = factory(), factory()
+    agent = factory()
     for rows, rewards in _rounds(agent, 12):
+        before = _bytes_of(agent)
         for scored in agent.score(rows):
             expect(np.isfinite(scored[1:]).all(), f"a score is not finite: {scored}")
-        ours, theirs = agent.choose(rows), other.choose(rows)
-        expect(_looks(ours) == _looks(theirs), f"round {ours.round}: another decision")
-        agent.learn(ours, rewards[0])
-        other.learn(theirs, rewards[0])
+        expect(_bytes_of(agent) == before, "score changed the agent")
+        agent.learn(agent.choose(rows), rewards[0])
 
 
 @Check
@@ -122,27 +144,175 @@ def a_log_may_come_in_any_parts(factory: AgentFactory) -> None:
         expect(same, "another decision after a log that came in parts")
 
 
+# Ids and rewards
+
+
+@Check
+def a_reward_is_learned_once_by_id(factory: AgentFactory) -> None:
+    """Rewards come late and in any order; a second one is refused and changes nothing."""
+    agent = factory()
+    decisions = [agent.choose(rows) for rows, _ in _rounds(agent, 12)]
+    expect(len({each.id for each in decisions}) == 12, "two decisions have one id")
+    expect(len(agent.pending) == 12, f"{len(agent.pending)} of 12 decisions wait")
+    for index in np.random.default_rng(0).permutation(12):
+        agent.learn(decisions[index].id, 0.5)
+    expect(not agent.pending, "decisions wait after all rewards came")
+    before = _bytes_of(agent)
+    for decision in decisions:
+        for name in (decision, decision.id, [decision]):
+            reward = [0.5] if isinstance(name, list) else 0.5
+            expect_refusal(agent.learn, name, reward, error=AlreadyRewardedError, what="a reward")
+    expect(_bytes_of(agent) == before, "a second reward changed the agent")
+
+
+@Check
+def a_decision_counts_by_its_id(factory: AgentFactory) -> None:
+    """A decision, its id, and its id from JSON teach the same; so do many rewards at once."""
+    agent = factory()
+    rounds = _rounds(agent, 12)
+    decisions = [agent.choose(rows) for rows, _ in rounds]
+    rewards = [rewards[0] for _, rewards in rounds]
+    by_id, by_json, at_once = _copy(agent), _copy(agent), _copy(agent)
+    for decision, reward in zip(decisions, rewards, strict=True):
+        agent.learn(decision, reward)
+        by_id.learn(decision.id, reward)
+        by_json.learn(json.loads(decision.to_json())["id"], reward)
+    at_once.learn([decision.id for decision in decisions], rewards)
+    expected = _bytes_of(agent)
+    for other, what in ((by_id, "an id"), (by_json, "JSON"), (at_once, "a batch")):
+        expect(_bytes_of(other) == expected, f"{what} taught something else than the decision")
+
+
+@Check
+def beyond_max_pending_the_oldest_is_forgotten(factory: AgentFactory) -> None:
+    """At most `max_pending` decisions wait for their rewards, the latest ones."""
+    made = factory()
+    settings = {name: getattr(made, name) for name in made.params}
+    agent = type(made)(**settings | {"max_pending": 3})
+    decisions = [agent.choose(rows) for rows, _ in _rounds(agent, 12)]
+    expect(len(agent.pending) == 3, f"{len(agent.pending)} decisions wait with max_pending = 3")
+    expect(agent.health()["forgotten"] == 9, f"{agent.health()['forgotten']} of 9 are forgotten")
+    before = _bytes_of(agent)
+    for decision in decisions[:-3]:
+        given = decision.id, 0.5
+        expect_refusal(agent.learn, *given, error=ForgottenDecisionError, what="a forgotten one")
+    expect(_bytes_of(agent) == before, "a forgotten decision changed the agent")
+    agent.learn(decisions[-3:], [0.5, 0.5, 0.5])
+    expect(not agent.pending, "decisions wait after all rewards came")
+
+
+@Check
+def foreign_decisions_change_nothing(factory: AgentFactory) -> None:
+    """A decision of another agent or of a policy, or something else, is refused."""
+    agent, other = factory(), factory()
+    rounds = _rounds(agent, 6)
+    for rows, _ in rounds:
+        agent.choose(rows)
+        theirs = other.choose(rows)
+    policy = deepcopy(agent._policy)
+    alone = policy.choose(np.ones((2, policy.dim or 6)))
+    before = _bytes_of(agent)
+    unknowns: list[Any] = [theirs, theirs.id, alone, "?", None, 0, {}]
+    for unknown in unknowns:
+        expect_refusal(agent.learn, unknown, 0.5, error=UnknownDecisionError, what=repr(unknown))
+        expect(_bytes_of(agent) == before, f"{unknown!r} changed the agent")
+
+
+@Check
+def rewards_are_learned_all_or_none(factory: AgentFactory) -> None:
+    """A bad reward, or one that is wrong in a batch, is refused and changes nothing."""
+    agent = factory()
+    first, second = (agent.choose(rows) for rows, _ in _rounds(agent, 2))
+    before = _bytes_of(agent)
+    for reward in (np.nan, np.inf, -1e300, 10**400, None, "1.0", 1.0 + 0.0j, [0.5]):
+        what = f"the reward {reward!r:.9}"
+        expect_refusal(agent.learn, first, reward, error=InvalidRewardError, what=what)
+        expect(_bytes_of(agent) == before, f"{what} changed the agent")
+    batches: tuple[tuple[list[Any], Any, type[HalfseenError]], ...] = (
+        ([first, "?"], [1.0, 1.0], UnknownDecisionError),
+        ([first, first], [1.0, 1.0], InvalidInputError),
+        ([first, second], [1.0], InvalidRewardError),
+        ([first, second], [1.0, np.nan], InvalidRewardError),
+        ([first, second], 1.0, InvalidRewardError),
+    )
+    for decisions, rewards, error in batches:
+        expect_refusal(agent.learn, decisions, rewards, error=error, what=f"{rewards}")
+        expect(_bytes_of(agent) == before, f"the batch {rewards} changed the agent")
+
+
+@Check
+def threads_may_share_an_agent(factory: AgentFactory) -> None:
+    """From several threads each decision is made once, and each reward learned once."""
+    agent = factory()
+    rounds = _rounds(agent, 10)
+    agent.learn(agent.choose(rounds[0][0]), 0.5)
+    ids: list[str | None] = []
+    errors: list[Exception] = []
+
+    def serve() -> None:
+        try:
+            for rows, rewards in rounds:
+                decision = agent.choose(rows)
+                ids.append(decision.id)
+                agent.learn(decision.id, rewards[0])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=serve) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect(not errors, f"a thread failed: {errors[:1]}")
+    expect(len(set(ids)) == 40, f"{len(set(ids))} different ids of 40 decisions")
+    expect(agent.health()["decisions"] == 41, f"{agent.health()['decisions']} of 41 decisions")
+    expect(not agent.pending, "decisions wait after all rewards came")
+
+
+# Files
+
+
 @Check
 def a_saved_agent_goes_on(factory: AgentFactory) -> None:
-    """A loaded agent knows names, levels and what waits, and decides the same."""
+    """A loaded agent knows names, levels, what waits and what was rewarded, and decides the same.
+
+    Two that were loaded from one file give different ids, and each learns what waits once.
+    """
     agent = factory()
     rounds = _rounds(agent, 16)
     for rows, rewards in rounds:
-        agent.learn(agent.choose(rows), rewards[0])
+        rewarded = agent.choose(rows)
+        agent.learn(rewarded, rewards[0])
     waiting = agent.choose(rounds[0][0])
     with tempfile.TemporaryDirectory() as folder:
         agent.save(Path(folder) / "agent")
-        loaded = type(agent).load(Path(folder) / "agent")
+        loaded, other = (type(agent).load(Path(folder) / "agent") for _ in range(2))
     expect(loaded.columns == agent.columns, "columns differ")
     expect(loaded.pending == agent.pending, "what waits differs")
-    for each in (agent, loaded):
-        each.learn(waiting, 0.5)
+    expect_refusal(loaded.learn, rewarded, 0.5, error=AlreadyRewardedError, what="a reward before")
+    for each in (agent, loaded, other):
+        each.learn(waiting.id, 0.5)
+        expect_refusal(each.learn, waiting, 0.5, error=AlreadyRewardedError, what="it again")
     for rows, _ in rounds[:5]:
-        expect(_looks(loaded.choose(rows)) == _looks(agent.choose(rows)), "another decision")
+        ours, theirs, others = (each.choose(rows) for each in (agent, loaded, other))
+        expect(_looks(ours) == _looks(theirs), "another decision")
+        expect(len({ours.id, theirs.id, others.id}) == 3, "two agents give one id")
+
+
+# Tools
 
 
 def _looks(decision: Decision) -> dict[str, Any]:
     return {name: value for name, value in decision.to_dict().items() if name != "id"}
+
+
+def _bytes_of(agent: Agent) -> bytes:
+    """Return all that a file of an agent would contain."""
+    return archive.to_bytes(agent.to_dict())
+
+
+def _copy(agent: Agent) -> Agent:
+    return type(agent).from_dict(archive.from_bytes(_bytes_of(agent)))
 
 
 def _rounds(agent: Agent, n_rounds: int) -> list[tuple[list[Row], list[float]]]:

@@ -1,10 +1,225 @@
-"""All contracts of a policy together."""
+"""Contracts of a policy, one function per claim, and the tools that all checks share."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-from halfseen.testing import choosing, contexts, growing, learning
-from halfseen.testing.check import Check, checks_in, run_checks
-from halfseen.testing.rounds import Factory
+import numpy as np
+
+from halfseen import archive
+from halfseen.errors import (
+    InvalidInputError,
+    InvalidRewardError,
+    InvalidSettingError,
+    InvalidSlateError,
+    UnknownDecisionError,
+)
+from halfseen.policies.base import Policy
+from halfseen.values import LARGEST, Decision, FloatArray, Slate
+
+P = TypeVar("P", bound=Policy)
+Factory = Callable[[], Policy]
+
+_DIM = 6  # for a policy that takes its dimension from the first slate
+_CONTEXT_DIM = 4
+_N_NEW = 2
+_TOLERANCE = 1e-6
+_MOMENTS = (0, 3, 5, 8)  # before the first round, early, and later
+
+FEW = (4, 1, 7, 3, 5, 2, 6, 8)
+"""Numbers of arms in successive rounds."""
+
+# Policies may collect arms in blocks, of 1024 say: one slate fills one, one overflows it.
+_WIDE = (*FEW, 988, *FEW, 1100, *FEW, *FEW)
+
+
+# A check, and what it may expect
+
+
+class Check:
+    """One claim about what a factory makes, as a function that takes the factory.
+
+    Any error inside becomes an AssertionError that names the check and its claim.
+
+    Attributes
+    ----------
+    name : str
+        As in `skip`.
+    claim : str
+        One sentence.
+
+    Examples
+    --------
+    >>> @Check
+    ... def three_is_made(factory):
+    ...     '''The factory makes 3.'''
+    ...     expect(factory() == 3, f"got {factory()}")
+    >>> three_is_made(lambda: 3)
+    >>> three_is_made(lambda: 4)
+    Traceback (most recent call last):
+    AssertionError: three_is_made: The factory makes 3. Failed: got 4
+    """
+
+    def __init__(self, run: Callable[[Callable[[], Any]], None]) -> None:
+        self._run = run
+        self.name = run.__name__
+        self.claim = (run.__doc__ or "").partition("\n")[0]
+
+    def __call__(self, factory: Callable[[], Any]) -> None:
+        """Raise an AssertionError unless the claim holds."""
+        try:
+            self._run(factory)
+        except Exception as error:
+            how = str(error) if isinstance(error, AssertionError) else repr(error)
+            raise AssertionError(f"{self.name}: {self.claim} Failed: {how}") from error
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<check {self.name}>"
+
+
+def expect(condition: object, how: str) -> None:
+    """Raise an AssertionError unless the condition holds (also where `assert` is switched off)."""
+    if not condition:
+        raise AssertionError(how)
+
+
+def expect_refusal(
+    call: Callable[..., object], *arguments: Any, error: type[Exception], what: str
+) -> None:
+    """Raise an AssertionError unless the call raises the error."""
+    try:
+        call(*arguments)
+    except error:
+        return
+    except Exception as other:
+        raise AssertionError(f"{what} must raise {error.__name__}, got {other!r}") from other
+    raise AssertionError(f"{what} must raise {error.__name__}, but was accepted")
+
+
+def checks_in(names: dict[str, Any]) -> tuple[Check, ...]:
+    """Return the checks of a module in their order."""
+    return tuple(value for value in names.values() if isinstance(value, Check))
+
+
+def run_checks(checks: Iterable[Check], factory: Callable[[], Any], skip: Collection[str]) -> None:
+    """Run all checks but those that are skipped by name."""
+    by_name = {check.name: check for check in checks}
+    for name in skip:
+        if name not in by_name:
+            raise ValueError(f"skip must name checks of {list(by_name)}, got {name!r}")
+    for name, check in by_name.items():
+        if name not in skip:
+            check(factory)
+
+
+# Rounds to play, and what can be compared of policies and decisions
+
+
+class Offer(NamedTuple):
+    """One round: arms with NaN where hidden, and what each would pay."""
+
+    table: FloatArray
+    rewards: FloatArray
+
+
+def offers(
+    n_rounds: int, policy: Policy, *, sizes: tuple[int, ...] = FEW, seed: int = 0
+) -> list[Offer]:
+    """Return rounds for a policy."""
+    return offers_in(policy.dim or _DIM, n_rounds, sizes, seed)
+
+
+def offers_in(dim: int, n_rounds: int, sizes: tuple[int, ...], seed: int) -> list[Offer]:
+    """Return rounds of arms of rank 2, each arm with at least 3 seen entries."""
+    random = np.random.default_rng(seed)
+    basis = np.linalg.qr(random.standard_normal((dim, min(dim, 2))))[0]
+    theta = basis @ np.array([0.8, -0.6])[:dim]
+    rounds = []
+    for index in range(n_rounds):
+        arms = random.standard_normal((sizes[index % len(sizes)], basis.shape[1])) @ basis.T
+        seen = random.random(arms.shape) < 0.7
+        seen[seen.sum(axis=1) < 3, :3] = True
+        noise = 0.1 * random.standard_normal()
+        rounds.append(Offer(np.where(seen, arms, np.nan), arms @ theta + noise))
+    return rounds
+
+
+def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
+    """Choose and learn in every round and return the decisions."""
+    decisions = []
+    for table, rewards in rounds:
+        decision = policy.choose(table)
+        policy.learn(decision, float(rewards[decision.arm]))
+        decisions.append(decision)
+    return decisions
+
+
+def state_bytes(policy: Policy) -> bytes:
+    """Return all that a file of a policy would contain."""
+    return archive.to_bytes(policy.to_dict())
+
+
+def state_size(node: Any) -> int:
+    """Return the memory that a state takes, in bytes: arrays and everything else as text."""
+    if isinstance(node, np.ndarray):
+        return node.nbytes
+    if isinstance(node, dict):
+        return sum(len(name) + state_size(child) for name, child in node.items())
+    if isinstance(node, list | tuple):
+        return sum(state_size(child) for child in node)
+    return len(str(node))
+
+
+def copy_of(policy: P) -> P:
+    """Return a saved and loaded copy of a policy."""
+    return type(policy).from_dict(archive.from_bytes(state_bytes(policy)))
+
+
+def twin_of(policy: P) -> P:
+    """Return a copy of a policy that was never in a file, which is faster than `copy_of`."""
+    return type(policy).from_dict(deepcopy(policy.to_dict()))
+
+
+def looks(decision: Decision) -> tuple[Any, ...]:
+    """Return everything of a decision, comparable bit by bit."""
+    return (
+        decision.arm,
+        decision.round,
+        decision.epoch,
+        decision.values.tobytes(),
+        decision.mask.tobytes(),
+        decision.scores.tobytes(),
+        decision.estimates.tobytes(),
+        decision.widths.tobytes(),
+        decision.probabilities.tobytes(),
+    )
+
+
+def expect_same(decision: Decision, expected: Decision, where: str) -> None:
+    """Raise an AssertionError unless two decisions are the same."""
+    arms = f"arm {decision.arm} instead of {expected.arm}"
+    how = arms if decision.arm != expected.arm else "the same arm, but other scores"
+    expect(looks(decision) == looks(expected), f"round {expected.round}, {where}: {how}")
+
+
+def expect_scores(decision: Decision, n_arms: int) -> None:
+    """Raise an AssertionError unless every arm has a finite score, estimate + width."""
+    scores, estimates, widths = parts = decision.scores, decision.estimates, decision.widths
+    where = f"round {decision.round}"
+    for part in parts:
+        expect(part.shape == (n_arms,), f"{where}: {part.shape[0]} scores for {n_arms} arms")
+        if not np.isfinite(part).all():  # the message takes longer than the check
+            raise AssertionError(f"{where}: a score is not finite: {part}")
+    expect(np.array_equal(scores, estimates + widths), f"{where}: score ≠ estimate + width")
+
+
+# All contracts together
 
 
 def check_policy(factory: Factory, *, skip: Collection[str] = ()) -> None:
@@ -41,5 +256,573 @@ def policy_checks() -> tuple[Check, ...]:
     >>> print(first, first(lambda: AmbientOful(dim=4)))
     same_seed_same_trace None
     """
-    modules = (choosing, learning, growing, contexts)
-    return tuple(check for module in modules for check in checks_in(module))
+    return checks_in(globals())
+
+
+# Construction, saving and loading: the later checks rely on these
+
+
+@Check
+def same_seed_same_trace(factory: Factory) -> None:
+    """Two fresh policies that see the same rounds make the same decisions, bit by bit."""
+    policy, other = factory(), factory()
+    rounds = offers(50, policy)
+    for decision, expected in zip(walk(other, rounds), walk(policy, rounds), strict=True):
+        expect_same(decision, expected, "in the second policy")
+
+
+@Check
+def settings_build_an_equal_policy(factory: Factory) -> None:
+    """`settings()` are plain JSON types, and the constructor builds an equal policy from them."""
+    policy = factory()
+    settings = policy.settings()
+    plain = json.loads(json.dumps(settings, allow_nan=False))
+    expect(plain == settings, f"JSON makes {plain} of {settings}")
+    again = type(policy)(**plain)
+    expect(again.settings() == settings, f"the other policy has the settings {again.settings()}")
+    rounds = offers(20, policy)
+    for decision, expected in zip(walk(again, rounds), walk(policy, rounds), strict=True):
+        expect_same(decision, expected, "in the policy built from its settings")
+
+
+@Check
+def repr_shows_what_is_not_default(factory: Factory) -> None:
+    """`repr` has the name of the class and every parameter that is not at its default."""
+    policy = factory()
+    settings, shown = policy.settings(), repr(policy)
+    expect(shown.startswith(f"{type(policy).__name__}("), f"got {shown}")
+    for name in settings:
+        try:
+            others = {key: value for key, value in settings.items() if key != name}
+            is_default = type(policy)(**others).settings() == settings
+        except (TypeError, InvalidSettingError):
+            is_default = False
+        expect(is_default or f"{name}=" in shown, f"{name} is missing in {shown}")
+
+
+@Check
+def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
+    """Saving and loading a policy at any time, with rewards to come, changes no later decision."""
+    policy = factory()
+    every = {"every 2 rounds": 2, "every 9 rounds": 9}
+    copies = {when: copy_of(policy) for when in every}
+    waiting: list[tuple[list[Decision], float]] = []
+    sizes = (*_WIDE[:9], *FEW, *FEW, *FEW)
+    for index, (table, rewards) in enumerate(offers(33, policy, sizes=sizes)):
+        copies |= {when: copy_of(copies[when]) for when in every if index % every[when] == 0}
+        decision = policy.choose(table)
+        theirs = {when: other.choose(table) for when, other in copies.items()}
+        for when, other_decision in theirs.items():
+            expect_same(other_decision, decision, f"saved {when}")
+        waiting.append(([decision, *theirs.values()], float(rewards[decision.arm])))
+        if len(waiting) > 4:
+            decisions, reward = waiting.pop(index % 4)
+            for each, late in zip((policy, *copies.values()), decisions, strict=True):
+                each.learn(late, reward)
+    for when, other in copies.items():
+        same = state_bytes(other) == state_bytes(policy)
+        expect(same, f"saved {when}: the end has other bytes")
+
+
+# Hidden values and inputs
+
+
+@Check
+def hidden_values_are_irrelevant(factory: Factory) -> None:
+    """The value of a hidden entry never changes a decision."""
+    policy = factory()
+    others = {poison: twin_of(policy) for poison in (np.nan, np.inf, 1e300, -1e300)}
+    for table, rewards in offers(14, policy):
+        expected = policy.choose(table)
+        mask = ~np.isnan(table)
+        policy.learn(expected, rewards[expected.arm])
+        for poison, other in others.items():
+            decision = other.choose(Slate(np.where(mask, table, poison), mask))
+            expect_same(decision, expected, f"with {poison} where hidden")
+            other.learn(decision, rewards[decision.arm])
+
+
+@Check
+def inputs_are_neither_changed_nor_kept(factory: Factory) -> None:
+    """A policy does not change the arrays that it is offered, and later changes do not matter."""
+    policy = factory()
+    for table, rewards in offers(14, policy):
+        offered = table.copy()
+        policy.absorb(offered)
+        decision = policy.choose(offered)
+        expect(offered.tobytes() == table.tobytes(), f"round {decision.round} changed its options")
+        expect(offered.flags.writeable, "the options were made read-only")
+        before, shown = state_bytes(policy), looks(decision)
+        offered[:] = 7.0
+        expect(state_bytes(policy) == before, "the policy kept the caller's array")
+        expect(looks(decision) == shown, "the decision kept the caller's array")
+        policy.learn(decision, rewards[decision.arm])
+
+
+# Choices
+
+
+@Check
+def decisions_show_what_was_chosen(factory: Factory) -> None:
+    """A decision has its round, counted from 1, its arm as it was seen, and a score per arm."""
+    policy = factory()
+    expect(policy.round == 0, f"a fresh policy is in round {policy.round}")
+    for number, (table, rewards) in enumerate(offers(34, policy, sizes=_WIDE), start=1):
+        decision = policy.choose(table)
+        expect((decision.round, policy.round) == (number, number), f"round {number} has another")
+        expect(0 <= decision.arm < len(table), f"arm {decision.arm} of {len(table)} was chosen")
+        arm = table[decision.arm]
+        expect(np.array_equal(decision.values, np.nan_to_num(arm)), "values of another arm")
+        expect(np.array_equal(decision.mask, ~np.isnan(arm)), "the mask of another arm")
+        expect_scores(decision, len(table))
+        policy.learn(decision, rewards[decision.arm])
+
+
+@Check
+def the_best_score_is_chosen(factory: Factory) -> None:
+    """No arm has a better score than the chosen one, unless the choice was drawn."""
+    policy = factory()
+    for decision in walk(policy, offers(30, policy)):
+        best = int(decision.scores.argmax())
+        expect(
+            decision.scores[decision.arm] == decision.scores[best] or decision.probability < 1.0,
+            f"round {decision.round}: arm {decision.arm} was chosen, arm {best} has a better score",
+        )
+
+
+@Check
+def probabilities_add_up(factory: Factory) -> None:
+    """Each decision has a probability per arm; they add up, and the chosen one's is not 0."""
+    policy = factory()
+    for decision in walk(policy, offers(30, policy)):
+        law, n_arms = decision.probabilities, len(decision.scores)
+        expect(law.shape == (n_arms,), f"probabilities have shape {law.shape} for {n_arms} arms")
+        adds_up = bool((law >= 0.0).all()) and abs(law.sum() - 1.0) <= 1e-9
+        expect(adds_up, f"round {decision.round}: probabilities {law} do not add up to 1")
+        expect(decision.probability == law[decision.arm] > 0.0, "the chosen arm was impossible")
+
+
+@Check
+def permuting_arms_permutes_the_choice(factory: Factory) -> None:
+    """The order of the arms does not matter, unless the best scores are equal."""
+    policy = factory()
+    random = np.random.default_rng(5)
+    for table, rewards in offers(18, policy):
+        order = random.permutation(len(table))
+        permuted = twin_of(policy).choose(table[order])
+        decision = policy.choose(table)
+        near = np.allclose(permuted.scores, decision.scores[order], rtol=1e-9, atol=1e-12)
+        expect(near, f"round {decision.round}: scores depend on the order of the arms")
+        chosen = int(order[permuted.arm])
+        expect(
+            chosen == decision.arm or _has_ties(decision.scores),
+            f"round {decision.round}: arm {chosen} instead of {decision.arm} in another order",
+        )
+        policy.learn(decision, rewards[decision.arm])
+
+
+@Check
+def an_arm_with_nothing_seen_is_legal(factory: Factory) -> None:
+    """An arm of which nothing is seen can be offered, also alone."""
+    policy = factory()
+    for table, rewards in offers(30, policy):
+        table[0] = np.nan
+        decision = policy.choose(table)
+        expect_scores(decision, len(table))
+        policy.learn(decision, rewards[decision.arm])
+
+
+@Check
+def scores_stay_finite_at_the_limits(factory: Factory) -> None:
+    """Entries and rewards of sizes from 1e-100 to 1e100, now and then, give finite scores."""
+    for scale in (1e-100, 1e99):
+        policy = factory()
+        for table, rewards in offers(40, policy, sizes=(4,)):
+            factor = scale if policy.round % 3 == 1 else 1.0
+            decision = policy.choose(np.clip(factor * table, -LARGEST, LARGEST))
+            expect_scores(decision, len(table))
+            policy.learn(decision, np.clip(factor * rewards[decision.arm], -LARGEST, LARGEST))
+        expect(state_bytes(copy_of(policy)) == state_bytes(policy), "a saved copy differs")
+
+
+# Rewards
+
+
+@Check
+def late_rewards_are_accepted(factory: Factory) -> None:
+    """Rewards may come late and in any order."""
+    policy = factory()
+    rounds = offers(40, policy)
+    decisions = [policy.choose(table) for table, _ in rounds]
+    for index in np.random.default_rng(0).permutation(40):
+        policy.learn(decisions[index], rounds[index].rewards[decisions[index].arm])
+    expect_scores(policy.choose(rounds[0].table), len(rounds[0].table))
+
+
+@Check
+def a_decision_is_learned_from_json_and_after_loading(factory: Factory) -> None:
+    """What `learn` needs survives JSON, saving and later epochs, bit by bit."""
+    policy, other = factory(), factory()
+    rounds = offers(40, policy)
+    kept: list[tuple[Decision, str, float]] = []
+    for index, (table, rewards) in enumerate(rounds):
+        decision, theirs = policy.choose(table), other.choose(table)
+        kept.append((decision, theirs.to_json(), float(rewards[decision.arm])))
+        if index % 9 == 8:  # all but every third reward comes late
+            other = copy_of(other)
+        if index % 3 == 0:
+            decision, plain, reward = kept.pop(len(kept) // 2)
+            policy.learn(decision, reward)
+            other.learn(Decision.from_json(plain), reward)
+    for decision, plain, reward in kept:
+        policy.learn(decision, reward)
+        other.learn(Decision.from_json(plain), reward)
+    expect(state_bytes(other) == state_bytes(policy), "JSON taught something else")
+
+
+# A failed call changes nothing
+
+
+@Check
+def bad_slates_change_nothing(factory: Factory) -> None:
+    """Options that are not a slate are refused by `choose` and `absorb`, and change nothing."""
+    for policy, _, before in _moments(factory):
+        for what, options in _bad_slates(policy.dim):
+            for call in (policy.choose, policy.absorb):
+                expect_refusal(call, options, error=InvalidSlateError, what=what)
+            expect(state_bytes(policy) == before, f"{what} changed the policy")
+
+
+@Check
+def bad_rewards_change_nothing(factory: Factory) -> None:
+    """A reward that is not a finite number is refused and changes nothing."""
+    bad: tuple[Any, ...] = (np.nan, np.inf, -1e300, 10**400, None, "1.0", 1.0 + 0.0j, [0.5])
+    for policy, decisions, before in _moments(factory):
+        for reward in bad:
+            for decision in decisions:
+                what = f"the reward {reward!r:.9}"
+                expect_refusal(policy.learn, decision, reward, error=InvalidRewardError, what=what)
+            expect(state_bytes(policy) == before, f"the reward {reward!r:.9} changed the policy")
+
+
+@Check
+def decisions_that_it_cannot_have_made_change_nothing(factory: Factory) -> None:
+    """A decision of a later round or epoch, with more features, or of another class is refused."""
+    for policy, decisions, before in _moments(factory):
+        unknown: list[Any] = ["id", None, 0, {}]
+        for decision in decisions[-1:]:
+            plain = decision.to_dict()
+            edits: tuple[dict[str, Any], ...] = (
+                {"policy": "Another"},
+                {"round": policy.round + 1},
+                {"epoch": policy.round + 1},
+                {"values": [*plain["values"], 1.0]},
+            )
+            unknown += [Decision.from_dict(plain | edit) for edit in edits]
+        for each in unknown:
+            expect_refusal(policy.learn, each, 0.5, error=UnknownDecisionError, what=repr(each))
+            expect(state_bytes(policy) == before, f"{each!r} changed the policy")
+
+
+@Check
+def hooks_replace_and_do_not_edit(factory: Factory) -> None:
+    """A hook that fails at its end leaves no trace: it replaces what attributes hold."""
+    for policy, decisions, before in _moments(factory):
+        table = offers(1, policy, sizes=(4,))[0].table
+        calls: dict[str, Callable[[], object]] = {
+            "decide": partial(policy.choose, table),
+            "observe": partial(policy.absorb, table),
+        }
+        if decisions:
+            calls["update"] = partial(policy.learn, decisions[-1], 0.5)
+        for hook, call in calls.items():
+            with _failing_at_its_end(policy, hook):
+                expect_refusal(call, error=_AtItsEndError, what=f"a call whose {hook} fails")
+            expect(
+                state_bytes(policy) == before,
+                f"{hook} changes in place what an attribute holds: replace it instead",
+            )
+
+
+# Memory
+
+
+@Check
+def memory_is_bounded(factory: Factory) -> None:
+    """The state does not grow with the number of rounds, once some were played."""
+    policy = factory()
+    rounds = offers(4, policy, sizes=(256,))
+
+    def largest(n_rounds: int) -> int:
+        sizes = []
+        for index in range(n_rounds):
+            walk(policy, [rounds[index % 4]])
+            sizes.append(state_size(policy.to_dict()))
+        return max(sizes[-8:])
+
+    early, late = largest(32), largest(64)
+    # Less than one number per round; a record per epoch is allowed.
+    room = max(8 * 64, early // 20)
+    expect(late < early + room, f"{early} bytes after 32 rounds, {late} after 96")
+
+
+# Scores without a choice, logs, and features that enter later
+
+
+@Check
+def scores_are_given_without_any_change(factory: Factory) -> None:
+    """`score` returns a finite estimate and width per arm and changes nothing."""
+    policy = factory()
+    rounds = offers(12, policy)
+    for n_rounds in (0, 4, 8):
+        walk(policy, rounds[n_rounds : n_rounds + 4])
+        before = state_bytes(policy)
+        for table, _ in rounds[:3]:
+            estimates, widths = policy.score(table)
+            expect(estimates.shape == widths.shape == (len(table),), "one score per arm")
+            expect(np.isfinite([estimates, widths]).all(), "a score is not finite")
+        expect(state_bytes(policy) == before, "score changed the policy")
+
+
+@Check
+def a_log_may_come_in_any_parts(factory: Factory) -> None:
+    """Logged rewards are learned, in whatever parts the log comes; bad ones change nothing."""
+    policy = factory()
+    table, rewards = offers(1, policy, sizes=(12,))[0]
+    whole, parts = twin_of(policy), twin_of(policy)
+    whole.learn_logged(table, rewards)
+    for start, stop in ((0, 1), (1, 7), (7, 12)):
+        parts.learn_logged(table[start:stop], rewards[start:stop].tolist())
+    expect(state_bytes(parts) == state_bytes(whole), "parts taught something else than the whole")
+    expect(whole.round == 12, f"12 logged rewards are {whole.round} rounds")
+    before = state_bytes(whole)
+    for bad in ([np.nan] * 12, rewards[:11], "rewards", None):
+        expect_refusal(whole.learn_logged, table, bad, error=InvalidRewardError, what=repr(bad))
+    expect(state_bytes(whole) == before, "bad rewards changed the policy")
+
+
+@Check
+def growing_equals_having_known_all_features(factory: Factory) -> None:
+    """A policy that was widened scores as if all features had been there before, hidden."""
+    made = factory()
+    if not made.can("grow"):
+        _expect_no_growth(made)
+        return
+    narrow = made.dim or 6
+    grown, known = (_of_dim(made, narrow) for _ in range(2))
+    known.widen(narrow + _N_NEW, levels={narrow + 1: 0})
+    early, late = (
+        offers_in(dim, 30, (12,), seed=seed) for dim, seed in ((narrow, 0), (narrow + _N_NEW, 1))
+    )
+    for table, rewards in early[:6]:
+        grown.absorb(table)
+        known.absorb(_padded(table))
+        grown.learn_logged(table, rewards)
+        known.learn_logged(_padded(table), rewards)
+    one = early[6].table[:1]  # draws of random policies depend on the number of features
+    ours, theirs = grown.choose(one), known.choose(_padded(one))
+    grown.widen(narrow + _N_NEW, levels={narrow + 1: 0})
+    grown.learn(ours, 0.5)
+    known.learn(theirs, 0.5)
+    expect(grown.dim == narrow + _N_NEW, f"it has {grown.dim} features")
+    for table, rewards in late[:6]:
+        grown.learn_logged(table, rewards)
+        known.learn_logged(table, rewards)
+    grown = twin_of(grown)
+    for table, _ in late[6:12]:
+        for part, other in zip(grown.score(table), known.score(table), strict=True):
+            near = np.allclose(part, other, rtol=_TOLERANCE, atol=_TOLERANCE)
+            expect(near, f"{part} instead of {other}")
+
+
+# A context is used, or refused
+
+
+@Check
+def a_context_is_never_dropped(factory: Factory) -> None:
+    """A policy that cannot use a context refuses it, and changes nothing."""
+    policy = factory()
+    table, _ = offers(1, policy)[0]
+    if policy.takes_context:
+        policy.choose(table, context=np.ones(_CONTEXT_DIM))
+        expect(policy.context_dim == _CONTEXT_DIM, f"context_dim is {policy.context_dim}")
+        return
+    before = state_bytes(policy)
+    for call in (policy.choose, policy.absorb, policy.score):
+        with_context = lambda call=call: call(table, context=[1.0])  # noqa: E731
+        expect_refusal(with_context, error=InvalidInputError, what="a context")
+    expect(state_bytes(policy) == before, "a refused context changed the policy")
+
+
+@Check
+def bad_contexts_change_nothing(factory: Factory) -> None:
+    """A context that is not a row of `context_dim` numbers is refused and changes nothing."""
+    policy = factory()
+    if not policy.takes_context:
+        return
+    rounds, contexts = offers(9, policy), _contexts(9)
+    _walk_in_context(policy, rounds[:8], contexts)
+    before = state_bytes(policy)
+    bad = {
+        "too long": np.ones(_CONTEXT_DIM + 1),
+        "infinite": np.full(_CONTEXT_DIM, np.inf),
+        "text": ["a"] * _CONTEXT_DIM,
+    }
+    bad |= {"a table": np.ones((2, _CONTEXT_DIM)), "a number": 3.0}
+    for what, context in bad.items():
+        for call in (policy.choose, policy.absorb, policy.score):
+            given = lambda call=call, row=context: call(rounds[8].table, context=row)  # noqa: E731
+            expect_refusal(given, error=InvalidSlateError, what=f"a context that is {what}")
+        expect(state_bytes(policy) == before, f"a context that is {what} changed the policy")
+
+
+@Check
+def a_context_survives_files_and_late_rewards(factory: Factory) -> None:
+    """A policy from a file goes on alike, and learns rewards of decisions made in a context."""
+    policy = factory()
+    if not policy.takes_context:
+        return
+    rounds, contexts = offers(24, policy), _contexts(24)
+    _walk_in_context(policy, rounds[:16], contexts)
+    waiting = policy.choose(rounds[16].table, context=contexts[16])
+    other = copy_of(policy)
+    for each in (policy, other):
+        each.learn(waiting, 0.5)
+    for ours, theirs in zip(
+        *(_walk_in_context(each, rounds[17:], contexts[17:]) for each in (policy, other)),
+        strict=True,
+    ):
+        expect_same(theirs, ours, "after loading")
+
+
+@Check
+def no_context_is_a_hidden_one(factory: Factory) -> None:
+    """In a round without a context, it is as if every entry of it were hidden."""
+    policy = factory()
+    if not policy.takes_context:
+        return
+    rounds, contexts = offers(20, policy), _contexts(20)
+    _walk_in_context(policy, rounds[:10], contexts)
+    other = twin_of(policy)
+    for table, rewards in rounds[10:]:
+        ours, theirs = (
+            policy.choose(table),
+            other.choose(table, context=np.full(_CONTEXT_DIM, np.nan)),
+        )
+        expect_same(theirs, ours, "with a hidden context")
+        for each, decision in ((policy, ours), (other, theirs)):
+            each.learn(decision, float(rewards[decision.arm]))
+
+
+@Check
+def growing_contexts_equal_having_known_all_features(factory: Factory) -> None:
+    """A policy whose context was widened scores as if its features had been hidden before."""
+    policy = factory()
+    if not policy.takes_context:
+        return
+    grown, known = policy, twin_of(policy)
+    known.widen(context_dim=_CONTEXT_DIM + 2, context_levels={_CONTEXT_DIM + 1: 0})
+    rounds, contexts = offers(36, policy), _contexts(36, _CONTEXT_DIM + 2)
+    contexts[:18, _CONTEXT_DIM] = np.nan
+    contexts[:18, _CONTEXT_DIM + 1] = np.where(np.isnan(contexts[:18, 0]), np.nan, 0.0)
+    for index, (table, rewards) in enumerate(rounds):
+        if index == 18:
+            grown.widen(context_dim=_CONTEXT_DIM + 2, context_levels={_CONTEXT_DIM + 1: 0})
+        dim = _CONTEXT_DIM if index < 18 else _CONTEXT_DIM + 2
+        given = {"contexts": np.tile(contexts[index], (len(table), 1))}
+        known.learn_logged(table, rewards, **given)
+        grown.learn_logged(table, rewards, contexts=given["contexts"][:, :dim])
+    expect(grown.context_dim == _CONTEXT_DIM + 2, f"context_dim is {grown.context_dim}")
+    for table, _ in rounds[:6]:
+        ours, theirs = (each.score(table, context=contexts[-1]) for each in (grown, known))
+        for part, other in zip(ours, theirs, strict=True):
+            near = np.allclose(part, other, rtol=_TOLERANCE, atol=_TOLERANCE)
+            expect(near, f"{part} instead of {other}")
+
+
+# Tools
+
+
+def _has_ties(scores: FloatArray) -> bool:
+    near = np.isclose(scores, scores.max(), rtol=1e-9, atol=1e-12)
+    return int(near.sum()) > 1
+
+
+class _AtItsEndError(Exception):
+    """What a hook raises after it has done its work."""
+
+
+@contextmanager
+def _failing_at_its_end(policy: Policy, hook: str) -> Iterator[None]:
+    done = getattr(policy, hook)
+
+    def fails(*given: Any) -> None:
+        done(*given)
+        raise _AtItsEndError
+
+    policy.__dict__[hook] = fails
+    try:
+        yield
+    finally:
+        del policy.__dict__[hook]
+
+
+def _moments(factory: Factory) -> Iterator[tuple[Policy, list[Decision], bytes]]:
+    """Yield a policy at several times, its last two decisions, not yet learned, and its bytes."""
+    for n_rounds in _MOMENTS:
+        policy = factory()
+        rounds = offers(n_rounds, policy, sizes=(4,))
+        walk(policy, rounds[:-2])
+        decisions = [policy.choose(table) for table, _ in rounds[-2:]]
+        yield policy, decisions, state_bytes(policy)
+
+
+def _bad_slates(dim: int | None) -> Iterator[tuple[str, Any]]:
+    n_features = dim or 6
+    table = np.ones((3, n_features))
+    yield "no options", None
+    yield "one arm without its slate", table[0]
+    yield "a slate without arms", table[:0]
+    yield "a table of texts", [["x"] * n_features]
+    yield "an infinite entry", np.where(np.arange(n_features) == 0, np.inf, table)
+    yield "a huge entry", np.where(np.arange(n_features) == 0, -1e300, table)
+    if dim is not None:
+        yield "one feature too many", np.ones((3, n_features + 1))
+        yield "a slate of another dimension", Slate(np.ones((3, n_features + 1)))
+
+
+def _expect_no_growth(policy: Policy) -> None:
+    walk(policy, offers(4, policy))
+    before = state_bytes(policy)
+    wider = policy.dim + 1
+    expect_refusal(policy.widen, wider, error=InvalidSettingError, what="a new feature")
+    expect(state_bytes(policy) == before, "a refused feature changed the policy")
+
+
+def _of_dim(policy: Policy, dim: int) -> Policy:
+    return type(policy)(**policy.settings() | {"dim": dim})
+
+
+def _padded(table: FloatArray) -> FloatArray:
+    """Return a table with new features: hidden, and 0 where the first feature is seen."""
+    hidden = np.full(len(table), np.nan)
+    return np.column_stack([table, hidden, np.where(np.isnan(table[:, 0]), np.nan, 0.0)])
+
+
+def _contexts(n: int, dim: int = _CONTEXT_DIM) -> FloatArray:
+    """Return contexts of rank 2, a third of their entries hidden."""
+    random = np.random.default_rng(7)
+    table = random.standard_normal((n, 2)) @ random.standard_normal((2, dim))
+    table[random.random(table.shape) < 1 / 3] = np.nan
+    return table
+
+
+def _walk_in_context(policy: Policy, rounds: list[Offer], contexts: FloatArray) -> list[Decision]:
+    """Play rounds in their contexts and return the decisions."""
+    decisions = []
+    for (table, rewards), context in zip(rounds, contexts, strict=False):
+        decision = policy.choose(table, context=context)
+        expect_scores(decision, len(table))
+        policy.learn(decision, float(rewards[decision.arm]))
+        decisions.append(decision)
+    return decisions

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import sys
 from collections.abc import Callable, Collection
 from itertools import zip_longest
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidSettingError
-from halfseen.testing.check import Check, checks_in, expect, expect_refusal, run_checks
+from halfseen.testing.policies import Check, checks_in, expect, expect_refusal, run_checks
 from halfseen.values import Slate
 from halfseen.worlds.base import Facts, Realization, Round, World, world_from
 
@@ -49,7 +48,7 @@ def world_checks() -> tuple[Check, ...]:
     >>> [check.name for check in world_checks()][:2]
     ['same_seed_same_rounds', 'another_seed_is_another_realization']
     """
-    return checks_in(sys.modules[__name__])
+    return checks_in(globals())
 
 
 @Check
