@@ -25,11 +25,11 @@ def free_port():
 
 
 @contextmanager
-def service(folder):
+def service(folder, **environment):
     """Start the service; yield its process and a function that calls it."""
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=EXAMPLES, env=os.environ | {"DATA": str(folder)})
+    process = subprocess.Popen(command, cwd=EXAMPLES, env=os.environ | {"DATA": str(folder)} | environment)
 
     def call(path, body=None):
         data = None if body is None else json.dumps(body).encode()
@@ -92,6 +92,27 @@ def test_the_service_learns_what_a_context_means(tmp_path):
         for country, best in (("DE", "a"), ("FR", "b")):
             made = call("/rank", {"options": OPTIONS, "context": {"country": country}})[1]
             assert made["item"] == best
+
+
+def test_a_page_that_reports_clicks_alone_is_learned_from(tmp_path):
+    """The page of docs/web-page.md: visitors click on the coat and send nothing otherwise.
+
+    All options are equally likely in a share of 5 %: of 60 the coat is shown 58 times, with a
+    standard error of 1.4. An agent that never sees a 0 chooses at random: 20 times, error 3.7.
+    """
+    offers = [{"id": "hat", "price": 3.5}, {"id": "coat"}, {"id": "scarf", "price": 5.0}]
+    with service(tmp_path, WAIT="0.05", EVERY="0.05") as (_, call):
+        shown = []
+        for number in range(120):
+            made = call("/rank", {"options": offers})[1]
+            shown.append(made["item"])
+            if made["item"] == "coat":
+                call("/reward", {"id": made["id"], "reward": 1})
+            if number % 10 == 9:
+                time.sleep(0.2)
+        assert shown[60:].count("coat") > 45
+        assert call("/health")[1]["pending"] < 20
+        assert (tmp_path / "agent").exists()
 
 
 def test_the_service_has_at_most_60_lines():

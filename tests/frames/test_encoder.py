@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfseen import InvalidTableError
+from halfseen import HalfseenError, InvalidTableError
 from halfseen.frames import Encoder, Reader
 
 NAN = float("nan")
@@ -146,5 +146,5 @@ def test_an_encoder_is_restored_from_its_state():
     ):
         broken = known.state()
         broken["columns"][0] |= edit
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(HalfseenError, match=message):
             Encoder.restored(owner, broken)
