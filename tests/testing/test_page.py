@@ -40,17 +40,22 @@ def walked(tmp_path_factory):
 
 def test_policy_and_world_pass_all_checks(walked):
     _, printed = walked
-    told = printed["check_mine.py"].splitlines()
-    assert told == ["Steps passes all checks.", "Shop passes all checks."]
+    lines = printed["check_mine.py"].splitlines()
+    assert lines == ["DiagonalUcb passes all checks.", "Shop passes all checks."]
     assert " passed" in printed["test_mine.py"]
+
+
+def test_the_policy_has_at_most_40_lines(walked):
+    code = re.search(r"```python\n# mine.py\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL).group(1)
+    assert len(code.splitlines()) <= 40
 
 
 def test_the_walk_ends_with_a_table_and_a_figure(walked):
     folder, printed = walked
     rows = dict(re.findall(r"^ *(\S.*?) +([\d.]+) ±", printed["compare.py"], re.MULTILINE))
     regret = {method: float(value) for method, value in rows.items()}
-    assert list(regret) == ["mine", "mine, short steps", "tofu-fh", "zf-oful", "uniform"]
-    assert regret["tofu-fh"] < regret["mine, short steps"] < regret["uniform"]
+    assert list(regret) == ["mine", "mine, without a bonus", "tofu-fh", "zf-oful", "uniform"]
+    assert regret["tofu-fh"] < regret["mine, without a bonus"] < regret["uniform"]
     assert (folder / "regret.png").stat().st_size > 10_000
     assert (folder / "results" / "manifest.json").exists()
 
@@ -59,8 +64,8 @@ def test_the_page_shows_the_message_of_a_failed_check(walked):
     folder, _ = walked
     shown = re.search(r"```text\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL).group(1)
     program = "import mine; from halfseen.testing import check_policy\n"
-    program += "mine.Steps.restore = lambda self, state: None\n"
-    program += "check_policy(lambda: mine.Steps(dim=6))"
+    program += "mine.DiagonalUcb.STATE = {}\n"
+    program += "check_policy(lambda: mine.DiagonalUcb(dim=6))"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.stderr.strip().endswith(" ".join(shown.split()))
