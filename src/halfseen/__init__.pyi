@@ -2,7 +2,6 @@
 
 from . import paper as paper
 from . import params as params
-from . import state as state
 from . import testing as testing
 from .agent.agent import Agent as Agent
 from .agent.agent import Scored as Scored

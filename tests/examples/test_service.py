@@ -29,7 +29,9 @@ def service(folder, **environment):
     """Start the service; yield its process and a function that calls it."""
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=EXAMPLES, env=os.environ | {"DATA": str(folder)} | environment)
+    process = subprocess.Popen(
+        command, cwd=EXAMPLES, env=os.environ | {"DATA": str(folder)} | environment
+    )
 
     def call(path, body=None):
         data = None if body is None else json.dumps(body).encode()

@@ -8,6 +8,7 @@ import numpy as np
 
 import halfseen
 from halfseen import (
+    Agent,
     AmbientOful,
     Greedy,
     Imputed,
@@ -116,7 +117,7 @@ def calls(table, late):
         "absorb": lambda policy: policy.absorb(table),
     }
     if late is not None:
-        found["learn"] = lambda policy: policy.learn(late[0].id, late[1])
+        found["learn"] = lambda policy: policy.learn(*late)
     return found
 
 
@@ -141,9 +142,10 @@ def run(n: int, seed: int) -> tuple[int, list[str]]:
     return tried, failures
 
 
-def run_threads(policy: Policy, n_threads: int, n_rounds: int, seed: int = 0) -> list[str]:
-    """Let threads play one policy at once; return what went wrong."""
+def run_threads(agent: Agent, n_threads: int, n_rounds: int, seed: int = 0) -> list[str]:
+    """Let threads use one agent at once; return what went wrong."""
     failures: list[str] = []
+    agent.learn(agent.choose(np.ones((1, DIM))), 0.5)  # every column enters in its place
     interval = sys.getswitchinterval()
     start = threading.Barrier(n_threads)
 
@@ -151,14 +153,13 @@ def run_threads(policy: Policy, n_threads: int, n_rounds: int, seed: int = 0) ->
         start.wait()
         try:
             for table, rewards in offers_in(DIM, n_rounds, (4,), seed + thread):
-                decision = policy.choose(table)
-                policy.absorb(table)
+                decision = agent.choose(table)
                 if not np.isfinite(decision.scores).all():
                     failures.append(f"thread {thread}: a score is not finite")
                 arm = table[decision.arm]
                 if looks(decision)[3] != np.nan_to_num(arm).tobytes():
                     failures.append(f"thread {thread}: a decision shows another slate's arm")
-                policy.learn(decision.id, float(rewards[decision.arm]))
+                agent.learn(decision.id, float(rewards[decision.arm]))
         except Exception as error:  # whatever a torn state leads to
             failures.append(f"thread {thread}: {type(error).__name__}: {error}")
 
@@ -171,6 +172,6 @@ def run_threads(policy: Policy, n_threads: int, n_rounds: int, seed: int = 0) ->
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    if policy.round != n_threads * n_rounds:
-        failures.append(f"{policy.round} rounds instead of {n_threads * n_rounds}")
+    if agent.pending or agent._policy.round != n_threads * n_rounds + 1:
+        failures.append(f"{agent._policy.round} rounds, {len(agent.pending)} wait")
     return failures

@@ -4,6 +4,7 @@ import random
 import shutil
 import sys
 import warnings
+from datetime import timedelta
 from functools import cache
 
 import numpy as np
@@ -93,6 +94,8 @@ def bytes_of(agent):
 CALLS = {
     "choose": lambda agent: agent.choose([{"sku": "a", "price": 1.0, "new": 2.0}]),
     "learn": lambda agent: agent.learn(agent.pending[0].id, 1.0),
+    "choose, when one is forgotten": lambda agent: agent.choose(ALL),
+    "expire": lambda agent: agent.expire(before=timedelta(0), reward=None),
     "learn many": lambda agent: agent.learn([each.id for each in agent.pending], [1.0, 0.0]),
     "observe": lambda agent: agent.observe([{"sku": "a", "colour": "black"}], [1.0]),
 }
@@ -102,7 +105,7 @@ CALLS = {
 def test_an_interrupted_call_changes_nothing_in_memory_and_in_the_journal(name, tmp_path):
     """At most the very end of a call is beyond recall; then memory and journal both have it."""
     journal = tmp_path / "events.jsonl"
-    agent = served(AmbientOful(dim=1), journal=journal)
+    agent = served(AmbientOful(dim=1), journal=journal, max_pending=2)
     before, n_tried = bytes_of(agent), 0
     while not interrupted(lambda: CALLS[name](agent), n_tried):
         n_tried += 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfseen import warm_up
+from halfseen import Agent, warm_up
 from robustness.faults import DIM, LOST, POLICIES, Cut, calls, moments, run, run_threads
 
 warm_up(progress=False)  # compiling while every line is traced would take minutes
@@ -43,10 +43,10 @@ def test_an_interrupt_at_any_line_leaves_the_old_state_or_the_new_one():
 
 @pytest.mark.parametrize("name", THREADED)
 def test_four_threads_lose_nothing_and_mix_nothing(name):
-    policy = POLICIES[name]()
-    assert run_threads(policy, n_threads=4, n_rounds=500) == []
-    if name in COUNTS_ARMS:  # each round offers four to `choose` and the same four to `absorb`
-        assert policy._offered.n_arms == 4 * 500 * 8
+    agent = Agent(policy=POLICIES[name]())
+    assert run_threads(agent, n_threads=4, n_rounds=250) == []
+    if name in COUNTS_ARMS:
+        assert agent._policy._offered.n_arms == 4 * 250 * 4 + 1
     if name in COUNTS_REWARDS:
-        assert policy._model.n_samples == 2000
-        assert np.isfinite(policy.choose(np.eye(DIM)).scores).all()
+        assert agent._policy._model.n_samples == 1001
+        assert np.isfinite(agent.choose(np.eye(DIM)).scores).all()
