@@ -2,9 +2,7 @@
 
 import datetime
 
-import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from halfseen import Agent, AmbientOful, HalfseenError, TofuPov
@@ -67,83 +65,16 @@ MISTAKES = {
         "TofuPov",
         "use a policy that can",
     ),
-    "the cost of a column that is not there": (
-        lambda: agent().explain(ROWS, costs={"prize": 1.0}),
-        "'prize'",
-        "name one of",
-    ),
-    "an id column that is not there": (
-        lambda: agent().choose([{"price": 1.0}]),
-        "'sku'",
-        "another id=",
-    ),
-    "an id twice": (lambda: agent().choose([ROWS[0], ROWS[0]]), "'a' twice", "make ids unique"),
-    "an id that is missing": (
-        lambda: agent().choose([{"sku": None, "price": 1.0}]),
-        "column 'sku'",
-        "convert it",
-    ),
-    "an index that is not unique": (
-        lambda: Agent().choose(pd.DataFrame({"x": [1, 2]}, index=["k", "k"])),
-        "'k' twice, in rows 0 and 1",
-        "reset_index",
-    ),
-    "a text among numbers": (
-        lambda: agent().choose([ROWS[0], {"sku": "b", "price": "n/a"}]),
-        "'price'",
-        "leave it empty",
-    ),
-    "numbers as text, in a later round": (
-        lambda: agent().choose([{"sku": "a", "price": "1.0"}]),
-        "'price' held numbers before, got '1.0'",
-        "categorical=",
-    ),
-    "numbers in a column of texts": (
-        lambda: agent().choose([{"sku": "a", "colour": 3}]),
-        "'colour' held texts before",
-        "categorical=",
-    ),
-    "a date": (
-        lambda: agent().choose(FRAME.assign(day=DAY)),
-        "'day'",
-        "age in days",
-    ),
-    "a list in a cell": (
-        lambda: agent().choose([{"sku": "a", "tags": ["x"]}]),
-        "'tags'",
-        "a column of its own",
-    ),
     "infinity from a division": (
-        lambda: agent().choose(FRAME.assign(price=np.inf)),
+        lambda: agent().choose([{"sku": "a", "price": float("inf")}]),
         "'price'.*inf in row 0",
         "leave it empty",
     ),
-    "one dict instead of a list": (
-        lambda: agent().choose({"sku": "a", "price": 1.0}),
-        "'sku' of a dict",
-        "list of dicts",
-    ),
+    "an id twice": (lambda: agent().choose([ROWS[0], ROWS[0]]), "'a' twice", "make ids unique"),
     "a dict of dicts, as a frame of pandas makes": (
         lambda: agent().choose(FRAME.to_dict()),
         "'sku' of a dict must be a list or an array, got dict",
         "list of dicts",
-    ),
-    "one row as a series": (
-        lambda: agent().choose(FRAME.iloc[0]),
-        "one column is no table",
-        r"frame.loc\[\[label\]\]",
-    ),
-    "a lazy frame": (lambda: agent().choose(pl.LazyFrame(ROWS)), "lazy", "collect"),
-    "an empty frame": (lambda: agent().choose(FRAME[:0]), "without any", "at least one row"),
-    "two columns of one name": (
-        lambda: agent().choose(pd.concat([FRAME, FRAME], axis=1)),
-        "'sku' is there twice",
-        "rename or remove",
-    ),
-    "columns of unequal lengths": (
-        lambda: agent().choose({"sku": ["a", "b"], "price": [1.0]}),
-        "'price'",
-        "equal lengths",
     ),
     "a column that the policy cannot take": (no_room, "'size'", "ignore="),
     "a context for a policy that has no use for it": (

@@ -176,15 +176,18 @@ REFUSED = {
     "a struct": (pa.table({"tags": [{"a": 1}]}), "'tags' must not be nested"),
     "bytes": ([{"raw": b"x"}], "'raw' must be numbers, booleans or texts, got bytes"),
     "a complex number": ([{"z": 1j}], "'z' must be numbers, booleans or texts, got complex"),
-    "numbers and texts": ([{"x": 1}, {"x": "n/a"}], "'x' must be.*not both.*'n/a' in row 1"),
-    "a column twice": (pd.DataFrame([[1, 2]], columns=["x", "x"]), "'x' is there twice"),
+    "numbers and texts": ([{"x": 1}, {"x": "n/a"}], "'x' must be.*not both.*'n/a' in row 1.*empty"),
+    "a column twice": (pd.DataFrame([[1, 2]], columns=["x", "x"]), "'x' is there twice.*rename"),
     "a column twice in pyarrow": (pa.table([[1], [2]], names=["x", "x"]), "'x' is there twice"),
-    "an id twice": (pd.DataFrame({"x": [1, 2]}, index=["k", "k"]), "the index has 'k' twice"),
+    "an id twice": (
+        pd.DataFrame({"x": [1, 2]}, index=["k", "k"]),
+        "the index has 'k' twice, in rows 0 and 1.*reset_index",
+    ),
     "an index of tuples": (
         pd.DataFrame({"x": [1]}, index=pd.MultiIndex.from_tuples([("a", 1)])),
         "the index must hold texts or whole numbers",
     ),
-    "a series": (pd.Series([1.0]), "one column is no table"),
+    "a series": (pd.Series([1.0]), r"one column is no table.*frame\.loc\[\[label\]\]"),
     "a lazy frame": (pl.LazyFrame({"x": [1]}), "collect"),
     "one dict": ({"price": 3.0}, r"'price' of a dict must be a list.*list of dicts"),
     "unequal columns": ({"a": [1], "b": [1, 2]}, "equal lengths, got 2 cells in 'b' and 1 in 'a'"),
@@ -205,9 +208,13 @@ def test_what_cannot_be_used_is_refused_by_name_with_a_remedy(case):
 
 def test_an_id_column_that_is_absent_is_refused():
     for options in ([{"price": 3.0, "size": 1}], pd.DataFrame({"price": [3.0]})):
-        with pytest.raises(InvalidTableError, match="'sku' is not in the table, which has 'price'"):
+        with pytest.raises(
+            InvalidTableError, match=r"'sku' is not in the table, which has 'price'.*id="
+        ):
             Reader(id="sku").read(options)
-    with pytest.raises(InvalidTableError, match=r"column 'sku' must hold texts.*None in row 1"):
+    with pytest.raises(
+        InvalidTableError, match=r"column 'sku' must hold texts.*None in row 1: convert"
+    ):
         Reader(id="sku").read([{"sku": "a", "x": 1, "y": 2}, {"x": 3}])
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidInputError, InvalidSettingError
-from halfseen.lazy import from_extra
 from halfseen.frames import Encoder, Labels, Rows
+from halfseen.lazy import from_extra
 from halfseen.values import LARGEST, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import MaskLaw, mask_param
