@@ -51,7 +51,7 @@ class Site:
             (self.decisions if word == "made" else self.rewarded).add(id)
         if self.draws.random() < 0.3:
             with open(self.files[1], "ab") as file:
-                file.write(self.draws.choice([b'{"n":', b"\x00" * 700, b'{"n": 3}\n', b"\n"]))
+                file.write(self.draws.choice([b'{"n":', b"\x00" * 700, b'{"n": 3}', b"{"]))
         try:
             agent = Agent.open(*self.files, policy=self.policy)
         except HalfseenError as error:
@@ -111,7 +111,7 @@ def serve(agent, checkpoint, writing, draws):
         chance = draws.random()
         if chance < 0.5 or not waiting:
             options = [{"x": draws.random(), "colour": colour} for colour in "abc"]
-            if agent.policy.can_grow() and draws.random() < 0.1:
+            if agent.policy.can("grow") and draws.random() < 0.1:
                 options[0]["colour"] = str(draws.randrange(100))
             context = None
             if agent.policy.takes_context and draws.random() < 0.5:

@@ -358,7 +358,7 @@ class Agent(Declared):
 
     def learn(
         self,
-        decision: Decision | str | Sequence[Decision | str | None] | None,
+        decision: Decision | str | Sequence[Decision | str],
         reward: float | Sequence[float],
     ) -> None:
         """Learn the reward of a decision, or rewards of many; late, in any order, each once.

@@ -207,7 +207,8 @@ def _events_in(path: Path, *, may_be_torn: bool) -> Iterator[tuple[Event, int]]:
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             is_torn = may_be_torn and not line.endswith(b"\n")
-            if is_torn and (number > 1 or line[: len(_START)] == _START[: len(line)]):
+            head = line[: len(_START)].rstrip(b"\x00")  # a crash may leave zeros
+            if is_torn and (number > 1 or _START.startswith(head)):
                 return
             event = _event_of(line)
             if event is None and number == 1:

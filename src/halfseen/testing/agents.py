@@ -246,7 +246,7 @@ def threads_may_share_an_agent(factory: AgentFactory) -> None:
     agent = factory()
     rounds = _rounds(agent, 10)
     agent.learn(agent.choose(rounds[0][0]), 0.5)
-    ids: list[str | None] = []
+    ids: list[str] = []
     errors: list[Exception] = []
 
     def serve() -> None:
