@@ -14,8 +14,8 @@ from typing import Any
 
 from PIL import Image
 
-from halfseen.reports.render import seed_ranges
-from halfseen.studies.builtin import ORDER, builtin_study
+from halfseen.paper.studies import ORDER, report_on, study_named
+from halfseen.report.numbers import seed_ranges
 
 FOLDER = Path(__file__).resolve().parent / "figures"
 INDEX = FOLDER / "figures.json"
@@ -49,11 +49,10 @@ def _collected(folder: Path) -> dict[str, Any]:
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     study, seeds = manifest["study"], manifest["seeds"]
     figures = []
-    for figure in study["figures"]:
-        source = folder / f"{figure['label'].removeprefix('fig:')}.png"
-        if source.exists():  # a panel can need more than a small run has
+    for figure, source, _ in report_on(folder).figures:
+        if source is not None:  # a panel can need more than a small run has
             _shrink(source, FOLDER / source.name)
-            row = {"label": figure["label"], "caption": figure["caption"], "file": source.name}
+            row = {"label": figure.label, "caption": figure.caption, "file": source.name}
             figures.append(row)
     return {
         "title": study["title"],
@@ -67,7 +66,7 @@ def _collected(folder: Path) -> dict[str, Any]:
 def _command(name: str, scale: str, seeds: list[int]) -> str:
     if scale != "paper":
         return f"halfseen reproduce {name} --scale {scale}"
-    if set(seeds) == {cell.key.seed for cell in builtin_study(name).cells()}:
+    if set(seeds) == {cell.key.seed for cell in study_named(name).cells()}:
         return f"halfseen reproduce {name}"
     return f"halfseen reproduce {name} --seeds {','.join(map(str, sorted(seeds)))}"
 

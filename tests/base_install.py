@@ -61,7 +61,7 @@ def data_and_studies_come_with_the_package():
         world = halfseen.paper.ProductContextWorld(source=source, dim=50, horizon=1)
         assert [round.slate.values.shape[1] for round in world.realize(0).rounds()] == [50]
     folder = Path(halfseen.__file__).parent
-    assert len([*(folder / "studies" / "files").glob("*.toml")]) > 10
+    assert len([*(folder / "paper" / "studies").glob("*.py")]) > 10
     assert (folder / "py.typed").exists()
 
 

@@ -21,7 +21,7 @@ def unrendered(monkeypatch):
     """Draw every figure, but write files without a picture: rendering takes most of a report."""
     from PIL import Image
 
-    from halfseen.reports import figures
+    from halfseen.report import report
 
     def save(figure, folder, name):
         folder.mkdir(parents=True, exist_ok=True)
@@ -29,4 +29,4 @@ def unrendered(monkeypatch):
         Image.new("RGB", (8, 8)).save(folder / f"{name}.png")
         return folder / f"{name}.png"
 
-    monkeypatch.setattr(figures, "save_figure", save)
+    monkeypatch.setattr(report, "save_figure", save)

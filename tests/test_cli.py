@@ -9,35 +9,20 @@ import pytest
 from typer.testing import CliRunner
 
 import halfseen
-import halfseen.reports.page
 from halfseen.cli import app
+from halfseen.paper import published, studies
+from halfseen.paper.studies import ORDER, study_named
 from halfseen.policies.uniform import Uniform
-from halfseen.studies import builtin, published
-from halfseen.studies.builtin import ORDER, builtin_study
-from halfseen.studies.reading import study_from
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-COMMANDS = ("demo", "studies", "reproduce", "run", "verify")
-STUDY = """
-name = "mine"
-title = "Mine [draft]"
-seeds = "0:2"
-observe_prob = [0.8, 0.4]
-methods = ["tofu", "zf-oful", "uniform"]
-
-[world]
-kind = "low-rank"
-dim = 6
-rank = 1
-horizon = 40
-"""
+COMMANDS = ("demo", "studies", "reproduce", "compare", "verify")
+SMOKE = ("reproduce", "synthetic", "--scale", "smoke", "--jobs", "1")
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").write_text(STUDY)
     return tmp_path
 
 
@@ -93,19 +78,20 @@ def test_studies_lists_every_study_with_its_cells():
     assert result.exit_code == 0
     for name in ORDER:
         assert name in result.output
-        assert builtin_study(name).title in result.output
+        assert study_named(name).title in result.output
     assert " 1600 " in result.output
     assert " 700 " in result.output
 
 
-def test_run_writes_tables_a_manifest_and_a_report(here):
-    result = call("run", "mine.toml", "--jobs", "1")
+def test_reproduce_writes_tables_a_manifest_and_a_report_and_keeps_small_runs_apart(here):
+    result = call(*SMOKE, "--methods", "tofu,zf-oful,uniform")
     assert result.exit_code == 0, result.output
-    assert "mine: Mine [draft] (12 cells)" in result.output
-    folder = here / "results" / "mine"
+    assert "synthetic: Main synthetic study: regret when entries are hidden (12 cells)" in (
+        " ".join(result.output.split())
+    )
+    folder = here / "results" / "smoke" / "synthetic"
     assert f"report: {folder.relative_to(here) / 'report.md'}" in result.output
-    names = {file.name for file in folder.iterdir()}
-    assert names >= {
+    assert {file.name for file in folder.iterdir()} >= {
         "cells.jsonl",
         "per_seed.csv",
         "summary.csv",
@@ -120,23 +106,22 @@ def test_run_writes_tables_a_manifest_and_a_report(here):
     }
     assert f"{means['0.8', 'tofu']:.1f}" in result.output
     manifest = json.loads((folder / "manifest.json").read_text())
-    from halfseen.studies.reading import read_study
-
-    assert study_from(manifest["study"]) == read_study(here / "mine.toml")
-    assert manifest["scale"] == "paper"
+    assert manifest["scale"] == "smoke"
+    assert manifest["study"]["name"] == "synthetic"
+    assert [file.name for file in (here / "results").iterdir()] == ["smoke"]
 
 
 def test_a_part_of_a_study_is_asked_for_with_options(here):
-    part = ["--seeds", "100:102", "--p", ".4", "--methods", "tofu,uniform", "--out", "part"]
-    result = call("run", "mine.toml", "--jobs", "1", *part)
+    part = ["--seeds", "100:102", "--p", ".3", "--methods", "tofu,uniform", "--out", "part"]
+    result = call(*SMOKE, *part)
     assert result.exit_code == 0, result.output
     found = [(row["p"], row["method"], row["seed"]) for row in read(here / "part" / "per_seed.csv")]
-    assert found == [("0.4", key, seed) for key in ("tofu", "uniform") for seed in ("100", "101")]
+    assert found == [("0.3", key, seed) for key in ("tofu", "uniform") for seed in ("100", "101")]
     assert [file.name for file in here.iterdir() if file.is_dir()] == ["part"]
 
 
 def test_without_timing_the_seconds_are_empty(here):
-    arguments = ["run", "mine.toml", "--jobs", "1", "--methods", "uniform", "--out", "timed"]
+    arguments = [*SMOKE, "--methods", "uniform", "--out", "timed"]
     call(*arguments)
     assert all(float(row["seconds"]) >= 0.0 for row in read(here / "timed" / "per_seed.csv"))
     call(*arguments, "--no-timing")
@@ -151,15 +136,14 @@ def test_a_failed_cell_is_reported_with_exit_code_1_and_run_again_the_next_time(
             raise RuntimeError("broken [on] purpose")
         return choose(self, slate)
 
-    arguments = ["run", "mine.toml", "--jobs", "1", "--methods", "uniform,zf-oful"]
+    arguments = [*SMOKE, "--methods", "uniform,zf-oful", "--out", "mine"]
     monkeypatch.setattr(Uniform, "decide", broken)
     result = call(*arguments)
     assert result.exit_code == 1
-    assert (
-        "2 of 8 cells failed, for example ('mine', 'default', 0.8, 'uniform', 1): " in result.output
-    )
+    example = "for example ('synthetic', 'default', 0.8, 'uniform', 1): "
+    assert f"2 of 8 cells failed, {example}" in result.output
     assert "RuntimeError: broken [on] purpose" in result.output
-    folder = here / "results" / "mine"
+    folder = here / "mine"
     assert "Traceback" in (folder / "failures.txt").read_text()
     status = [(row["method"], row["seed"], row["status"]) for row in read(folder / "per_seed.csv")]
     assert status.count(("uniform", "1", "failed")) == 2
@@ -171,23 +155,14 @@ def test_a_failed_cell_is_reported_with_exit_code_1_and_run_again_the_next_time(
     assert not (folder / "failures.txt").exists()
 
 
-def test_reproduce_runs_a_study_of_the_package_small_and_keeps_it_apart(here):
-    arguments = ["--scale", "smoke", "--jobs", "1", "--methods", "tofu,zf-oful"]
-    result = call("reproduce", "synthetic", *arguments)
-    assert result.exit_code == 0, result.output
-    folder = here / "results" / "smoke" / "synthetic"
-    assert len(read(folder / "per_seed.csv")) == 2 * 2 * 2
-    assert (folder / "report.md").exists()
-    assert [file.name for file in (here / "results").iterdir()] == ["smoke"]
-
-
 def test_reproduce_says_beforehand_how_long_it_takes(here, monkeypatch):
-    command = sys.modules["halfseen.cli.reproduce"]  # the attribute is the function
-    monkeypatch.setattr(command, "_run", lambda *given: True)
-    monkeypatch.setattr(command, "refresh_page", lambda *given: None)
-    minutes = dict.fromkeys(builtin.ORDER, 10.0) | {"tables": 80.0}
-    monkeypatch.setattr("halfseen.studies.builtin.CORE_MINUTES", minutes)
-    total = 10 * len(builtin.ORDER) + 70
+    monkeypatch.setattr("halfseen.cli._run", lambda study, folder, *given, **how: None)
+    monkeypatch.setattr("halfseen.cli._show_report", lambda *given: True)
+    monkeypatch.setattr("halfseen.cli._write_page", lambda *given: None)
+    monkeypatch.setattr("halfseen.paper.study.Study.report", lambda *given: None)
+    minutes = dict.fromkeys(ORDER, 10.0) | {"tables": 80.0}
+    monkeypatch.setattr(studies, "CORE_MINUTES", minutes)
+    total = 10 * len(ORDER) + 70
     shown = " ".join(call("reproduce", "all", "--jobs", "1").stdout.split())
     assert f"about {total // 60} h {total % 60} min on one process" in shown
     assert "(tables 1 h 20 min, " in shown
@@ -196,16 +171,12 @@ def test_reproduce_says_beforehand_how_long_it_takes(here, monkeypatch):
     assert "about" not in call("reproduce", "tables", "--scale", "smoke").stdout
 
 
-def test_every_study_of_the_package_has_a_time():
-    assert list(builtin.CORE_MINUTES) == list(builtin.ORDER)
-
-
 def test_reproduce_all_runs_every_study_and_tells_if_one_has_a_failed_cell(here, monkeypatch):
-    small = builtin_study("synthetic", "smoke").narrowed(
+    small = study_named("synthetic", "smoke").narrowed(
         seeds=[0], observe_probs=[0.8], methods=["uniform"]
     )
-    monkeypatch.setattr(builtin, "ORDER", ("synthetic", "masks"))
-    monkeypatch.setattr(builtin, "builtin_study", lambda name, scale="paper": small)
+    monkeypatch.setattr(studies, "ORDER", ("synthetic", "masks"))
+    monkeypatch.setattr(studies, "study_named", lambda name, scale="paper": small)
     assert call("reproduce", "all", "--jobs", "1", "--out", "both").exit_code == 0
     assert (here / "both" / "synthetic" / "report.md").exists()
     assert (here / "both" / "masks" / "report.md").exists()
@@ -231,12 +202,13 @@ def test_a_misspelt_study_is_answered_with_the_nearest_name(here, command):
 
 
 def test_demo_runs_the_main_study_and_prints_the_means(here, monkeypatch):
-    small = builtin_study("synthetic", "smoke").narrowed(methods=["tofu", "zf-oful"])
+    small = study_named("synthetic", "smoke").narrowed(methods=["tofu", "zf-oful"])
     asked = []
-    monkeypatch.setattr(builtin, "builtin_study", lambda name: asked.append(name) or small)
+    named = lambda name, scale="paper": asked.append(name) or small  # noqa: E731
+    monkeypatch.setattr(studies, "study_named", named)
     result = call("demo", "--jobs", "1")
     assert result.exit_code == 0, result.output
-    assert asked == ["synthetic"]
+    assert set(asked) == {"synthetic"}
     summary = read(here / "results" / "synthetic" / "summary.csv")
     assert len(summary) == 4
     for row in summary:
@@ -301,15 +273,16 @@ def test_verify_needs_something_published(here, arguments, message):
 def test_a_broken_store_is_reported_in_one_line(here):
     (here / "bad").mkdir()
     (here / "bad" / "cells.jsonl").write_text("[not a cell]\n")
-    result = call("run", "mine.toml", "--out", "bad")
+    result = call(*SMOKE, "--out", "bad")
     assert result.exit_code == 2
     assert "line 1 is not a finished cell, got b'[not a cell]': remove the line" in result.output
 
 
 def test_a_folder_that_cannot_be_made_is_reported_in_one_line(here):
-    result = call("run", "mine.toml", "--methods", "uniform", "--jobs", "1", "--out", "mine.toml")
+    (here / "taken").write_text("")
+    result = call(*SMOKE, "--methods", "uniform", "--out", "taken")
     assert result.exit_code == 2
-    assert "error: [Errno 17] File exists: 'mine.toml'" in result.output
+    assert "error: [Errno 17] File exists: 'taken'" in result.output
     assert "Traceback" not in result.output
 
 
@@ -322,7 +295,7 @@ def test_ctrl_c_tells_how_to_go_on(here, monkeypatch, options, how):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("halfseen.simulation.simulate.run", interrupted)
-    result = call("run", "mine.toml", "--out", "[new]", *options)
+    result = call(*SMOKE, "--methods", "tofu,uniform,zf-oful", "--out", "[new]", *options)
     assert result.exit_code == 130
     assert (
         f"0 of 12 cells are finished and kept in [new]; {how} goes on from there" in result.output
@@ -336,7 +309,53 @@ def test_rebuild_needs_features_that_were_made_from_raw_data(here):
 
 
 def test_rebuild_compares_with_the_features_that_ship(monkeypatch):
-    seen, module = [], sys.modules["halfseen.cli.build_data"]  # the package shows the command
-    monkeypatch.setattr(module, "build_data", lambda source, compare: seen.append(source))
-    module.rebuild_for(builtin_study("mnist", "smoke"))
-    assert seen == ["mnist"]
+    seen = []
+    monkeypatch.setattr(
+        "halfseen.cli.build_data", lambda source, compare: seen.append((source, compare))
+    )
+    halfseen.cli._rebuild_for(study_named("mnist", "smoke"))
+    assert seen == [("mnist", True)]
+
+
+# A table of one's own
+
+LINES = ["round,arm,mean,a,b"] + [
+    f"{at},{arm},{value},{value},{'' if at % 3 else at}"
+    for at in range(30)
+    for arm, value in (("x", 0.1), ("y", 0.9), ("z", 0.4))
+]
+
+
+def test_compare_lets_policies_play_a_table_and_reports(here):
+    (here / "offers.csv").write_text("\n".join(LINES))
+    result = call(
+        "compare", "offers.csv", "--seeds", "2", "--methods", "zf-oful,uniform", "-j", "1"
+    )
+    assert result.exit_code == 0, result.output
+    assert "report: results/offers/report.md" in result.output
+    rows = read(here / "results" / "offers" / "per_seed.csv")
+    assert [(row["method"], row["seed"]) for row in rows] == [
+        (key, seed) for key in ("zf-oful", "uniform") for seed in ("0", "1")
+    ]
+    report = (here / "results" / "offers" / "report.md").read_text("utf-8")
+    assert report.startswith("# offers.csv\n")
+    assert "features, with the share recorded of each: a 100 %, b 33 %" in report
+
+
+def test_compare_takes_columns_by_name(here):
+    text = "\n".join(LINES).replace("round,arm,mean", "visit,item,paid", 1)
+    (here / "offers.csv").write_text(text)
+    names = ["--round", "visit", "--id", "item", "--reward", "paid"]
+    asked = ["--seeds", "7,8", "--methods", "uniform", "-j", "1", "--out", "mine"]
+    result = call("compare", "offers.csv", *names, *asked)
+    assert result.exit_code == 0, result.output
+    assert {row["seed"] for row in read(here / "mine" / "per_seed.csv")} == {"7", "8"}
+
+
+def test_compare_refuses_a_log_with_one_row_per_round(here):
+    (here / "log.csv").write_text("\n".join(LINES[:1] + LINES[1::3]))
+    result = call("compare", "log.csv", "-j", "1")
+    assert result.exit_code == 2
+    assert "only the reward of the chosen option is known" in result.output
+    assert "Traceback" not in result.output
+    assert call("compare", "nowhere.csv").exit_code == 2

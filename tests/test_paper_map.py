@@ -2,8 +2,8 @@
 
 import ast
 import re
-import tomllib
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -46,12 +46,12 @@ WITHOUT_CODE = [row for row in ROWS if not row.name]
 def definitions(file):
     """Return the text of each function, class, `Class.method` and constant of a module.
 
-    A study's data file defines the study.
+    A module of a study defines the study.
     """
     text = (ROOT / file).read_text(encoding="utf-8")
-    if file.endswith(".toml"):
-        return {tomllib.loads(text)["name"]: text}
     found = {}
+    if "/paper/studies/" in file:
+        found[Path(file).stem.replace("_", "-")] = text
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = ast.get_source_segment(text, node)
@@ -76,7 +76,7 @@ def labels_in(text):
 
 
 def sources():
-    return sorted(file for file in (ROOT / "src").rglob("*") if file.suffix in (".py", ".toml"))
+    return sorted((ROOT / "src").rglob("*.py"))
 
 
 def labels_in_code():

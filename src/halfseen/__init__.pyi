@@ -49,7 +49,6 @@ from .policies.tofu import TofuPov as TofuPov
 from .policies.tofu_premises import PremiseWarning as PremiseWarning
 from .policies.two_phase import TwoPhase as TwoPhase
 from .policies.uniform import Uniform as Uniform
-from .reports.public import report as report
 from .simulation.cells import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune

@@ -4,21 +4,20 @@ import csv
 
 from benchmarks import choose_defaults
 from halfseen import LatentUcb
-from halfseen.studies.builtin import ORDER, builtin_study
+from halfseen.paper.studies import ORDER, study_named
 from halfseen.worlds.base import world_from
 
 
 def studies():
-    return [builtin_study(name, scale) for name in ORDER for scale in ("paper", "smoke")]
+    return [study_named(name, scale) for name in ORDER for scale in ("paper", "smoke")]
 
 
 def test_no_study_reports_or_tunes_on_a_seed_of_the_choice():
     used = set()
     for study in studies():
         for setting in study.settings.values():
-            used |= set(study.seeds_of(setting))
-            tuning = study.tuning_of(setting)
-            used |= set() if tuning is None else set(tuning.seeds)
+            used |= set(setting.seeds or study.seeds)
+            used |= set() if setting.tuning is None else set(setting.tuning.seeds)
     assert used
     assert not used & set(choose_defaults.SEEDS)
     assert min(choose_defaults.SEEDS) >= 1000

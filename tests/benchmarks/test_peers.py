@@ -15,7 +15,7 @@ from benchmarks.peers import contest
 from benchmarks.peers.contest import Standing, filled_by_means, peer_row, write_rounds
 from benchmarks.peers.players import PLAYERS
 from benchmarks.report import contest_lines, table_lines
-from halfseen.studies.builtin import builtin_study
+from halfseen.paper.studies import study_named
 from halfseen.worlds.base import world_from
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_installed_if_the_caller_says_so(monkeypatch, tmp_path):
 
 
 def test_tables_are_those_of_the_study_at_other_seeds():
-    study = builtin_study("tables")
+    study = study_named("tables")
     for name, world in contest.TABLES.items():
         assert world == world_from(study.settings[name].world)
     assert max(*study.seeds, *choose_defaults.SEEDS) < contest._FIRST_TABLE_SEED

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from halfseen.reports.verdicts import counted
-from halfseen.studies.builtin import builtin_study
+from halfseen.paper.studies import study_named
+from halfseen.report.render import counted
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 INDEX = json.loads((DOCS / "figures" / "figures.json").read_text("utf-8"))
@@ -34,11 +34,12 @@ def test_every_study_with_a_figure_of_the_paper_is_on_the_page():
     assert studies <= set(on_page("figures.md")) <= set(INDEX)
 
 
-def test_every_figure_on_the_page_is_a_committed_picture_and_says_its_scale():
+def test_every_figure_on_the_page_is_a_committed_picture_and_says_its_scale(tmp_path):
     for name, study in INDEX.items():
         assert study["command"].startswith(f"halfseen reproduce {name}")
         assert study["scale"] in ("paper", "smoke")
-        labels = {figure.label for figure in builtin_study(name).figures}
+        whole = study_named(name)
+        labels = {figure.label for figure in whole.figures(whole.no_results(tmp_path))}
         assert study["figures"]
         for figure in study["figures"]:
             assert figure["label"] in labels

@@ -12,10 +12,10 @@ import pytest
 
 from halfseen.core import theory
 from halfseen.core.theory import Problem
-from halfseen.studies.builtin import builtin_study
+from halfseen.paper.studies import study_named
 
 FAILURE_PROB = 0.05
-OBSERVE_PROBS = builtin_study("synthetic").observe_probs
+OBSERVE_PROBS = study_named("synthetic").observe_probs
 LEVEL = theory.representation_level(FAILURE_PROB / 2)
 HORIZONS = (400, 10**4, 10**6)
 FLAT = Problem.from_loadings(

@@ -4,15 +4,14 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from made_results import small_study, wobble, write_results
 from markdown_it import MarkdownIt
-from test_html import tell_study
 
-from halfseen.reports.figures import figure_of, figures_of
-from halfseen.reports.index import write_index
-from halfseen.reports.page import write_report
-from halfseen.reports.panels import Scene
-from halfseen.reports.render import latex_text, markdown_text
+from halfseen.paper.claims import lower
+from halfseen.report.figures import Figure, drawn, regret_over_p
+from halfseen.report.numbers import compare
+from halfseen.report.page import write_page
+from halfseen.report.render import latex_text, markdown_text
+from made_results import setting, small_study, wobble, write_results
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
@@ -53,21 +52,24 @@ class Texts(HTMLParser):
 
 @pytest.fixture
 def odd(tmp_path):
-    """Write a report in which everything has an odd name; return its study and its folder."""
-    claim = {"text": ODD, "kind": "lower", "method": ODD, "than": "tofu"}
+    """Write a report in which everything has an odd name; return it."""
+    each = setting(methods={ODD: {"method": "uniform"}, "tofu": {}})
     study = small_study(
+        {ODD: each, "other": each},
         title=ODD,
         notes=[ODD],
-        claims=[claim],
-        methods={ODD: {"policy": "uniform"}, "tofu": {}},
-        settings={ODD: {}, "other": {}},
-        comparisons=[{"name": "it", "caption": ODD, "methods": ODD, "against": "tofu"}],
-        figures=[{"label": "it", "caption": ODD, "panels": [{"kind": "sweep", "title": ODD}]}],
+        claims=lambda results: {ODD: lower(results, ODD, "tofu")},
+        comparisons=lambda results: [compare(results, "it", ODD, [ODD], ["tofu"])],
+        figures=lambda results: [
+            Figure("it", ODD, [regret_over_p(results, results.methods, title=ODD)])
+        ],
     )
-    write_results(tmp_path / "small", study, lambda key: 5 + len(key.method) + wobble(key))
-    tell_study(tmp_path / "small", study)
-    write_report(study, tmp_path / "small")
-    return study, tmp_path / "small"
+    results = write_results(
+        tmp_path / "small", study, lambda key: 5 + len(key.method) + wobble(key)
+    )
+    report = study.report(results)
+    report.write()
+    return report
 
 
 def shown(markdown):
@@ -82,8 +84,7 @@ def test_markdown_shows_a_text_as_it_is(text):
 
 
 def test_a_report_shows_odd_names_as_they_are(odd):
-    _, folder = odd
-    texts = shown((folder / "report.md").read_text())
+    texts = shown((odd.folder / "report.md").read_text())
     # Title, claim, note; caption of the comparison; label of the method in two tables.
     assert texts.count(ODD) >= 5
     assert f"it: {ODD}. " in texts
@@ -92,15 +93,13 @@ def test_a_report_shows_odd_names_as_they_are(odd):
 
 
 def test_the_page_shows_odd_names_as_they_are(odd):
-    _, folder = odd
-    texts = Texts(write_index(folder.parent).read_text()).texts
+    texts = Texts(write_page(odd.folder.parent, lambda folder: odd).read_text()).texts
     assert texts.count(ODD) >= 5  # contents, title, claim, table, note
     assert not any("&amp;" in text or "\\" in text for text in texts)
 
 
 def test_latex_prints_odd_names_as_they_are(odd):
-    _, folder = odd
-    table = (folder / "table.tex").read_text()
+    table = (odd.folder / "table.tex").read_text()
     assert f"% {latex_text(ODD)}\n" in table
     code = "\n".join(line for line in table.splitlines() if not line.startswith("%"))
     assert latex_text(ODD) in code  # the setting
@@ -109,9 +108,7 @@ def test_latex_prints_odd_names_as_they_are(odd):
 
 
 def test_figures_do_not_take_a_dollar_for_mathematics(odd):
-    study, folder = odd
-    results = write_results(folder, study, lambda key: 5.0 + wobble(key))
-    figure, _ = figure_of(Scene(study, results), figures_of(study)[0])
+    figure = drawn(odd.specs[0])
     label = figure.legends[0].get_texts()[0]
     assert label.get_text() == ODD
     assert not label.get_parse_math()

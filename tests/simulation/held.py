@@ -3,17 +3,17 @@
 import time
 from pathlib import Path
 
-from halfseen import Choice, Slate, Uniform, params, register_policy
+from halfseen import Choice, Slate, Uniform, register_policy
+
+GO = Path(__file__).with_name("go")
 
 
 @register_policy
 class Held(Uniform):
     """Uniform; from seed 2 on it waits for a file, but no longer than two minutes."""
 
-    go: str = params.custom(check=lambda _, value: value, kind="path", doc="The file.")
-
     def decide(self, slate: Slate) -> Choice:
         end = time.monotonic() + 120.0
-        while self.seed >= 2 and not Path(self.go).exists() and time.monotonic() < end:
+        while self.seed >= 2 and not GO.exists() and time.monotonic() < end:
             time.sleep(0.02)
         return super().decide(slate)

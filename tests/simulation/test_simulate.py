@@ -25,7 +25,6 @@ from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.simulate import run, run_cells, simulate
 from halfseen.simulation.store import Store
-from halfseen.studies.reading import study_from
 from halfseen.worlds.base import _KINDS, World, register_world
 
 WORLD = LowRankWorld(dim=8, rank=2, n_arms=4, horizon=60)
@@ -165,16 +164,17 @@ def test_an_impossible_simulation_is_refused_at_once(arguments, message):
         simulate(*arguments, jobs=1)
 
 
-def test_the_manifest_of_a_simulation_is_a_study(tmp_path):
+def test_the_manifest_of_a_simulation_says_what_was_run(tmp_path):
     tables = simulate(["tofu", "uniform"], WORLD, [3, 5], jobs=1, out=tmp_path, points=7, name="me")
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["seeds"] == [3, 5]
     assert manifest["seconds"] >= 0.0
     assert manifest["versions"]["numpy"] == np.__version__
-    study = study_from(manifest["study"])
-    again = run(study.cells(), timing=False, jobs=1)
+    (setting,) = manifest["study"]["settings"].values()
+    assert setting["world"] == WORLD.to_dict()
+    again = simulate(setting["methods"], WORLD, [3, 5], jobs=1, points=7, name="me")
     assert again.trajectories == tables.trajectories
-    assert Store(tmp_path).missing(study.cells()) == []
+    assert Store(tmp_path).missing(again.cells) == []
 
 
 def test_finished_cells_are_not_run_again_unless_asked(tmp_path):

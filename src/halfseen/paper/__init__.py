@@ -7,6 +7,10 @@ Examples
 3
 """
 
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from halfseen.paper.digits import DigitsWorld
 from halfseen.paper.hard_instance import HardInstanceWorld
 from halfseen.paper.measures_runs import algorithm_1_run, freezing, premises
@@ -20,7 +24,10 @@ from halfseen.paper.measures_subspace import (
 from halfseen.paper.product_context import ProductContextWorld
 from halfseen.simulation.methods import MEASURES
 
-__all__ = ["DigitsWorld", "HardInstanceWorld", "ProductContextWorld", "premises"]
+if TYPE_CHECKING:
+    from halfseen.simulation.tables import Tables
+
+__all__ = ["DigitsWorld", "HardInstanceWorld", "ProductContextWorld", "premises", "run"]
 
 MEASURES.update(
     {
@@ -33,3 +40,47 @@ MEASURES.update(
         "subspace-error": subspace_error,
     }
 )
+
+
+def run(
+    name: str,
+    *,
+    methods: Iterable[str] | Mapping[str, Any] | None = None,
+    seeds: Iterable[int] | None = None,
+    observe_probs: Iterable[float] | None = None,
+    scale: str = "paper",
+    jobs: int | None = None,
+    out: str | Path | None = None,
+) -> "Tables":
+    """Run a study of the paper, or a part of it, perhaps with a policy of your own.
+
+    Parameters
+    ----------
+    name : str
+        As `halfseen studies` lists them.
+    methods : list of str, or mapping from a key to settings, Method, or function, optional
+        Keys of the study, of standard methods, or names of registered policies; or, as in
+        `simulate`, a mapping whose new keys join every setting (None for those of the study).
+    seeds, observe_probs : optional
+        Others, or a part.
+    scale : "paper" or "smoke"
+    jobs, out : optional
+        As in `simulate`.
+
+    Examples
+    --------
+    >>> from halfseen import paper
+    >>> results = paper.run("synthetic", methods=["uniform"], scale="smoke", seeds=[0], jobs=1)
+    >>> len(results.per_seed)
+    2
+    """
+    from halfseen.paper.studies import study_named
+    from halfseen.paper.study import run_study
+    from halfseen.simulation.store import Store
+
+    study = study_named(name, scale).narrowed(
+        methods=methods,
+        seeds=None if seeds is None else tuple(seeds),
+        observe_probs=observe_probs,
+    )
+    return run_study(study, None if out is None else Store(out), jobs=jobs).tables

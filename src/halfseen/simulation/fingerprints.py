@@ -27,9 +27,9 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 # Folders and modules that cannot change what a cell computes.
 _NOT_COMPUTING = (
-    *("__main__.py", "agent", "cli", "cli.py", "log.py", "progress.py", "report", "reports"),
-    *("studies", "testing", "tools"),
-    *(f"paper/{name}" for name in ("claims.py", "databuild.py", "published.py", "studies")),
+    *("__main__.py", "agent", "cli.py", "log.py", "progress.py", "report", "testing", "tools"),
+    *(f"paper/{name}.py" for name in ("claims", "databuild", "published", "study")),
+    *("paper/__init__.py", "paper/studies"),
     *(f"simulation/{name}.py" for name in ("cluster", "simulate", "store")),
     *(f"simulation/{name}.py" for name in ("fingerprints", "plugins", "tables", "tune")),
 )

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -277,7 +277,7 @@ def simulate(
     >>> [(row["method"], row["n"]) for row in tables.summary]
     [('zf-oful', 2), ('uniform', 2)]
     """
-    methods, each = _methods(policies), seeds_from(seeds)
+    methods, each = methods_from(policies), seeds_from(seeds)
     checks.integer("points", points, 2)
     if not isinstance(world, World):
         raise InvalidSettingError(
@@ -295,12 +295,15 @@ def simulate(
         for seed in each
     ]
     run_options: Any = {"jobs": jobs, "cluster": cluster, "again": again, "progress": progress}
-    if out is None:
-        return _warned(run(cells, **run_options))
-    setting = {"world": world.to_dict(), "observe_prob": [], "methods": _plain(methods)}
-    study = {"name": name, "title": name, "seeds": each, "points": points}
-    study["settings"] = {"default": setting}  # the form of a study file
-    return _warned(run(cells, Store(out), manifest={"study": study}, **run_options))
+    study: dict[str, Any] = {"name": name, "title": name, "seeds": each}
+    if out is not None:
+        _check_storable(methods)
+    with nullcontext() if out is not None else suppress(InvalidSettingError):
+        plain = {key: method.to_dict() for key, method in methods.items()}
+        setting = {"world": world.to_dict(), "observe_prob": [], "methods": plain}
+        study["settings"] = {"default": setting}
+    store = None if out is None else Store(out)
+    return _warned(run(cells, store, manifest={"study": study}, **run_options))
 
 
 def _warned(tables: Tables) -> Tables:
@@ -361,8 +364,6 @@ def run(
         found = ((cell.key, store.get(cell)) for cell in playing)
         finished |= {key: result for key, result in found if result is not None}
     tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
-    if store is None or not write:
-        return tables
     facts = {
         "versions": versions(),
         "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
@@ -372,7 +373,10 @@ def run(
         "cells_skipped": len(tables.skipped),
         "seconds": round(time.perf_counter() - started, 1),
     }
-    tables.write(store.folder, {**(manifest or {}), **facts})
+    tables = tables._replace(manifest={**(manifest or {}), **facts})
+    if store is None or not write:
+        return tables
+    tables.write(store.folder, tables.manifest)
     return tables._replace(folder=store.folder)
 
 
@@ -429,7 +433,8 @@ def seeds_from(seeds: Iterable[int]) -> list[int]:
     return each
 
 
-def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
+def methods_from(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
+    """Return methods by key, as `simulate` takes them."""
     if isinstance(policies, str):
         policies = [policies]
     if not isinstance(policies, Iterable):
@@ -462,12 +467,11 @@ def _methods(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
     return methods
 
 
-def _plain(methods: Mapping[str, Method]) -> dict[str, dict[str, Any]]:
-    """Return methods as plain JSON types, if their results can be stored."""
+def _check_storable(methods: Mapping[str, Method]) -> None:
+    """Raise InvalidSettingError if the results of a method cannot be stored."""
     own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
     if own:
         raise InvalidSettingError(
             f"results of {own} cannot be stored, because a function cannot be recognized in a "
             "later run: register the policy and name it, or leave out `out`"
         )
-    return {key: method.to_dict() for key, method in methods.items()}

@@ -14,10 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import halfseen
 from halfseen import checks
+from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
 from halfseen.simulation.cells import Cell, CellKey, Result
 
@@ -84,6 +86,10 @@ class Tables(NamedTuple):
         Cells that were not run, with the reason.
     folder : Path or None
         Where the tables were written, if they were.
+    cells : tuple of Cell
+        What was run.
+    manifest : mapping
+        What was run in words, with versions and duration.
     """
 
     per_seed: list[Row]
@@ -93,6 +99,8 @@ class Tables(NamedTuple):
     failures: list[tuple[Cell, str]]
     skipped: list[Row]
     folder: Path | None = None
+    cells: tuple[Cell, ...] = ()
+    manifest: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Tables":
@@ -102,7 +110,9 @@ class Tables(NamedTuple):
         failures: list[tuple[Cell, str]] = []
         skipped: list[Row] = []
         groups: dict[tuple[Any, ...], list[Result]] = {}
+        cells = []
         for cell, result in finished:
+            cells.append(cell)
             ran = result.status != "skipped"
             per_seed.append(
                 cell.key._asdict()
@@ -123,7 +133,7 @@ class Tables(NamedTuple):
                 failures.append((cell, result.error))
         summary = [_summary(key, results) for key, results in groups.items()]
         over_time = [row for key, results in groups.items() for row in _over_time(key, results)]
-        return cls(per_seed, summary, over_time, diagnostics, failures, skipped)
+        return cls(per_seed, summary, over_time, diagnostics, failures, skipped, cells=tuple(cells))
 
     @overload
     def to_pandas(self, name: str) -> "DataFrame": ...
@@ -175,9 +185,58 @@ class Tables(NamedTuple):
         >>> figure.savefig("regret.png")  # doctest: +SKIP
         """
         with from_extra("paper"):
-            # The one import that points upwards: see decision record 15.
-            from halfseen.reports.figures import regret_figure
-        return regret_figure(self)
+            # Imports of this module that point upwards: see decision record 15.
+            from halfseen.report.figures import regret_figure
+            from halfseen.report.results import Results
+        return regret_figure(Results.of(self))
+
+    def table(self) -> "DataFrame":
+        """Return mean final regret with its standard error, the lowest first, as a data frame.
+
+        Examples
+        --------
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=50)
+        >>> simulate(["uniform", "zf-oful"], world, range(3), jobs=1).table().index[0]
+        'zf-oful'
+        """
+        frame = self.to_pandas("summary").sort_values("mean_regret", kind="stable")
+        return frame.set_index("method")[["p", "n", "mean_regret", "se_regret", "mean_rank"]]
+
+    def report(self, folder: str | Path | None = None) -> Path:
+        """Write tables, figures and a page about them into a folder; return the page's path.
+
+        Parameters
+        ----------
+        folder : path, optional
+            By default the folder that the tables were written to.
+
+        Raises
+        ------
+        InvalidInputError
+            There is no folder.
+        MissingExtraError
+            The extra `paper` is not installed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+        >>> results = simulate(["uniform"], world, range(2), jobs=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results.report(folder).name
+        'report.md'
+        """
+        with from_extra("paper"):
+            from halfseen.report.report import Report
+            from halfseen.report.results import Results
+        home = self.folder if folder is None else Path(folder)
+        if home is None:
+            raise InvalidInputError("a report needs a folder: results.report('folder')")
+        if home != self.folder:
+            self.write(home, self.manifest)
+        return Report.of(Results.of(self._replace(folder=home))).write()
 
     def write(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         """Write all tables and the manifest into a folder."""

@@ -1,0 +1,747 @@
+"""The commands; what a command needs is imported when it runs."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+import halfseen
+from halfseen.errors import HalfseenError, StudyError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from halfseen.paper.databuild import Difference
+    from halfseen.paper.published import Group, Level, Order, SeedComparison, SummaryComparison
+    from halfseen.paper.study import Study
+    from halfseen.report.report import Report
+    from halfseen.report.results import Results
+    from halfseen.simulation.cells import Cell
+    from halfseen.simulation.store import Store
+
+RESULTS = Path("results")
+_LOADING = "loading (compiling takes some seconds the first time)"
+_MOST_SEEDS = 1_000_000
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+app = typer.Typer(
+    help="Linear bandits for options you only half see.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+Scale = Annotated[
+    str, typer.Option(help="paper: full size. smoke: shows in seconds that everything works.")
+]
+Seeds = Annotated[
+    str | None, typer.Option(help="Other seeds than the study's own: 100:120 or 3,5,7.")
+]
+Probs = Annotated[
+    str | None, typer.Option("--p", help="Only these observation probabilities: .2,.3")
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(help="Only these methods: tofu,zf-oful. Others join the study, also your own."),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Processes; all cores by default.")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler whose workers run it (docs/many-machines.md)."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
+]
+Again = Annotated[bool, typer.Option("--again", help="Also run finished cells again.")]
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        help="A Python file or module with policies and worlds of your own; may be repeated.",
+    ),
+]
+Timing = Annotated[
+    bool,
+    typer.Option(help="Measure seconds; with --no-timing, equal runs write equal bytes."),
+]
+Folder = Annotated[Path, typer.Argument(help="Holds the folders of studies.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"halfseen {halfseen.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Linear bandits for options you only half see."""
+
+
+@app.command()
+def demo(
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    out: Out = None,
+    again: Again = False,
+    imports: Import = None,
+) -> None:
+    """Run the main synthetic study: the paper's methods and latent UCB, 5 values of p, 20 seeds."""
+    started = time.perf_counter()
+    console = Console()
+    reproduce("synthetic", jobs=jobs, cluster=cluster, out=out, again=again, imports=imports)
+    console.print(
+        "Final regret, mean ± standard error; lower is better. Same arms, masks and noise for "
+        f"every method; nothing is tuned. {time.perf_counter() - started:.0f} s in all."
+    )
+
+
+@app.command()
+def studies() -> None:
+    """List the studies of the package."""
+    from rich.table import Table
+
+    from halfseen.paper.published import published
+    from halfseen.paper.studies import ORDER, study_named
+
+    table = Table(title="halfseen reproduce NAME")
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it shows")
+    table.add_column("cells", justify="right")
+    table.add_column("published", justify="right")
+    for name in ORDER:
+        study, figures = study_named(name), published(name)
+        table.add_row(name, study.title, str(study.n_cells), str(len(figures) or "–"))
+    console = Console()
+    console.print(table)
+    console.print(
+        "A cell is one method on one seed. `published` counts those that `verify` checks."
+    )
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A study (see `halfseen studies`), or all.")],
+    scale: Scale = "paper",
+    seeds: Seeds = None,
+    p: Probs = None,
+    methods: Methods = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    out: Out = None,
+    again: Again = False,
+    timing: Timing = True,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="Real data: first rebuild its features from raw data and compare."
+        ),
+    ] = False,
+    imports: Import = None,
+) -> None:
+    """Run a study of the package and write figures, tables and a report with verdicts."""
+    console = Console()
+    with console.status(_LOADING):
+        from halfseen.paper.studies import ORDER
+    everything = name == "all"
+    with _explained(console):
+        _import_plugins(imports)
+        wanted: list[tuple[str, Study]] = []
+        for each in ORDER if everything else (name,):
+            try:
+                wanted.append((each, _part_of(each, scale, seeds, p, methods)))
+            except StudyError as error:
+                if not everything:
+                    raise
+                console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
+        if scale == "paper" and cluster is None:
+            _announce_time(wanted, jobs or os.cpu_count() or 1, console)
+        how = {"jobs": jobs, "cluster": cluster, "again": again, "timing": timing}
+        beside_others, failed = everything or out is None, False
+        for each, study in wanted:
+            if rebuild:
+                _rebuild_for(study)
+            folder = _folder_for(each, scale, out / each if everything and out else out)
+            results = _run(study, folder, console, beside_others=beside_others, **how)
+            failed |= not _show_report(study.report(results), console)
+        if beside_others and wanted:
+            _write_page(folder.parent, console)
+        if failed:
+            raise typer.Exit(1)
+
+
+@app.command()
+def compare(
+    file: Annotated[Path, typer.Argument(help="A table: one row per offered option.")],
+    seeds: Annotated[str, typer.Option(help="5 (the first five), 100:120 or 3,5,7.")] = "5",
+    methods: Annotated[str, typer.Option(help="Policies to compare.")] = (
+        "latent-ucb,ra-tofu-fh,zf-oful,impute-mean,uniform"
+    ),
+    rank: Annotated[int | None, typer.Option(min=1, help="For methods that are given one.")] = None,
+    noise: Annotated[
+        float | None, typer.Option(min=0.0, help="Deviation of rewards around the means.")
+    ] = None,
+    round_column: Annotated[str, typer.Option("--round", help="The column of rounds.")] = "round",
+    reward: Annotated[str, typer.Option(help="The column of rewards.")] = "reward",
+    mean: Annotated[str, typer.Option(help="Or the column of mean rewards.")] = "mean",
+    id_column: Annotated[
+        str, typer.Option("--id", help="The column that says which item an option is.")
+    ] = "arm",
+    jobs: Jobs = None,
+    out: Out = None,
+    again: Again = False,
+    imports: Import = None,
+) -> None:
+    """Let policies play a table with the reward of every option, and write a report."""
+    console = Console()
+    with _explained(console):
+        with console.status(_LOADING):
+            from halfseen.simulation.simulate import simulate
+            from halfseen.worlds.recorded import TableWorld
+        _import_plugins(imports)
+        world = TableWorld(
+            path=str(file),
+            round_column=round_column,
+            arm_column=id_column,
+            mean_column=mean,
+            reward_column=reward,
+            noise_scale=noise,
+            rank=rank,
+            shuffle=True,
+        )
+        chosen = parse_seeds(f"0:{seeds}" if seeds.isdigit() else seeds)
+        folder = out or RESULTS / file.stem
+        results = simulate(
+            _words(methods) or (),
+            world,
+            chosen,
+            name=file.name,
+            out=folder,
+            jobs=jobs,
+            again=again,
+            progress=True,
+        )
+        from halfseen.report.report import Report
+        from halfseen.report.results import Results
+
+        if not _show_report(Report.of(Results.of(results)), console):
+            raise typer.Exit(1)
+
+
+@app.command()
+def page(folder: Folder = RESULTS) -> None:
+    """Write index.html over all studies in a folder, without running anything."""
+    console = Console()
+    with _explained(console):
+        _write_page(folder, console)
+
+
+@app.command()
+def claims(
+    folder: Folder = RESULTS,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The Markdown file to write.")] = Path(
+        "claims.md"
+    ),
+) -> None:
+    """Write all claims of the paper with their verdicts, from results on disk."""
+    console = Console()
+    with _explained(console):
+        with console.status(_LOADING):
+            from halfseen.paper.claims import write_claims
+            from halfseen.report.render import counted
+        counts = write_claims(folder, out)
+    texts = [counted(outcome, n) for outcome, n in counts.items()]
+    console.print(f"{', '.join(texts)}: {out}", highlight=False)
+
+
+@app.command()
+def verify(
+    name: Annotated[str, typer.Argument(help="A study with published figures.")],
+    seeds: Seeds = None,
+    p: Probs = None,
+    methods: Methods = None,
+    jobs: Jobs = None,
+    out: Out = None,
+    again: Again = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also print the orders that agree.")
+    ] = False,
+) -> None:
+    """Compare a study with the published figures; exit with 1 if one differs.
+
+    Figures per seed are compared cell by cell. Where only means over seeds are published, the
+    order of methods, their excess over the irreducible regret and the ranks they choose are.
+    """
+    console = Console()
+    with _explained(console):
+        with console.status(_LOADING):
+            from halfseen.paper import published
+            from halfseen.paper.studies import study_named
+        whole, cells = study_named(name), published.published(name)
+        means = published.published_summary(name)
+        if not cells and not means:
+            raise StudyError(
+                f"nothing is published for {name!r}: neither regrets per seed nor means"
+            )
+        if not cells:  # means over other seeds cannot be compared
+            listed = f"0:{max(mean.n for mean in means)}"
+            if seeds not in (None, listed):
+                raise StudyError(
+                    f"--seeds must be left out: published are means over {listed}, got {seeds}"
+                )
+            seeds = listed
+        known = {key.method for key in cells} | {mean.method for mean in means}
+        known |= {f"{key}{published.PUBLISHED_FORM}" for key in known}
+        # The ranks of a method are compared where it has the published threshold.
+        asked = [
+            key
+            for word in _words(methods) or whole.methods
+            for key in (word, f"{word}{published.PUBLISHED_FORM}")
+            if key in known and key in whole.methods
+        ]
+        if not asked:
+            raise StudyError(f"methods must be among the published {sorted(known)}, got {methods}")
+        study = _part_of(name, "paper", seeds, p, ",".join(dict.fromkeys(asked)))
+        folder = _folder_for(name, "paper", out)
+        how = {"jobs": jobs, "again": again, "write": False}
+        results = _run(study, folder, console, beside_others=out is None, **how)
+        if cells:
+            agrees = _print_seeds(name, published.compare_seeds(results), console)
+        else:
+            found = published.compare_means(results, complete=True)
+            assert found is not None
+            agrees = _print_means(name, found, console, verbose)
+    if not agrees:
+        raise typer.Exit(1)
+
+
+@app.command()
+def build_data(
+    source: Annotated[str, typer.Argument(help="mnist (needs the extra `images`) or newsgroups.")],
+    seeds: Annotated[
+        str | None, typer.Option(help="Other seeds than those that ship: 100:120 or 3,5,7.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the archive and its manifest.")
+    ] = Path("data"),
+    again: Annotated[bool, typer.Option("--again", help="Also rebuild finished seeds.")] = False,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Write nothing; compare with the features that ship."),
+    ] = False,
+) -> None:
+    """Build the frozen features of MNIST or 20 Newsgroups from raw data, which is downloaded."""
+    console = Console()
+    with _explained(console):
+        from halfseen import checks
+        from halfseen.paper import databuild as build
+
+        checks.one_of("source", source, tuple(build.RECIPES))
+        wanted = list(build.SEEDS if seeds is None else parse_seeds(seeds))
+        with console.status("loading the raw data (the first time it is downloaded)"):
+            raw = build.RECIPES[source].load()
+
+        def done(seed: int, frozen: Any) -> None:
+            accuracy = f"held-out accuracy {frozen.heldout_accuracy:.3f}"
+            console.print(f"{source}, seed {seed}: {accuracy}", highlight=False)
+
+        if compare:
+            console.print(_differences(source, build.compare(source, raw, wanted, done=done)))
+        else:
+            archive = build.build(source, raw, wanted, out, again=again, done=done)
+            console.print(f"{archive}, {archive.stat().st_size / 1e6:.2f} MB", soft_wrap=True)
+
+
+@app.command()
+def bench(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer repeats, shorter horizons: two minutes.")
+    ] = False,
+    peers: Annotated[
+        bool, typer.Option(help="Also other libraries, installed into an environment of their own.")
+    ] = True,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only compare ratios to the floor with the stored ones.")
+    ] = False,
+    store: Annotated[
+        bool, typer.Option("--store", help="With --check: store the ratios instead.")
+    ] = False,
+) -> None:
+    """Measure speed and memory, and write benchmarks/report.md (from a clone)."""
+    console = Console()
+    with _explained(console):
+        home = _clone(Path(halfseen.__file__))
+        chosen = {"--quick": quick, "--no-peers": not peers, "--check": check, "--store": store}
+        words = [word for word, wanted in chosen.items() if wanted]
+        # A process of its own: numpy reads the number of threads when it is imported.
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks", *words],
+            cwd=home,
+            env={**os.environ, **dict.fromkeys(_THREADS, "1")},
+        )
+        if done.returncode:
+            raise typer.Exit(done.returncode)
+
+
+# What people type
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Return seeds from a string such as "0:20" or "3,5,7".
+
+    >>> parse_seeds("0:3"), parse_seeds("3,5")
+    ((0, 1, 2), (3, 5))
+    """
+    try:
+        first, colon, end = text.partition(":")
+        listed: Sequence[int]
+        listed = range(int(first or 0), int(end)) if colon else [int(x) for x in text.split(",")]
+        # A range may be longer than memory.
+        seeds = () if listed[_MOST_SEEDS:] else tuple(listed)
+    except ValueError:
+        seeds = ()
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise StudyError(
+            "seeds must be different integers from 0 on, at most a million, such as 0:20 or 3,5, "
+            f"got {text!r}"
+        )
+    return seeds
+
+
+def _words(text: str | None) -> list[str] | None:
+    """Return the parts of a comma-separated list."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    """Return the numbers of a comma-separated list."""
+    try:
+        return None if text is None else [float(part) for part in _words(text) or ()]
+    except ValueError:
+        raise StudyError(
+            f"--p must be numbers separated by commas, such as .2,.3, got {text!r}"
+        ) from None
+
+
+def _part_of(
+    name: str, scale: str, seeds: str | None, p: str | None, methods: str | None
+) -> "Study":
+    """Return the part of a study that the options ask for."""
+    from halfseen.paper.studies import study_named
+
+    study = study_named(name, scale)
+    if (seeds, p, methods) == (None, None, None):
+        return study
+    chosen = None if seeds is None else parse_seeds(seeds)
+    return study.narrowed(seeds=chosen, observe_probs=_numbers(p), methods=_words(methods))
+
+
+def _import_plugins(names: list[str] | None) -> None:
+    from halfseen.simulation.plugins import load_installed_plugins, load_plugin
+
+    load_installed_plugins()
+    for name in names or ():
+        load_plugin(name)
+
+
+@contextmanager
+def _explained(console: Console) -> Iterator[None]:
+    """Turn an error of ours, of a file or of memory into one line and exit code 2."""
+    try:
+        yield
+    except (HalfseenError, OSError, MemoryError) as error:
+        text = str(error) or "there is not enough memory"
+        console.print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from None
+
+
+# Running and reporting
+
+
+def _folder_for(name: str, scale: str, out: Path | None) -> Path:
+    """Return where results go: a smoke run never overwrites those at full size."""
+    if out is not None:
+        return out
+    return RESULTS / name if scale == "paper" else RESULTS / scale / name
+
+
+def _announce_time(studies: "list[tuple[str, Study]]", n_processes: int, console: Console) -> None:
+    """Say how long studies will take, if that is more than a minute."""
+    from halfseen.paper.studies import CORE_MINUTES, study_named
+
+    minutes = {
+        name: study.n_cells / study_named(name).n_cells * CORE_MINUTES[name] / n_processes
+        for name, study in studies
+    }
+    total = sum(minutes.values())
+    if total < 1.0:
+        return
+    longest = sorted((name for name in minutes if minutes[name] >= 1.0), key=minutes.__getitem__)
+    parts = ", ".join(f"{name} {duration(minutes[name])}" for name in longest[::-1])
+    where = "one process" if n_processes == 1 else f"{n_processes} processes"
+    console.print(
+        f"about {duration(total)} on {where}, less what is finished already"
+        + (f" ({parts})" if len(studies) > 1 else ""),
+        highlight=False,
+    )
+
+
+def duration(minutes: float) -> str:
+    """Return minutes for people.
+
+    >>> duration(0.6), duration(59.7), duration(84.0)
+    ('1 min', '1 h 0 min', '1 h 24 min')
+    """
+    whole = max(1, round(minutes))
+    return f"{whole} min" if whole < 60 else f"{whole // 60} h {whole % 60} min"
+
+
+def _run(
+    study: "Study", folder: Path, console: Console, *, beside_others: bool, **how: Any
+) -> "Results":
+    """Run what is missing of a study with a progress bar, and write its tables.
+
+    Cells that a study beside this one has finished are not run again. After Ctrl-C a message says
+    how to go on; what is finished stays.
+    """
+    from halfseen.paper.study import run_study
+    from halfseen.simulation.store import Store
+
+    store = Store.among(folder) if beside_others else Store(folder)
+    running: list[Cell] = []
+
+    def announce(stage: str, cells: "Sequence[Cell]") -> None:
+        running[:] = [cell for cell in cells if not cell.method.skip]
+        what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
+        text = f"{what} ({_counts(store, running, len(cells), how['again'])})"
+        console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
+
+    # Workers inherit it: one thread each, whatever BLAS they find.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        return run_study(study, store, progress=True, announce=announce, **how)
+    except KeyboardInterrupt:
+        kept = Store(folder)
+        n_kept = sum(kept.has(cell) for cell in running)
+        same = "the same command without --again" if how["again"] else "the same command"
+        console.print(
+            f"interrupted: {n_kept} of {len(running)} cells are finished and kept in "
+            f"{escape(str(folder))}; {same} goes on from there",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(130) from None
+
+
+def _counts(store: "Store", running: "list[Cell]", n_cells: int, again: bool) -> str:
+    """Return how many cells there are, and how many of them need not be run."""
+    if not again:
+        store.borrow(running)
+    finished = 0 if again else sum(store.has(cell) for cell in running)
+    skipped = n_cells - len(running)
+    text = f"{n_cells} cells"
+    text += f", {finished} of them finished before" if finished else ""
+    return text + (f", {skipped} of them skipped" if skipped else "")
+
+
+def _show_report(report: "Report", console: Console) -> bool:
+    """Write the report, print the table, and return whether all cells succeeded."""
+    from halfseen.report.tables import terminal_tables
+
+    with console.status("drawing figures"):
+        written = report.write()
+    for table in terminal_tables(report.results, console.width):
+        console.print(table)
+    if report.not_from_paper:
+        text = f"not from the paper: {'; '.join(report.not_from_paper)}"
+        console.print(text, highlight=False, markup=False)
+    console.print(f"report: {written}", highlight=False, soft_wrap=True, markup=False)
+    failures = report.results.tables.failures
+    if failures:
+        cell, error = failures[0]
+        example = f"{tuple(cell.key)}: {error.strip().splitlines()[-1]}"
+        console.print(
+            f"[bold red]{len(failures)} of {report.n_cells()} cells failed[/], for example "
+            f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    return not failures
+
+
+def _write_page(home: Path, console: Console) -> None:
+    """Write the page over all studies whose results lie in a folder, and say where it is."""
+    from halfseen.paper.studies import ORDER, report_on
+    from halfseen.report.page import write_page
+
+    with console.status("writing the page"):
+        written = write_page(home, report_on, ORDER)
+    console.print(f"all studies: {written}", highlight=False, soft_wrap=True, markup=False)
+
+
+# Published figures
+
+
+def _print_seeds(name: str, comparison: "SeedComparison", console: Console) -> bool:
+    from halfseen.paper.published import FEWEST_SEEDS
+
+    if comparison.worst is not None:
+        key, size = comparison.worst
+        console.print(
+            f"{len(comparison.deviations)} deterministic cells compared, largest deviation "
+            f"{size:.1e} ({key.method}, {key.setting}, p = {key.p}, seed {key.seed})",
+            highlight=False,
+        )
+    drawing = [group for group in comparison.groups if not group.exact]
+    if drawing:
+        console.print(_groups(drawing))
+    for key in comparison.differing:
+        console.print(f"[red]differs[/] by {comparison.deviations[key]:.3g}: {tuple(key)}")
+    for key in comparison.missing:
+        console.print(f"[red]no result[/]: {tuple(key)}")
+    verdict = "agrees with the published figures" if comparison.agrees else "DIFFERS"
+    if not any(group.telling for group in comparison.groups):
+        verdict = f"cannot be judged from so few seeds: at least {FEWEST_SEEDS} are needed"
+    console.print(f"[bold]{name} {verdict}[/]")
+    return comparison.agrees
+
+
+def _groups(groups: "list[Group]") -> "Table":
+    heads = ("setting", "p", "method", "seeds", "ours", "published", "difference")
+    rows = [
+        (
+            group.agrees,
+            group.setting,
+            f"{group.p:g}",
+            group.method,
+            str(group.n),
+            f"{group.ours.mean:.2f}",
+            f"{group.published.mean:.2f}",
+            f"{group.deviation:+.2f}" if group.telling else "too few seeds",
+        )
+        for group in groups
+    ]
+    title = "Methods that draw random numbers: means, and difference in standard errors"
+    return _table(title, heads, rows)
+
+
+def _print_means(
+    name: str, comparison: "SummaryComparison", console: Console, verbose: bool
+) -> bool:
+    decided = comparison.decided_orders
+    agreeing = sum(order.agrees for order in decided)
+    console.print(
+        f"{len(comparison.orders)} pairs of methods compared: for {len(decided)} of them the "
+        f"published gap tells an order, and {agreeing} of these orders are ours, too",
+        highlight=False,
+    )
+    shown = [order for order in comparison.orders if verbose or not order.agrees]
+    if shown:
+        console.print(_orders(shown))
+    if comparison.excesses:
+        console.print(_levels("Mean regret above the irreducible one", comparison.excesses, 1))
+    if comparison.ranks:
+        console.print(_levels("Mean rank that was chosen", comparison.ranks, 2))
+    for mean in comparison.missing:
+        console.print(f"[red]no result[/]: {mean.method}, p = {mean.p:g}", highlight=False)
+    verdict = "agrees with the published means" if comparison.agrees else "DIFFERS"
+    console.print(f"[bold]{name} {verdict}[/]")
+    return comparison.agrees
+
+
+def _orders(orders: "Iterable[Order]") -> "Table":
+    heads = ("p", "published lower", "higher", "published gap", "our gap", "SE", "verdict")
+    rows = [
+        (
+            order.agrees,
+            f"{order.p:g}",
+            order.lower,
+            order.higher,
+            *(f"{each:.1f}" for each in (order.published, order.ours, order.standard_error)),
+            _verdict(order.agrees) if order.telling else "too close to tell",
+        )
+        for order in orders
+    ]
+    return _table("Order of two methods: difference of mean regrets", heads, rows)
+
+
+def _levels(title: str, levels: "Iterable[Level]", digits: int) -> "Table":
+    heads = ("p", "method", "published", "ours", "SE", "tolerance", "verdict")
+    rows = []
+    for level in levels:
+        numbers = (level.published, level.ours, level.standard_error, level.tolerance)
+        texts = (f"{number:.{digits}f}" for number in numbers)
+        rows.append((level.agrees, f"{level.p:g}", level.method, *texts, _verdict(level.agrees)))
+    return _table(title, heads, rows)
+
+
+def _verdict(agrees: bool) -> str:
+    return "agrees" if agrees else "differs"
+
+
+def _table(title: str, heads: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> "Table":
+    """Return a table of rows, each of which begins with whether it agrees."""
+    from rich.table import Table
+
+    table = Table(title=title)
+    for head in heads:
+        left = head in ("setting", "method", "published lower", "higher", "verdict")
+        # A key that is cut off is no key.
+        table.add_column(head, justify="left" if left else "right", overflow="fold")
+    for agrees, *cells in rows:
+        table.add_row(*cells, style="" if agrees else "red")
+    return table
+
+
+# Data and benchmarks
+
+
+def _rebuild_for(study: "Study") -> None:
+    """Build the features behind a study's worlds again, and compare them with those in use."""
+    worlds = [setting.world for setting in study.settings.values()]
+    sources = dict.fromkeys(world["source"] for world in worlds if "source" in world)
+    if not sources:
+        raise StudyError(f"--rebuild: {study.name} has no features that are built from raw data")
+    for source in sources:
+        build_data(source, compare=True)
+
+
+def _differences(source: str, differences: "dict[int, Difference]") -> "Table":
+    from rich.table import Table
+
+    table = Table(title=f"{source}: rebuilt features against those that ship")
+    for column in ("seed", "features", "weights", "labels", "held-out accuracy"):
+        table.add_column(column, justify="right")
+    for seed, each in differences.items():
+        table.add_row(
+            str(seed),
+            f"{each.features:.1e}",
+            f"{each.weights:.1e}",
+            str(each.labels),
+            f"{each.heldout_accuracy:+.4f}",
+        )
+    return table
+
+
+def _clone(module: Path) -> Path:
+    """Return the folder that holds `benchmarks/` beside the package's source."""
+    home = module.resolve().parents[2]
+    if (home / "benchmarks" / "__main__.py").is_file():
+        return home
+    raise HalfseenError(
+        "the benchmarks are not part of the installed package: clone the repository and call "
+        "`halfseen bench` from an environment where it is installed with `pip install -e .`"
+    )

@@ -1,0 +1,65 @@
+"""The studies of the package, one module each: data first, then what is drawn and claimed."""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from halfseen import checks
+from halfseen.errors import StudyError
+from halfseen.paper.study import Study
+from halfseen.report.report import Report
+from halfseen.report.results import Results
+
+CORE_MINUTES = {
+    "synthetic": 2,
+    "synthetic-fh": 1,
+    "rank-selection": 1,
+    "warm-start": 1,
+    "two-phase": 11,
+    "scaling": 2,
+    "theory": 2,
+    "hard-instance": 7,
+    "masks": 2,
+    "digits": 2,
+    "digits-160": 1,
+    "mnist": 10,
+    "newsgroups": 19,
+    "tables": 30,
+    "contexts": 15,
+    "beyond": 10,
+}
+"""Minutes that each study takes on one core, roughly."""
+
+ORDER = tuple(CORE_MINUTES)
+"""Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
+
+BEYOND_PAPER = ("masks", "digits-160", "tables", "contexts", "beyond")
+"""Studies of which the paper has nothing."""
+
+
+@cache
+def study_named(name: str, scale: str = "paper") -> Study:
+    """Return a study of the package by name.
+
+    >>> study_named("synthetic").seeds
+    range(0, 20)
+    """
+    if name not in ORDER:
+        near = checks.did_you_mean(name, ORDER)
+        raise StudyError(f"there is no study {name!r}{near or f', there are {list(ORDER)}'}")
+    module = import_module(f"halfseen.paper.studies.{name.replace('-', '_')}")
+    return Study.of(name, module).at(scale)
+
+
+def report_on(folder: Path) -> Report:
+    """Return the report on a results folder, of a study of the package or of another one.
+
+    Raises
+    ------
+    StoreError
+        A file is missing or damaged.
+    """
+    results = Results.load(folder)
+    if results.name in ORDER and "scale" in results.manifest:
+        return study_named(results.name).report(results)
+    return Report.of(results)

@@ -1,0 +1,176 @@
+"""Policies on the family of the lower bound (Appendix app:iid_missingness_lower_bound)."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from halfseen.core.theory import (
+    Gaps,
+    Problem,
+    context_limited_applies,
+    context_limited_lower_bound,
+    discovery_cost,
+    expected_wait,
+    explicit_lower_bound,
+    lower_bound_applies,
+    optimized_lower_bound,
+)
+from halfseen.paper.claims import Claims, above_bound, exponent
+from halfseen.paper.study import Plain, Setting, Small, standard
+from halfseen.report.figures import Figure, growth, label_small_decades, regret_over_p
+from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID
+from halfseen.report.results import Point, Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TITLE = "The hard instance: a lower bound for every policy"
+SEEDS = range(20)
+PROBS = (0.5, 0.2, 0.1, 0.05)
+WORLD = {"kind": "hard-instance", "horizon": 1000, "noise_scale": 10.0, "reward_sign": 1}
+_POLICIES: dict[str, Plain] = {
+    "tofu": {"burn_in": 30, "rank": 3},
+    "tofu-fh": {"burn_in": 30, "rank": 3},
+    **standard("zf-oful zf-thompson oracle-masked uniform"),
+}
+METHODS: dict[str, Plain] = {**standard("sign-seeker"), **_POLICIES}
+ARMS = (4, 8, 16, 32)
+DISCOVERY = [f"discovery, K = {n}" for n in ARMS]
+SETTINGS = {
+    **{f"K = {n}": Setting(world=WORLD | {"n_arms": n}, methods=METHODS, observe_probs=PROBS) for n in ARMS},
+    "K = 32, all masked": Setting(world=WORLD | {"n_arms": 32, "masking": "fully-masked"}, methods=_POLICIES, observe_probs=PROBS),
+    "nearest to the bound": Setting(
+        world=WORLD | {"n_arms": 32, "noise_scale": 10000.0}, methods=METHODS, observe_probs=(0.01, 0.003, 0.001)
+    ),
+    **{
+        f"discovery, K = {n}": Setting(
+            world=WORLD | {"n_arms": n, "horizon": 2000}, methods=standard("sign-seeker"), observe_probs=(0.2, 0.1, 0.05), seeds=range(100)
+        )
+        for n in ARMS
+    },
+}
+SMALL = Small(
+    settings=["K = 4", "K = 32, all masked", "discovery, K = 4", "discovery, K = 8", "nearest to the bound"], world={"horizon": 100}
+)
+NOTES = [
+    "The hidden sign is drawn anew for each seed. The reward sign is 1, which by symmetry is no restriction: no policy knows it, except for the one that knows all but the hidden sign.",
+    "In the oracle-augmented model decision arms are unmasked, as in the proof; with all arms masked the problem is harder.",
+    "The policy that knows all but the hidden sign plays the better reward label until a side arm shows both of its entries, and loses nothing afterwards. It is expected to wait (1 - q)/q rounds with q = 1 - (1 - p^2/2)^K, about 2/(K p^2).",
+    "Only the part of the bound that is due to masks concerns that policy. It is nearest to the bound where K is large, so that nearly every slate has all labels, and where the hidden sign is unlikely to be revealed by slates or rewards within T rounds: there the proof loses a factor of 4, half of it because it bounds the probability of a wrong guess by 1/4 where it is 1/2, half because it charges Delta for a wrong guess that costs 2 Delta. Where discovery ends the wait it loses 4 more, because it bounds the rate K p^2/2 by 2 K p^2.",
+    "The lower bound's premise K p^2 + (S B/R)^2 <= 1/2 fails at points with an open circle.",
+]
+
+
+def _hard_instance(results: Results, point: Point) -> tuple[Problem, Gaps] | None:
+    """Return constants and gaps of the hard family, where it is known."""
+    realization = results.realization(point)
+    return None if realization is None else (realization.problem(), realization.gaps)
+
+
+def lower_bounds(results: Results, point: Point) -> dict[str, float]:
+    """Return the lower bounds on expected regret that apply at a point, by form.
+
+    They speak of the worst member of the family. "hidden" is the part of the explicit bound that is
+    due to the masks, the only one that concerns a policy that knows the other sign.
+    """
+    found = _hard_instance(results, point)
+    if found is None:
+        return {}
+    problem, gaps = found
+    explicit = explicit_lower_bound(problem, gaps)
+    bounds = {"explicit": explicit.total, "hidden": explicit.hidden}
+    if lower_bound_applies(problem):
+        bounds["optimized"] = optimized_lower_bound(problem).total
+        if context_limited_applies(problem):
+            bounds["context-limited"] = context_limited_lower_bound(problem).total
+    return bounds
+
+
+def _bound(results: Results, form: str) -> Callable[[Point], float | None]:
+    return lambda point: lower_bounds(results, point).get(form)
+
+
+def _expected(results: Results, what: str) -> Callable[[Point], float | None]:
+    """Return what the construction implies at a point: the "wait" for the sign, or its "cost"."""
+
+    def expected(point: Point) -> float | None:
+        found = _hard_instance(results, point)
+        if found is None:
+            return None
+        problem, gaps = found
+        if what == "cost":
+            return discovery_cost(problem, gaps)
+        arms, prob, horizon = problem.n_arms, problem.observe_prob, problem.horizon
+        return expected_wait(n_arms=arms, observe_prob=prob, horizon=horizon)
+
+    return expected
+
+
+_BOUND_LOOKS = {
+    "explicit": (SOLID, "", "lower bound, explicit"),
+    "optimized": (DASHED, "o", "lower bound, optimized"),
+    "context-limited": (DOTTED, "s", "lower bound, context-limited"),
+    "hidden": (MIXED, "", "lower bound, explicit, due to masks"),
+}
+_OUTSIDE = "Kp² + (S B/R)² above 1/2: no optimized bound"
+
+
+def _draw_bounds(results: Results, setting: str) -> "Callable[[Axes, set[float]], None]":
+    """Return what draws the lower bounds beside the regrets of a setting."""
+
+    def draw(axes: "Axes", probs: set[float]) -> None:
+        bounds: dict[str, dict[float, float]] = {}
+        for p in sorted(probs):
+            for form, value in lower_bounds(results, Point(setting, p)).items():
+                bounds.setdefault(form, {})[p] = value
+        for form, found in bounds.items():
+            dashes, marker, label = _BOUND_LOOKS[form]
+            style = {"linestyle": dashes, "marker": marker, "markersize": 3.5}
+            axes.plot(list(found), list(found.values()), color="#000000", label=label, **style)
+        inside = bounds.get("optimized", {})
+        outside = {p: y for p, y in bounds.get("explicit", {}).items() if p not in inside}
+        if outside:
+            style = {"color": "#000000", "markerfacecolor": "white", "label": _OUTSIDE}
+            axes.plot(list(outside), list(outside.values()), "o", **style)
+        label_small_decades(axes, smallest_share=1e-5)
+
+    return draw
+
+
+def figures(results: Results) -> Iterator[Figure]:
+    """Return the figures."""
+    swept = [name for name in SETTINGS if name not in DISCOVERY]
+    yield Figure(
+        "hard_instance",
+        "Final regret on the hard family with the forms of the lower bound. The policy that knows all but the hidden sign knows the reward sign, so that only the part due to masks bounds its regret",
+        [regret_over_p(results, results.methods, setting=name, after=_draw_bounds(results, name)) for name in swept],
+    )
+    by_arms: dict[str, Any] = {"over": "n_arms", "settings": DISCOVERY, "p": 0.05, "slopes": [-1], "title": "p = 0.05"}
+    by_p: dict[str, Any] = {"over": "p", "settings": ["discovery, K = 8"], "slopes": [-2], "title": "K = 8"}
+    wait: dict[str, Any] = {"value": "wait", "ylabel": "rounds until the sign is known"}
+    yield Figure(
+        "hard_instance_discovery",
+        "Rounds until a side arm betrays the hidden sign, and the regret of these rounds, with exponents; lines of dashes are what the construction implies",
+        [
+            *(growth(results, "sign-seeker", **where, **wait, expected=_expected(results, "wait")) for where in (by_arms, by_p)),
+            *(growth(results, "sign-seeker", **where, expected=_expected(results, "cost")) for where in (by_arms, by_p)),
+        ],
+        columns=2,
+    )
+
+
+def claims(results: Results) -> Claims:
+    """Return what is claimed."""
+    return {
+        "No policy pays less than the explicit lower bound": above_bound(results, _bound(results, "explicit"), list(_POLICIES)),
+        "No policy pays less than the optimized lower bound": above_bound(results, _bound(results, "optimized"), list(_POLICIES)),
+        "No policy pays less than the bound of the context-limited corollary, where it applies": above_bound(
+            results, _bound(results, "context-limited"), list(_POLICIES)
+        ),
+        "The policy that only has to discover the hidden sign pays at most five times the masks' part of the bound where that is nearest": above_bound(
+            results, _bound(results, "hidden"), ["sign-seeker"], setting="nearest to the bound", p=[0.001], most=5
+        ),
+        "The rounds until the hidden sign is known fall like 1/K": exponent(
+            results, "sign-seeker", "n_arms", near=(-1, 0.1), settings=DISCOVERY, p=0.05, value="wait"
+        ),
+        "They fall like 1/p^2": exponent(results, "sign-seeker", "p", near=(-2, 0.1), settings=["discovery, K = 8"], value="wait"),
+    }

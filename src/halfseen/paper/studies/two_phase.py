@@ -1,0 +1,71 @@
+"""Epochs against estimating the subspace once (Appendix app:two_phase_comparison)."""
+
+from collections.abc import Iterator
+
+from halfseen.paper.claims import Claims, exponent, lower
+from halfseen.paper.study import Plain, Setting, Small, Tuning
+from halfseen.report.figures import Figure, growth, regret_of_candidates, regret_over_rounds
+from halfseen.report.results import Results
+from halfseen.simulation.tune import Search
+
+TITLE = "Two phases: epochs against estimating the subspace once"
+SEEDS = range(10)
+HORIZONS = (1000, 3162, 10000, 31623, 100000)
+WORLD = {"kind": "low-rank", "dim": 30, "rank": 3, "n_arms": 8, "noise_scale": 0.05}
+METHODS: dict[str, Plain] = {
+    "tofu": {"replay": "none"},
+    "tofu-fh": {},
+    "two-phase": {"first_phase": "uniform"},
+    "two-phase-best": {"method": "two-phase", "first_phase": "uniform"},
+    "two-phase-zf": {"method": "two-phase", "first_phase": "zero-filled"},
+    "two-phase-zf-best": {"method": "two-phase", "first_phase": "zero-filled"},
+}
+_SEARCH = Search(grid={"split": [0.3, 0.4, 0.5, 0.6, 0.6667, 0.75]})
+TUNING = Tuning(seeds=range(10000, 10005), searches={"two-phase-best": _SEARCH, "two-phase-zf-best": _SEARCH})
+SETTINGS = {
+    f"T = {horizon:,}": Setting(world=WORLD | {"horizon": horizon}, methods=METHODS, observe_probs=[0.3], tuning=TUNING)
+    for horizon in HORIZONS
+}
+SMALL = Small(settings=["T = 1,000", "T = 3,162"])
+NOTES = [
+    "The two-phase strategy explores for tau rounds, uniformly or with zero-filled OFUL, then freezes the subspace and learns rewards afresh. The method with epochs is TOFU without replay: 30 rounds of zero-filled OFUL, then epochs that double; lambda = 1 and no bonus.",
+    "T^(2/3) is the rate at which the bound's two terms, tau and T/sqrt(tau), balance. A strategy that explores uniformly for T^(2/3) rounds pays at least that. It is not what the best tau pays: that one is chosen for each T on other seeds, among six powers of T, once for each kind of exploration.",
+    "Growth exponents are slopes of log mean regret against log T; intervals come from resampling seeds.",
+]
+
+
+def figures(results: Results) -> Iterator[Figure]:
+    """Return the figures."""
+    yield Figure(
+        "two_phase_growth",
+        "Final regret against the horizon with exponents and their 95 % intervals, regret over time, and final regret against the length of the first phase",
+        [
+            growth(results, results.methods, slopes=[1 / 2, 2 / 3]),
+            regret_over_rounds(results, results.methods, setting="T = 100,000"),
+            regret_of_candidates(results, "two-phase-best two-phase-zf-best", "split", setting="T = 1,000", title="T = 1,000"),
+            regret_of_candidates(results, "two-phase-best two-phase-zf-best", "split", setting="T = 100,000", title="T = 100,000"),
+        ],
+        columns=2,
+    )
+
+
+def claims(results: Results) -> Claims:
+    """Return what is claimed."""
+    return {
+        "Epochs beat a single estimate after T^(2/3) rounds of uniform exploration, at every horizon": lower(results, "tofu", "two-phase"),
+        "They also beat a single estimate after the best number of rounds of uniform exploration, chosen for each horizon on other seeds": lower(
+            results, "tofu", "two-phase-best"
+        ),
+        "Epochs also beat a single estimate after the best number of rounds of zero-filled OFUL, which is the burn-in of epochs, too": lower(
+            results, "tofu", "two-phase-zf-best"
+        ),
+        "With the first phase that balances the bound, regret grows like T^(2/3), as the bound does (interval contains 2/3, up to .1)": exponent(
+            results, "two-phase", near=(0.6667, 0.1)
+        ),
+        "T^(2/3) is the rate of the bound's balance, not of the best first phase: with that one, uniform, regret grows like T^(1/2) (up to .1)": exponent(
+            results, "two-phase-best", near=(0.5, 0.1)
+        ),
+        "The best first phase also pays less than the balanced one at every horizon": lower(results, "two-phase-best", "two-phase"),
+        "Regret with epochs grows no faster than T^(1/2)": exponent(results, "tofu", at_most=0.5),
+        "Regret with epochs and full history grows no faster than T^(1/2)": exponent(results, "tofu-fh", at_most=0.5),
+    }

@@ -1,0 +1,446 @@
+"""What a study is: worlds, methods and seeds as data, and what is drawn and claimed from them."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from halfseen import checks
+from halfseen.errors import StudyError
+from halfseen.paper.claims import Claims, judged
+from halfseen.paper.published import compare_means, compare_seeds
+from halfseen.policies.registry import all_policies
+from halfseen.report import results as report_results
+from halfseen.report.figures import Figure, Keys, keys_of
+from halfseen.report.look import in_paper, label_of
+from halfseen.report.numbers import Comparison
+from halfseen.report.report import Report
+from halfseen.report.results import Results, setting_from
+from halfseen.simulation import simulate
+from halfseen.simulation.cells import Cell, CellKey
+from halfseen.simulation.methods import MEASURE, METHODS, Method, method_from
+from halfseen.simulation.store import Store
+from halfseen.simulation.tables import Tables
+from halfseen.simulation.tune import Candidate, Search, Task, applied, run_tasks, write_calibration
+
+Plain = dict[str, Any]
+"""Settings of a world or a method by name."""
+Place = tuple[str, float | None, str]
+"""Setting, observation probability and method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What is tuned before anything is reported, for each probability anew.
+
+    Attributes
+    ----------
+    seeds : sequence of int
+        For validation.
+    searches : mapping
+        Which values are tried, by method.
+    shared : mapping
+        From a method to the one whose chosen settings it takes.
+    given : mapping
+        Settings that were chosen elsewhere, by method and probability.
+    """
+
+    seeds: Sequence[int]
+    searches: Mapping[str, Search]
+    shared: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, Mapping[float, Candidate]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Small:
+    """How the small form of a study differs, which shows in seconds that everything works.
+
+    `world` and `methods` change settings of these; `settings` are those that are run.
+    """
+
+    seeds: Sequence[int] = range(2)
+    observe_probs: Sequence[float] | None = None
+    world: Plain = field(default_factory=dict)
+    methods: Mapping[str, Plain] = field(default_factory=dict)
+    settings: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One world, swept over observation probabilities, and the methods in it.
+
+    Attributes
+    ----------
+    world : mapping
+        The plain form of a world: its kind and its settings.
+    methods : mapping
+        By key: a `Method`, or what differs from the standard method of this key; "method" names
+        another standard method, "policy" a class.
+    observe_probs : sequence of float
+        Replace the world's own; empty where the world keeps what it has.
+    seeds : sequence of int, optional
+        Where they are not the study's.
+    tuning : Tuning, optional
+    reported : sequence of str, optional
+        The methods that are reported, by default all; others may be tuned for them.
+    small : Small, optional
+        Where it is not the study's.
+    """
+
+    world: Plain
+    methods: Mapping[str, Plain | Method]
+    observe_probs: Sequence[float] = ()
+    seeds: Sequence[int] | None = None
+    tuning: Tuning | None = None
+    reported: Sequence[str] | None = None
+    small: Small | None = None
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The methods that are reported."""
+        return list(self.methods) if self.reported is None else self.reported
+
+    def method(self, key: str) -> Method:
+        """Return a method."""
+        found = self.methods[key]
+        return found if isinstance(found, Method) else method_from(key, found)
+
+    def built(self) -> report_results.Setting:
+        """Return its worlds by probability, and its reported methods."""
+        methods = {key: self.method(key).to_dict() for key in self.keys}
+        return setting_from(self.world, self.observe_probs, methods)
+
+    def source(self, key: str) -> str | None:
+        """Return whose chosen settings a method takes; None where it keeps its own."""
+        if self.tuning is None:
+            return None
+        return key if key in self.tuning.searches else self.tuning.shared.get(key)
+
+    def tuned(self) -> list[str]:
+        """Return the methods that are tuned: reported ones, and those on which these depend."""
+        sources = {self.source(key) for key in self.keys}
+        return [key for key in self.methods if key in sources]
+
+    def given(self, key: str, p: float | None) -> Candidate:
+        """Return the settings of a method at a probability that were chosen elsewhere."""
+        found = {} if self.tuning is None else self.tuning.given.get(key, {})
+        return {} if p is None else found.get(p, {})
+
+    def smaller(self, small: Small) -> "Setting":
+        """Return the small form."""
+        methods = {
+            key: each if isinstance(each, Method) else {**each, **small.methods.get(key, {})}
+            for key, each in self.methods.items()
+        }
+        tuning = self.tuning and replace(self.tuning, seeds=self.tuning.seeds[:1])
+        probs = self.observe_probs if small.observe_probs is None else small.observe_probs
+        seeds = self.small.seeds if self.small else None
+        world = {**self.world, **small.world}
+        return replace(
+            self, world=world, methods=methods, observe_probs=probs, seeds=seeds, tuning=tuning
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Methods compared on the same realizations.
+
+    Attributes
+    ----------
+    name, title : str
+    seeds : sequence of int
+    settings : mapping
+        By name.
+    small : Small
+    notes : sequence of str
+        What a reader of the report should know, such as where published code and text differ.
+    figures, claims, comparisons : functions of Results
+        What the report draws, which statements it checks, which methods it compares.
+    scale : "paper" or "smoke"
+    """
+
+    name: str
+    title: str
+    seeds: Sequence[int]
+    settings: Mapping[str, Setting]
+    small: Small
+    notes: Sequence[str] = ()
+    figures: Callable[[Results], Iterable[Figure]]
+    claims: Callable[[Results], Claims]
+    comparisons: Callable[[Results], Iterable[Comparison]] = lambda results: ()
+    scale: str = "paper"
+
+    @classmethod
+    def of(cls, name: str, module: ModuleType) -> "Study":
+        """Return the study that a module describes."""
+        given = {"comparisons": module.comparisons} if hasattr(module, "comparisons") else {}
+        return cls(
+            name=name,
+            title=module.TITLE,
+            seeds=module.SEEDS,
+            settings=module.SETTINGS,
+            small=module.SMALL,
+            notes=module.NOTES,
+            figures=module.figures,
+            claims=module.claims,
+            **given,
+        )
+
+    @property
+    def methods(self) -> list[str]:
+        """Keys of all reported methods, in order of first appearance."""
+        return list(dict.fromkeys(key for each in self.settings.values() for key in each.keys))
+
+    @property
+    def observe_probs(self) -> list[float | None]:
+        """All observation probabilities, in order of first appearance."""
+        found = (p for each in self.settings.values() for p in each.built().worlds)
+        return list(dict.fromkeys(found))
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return sum(
+            max(1, len(each.observe_probs)) * len(each.keys) * len(each.seeds or self.seeds)
+            for each in self.settings.values()
+        )
+
+    def places(self) -> dict[str, report_results.Setting]:
+        """Return its settings as a report takes them."""
+        return {name: setting.built() for name, setting in self.settings.items()}
+
+    def no_results(self, folder: Path) -> Results:
+        """Return the results of a study of which nothing was run."""
+        return Results(self.places(), Tables([], [], [], [], [], []), folder, {})
+
+    def cells(self, chosen: Mapping[Place, Candidate] | None = None) -> list[Cell]:
+        """Return all cells in the order of the tables, with what tuning has chosen, by place."""
+        found, cells = chosen or {}, []
+        for name, setting in self.settings.items():
+            for p, world in setting.built().worlds.items():
+                for key in setting.keys:
+                    tuned = found.get((name, p, setting.source(key) or key))
+                    method = applied(setting.method(key), tuned or setting.given(key, p))
+                    cells += [
+                        Cell(key=CellKey(self.name, name, p, key, s), world=world, method=method)
+                        for s in setting.seeds or self.seeds
+                    ]
+        return cells
+
+    def tasks(self) -> list[Task]:
+        """Return what is to be tuned first."""
+        return [
+            Task(
+                place=CellKey(self.name, name, p, key, 0),
+                method=setting.method(key),
+                search=setting.tuning.searches[key],
+                world=world,
+                seeds=tuple(setting.tuning.seeds),
+            )
+            for name, setting in self.settings.items()
+            if setting.tuning is not None and setting.tuned()
+            for p, world in setting.built().worlds.items()
+            for key in setting.tuned()
+        ]
+
+    def at(self, scale: str) -> "Study":
+        """Return the study at a scale: "paper" is the full size."""
+        checks.one_of("scale", scale, ("paper", "smoke"))
+        if scale == "paper":
+            return self
+        settings = {
+            name: setting.smaller(setting.small or self.small)
+            for name, setting in self.settings.items()
+            if self.small.settings is None or name in self.small.settings
+        }
+        return replace(self, settings=settings, seeds=self.small.seeds, scale=scale)
+
+    def narrowed(
+        self,
+        *,
+        seeds: Sequence[int] | None = None,
+        observe_probs: Iterable[float] | None = None,
+        methods: Iterable[str] | Mapping[str, Any] | None = None,
+    ) -> "Study":
+        """Return a part of the study, perhaps on other seeds and with other methods.
+
+        A method that the study does not have joins every setting: a standard one, a registered
+        policy by the name of its class ("MyPolicy" or "my-policy"), or what a mapping describes as
+        in `simulate`.
+
+        Raises
+        ------
+        StudyError
+            A method or probability is unknown, or nothing is left.
+        """
+        study = self
+        if methods is not None:
+            study = study._with_methods(methods)
+        if seeds is not None:
+            settings = {name: replace(each, seeds=None) for name, each in study.settings.items()}
+            study = replace(study, seeds=tuple(seeds), settings=settings)
+        if observe_probs is not None:
+            study = study._with_probs(tuple(observe_probs))
+        if not study.settings or not study.seeds:
+            raise StudyError(f"nothing is left of {self.name} with these seeds, p and methods")
+        study._check_seeds()
+        return study
+
+    def _with_methods(self, given: Iterable[str] | Mapping[str, Any]) -> "Study":
+        given = given if isinstance(given, Mapping) else dict.fromkeys(given)
+        known, own = self.methods, {}
+        for key, value in given.items():
+            if value is not None:
+                if key in known:
+                    raise StudyError(f"{key!r} is a method of {self.name}: choose another name")
+                own.update(simulate.methods_from({key: value}))
+            elif key not in known:
+                own[key] = self._other_method(key)
+        settings = {}
+        for name, setting in self.settings.items():
+            methods = {**setting.methods, **own}
+            keys = [key for key in given if key in own or key in setting.keys]
+            if keys:
+                settings[name] = replace(setting, methods=methods, reported=keys)
+        return replace(self, settings=settings)
+
+    def _other_method(self, key: str) -> Method:
+        """Return a standard method, or a registered policy, that the study does not have."""
+        if key in METHODS:
+            return METHODS[key]
+        word = key.replace("-", "").lower()
+        for name in all_policies():
+            if name.lower() == word:
+                return Method(policy=name)
+        near = checks.did_you_mean(key, [*self.methods, *METHODS])
+        raise StudyError(
+            f"methods must be among those of {self.name}, {self.methods}, standard ones, or a "
+            f"policy that --import registers, got {key!r}{near}"
+        )
+
+    def _with_probs(self, probs: Sequence[float]) -> "Study":
+        known = self.observe_probs
+        if set(known) == {None}:
+            raise StudyError(f"{self.name} sets no observe_prob: leave out p")
+        for p in probs:
+            if p not in known:
+                raise StudyError(f"p must be among those of {self.name}, {known}, got {p!r}")
+        settings = {
+            # One that sweeps nothing stays as it is: its cells are the same ones.
+            name: replace(each, observe_probs=[p for p in each.observe_probs if p in probs])
+            for name, each in self.settings.items()
+            if set(each.built().worlds) & set(probs)
+        }
+        return replace(self, settings=settings)
+
+    def _check_seeds(self) -> None:
+        """Raise StudyError if a validation seed is also reported on."""
+        for setting in self.settings.values():
+            both = set(setting.tuning.seeds if setting.tuned() and setting.tuning else ()) & set(
+                setting.seeds or self.seeds
+            )
+            if both:
+                raise StudyError(
+                    f"seeds must have none on which settings are chosen, got {sorted(both)}: a "
+                    "method looks too good on the seeds that it was tuned on"
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was run as plain JSON types, for the manifest."""
+        settings = {
+            name: {
+                "world": dict(setting.world),
+                "observe_prob": list(setting.observe_probs),
+                "methods": {key: setting.method(key).to_dict() for key in setting.keys},
+            }
+            for name, setting in self.settings.items()
+        }
+        return {
+            "name": self.name,
+            "title": self.title,
+            "seeds": list(self.seeds),
+            "settings": settings,
+        }
+
+    def report(self, results: Results) -> Report:
+        """Return the report on a run of the study, or of a part of it."""
+        scale = str(results.manifest.get("scale", "paper"))
+        keys = {
+            key: None
+            for setting in results.settings.values()
+            for key, method in setting.methods.items()
+            if method.policy != MEASURE
+        }
+        return Report(
+            results=results,
+            specs=list(self.figures(results)),
+            verdicts=judged(self.claims(results), scale),
+            comparisons=list(self.comparisons(results)),
+            notes=self.notes,
+            published=compare_seeds(results).groups if scale == "paper" else (),
+            published_means=compare_means(results) if scale == "paper" else None,
+            reproduces_paper=True,
+            not_from_paper=[label_of(key) for key in keys if not in_paper(key)],
+        )
+
+
+def standard(keys: str) -> dict[str, Plain]:
+    """Return standard methods with their usual settings; spaces are between their keys."""
+    return {key: {} for key in keys.split()}
+
+
+def taken(module: ModuleType, methods: Keys) -> Setting:
+    """Return the one setting of another study with some of its methods.
+
+    Its cells are those of the other study: a cell that is finished there is not run again.
+    """
+    (setting,) = module.SETTINGS.values()
+    found: Setting = replace(
+        setting, reported=keys_of(methods), seeds=module.SEEDS, small=module.SMALL
+    )
+    return found
+
+
+def run_study(
+    study: Study,
+    store: Store | None = None,
+    *,
+    timing: bool = True,
+    write: bool = True,
+    announce: Callable[[str, Sequence[Cell]], None] = lambda stage, cells: None,
+    **how: Any,
+) -> Results:
+    """Run what a store does not have of a study, and return (and write) its results.
+
+    `announce` is called with "tuning" or "study" and all cells of that stage before it runs. `how`
+    are `jobs`, `cluster`, `again` and `progress`; these and the others are as in
+    `halfseen.simulation.simulate.run`. What was chosen joins the manifest and `calibration.csv`.
+
+    Raises
+    ------
+    HalfseenError
+        A candidate failed on a validation seed.
+    """
+    manifest: dict[str, Any] = {"study": study.to_dict(), "scale": study.scale}
+    tasks, started = study.tasks(), time.perf_counter()
+    if tasks:
+        announce("tuning", [cell for task in tasks for cell in task.cells()])
+    found = run_tasks(tasks, store, **how) if tasks else []
+    chosen = {task.place[1:4]: each.chosen for task, each in zip(tasks, found, strict=True)}
+    if tasks:
+        rows = [
+            dict(zip(("setting", "p", "method"), place, strict=True)) | {"settings": settings}
+            for place, settings in chosen.items()
+        ]
+        manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
+    cells = study.cells(chosen)
+    announce("study", cells)
+    tables = simulate.run(cells, store, timing=timing, write=write, manifest=manifest, **how)
+    if store is not None and write:
+        if found:
+            write_calibration(store.folder, found)
+        else:  # of an earlier command
+            (store.folder / "calibration.csv").unlink(missing_ok=True)
+    return Results.of(tables)

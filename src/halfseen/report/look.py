@@ -1,0 +1,259 @@
+"""How methods look everywhere: the one place for labels, colours and styles.
+
+A method has one colour, line and marker in every figure. Colours are those of Okabe and Ito, which
+people with colour-blindness can tell apart, and shades of them; line and marker differ as well.
+"""
+
+import colorsys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+Dashes = tuple[int, tuple[float, ...]]
+
+SOLID: Dashes = (0, ())
+DASHED: Dashes = (0, (4.0, 1.5))
+DOTTED: Dashes = (0, (1.2, 1.4))
+MIXED: Dashes = (0, (5.0, 1.4, 1.2, 1.4))
+SPARSE: Dashes = (0, (2.0, 2.4))
+
+_BLUE, _SKY, _GREEN, _ORANGE = "#0072B2", "#56B4E9", "#009E73", "#E69F00"
+_RED, _PINK, _BROWN, _GREY = "#D55E00", "#CC79A7", "#8C5A2B", "#7F7F7F"
+
+
+class Look(NamedTuple):
+    """How a method is labelled and drawn."""
+
+    label: str
+    color: str  # as "#rrggbb"
+    dashes: Dashes = SOLID  # of lines, as matplotlib takes them
+    marker: str = "o"
+    hatch: str = ""  # of bars; empty for plain ones
+
+
+def shade(color: str, by: float) -> str:
+    """Return a colour made lighter (by > 0, at 1 white) or darker (by < 0, at −1 black).
+
+    >>> shade("#0072B2", 0.5), shade("#0072B2", -1)
+    ('#80b8d8', '#000000')
+    """
+    parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
+    mixed = [part + (255 - part) * by if by > 0 else part * (1 + by) for part in parts]
+    return "#" + "".join(f"{round(part):02x}" for part in mixed)
+
+
+_RANKS: dict[str, tuple[str, float, Dashes, str]] = {
+    "under": ("rank too small", 0.62, DOTTED, "//"),
+    "true": ("rank known", -0.12, SOLID, ""),
+    "over": ("rank too large", -0.5, DASHED, "\\\\"),
+    "adaptive": ("rank chosen", 0.36, MIXED, ".."),
+    "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
+}
+_RADII: dict[str, tuple[str, float, Dashes, str]] = {
+    "third": ("radius × 0.3", 0.3, DASHED, "//"),
+    "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
+}
+_VARIANTS = (
+    _RANKS
+    | _RADII
+    | {"seen": ("nothing hidden", 0.45, DOTTED, ".."), "shrunk": ("penalty 20", 0.4, MIXED, "xx")}
+)
+"""What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
+
+_STANDARD = {
+    "tofu": Look("TOFU", _BLUE),
+    "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
+    "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
+    "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
+    "ra-tofu-fh-published": Look(
+        "RA-TOFU, full history, published threshold", "#6E8B1E", DOTTED, "d", ".."
+    ),
+    "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
+    "latent-ucb-told": Look("latent UCB, given rank and zero means", "#9B6FC4", DASHED, "P", "//"),
+    "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
+    "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
+    "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
+    "zf-pslb": Look("zero-filled PSLB", "#AA4499", SOLID, "v"),
+    "zf-pslb-adaptive": Look("zero-filled PSLB, rank chosen", "#5E1A3C", DASHED, "<", "//"),
+    "zf-pslb-sampled": Look("zero-filled PSLB, sampled", _PINK, MIXED, "v", "\\\\"),
+    "zf-pslb-adaptive-sampled": Look(
+        "zero-filled PSLB, rank chosen, sampled", "#882255", DOTTED, "<", "xx"
+    ),
+    "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
+    "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
+    "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
+    "two-phase": Look("two phases, τ = T^(2/3)", _ORANGE, SOLID, "s"),
+    "two-phase-best": Look("two phases, best τ", "#B33C86", MIXED, "D", "\\\\"),
+    "two-phase-zf-best": Look(
+        "two phases, best τ, zero-filled first", "#6A4FB3", DOTTED, "v", ".."
+    ),
+    "two-phase-zf": Look(
+        "two phases, τ = T^(2/3), zero-filled first", "#9C6C00", DASHED, "p", "//"
+    ),
+    "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
+    "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H", "//"),
+    "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8", "xx"),
+    "scaled-zero": Look("zero-filled OFUL, scaled", "#C05A72", SOLID, "v"),
+    "scaled-mean": Look("mean-filled OFUL, scaled", "#3D7F5F", SOLID, "h"),
+    "scaled-indicators": Look("OFUL with indicators, scaled", "#3F6FB5", SOLID, "s"),
+    "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8", "xx"),
+    "scaled-greedy": Look("mean-filled greedy, scaled", "#A39A1E", DASHED, "p", ".."),
+    "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P", "\\\\"),
+    "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "d"),
+    "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p", "//"),
+    "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
+    "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
+    "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
+    "algorithm-1": Look("Algorithm 1", "#14507A", SOLID, "o"),
+    "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P", "xx"),
+    "uniform": Look("uniform", _GREY, SPARSE, "."),
+    "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p", "//"),
+    "replay-none": Look("no replay", "#E3B505", DASHED, "v"),
+    "replay-burn-in-once": Look("burn-in replayed once", "#3F8FC9", SOLID, "o"),
+    "replay-burn-in": Look("burn-in replayed at every epoch", "#1B3F8B", MIXED, "s"),
+    "replay-full": Look("everything replayed", "#00805E", SOLID, "D"),
+    "theory-radius": Look("theoretical bonus on", "#7A0F3C", MIXED, "X", "xx"),
+}
+
+_LATENT_UCB_WITH = {
+    "full-view": "nothing hidden, rank given",
+    "no-filled": "no filled arms",
+    "no-mask": "no masks",
+    "no-item": "no item effects",
+    "no-context": "no context",
+    "growth-2": "epochs double",
+    "rank-told": "true rank given",
+    "through-origin": "means known to be 0",
+    "thompson": "Thompson sampling",
+    "greedy": "greedy",
+}
+"""Suffixes of the keys of latent UCB with one part changed, and their labels."""
+
+_NOT_IN_PAPER = (
+    "latent-ucb",
+    "oracle-",
+    "impute-",
+    "zf-thompson",
+    "zf-greedy",
+    "scaled-",
+    "per-arm",
+    "same-arm",
+    "sign-seeker",
+)
+"""Prefixes of the keys of methods that are not from the paper."""
+
+_FALLBACK_DASHES = (SOLID, DASHED, DOTTED, MIXED, SPARSE)
+_FALLBACK_MARKERS = "os^vDPX*"
+
+
+def look_of(key: str) -> Look:
+    """Return how a method is drawn; an unknown key gets itself as label and a colour of its own.
+
+    >>> look_of("tofu").label, look_of("tofu-under").label, look_of("mine").label
+    ('TOFU', 'TOFU, rank too small', 'mine')
+    """
+    if key in _STANDARD:
+        return _STANDARD[key]
+    changed = key.removeprefix("latent-ucb-")
+    if changed != key and changed in _LATENT_UCB_WITH:
+        return _latent_ucb_with(changed)
+    base, _, end = key.rpartition("-")
+    if base in _STANDARD and end in _VARIANTS:
+        words, by, dashes, hatch = _VARIANTS[end]
+        family = _STANDARD[base]
+        color = shade(family.color, by)
+        return Look(f"{family.label}, {words}", color, dashes, family.marker, hatch)
+    return _fallback(key)
+
+
+def label_of(key: str) -> str:
+    """Return the label of a method."""
+    return look_of(key).label
+
+
+def in_paper(key: str) -> bool:
+    """Tell whether a method is one of the paper's, or a variant of one.
+
+    >>> in_paper("tofu-fh"), in_paper("tofu-over"), in_paper("latent-ucb"), in_paper("mine")
+    (True, True, False, False)
+    """
+    base, _, end = key.rpartition("-")
+    known = key in _STANDARD or (base in _STANDARD and end in _VARIANTS)
+    return known and not key.startswith(_NOT_IN_PAPER)
+
+
+def _latent_ucb_with(changed: str) -> Look:
+    """Return the look of latent UCB with one part changed: shades from red to violet."""
+    at = list(_LATENT_UCB_WITH).index(changed)
+    share = at / (len(_LATENT_UCB_WITH) - 1)
+    color = _rgb(0.98 - 0.24 * share, 0.42 + 0.09 * (at % 3), 0.45)
+    dashes = _FALLBACK_DASHES[at % len(_FALLBACK_DASHES)]
+    marker = _FALLBACK_MARKERS[at % len(_FALLBACK_MARKERS)]
+    return Look(f"latent UCB: {_LATENT_UCB_WITH[changed]}", color, dashes, marker)
+
+
+def _rgb(hue: float, lightness: float, saturation: float) -> str:
+    parts = colorsys.hls_to_rgb(hue, lightness, saturation)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+
+
+def _fallback(key: str) -> Look:
+    """Return a look derived from the key alone, the same in every process."""
+    digest = zlib.crc32(key.encode())
+    hue, digest = (digest % 997) / 997, digest // 997
+    color = _rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
+    dashes = _FALLBACK_DASHES[digest % len(_FALLBACK_DASHES)]
+    return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
+
+
+_SCALED = tuple(f"scaled-{end}" for end in ("zero", "mean", "indicators", "iterative"))
+_WITH_RADII = ("zf-oful", "per-arm", *_SCALED)
+_IN_STUDIES = (
+    *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _RANKS),
+    *(f"{base}-{end}" for base in _WITH_RADII for end in _RADII),
+    *(f"latent-ucb-{end}" for end in _LATENT_UCB_WITH),
+    *(f"{base}-shrunk" for base in ("per-arm", "per-arm-greedy")),
+    *(f"{base}-seen" for base in ("tofu", "tofu-fh", "latent-ucb")),
+)
+
+LOOKS: dict[str, Look] = {key: look_of(key) for key in (*_STANDARD, *_IN_STUDIES)}
+"""Every method that has a look of its own."""
+
+_STYLE: dict[str, Any] = {
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.8,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "hatch.linewidth": 0.6,
+    "errorbar.capsize": 2.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "figure.dpi": 100.0,
+    "savefig.dpi": 160.0,
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "halfseen",  # ids that are the same in every run
+    "svg.fonttype": "path",
+    "path.simplify": True,
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the style of the package inside the block, whatever the user's own settings."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()  # a user's own style file must not change our figures
+        mpl.rcParams.update(_STYLE)
+        yield

@@ -1,0 +1,315 @@
+"""Numbers for readers, and the statistics behind them: paired differences, growth exponents."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit  # scipy.stats takes half a second to import
+
+from halfseen import seeding
+from halfseen.report.results import Point, Results
+from halfseen.simulation.tables import Mean, mean_of
+from halfseen.values import FloatArray
+
+N_RESAMPLES = 2000
+"""Of the seeds, for the interval of an exponent; the same ones in every run."""
+
+_LEVEL = 0.95  # of every interval
+_ROUNDING = 1e-12  # a standard error below this share of the mean is rounding
+
+# How numbers are written
+
+_WORDS = {
+    "horizon": ("T", "rounds, T"),
+    "n_arms": ("K", "arms per slate, K"),
+    "rank": ("m", "rank, m"),
+    "dim": ("d", "features, d"),
+    "conditioning": ("κ", "conditioning, κ"),
+    "p": ("p", "share of entries seen, p"),
+    "split": ("a", "first phase of T^a rounds, a"),
+}
+
+
+def words_for(name: str) -> tuple[str, str]:
+    """Return the letter and the axis label of a setting; an unknown one stands for itself.
+
+    >>> words_for("n_arms"), words_for("half_life")
+    (('K', 'arms per slate, K'), ('half life', 'half life'))
+    """
+    plain = name.replace("_", " ")
+    return _WORDS.get(name, (plain, plain))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number as people write it: some significant digits, thousands apart, no exponent.
+
+    Whole parts are never rounded. Numbers below a millionth or above a billion have a power of 10.
+
+    >>> number(1265.04), number(0.012345), number(-12.34), number(12.0), number(3.2e15)
+    ('1,265', '0.0123', '−12.3', '12', '3.2·10^15')
+    """
+    if not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "–")
+    size = abs(value)
+    if size and not 1e-6 <= size < 1e9:
+        mantissa, power = f"{value:.{digits - 1}e}".split("e")
+        text = f"{float(mantissa):g}·10^{int(power)}"
+    else:
+        places = 0 if size == 0 else digits - 1 - math.floor(math.log10(size))
+        text = f"{value:,.{max(0, places)}f}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+    return text.replace("-", "−")
+
+
+def format_mean(mean: Mean, digits: int = 3) -> str:
+    """Return a mean and its standard error as a string.
+
+    >>> format_mean(Mean(-1265.4, 1.0)), format_mean(Mean(0.0123, None))
+    ('−1,265 ± 1', '0.0123')
+    """
+    value = "–" if mean.mean is None else number(mean.mean, digits)
+    error = mean.standard_error
+    if error is None:
+        return value
+    is_rounding = error < _ROUNDING * abs(mean.mean or 0.0)
+    return f"{value} ± {'0' if is_rounding else number(error, 2)}"
+
+
+def seed_ranges(seeds: Iterable[int]) -> str:
+    """Return integers as a string, with runs abbreviated.
+
+    >>> seed_ranges([0, 1, 2, 7])
+    '0–2, 7'
+    """
+    runs: list[list[int]] = []
+    for seed in seeds:
+        if runs and seed == runs[-1][1] + 1:
+            runs[-1][1] = seed
+        else:
+            runs.append([seed, seed])
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in runs)
+
+
+# Paired differences
+
+
+def difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
+    """Return ours − theirs by seed, for the seeds that both have."""
+    return {seed: value - theirs[seed] for seed, value in ours.items() if seed in theirs}
+
+
+class Pair(NamedTuple):
+    """Two methods at a point, over the seeds that both played."""
+
+    point: Point
+    method: str
+    against: str
+    seeds: tuple[int, ...]
+    mean: float  # final regret
+    other: float  # final regret of the other method
+    difference: float  # mean of the first less the second, seed by seed
+    error: float  # standard error of the difference; NaN for a single seed
+    low: float  # Student's 95 % interval of the difference; NaN for a single seed
+    high: float
+
+    @property
+    def n(self) -> int:
+        """Number of seeds."""
+        return len(self.seeds)
+
+    @property
+    def decided(self) -> bool:
+        """Whether zero is outside the interval."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def text(self) -> str:
+        """The difference and its interval."""
+        text = f"{self.difference:+.3g}"
+        if not math.isnan(self.low):
+            text += f" [{self.low:+.3g}, {self.high:+.3g}]"
+        return text.replace("-", "−")
+
+
+class Comparison(NamedTuple):
+    """Methods compared seed by seed; the name is that of a CSV file."""
+
+    name: str
+    caption: str
+    points: list[Point]
+    pairs: list[Pair]
+
+
+def compare(
+    results: Results,
+    name: str,
+    caption: str,
+    methods: Sequence[str],
+    against: Sequence[str],
+    *,
+    settings: Sequence[str] | None = None,
+    choose_seeds: Sequence[int] = (),
+) -> Comparison:
+    """Compare methods with the first of some others that was run at a point.
+
+    With `choose_seeds` it is the best of the others on these seeds, compared on all other seeds.
+    """
+    points, pairs = results.points(settings), []
+    for point in points:
+        others = [method for method in against if results.regrets(point, method)]
+        if others and choose_seeds:
+            others = _by_regret(results, point, others, choose_seeds)
+        found = [_pair(results, point, each, others[0], choose_seeds) for each in methods if others]
+        pairs += [pair for pair in found if pair is not None]
+    return Comparison(name, caption, points, pairs)
+
+
+def _by_regret(
+    results: Results, point: Point, methods: Sequence[str], seeds: Sequence[int]
+) -> list[str]:
+    """Return methods by their mean regret on some seeds, the best first.
+
+    A method counts only if it has a regret on all of these seeds that were run.
+    """
+    regrets = {
+        method: [value for seed, value in results.regrets(point, method).items() if seed in seeds]
+        for method in methods
+    }
+    n_run = max(map(len, regrets.values()))
+    complete = [method for method, found in regrets.items() if len(found) == n_run > 0]
+    return sorted(complete, key=lambda method: float(np.mean(regrets[method])))
+
+
+def _pair(
+    results: Results, point: Point, method: str, other: str, without: Sequence[int]
+) -> Pair | None:
+    ours, theirs = results.regrets(point, method), results.regrets(point, other)
+    seeds = tuple(seed for seed in ours if seed in theirs and seed not in without)
+    if not seeds:
+        return None
+    mean, error = mean_of([ours[seed] - theirs[seed] for seed in seeds])
+    assert mean is not None
+    error, n = math.nan if error is None else error, len(seeds)
+    half = float(stdtrit(n - 1, (1 + _LEVEL) / 2)) * error if n > 1 else math.nan
+    own, others = (float(np.mean([each[seed] for seed in seeds])) for each in (ours, theirs))
+    return Pair(point, method, other, seeds, own, others, mean, error, mean - half, mean + half)
+
+
+# Growth
+
+
+class Growth(NamedTuple):
+    """Means at some numbers, and the exponent of their growth."""
+
+    numbers: tuple[float, ...]
+    means: tuple[Mean, ...]
+    slope: float  # of the log mean against the log number, by least squares
+    low: float  # ends of the 95 % interval from resampling seeds; NaN for one seed
+    high: float
+    n_seeds: int
+
+    def __str__(self) -> str:
+        """Return slope and interval as people read them."""
+        ends = "" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.slope:.2f}{ends}".replace("-", "−")
+
+
+def growth_of(
+    results: Results,
+    method: str,
+    over: str = "horizon",
+    *,
+    minus: str | None = None,
+    value: str | None = None,
+    settings: Sequence[str] | None = None,
+    p: float | None = None,
+) -> Growth | None:
+    """Return how the mean final regret of a method grows over settings; None for one number.
+
+    Parameters
+    ----------
+    over : str
+        "p", "conditioning" (κ) or a setting of the world, such as "horizon" or "n_arms". If it is
+        "p", only the probabilities of one setting count, by default the first.
+    minus : str, optional
+        The regret in excess of that of this method.
+    value : str, optional
+        A diagnostic of the method, at its last position, instead of its regret.
+    settings, p : optional
+        Where: by default in all settings, at the first probability of each. Of several settings
+        with the same number the first counts.
+
+    A seed that failed at one number is left out at all: a slope compares the same seeds.
+    """
+    columns = {}
+    for at, point in growth_points(results, over, settings, p).items():
+        found = quantity(results, point, method, minus=minus, value=value)
+        if found:
+            columns[at] = found
+    numbers = tuple(sorted(columns))
+    if len(numbers) < 2:
+        return None
+    seeds = sorted(set.intersection(*(set(found) for found in columns.values())))
+    by_seed = np.array([[columns[at][seed] for at in numbers] for seed in seeds])
+    if not seeds or (by_seed.mean(axis=0) <= 0).any():
+        return None
+    means = tuple(mean_of(column.tolist()) for column in by_seed.T)
+    slope = float(_slopes(numbers, by_seed.mean(axis=0)))
+    return Growth(numbers, means, slope, *slope_interval(numbers, by_seed), len(seeds))
+
+
+def quantity(
+    results: Results, point: Point, method: str, *, minus: str | None, value: str | None
+) -> dict[int, float]:
+    """Return a regret, an excess over another one, or the end of a diagnostic, by seed."""
+    if value is not None:
+        found = results.diagnostic(point, method, value)
+        last = max((position for each in found.values() for position in each), default=0)
+        return {seed: each[last] for seed, each in found.items() if last in each}
+    regrets = results.regrets(point, method)
+    return regrets if minus is None else difference(regrets, results.regrets(point, minus))
+
+
+def growth_points(
+    results: Results, over: str, settings: Sequence[str] | None, p: float | None
+) -> dict[float, Point]:
+    """Return the points over which something grows, by their numbers, as in `growth_of`."""
+    names = [name for name in results.settings if settings is None or name in settings]
+    if over == "p":
+        points = results.points(names[:1])
+    else:
+        first = [(name, next(iter(results.settings[name].worlds))) for name in names]
+        points = [Point(name, at if p is None else p) for name, at in first]
+    found: dict[float, Point] = {}
+    for point in points:
+        at = results.number(point, over)
+        if at is not None:
+            found.setdefault(at, point)
+    return found
+
+
+def slope_interval(numbers: Sequence[float], values: FloatArray) -> tuple[float, float]:
+    """Return the 95 % interval of the slope, from resampling seeds (percentile bootstrap).
+
+    `values` has shape (n_seeds, n_numbers). All numbers of a seed are resampled together: they
+    share its subspace.
+    """
+    n_seeds = len(values)
+    if n_seeds < 2:
+        return math.nan, math.nan
+    random = seeding.stream(0, "report", "bootstrap")
+    drawn = random.integers(n_seeds, size=(N_RESAMPLES, n_seeds))
+    means = values[drawn].mean(axis=1)
+    means = means[(means > 0).all(axis=1)]
+    low, high = np.quantile(_slopes(numbers, means), ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
+    return float(low), float(high)
+
+
+def _slopes(numbers: Sequence[float], means: FloatArray) -> FloatArray:
+    """Return the least-squares slope of each row of log means, shape (..., n), on log numbers."""
+    x = np.log(np.asarray(numbers, dtype=float))
+    x -= x.mean()
+    slopes: FloatArray = np.log(means) @ x / (x @ x)
+    return slopes

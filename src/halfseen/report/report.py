@@ -1,0 +1,345 @@
+"""The report of a run: figures, tables, verdicts, and one page about it in Markdown and LaTeX."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen.errors import InvalidSettingError
+from halfseen.report.figures import Figure, default_figures, drawn, save_figure, share_label
+from halfseen.report.numbers import Comparison, difference
+from halfseen.report.render import LATEX, MARKDOWN, render
+from halfseen.report.results import Point, Results
+from halfseen.report.tables import FinalTable
+from halfseen.simulation.tables import Mean, Row, csv_bytes, mean_of
+from halfseen.worlds.base import World
+
+FILES = {
+    "per_seed.csv": "final regret and rank of every cell",
+    "summary.csv": "means and standard errors",
+    "trajectories.csv.gz": "regret and rank over rounds",
+    "diagnostics.csv": "what policies report about their runs",
+    "claims.csv": "the claims with their verdicts",
+    "excess.csv": "final regret above the irreducible regret",
+    "skipped.csv": "cells that were not run, with the reason",
+    "calibration.csv": "the settings that were tried on validation seeds",
+    "table.tex": "the table of final regrets for LaTeX",
+    "manifest.json": "what was run, with versions",
+    "failures.txt": "tracebacks of failed cells",
+}
+"""Files of a results folder, and what is in them."""
+
+_EXCESS = (
+    "setting",
+    "p",
+    "method",
+    "n",
+    "mean_irreducible",
+    "se_irreducible",
+    "mean_excess",
+    "se_excess",
+)
+_COMPARED = (
+    "setting",
+    "p",
+    "method",
+    "against",
+    "n",
+    "mean_regret",
+    "against_regret",
+    "ratio",
+    "difference",
+    "low",
+    "high",
+)
+_MOST_FEATURES = 40  # of a table that a report lists
+
+
+class Verdict(NamedTuple):
+    """What the data say about a claim, and the numbers behind it, one string per point."""
+
+    text: str
+    outcome: str
+    findings: tuple[str, ...]
+
+    @property
+    def numbers(self) -> str:
+        """All findings in one string."""
+        return "; ".join(self.findings)
+
+
+class Drawn(NamedTuple):
+    """A figure, its PNG file if there is one (the SVG is beside it), and what was left out."""
+
+    spec: Figure
+    png: Path | None
+    note: str
+
+
+class Cells(NamedTuple):
+    """Cells of a method at a point that have no result."""
+
+    point: Point
+    method: str
+    seeds: list[int]
+    note: str = ""
+
+
+@dataclass(kw_only=True)
+class Report:
+    """Everything that a report on a run shows; from it every template takes what it needs.
+
+    Attributes
+    ----------
+    results : Results
+    specs : sequence of Figure
+        The figures; the report has those whose files lie in the folder.
+    verdicts, comparisons, notes : sequences
+    published, published_means
+        Published results per seed, or means over seeds, with ours (`halfseen.paper.published`).
+    reproduces_paper : bool
+        Whether the study is one of the package's; others do not speak of the paper.
+    not_from_paper : sequence of str
+        Labels of methods that are not from the paper.
+    """
+
+    results: Results
+    specs: Sequence[Figure] = ()
+    verdicts: Sequence[Verdict] = ()
+    comparisons: Sequence[Comparison] = ()
+    notes: Sequence[str] = ()
+    published: Sequence[Any] = ()
+    published_means: Any = None
+    reproduces_paper: bool = False
+    not_from_paper: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, results: Results) -> "Report":
+        """Return the report on any run."""
+        return cls(results=results, specs=default_figures(results))
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self.results.folder
+
+    @property
+    def anchor(self) -> str:
+        """The name of the report's section on a page over several studies."""
+        return "-".join(self.folder.name.split())
+
+    # What was run
+
+    @property
+    def scale(self) -> str:
+        """The scale of the run; empty where readers need not know it."""
+        scale = self.results.manifest.get("scale", "")
+        return "" if scale == "paper" and not self.reproduces_paper else str(scale)
+
+    @cached_property
+    def share_seen(self) -> str:
+        """How much of the arms is seen, as a string; empty where it is unknown."""
+        results = self.results
+        probs = dict.fromkeys(f"{at.p:g}" for at in results.points() if at.p is not None)
+        shares = []
+        for point in results.points():
+            facts = results.facts(point) if point.p is None else None
+            if facts is not None and facts.observe_prob is not None:
+                place = f" ({point.setting})" if len(results.settings) > 1 else ""
+                shares.append(f"{100 * float(np.mean(facts.observe_prob)):.0f} %{place}")
+        texts = [f"{share_label(results)}: {', '.join(probs)}"] * bool(probs)
+        texts += [f"share of entries seen: {', '.join(shares)}"] * bool(shares)
+        return "; ".join(texts)
+
+    @cached_property
+    def features_seen(self) -> str:
+        """The features of recorded tables, with the share recorded of each, as a string."""
+        found: dict[str, None] = {}
+        for name in self.results.settings:
+            table = getattr(self.results.realization(self.results.first_point(name)), "table", None)
+            shares = getattr(table, "shares", None)
+            if table is not None and shares is not None:
+                pairs = list(zip(table.names, shares.tolist(), strict=True))
+                texts = [f"{each} {100 * share:.0f} %" for each, share in pairs[:_MOST_FEATURES]]
+                more = [f"and {len(pairs) - len(texts)} more"] * (len(pairs) > len(texts))
+                found[", ".join(texts + more)] = None
+        return "; ".join(found)
+
+    @property
+    def worlds(self) -> list[str]:
+        """The kinds of worlds."""
+        worlds = (each for one in self.results.settings.values() for each in one.worlds.values())
+        return sorted({_kind(world) for world in worlds})
+
+    def n_cells(self, status: str | None = None) -> int:
+        """Return the number of cells, or of those with a status."""
+        found = [row["status"] for row in self.results.tables.per_seed]
+        return len(found) if status is None else found.count(status)
+
+    # Claims and numbers
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of claims with each outcome."""
+        return count_outcomes(self.verdicts)
+
+    @cached_property
+    def table(self) -> FinalTable:
+        """Final regret of every method at every point."""
+        return FinalTable.of(self.results)
+
+    @property
+    def compared(self) -> list[Comparison]:
+        """The comparisons for which something was run."""
+        return [comparison for comparison in self.comparisons if comparison.pairs]
+
+    @cached_property
+    def published_by_cell(self) -> dict[tuple[Point, str], Any]:
+        """Published results by point and method."""
+        return {(Point(each.setting, each.p), each.method): each for each in self.published}
+
+    @cached_property
+    def irreducible(self) -> dict[Point, tuple[int, Mean]]:
+        """Number of seeds and mean of the irreducible regret, where the world knows it."""
+        found = {point: self.results.irreducible(point) for point in self.results.points()}
+        return {
+            point: (len(values), mean_of(list(values.values())))
+            for point, values in found.items()
+            if values
+        }
+
+    @cached_property
+    def excess(self) -> list[Row]:
+        """Mean regret above the irreducible one, paired seed by seed; it may be empty."""
+        rows = []
+        for point in self.irreducible:
+            irreducible = self.results.irreducible(point)
+            for method in self.results.methods:
+                excess = difference(self.results.regrets(point, method), irreducible)
+                if excess:
+                    shared = mean_of([irreducible[seed] for seed in excess])
+                    found = (len(excess), *shared, *mean_of(list(excess.values())))
+                    rows.append(dict(zip(_EXCESS, (*point, method, *found), strict=True)))
+        return rows
+
+    @property
+    def excess_table(self) -> FinalTable:
+        """The same as a table of methods and points."""
+        means = {
+            (Point(row["setting"], row["p"]), row["method"]): Mean(
+                row["mean_excess"], row["se_excess"]
+            )
+            for row in self.excess
+        }
+        return FinalTable.of(self.results, means)
+
+    # What is missing, and the files
+
+    @property
+    def failures(self) -> list[Cells]:
+        """Failed cells."""
+        return [
+            Cells(Point(row["setting"], row["p"]), row["method"], [row["seed"]])
+            for row in self.results.tables.per_seed
+            if row["status"] == "failed"
+        ]
+
+    @property
+    def skipped(self) -> list[Cells]:
+        """Skipped cells with the reason, by point and method."""
+        found: dict[tuple[Point, str], Cells] = {}
+        for row in self.results.tables.skipped:
+            place = Point(row["setting"], row["p"]), row["method"]
+            found.setdefault(place, Cells(*place, [], row["note"])).seeds.append(row["seed"])
+        return list(found.values())
+
+    @property
+    def figures(self) -> list[Drawn]:
+        """All figures, with their files."""
+        return [self._drawn(spec) for spec in self.specs]
+
+    def _drawn(self, spec: Figure) -> Drawn:
+        png = self.folder / f"{spec.name}.png"
+        missing, n = list(spec.panels).count(None), len(spec.panels)
+        note = f"{missing} of {n} panels were not run" if missing else ""
+        there = missing < n and png.exists()
+        return Drawn(spec, png if there else None, note if there else "nothing of it was run")
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files in the results folder, and what is in them."""
+        compared = {f"{each.name}.csv": each.caption for each in self.compared}
+        known = FILES | compared | {"report.md": "this report"}
+        return {name: what for name, what in known.items() if (self.folder / name).exists()}
+
+    def write(self) -> Path:
+        """Draw the figures, write all files into the folder, and return the path of the page.
+
+        Files of an earlier run that this one does not have are removed.
+        """
+        for spec in self.specs:
+            canvas = drawn(spec)
+            if canvas is not None:
+                save_figure(canvas, self.folder, spec.name)
+            else:
+                for ending in ("png", "svg"):
+                    (self.folder / f"{spec.name}.{ending}").unlink(missing_ok=True)
+        claims = [
+            {"text": each.text, "verdict": each.outcome, "numbers": each.numbers}
+            for each in self.verdicts
+        ]
+        _write(self.folder / "claims.csv", ("text", "verdict", "numbers"), claims)
+        _write(self.folder / "excess.csv", _EXCESS, self.excess)
+        for comparison in self.comparisons:
+            rows = _compared_rows(comparison)
+            _write(self.folder / f"{comparison.name}.csv", _COMPARED, rows)
+        (self.folder / "table.tex").write_text(render(LATEX, report=self), encoding="utf-8")
+        page = self.folder / "report.md"
+        page.write_text(render(MARKDOWN, report=self), encoding="utf-8")
+        return page
+
+
+def _kind(world: World) -> str:
+    try:
+        return str(world.to_dict()["kind"])
+    except InvalidSettingError:  # it is not registered
+        return type(world).__name__
+
+
+def _compared_rows(comparison: Comparison) -> list[Row]:
+    found = (
+        (
+            *pair.point,
+            pair.method,
+            pair.against,
+            pair.n,
+            pair.mean,
+            pair.other,
+            pair.mean / pair.other if pair.other else None,
+            pair.difference,
+            *(None if end != end else end for end in (pair.low, pair.high)),
+        )
+        for pair in comparison.pairs
+    )
+    return [dict(zip(_COMPARED, values, strict=True)) for values in found]
+
+
+def _write(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
+    """Write a table; without rows, remove the file of an earlier run."""
+    if rows:
+        path.write_bytes(csv_bytes(columns, rows))
+    else:
+        path.unlink(missing_ok=True)
+
+
+OUTCOMES = ("holds", "fails", "undecided", "too small to judge", "not run")
+"""All possible verdicts on a claim."""
+
+
+def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """Return the number of verdicts with each outcome that occurs."""
+    outcomes = [verdict.outcome for verdict in verdicts]
+    return {outcome: n for outcome in OUTCOMES if (n := outcomes.count(outcome))}

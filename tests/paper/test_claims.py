@@ -1,0 +1,529 @@
+"""Verdicts follow the numbers: each kind of claim flips when they change."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from halfseen.cli import app
+from halfseen.paper.claims import (
+    PAST_PAPER,
+    above_bound,
+    better_on_average,
+    eigengap,
+    exponent,
+    final_rank,
+    judged,
+    lower,
+    measured,
+    no_worse,
+    rises,
+    slope,
+    within,
+    write_claims,
+)
+from halfseen.paper.studies import BEYOND_PAPER, ORDER, study_named
+from halfseen.paper.studies.hard_instance import lower_bounds
+from halfseen.report.numbers import compare, growth_of, slope_interval
+from halfseen.report.render import markdown_text
+from halfseen.report.results import Point
+from made_results import METHODS, WORLD, setting, small_study, wobble, write_results
+
+SMALL = "too small to judge"
+SWEPT = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
+
+
+def noisy(levels=SWEPT, **changed):
+    """Return regrets around a level per method, not the same for two methods of a seed."""
+    levels = levels | changed
+    return lambda key: levels[key.method] + wobble(key) * (1 if key.method == "tofu" else -1)
+
+
+@pytest.fixture
+def verdict(tmp_path):
+    """Return the verdict on made-up results of a claim, a function of these."""
+
+    def found(claim, regret=None, *, study=None, **more):
+        results = write_results(tmp_path, study or small_study(), regret or noisy(), **more)
+        (verdict,) = judged({"so": claim(results)})
+        return verdict
+
+    return found
+
+
+def below(results, **where):
+    return lower(results, "tofu", "zf-oful", **where)
+
+
+class TestLower:
+    @pytest.mark.parametrize(
+        ("tofu", "outcome", "or_equal"),
+        [(5.0, "holds", "holds"), (9.1, "undecided", "holds"), (13.0, "fails", "fails")],
+    )
+    def test_it_flips_with_the_numbers(self, verdict, tofu, outcome, or_equal):
+        assert verdict(below, noisy(tofu=tofu)).outcome == outcome
+        found = verdict(lambda results: below(results, or_equal=True), noisy(tofu=tofu))
+        assert found.outcome == or_equal
+
+    def test_one_bad_place_fails_and_is_named(self, verdict):
+        def regret(key):
+            return SWEPT[key.method] + wobble(key) + 10 * (key.p == 0.2 and key.method == "tofu")
+
+        found = verdict(below, regret)
+        assert found.outcome == "fails"
+        assert "p = 0.2: 15 against 9" in found.numbers
+        assert verdict(lambda results: below(results, p=[0.8]), regret).outcome == "holds"
+
+    def test_pairs_are_seeds_not_means(self, verdict):
+        # The seeds differ by far more than the methods do.
+        found = verdict(below, lambda key: 100.0 * key.seed + SWEPT[key.method] + wobble(key) / 50)
+        assert found.outcome == "holds"
+
+    def test_three_seeds_are_judged_and_two_are_not(self, verdict):
+        for n_seeds, outcome in ((1, SMALL), (2, SMALL), (3, "holds")):
+            found = verdict(below, run=lambda key, n=n_seeds: key.seed < n)
+            assert found.outcome == outcome
+            assert f"over {n_seeds} seeds" in found.numbers  # shown all the same
+
+    def test_cells_that_were_not_run_are_reported(self, verdict):
+        assert verdict(below, run=lambda key: key.method != "tofu").outcome == "not run"
+        found = verdict(below, run=lambda key: key.p == 0.8)
+        assert found.outcome == "undecided"
+        assert "p = 0.2: no common seeds (not run)" in found.numbers
+
+    def test_failed_cells_leave_their_pair_out(self, verdict):
+        def regret(key):
+            return None if key.method == "tofu" and key.seed == 3 else noisy()(key)
+
+        assert "over 3 seeds" in verdict(below, regret).numbers
+
+    def test_a_part_of_a_study_is_judged_at_the_points_that_it_has(self, verdict):
+        part = small_study().narrowed(observe_probs=[0.8])
+        found = verdict(lambda results: below(results, p=[0.8, 0.2]), study=part)
+        assert found.outcome == "holds"
+        assert found.numbers.endswith("over 4 seeds; not in this run: p = 0.2")
+        found = verdict(lambda results: below(results, p=[0.2]), study=part)
+        assert (found.outcome, found.numbers) == ("not run", "nothing of it was run")
+        assert verdict(below, study=small_study().narrowed(methods=["tofu"])).outcome == "not run"
+
+    def test_settings_in_which_a_method_does_not_play_are_not_named(self, verdict):
+        settings = {"a": setting(probs=[0.8]), "b": setting(methods={"uniform": {}}, probs=[0.2])}
+        found = verdict(lambda r: below(r, p=[0.8]), study=small_study(settings))
+        assert found.outcome == "holds"
+        assert "not in this run" not in found.numbers
+
+
+MEANS = {
+    "lower": below,
+    "within": lambda results: within(results, "tofu", at_most=9),
+    "ratio": lambda results: within(results, "tofu", relative_to="zf-oful", at_least=0.5),
+    "rises": lambda results: rises(results, "tofu"),
+    "rank": lambda results: final_rank(results, "tofu", tolerance=1),
+}
+
+
+@pytest.mark.parametrize("claim", MEANS.values(), ids=MEANS)
+def test_two_seeds_are_too_few_for_every_claim_about_means(verdict, claim):
+    def regret(key):
+        return SWEPT[key.method] * (1 + 0.01 * key.seed) / key.p**0.1
+
+    assert verdict(claim, regret, run=lambda key: key.seed < 2).outcome == SMALL
+    assert verdict(claim, regret).outcome != SMALL
+
+
+def test_nothing_is_judged_at_smoke_scale(tmp_path):
+    results = write_results(tmp_path, small_study(), noisy())
+    found = judged({name: claim(results) for name, claim in MEANS.items()}, "smoke")
+    assert {(v.outcome, v.numbers) for v in found} == {(SMALL, "run at smoke scale")}
+
+
+def test_limits_of_a_ratio_flip_with_the_numbers(verdict):
+    def claim(results):
+        return within(results, "tofu", relative_to="zf-oful", at_least=0.9, at_most=1.1)
+
+    for level, outcome in ((9.8, "holds"), (10.1, "fails"), (8.2, "holds"), (7.9, "fails")):
+        assert verdict(claim, noisy(tofu=level)).outcome == outcome
+    assert verdict(claim, lambda key: 0.0).outcome == "undecided"
+    assert verdict(claim, run=lambda key: key.method == "tofu").outcome == "not run"
+
+
+def test_limits_may_differ_from_point_to_point(verdict):
+    def claim(results):
+        return within(results, "tofu", p=[0.8, 0.2], at_most=[1, 9])
+
+    assert verdict(claim, study=small_study().narrowed(observe_probs=[0.2])).outcome == "holds"
+    assert verdict(claim, study=small_study().narrowed(observe_probs=[0.8])).outcome == "fails"
+
+
+@pytest.mark.parametrize(("step", "outcome"), [(3.0, "holds"), (0.1, "undecided"), (-3.0, "fails")])
+def test_rises_flips_with_the_numbers(verdict, step, outcome):
+    def regret(key):
+        return 5.0 + (step if key.p == 0.2 else 0.0) + wobble(key) * (1 if key.p == 0.2 else -1)
+
+    assert verdict(MEANS["rises"], regret).outcome == outcome
+
+
+def test_a_gap_that_widens_is_told_from_one_that_does_not(verdict):
+    # Both regrets rise; the gap is 4/p, or 4 at every p.
+    widens = {"tofu": lambda p: 5 / p, "zf-oful": lambda p: 9 / p, "uniform": lambda p: 30}
+    steady = widens | {"zf-oful": lambda p: 5 / p + 4}
+    narrows = widens | {"zf-oful": lambda p: 5 / p + 4 * p}
+    for pays, outcome in ((widens, "holds"), (steady, "undecided"), (narrows, "fails")):
+        found = verdict(
+            lambda results: rises(results, "zf-oful", minus="tofu"),
+            lambda key, pays=pays: pays[key.method](key.p) + wobble(key),
+        )
+        assert found.outcome == outcome
+
+
+def test_ranks_flip_with_the_numbers(verdict):
+    def outcome(rank, claim):
+        return verdict(claim, rank=rank).outcome
+
+    def near(results):
+        return final_rank(results, "tofu", tolerance=0.5)  # the true rank is 2
+
+    assert outcome(lambda key: 2.5, near) == "holds"
+    assert outcome(lambda key: 2.6, near) == "fails"
+    assert outcome(lambda key: None, near) == "not run"
+    for ranks, expected in (((1.0, 1.2), "holds"), ((1.0, 3.0), "undecided"), ((2.8, 3), "fails")):
+        rank = lambda key, ranks=ranks: ranks[key.seed % 2]  # noqa: E731
+        assert outcome(rank, lambda r: final_rank(r, "tofu", below=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "outcome"),
+    [
+        ([1.5, 1.2, 0.1, 0.05], "holds"),
+        ([1.5, 0.5, 0.1, 0.05], "fails"),
+        ([1.5, 0.5], "undecided"),
+        ([], "not run"),
+    ],
+)
+def test_eigengap_flips_with_the_numbers(verdict, eigenvalues, outcome):
+    found = verdict(
+        lambda r: eigengap(r, "tofu"), diagnostics=lambda key: {"eigenvalues": eigenvalues}
+    )
+    assert found.outcome == outcome
+
+
+FOUR = {"tofu": 10.0, "zf-oful": 10.0, "pslb": 50.0, "uniform": 110.0}
+
+
+def best_other(results):
+    """Compare tofu with the better of zf-oful and pslb on seeds 0 and 1, on the other seeds."""
+    return compare(
+        results, "best", "", ["tofu"], ["zf-oful", "pslb"], choose_seeds=range(2), settings=None
+    )
+
+
+def never_worse(results):
+    return no_worse(results, best_other(results), than="uniform", margin=0.02)
+
+
+def on_average(results):
+    return better_on_average(results, best_other(results), than="uniform")
+
+
+class TestComparisons:
+    study = small_study({"default": setting(methods={key: {} for key in FOUR})}, seeds=range(10))
+
+    @pytest.fixture
+    def outcome(self, verdict):
+        return lambda claim, regret, **more: verdict(claim, regret, study=self.study, **more)
+
+    def noisy(self, tofu, scale=1.0):
+        """Return regrets; the standard error of the paired difference is about 0.17 · scale."""
+
+        def regret(key):
+            level = FOUR[key.method] if key.method != "tofu" else tofu
+            return level + scale * wobble(key) * (1 if key.method == "tofu" else -1)
+
+        return regret
+
+    def test_a_share_of_the_lead_is_allowed_or_two_standard_errors(self, outcome):
+        """The lead over uniform is 100."""
+        for level, expected in ((8, "holds"), (11.9, "holds"), (12.1, "fails")):
+            found = outcome(never_worse, self.noisy(level, scale=0.1))
+            assert found.outcome == expected
+            assert "at most +2 allowed" in found.numbers
+        assert outcome(never_worse, self.noisy(12.1, scale=20.0)).outcome == "holds"
+
+    def test_the_best_is_picked_on_other_seeds_than_it_is_compared_on(self, outcome):
+        """On seeds 0 and 1 pslb is the better one, and on all others it is the worse one."""
+
+        def regret(key):
+            lucky = key.method == "pslb" and key.seed < 2
+            return 1.0 if lucky else FOUR[key.method] + wobble(key) / 10
+
+        found = outcome(never_worse, regret)
+        assert found.outcome == "holds"
+        assert "p = 0.8: 10 against 50 of PSLB, nothing hidden, difference −40" in found.numbers
+        assert "over 8 seeds" in found.numbers
+
+    def test_a_method_that_failed_on_a_seed_is_not_picked(self, outcome):
+        def regret(key):
+            failed = key.method == "zf-oful" and key.seed == 0
+            return None if failed else self.noisy(8)(key)
+
+        assert "against 50 of PSLB" in outcome(never_worse, regret).numbers
+
+    def test_the_average_flips_with_the_numbers(self, outcome):
+        """At p = 0.8 the method gains 10; at p = 0.2 it loses as given."""
+        for loss, expected in ((5, "holds"), (10, "undecided"), (15, "fails")):
+
+            def regret(key, loss=loss):
+                return self.noisy(10 + loss if key.p == 0.2 else 0.0)(key)
+
+            found = outcome(on_average, regret)
+            assert found.outcome == expected
+            assert "in % of the regret of uniform, over 2 points" in found.numbers
+        assert outcome(on_average, lambda key: 0.0).outcome == "undecided"
+
+    @pytest.mark.parametrize("claim", [never_worse, on_average])
+    def test_what_was_not_run_is_reported(self, outcome, claim):
+        def found(run):
+            return outcome(claim, self.noisy(8), run=run).outcome
+
+        assert found(None) == "holds"
+        assert found(lambda key: key.method != "tofu") == "not run"
+        assert found(lambda key: key.method != "uniform") == "not run"
+        assert found(lambda key: key.seed >= 2) == "not run"  # nothing to pick by
+        assert found(lambda key: key.seed < 2) == "not run"  # nothing to compare on
+        assert found(lambda key: key.seed < 4) == SMALL
+        assert found(lambda key: key.p == 0.8) == "undecided"
+
+
+HORIZONS = small_study(
+    {f"T={t}": setting(world=WORLD | {"horizon": t}, probs=[0.5]) for t in (40, 80, 160)}
+)
+
+
+def grows(power, spread=0.01):
+    return lambda key: int(key.setting[2:]) ** power * (1 + spread * wobble(key))
+
+
+@pytest.mark.parametrize(
+    ("limit", "power", "outcome"),
+    [
+        ({"near": (0.6667, 0.1)}, 0.6, "holds"),
+        ({"near": (0.6667, 0.1)}, 0.5, "fails"),
+        ({"near": (0.6667, 0.1)}, 0.8, "fails"),
+        ({"at_most": 0.5}, 0.4, "holds"),
+        ({"at_most": 0.5}, 0.6, "fails"),
+        ({"at_least": 0.5}, 0.6, "holds"),
+        ({"at_least": 0.5}, 0.4, "fails"),
+    ],
+)
+def test_exponents_flip_with_the_numbers(verdict, limit, power, outcome):
+    found = verdict(lambda r: exponent(r, "tofu", **limit), grows(power), study=HORIZONS)
+    assert found.outcome == outcome
+    assert f"exponent {power:.2f}" in found.numbers
+
+
+def test_an_exponent_whose_interval_holds_the_value_is_undecided(verdict):
+    def found(regret, run=None):
+        claim = lambda results: exponent(results, "tofu", at_most=0.5)  # noqa: E731
+        return verdict(claim, regret, study=HORIZONS, run=run)
+
+    assert found(lambda key: int(key.setting[2:]) ** (0.5 + wobble(key))).outcome == "undecided"
+    assert found(grows(0.4), lambda key: key.setting == "T=40").outcome == "not run"
+    part = found(grows(0.4), lambda key: key.setting != "T=40")
+    assert part.outcome == "undecided"
+    assert "1 more horizons (not run)" in part.numbers
+    assert found(grows(0.4), lambda key: key.seed == 0).outcome == SMALL
+
+
+def test_growth_is_that_of_the_mean_regret_or_of_an_excess_over_any_number(tmp_path):
+    results = write_results(tmp_path, HORIZONS, grows(0.6))
+    first = growth_of(results, "tofu")
+    assert first == growth_of(results, "tofu")
+    assert first.numbers == (40, 80, 160)
+    assert first.slope == pytest.approx(0.6)
+    assert first.low <= first.slope <= first.high
+    assert growth_of(results, "tofu", "n_arms") is None  # one number
+    # 30 + 8/√K and 30: the whole barely falls, the excess like K^(-1/2).
+    arms = {f"K={n}": setting(world=WORLD | {"n_arms": n}, probs=[0.5]) for n in (4, 16, 64)}
+
+    def regret(key):
+        noise = 1 + 0.01 * key.seed
+        return noise * (30 + (8 / int(key.setting[2:]) ** 0.5 if key.method == "tofu" else 0))
+
+    results = write_results(tmp_path, small_study(arms), regret)
+    excess = growth_of(results, "tofu", "n_arms", minus="zf-oful")
+    assert excess.slope == pytest.approx(-0.5)
+    assert growth_of(results, "tofu", "n_arms").slope > -0.1
+    assert growth_of(results, "tofu", "n_arms", settings=["K=4", "K=64"]).numbers == (4, 64)
+    swept = small_study({"default": setting(probs=(0.8, 0.4, 0.2))})
+    results = write_results(tmp_path, swept, lambda key: (1 + 0.01 * key.seed) / key.p**2)
+    assert growth_of(results, "tofu", "p").slope == pytest.approx(-2)
+
+
+def test_the_interval_covers_the_slope_about_as_often_as_it_says():
+    # 300 samples of 20 seeds; the percentile interval covers a little less than 95 %.
+    random, horizons = np.random.default_rng(0), (100, 1000)
+    covered = 0
+    for _ in range(300):
+        noise = 1 + 0.3 * random.standard_normal((20, 2))
+        low, high = slope_interval(horizons, np.array([10.0, 10.0**1.5]) * noise)
+        covered += low <= 0.5 <= high
+    assert 0.88 <= covered / 300 <= 0.99
+
+
+# Diagnostics
+
+TOLD = {"n": [1.0, 10.0, 100.0], "error": [4.0, 2.0, 1.0], "bound": [8.0, 4.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("relation", "to", "at_end", "told", "outcome"),
+    [
+        ("at most", "bound", False, {}, "holds"),
+        ("at most", "bound", False, {"error": [4.0, 5.0, 1.0]}, "fails"),
+        ("at most", "bound", True, {"error": [9.0, 5.0, 1.0]}, "holds"),
+        ("at least", "bound", False, {}, "fails"),
+        ("at least", "bound", False, {"error": [8.0, 4.0, 2.0]}, "holds"),
+        ("above", "bound", True, {"error": [1.0, 1.0, 3.0]}, "holds"),
+        ("above", "bound", True, {}, "fails"),
+        ("below", None, False, {"error": [-1.0, -2.0, -0.1]}, "holds"),
+        ("below", None, False, {"error": [-1.0, 0.0, -0.1]}, "fails"),
+        ("equal to", None, False, {"error": [0.0, 0.0, 1e-12]}, "holds"),
+        ("equal to", None, False, {"error": [0.0, 0.0, 1e-3]}, "fails"),
+        ("at most", "other", False, {}, "not run"),
+    ],
+)
+def test_relations_of_diagnostics_flip_with_the_numbers(
+    verdict, relation, to, at_end, told, outcome
+):
+    found = verdict(
+        lambda r: measured(r, "tofu", "error", relation, to, at_end=at_end),
+        diagnostics=lambda key: TOLD | told,
+    )
+    assert found.outcome == outcome
+
+
+def test_one_seed_that_breaks_a_relation_fails_it(verdict):
+    def told(key):
+        return TOLD | {"error": [4.0, 2.0, 2.5]} if key.seed == 3 else TOLD
+
+    found = verdict(lambda r: measured(r, "tofu", "error", "at most", "bound"), diagnostics=told)
+    assert found.outcome == "fails"
+    assert "at 11 of 12 positions, throughout in 3 of 4 seeds" in found.numbers
+    assert "0.8 to 2 times the value" in found.numbers
+
+
+@pytest.mark.parametrize(("near", "outcome"), [(-0.3, "holds"), (-0.5, "fails")])
+def test_a_slope_over_another_diagnostic_flips_with_the_numbers(verdict, near, outcome):
+    found = verdict(
+        lambda r: slope(r, "tofu", "error", "n", near=(near, 0.05)), diagnostics=lambda key: TOLD
+    )
+    assert found.outcome == outcome
+    assert "slope −0.301" in found.numbers
+
+
+# Lower bounds
+
+HARD = {"kind": "hard-instance", "n_arms": 4, "horizon": 400, "noise_scale": 2.0}
+
+
+def hard_study(probs=(0.2, 0.1), **world):
+    return small_study({"default": setting(world=HARD | world, probs=probs)})
+
+
+@pytest.mark.parametrize("form", ["explicit", "optimized"])
+def test_above_bound_flips_with_the_numbers(verdict, tmp_path, form):
+    def claim(results):
+        return above_bound(
+            results, lambda point: lower_bounds(results, point).get(form), list(METHODS)
+        )
+
+    def outcome(paid, run=None):
+        regret = lambda key: paid * (1 + 0.01 * wobble(key))  # noqa: E731
+        return verdict(claim, regret, study=hard_study(), run=run).outcome
+
+    results = hard_study().no_results(tmp_path)
+    bounds = [lower_bounds(results, Point("default", p))[form] for p in (0.2, 0.1)]
+    assert outcome(1.1 * max(bounds)) == "holds"
+    assert outcome(0.9 * min(bounds)) == "fails"
+    assert outcome(0.9 * min(bounds), lambda key: key.seed == 0) == SMALL
+    assert outcome(1.1 * max(bounds), lambda key: key.method == "tofu") == "undecided"
+    assert outcome(1.0, lambda key: False) == "not run"
+    nowhere = verdict(lambda r: above_bound(r, lambda point: None, ["tofu"]))
+    assert nowhere.numbers == "the bound applies nowhere (undecided)"
+
+
+def test_a_regret_may_be_claimed_to_be_within_a_factor_of_the_bound(verdict):
+    for paid, outcome in ((4.0, "holds"), (6.0, "fails"), (0.5, "fails")):
+        found = verdict(
+            lambda r: above_bound(r, lambda point: 1.0, ["tofu"], most=5),
+            # Other methods pay nothing, and are not asked.
+            lambda key, paid=paid: paid + 0.01 * wobble(key) if key.method == "tofu" else 0.0,
+        )
+        assert found.outcome == outcome
+        assert "times the bound" in found.numbers
+
+
+@pytest.mark.parametrize(
+    ("noise_scale", "forms"),
+    [
+        (1.0, {"explicit", "hidden"}),  # (S B/R)² alone is 1
+        (2.0, {"explicit", "hidden", "optimized"}),  # Kp² is .08, (S B/R)² is .25
+        (4.0, {"explicit", "hidden", "optimized", "context-limited"}),  # .0625
+    ],
+)
+def test_a_form_of_the_bound_is_given_where_its_premise_holds(tmp_path, noise_scale, forms):
+    study = hard_study([0.1], noise_scale=noise_scale, n_arms=8)
+    assert set(lower_bounds(study.no_results(tmp_path), Point("default", 0.1))) == forms
+
+
+# The page of all verdicts
+
+PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
+WORDS = "RA-TOFU substantially outperforms zero-filled PSLB"
+
+
+def made(folder, *, scale="paper", of_tofu=10.0):
+    worse = {"zf-oful": 30.0, "zf-pslb-sampled": 40.0}
+    part = replace(study_named("synthetic"), seeds=range(4))
+    paid = lambda key: worse.get(key.method, of_tofu) / key.p * (1 + 0.01 * key.seed)  # noqa: E731
+    write_results(folder / "synthetic", part, paid, scale=scale)
+
+
+def line_of(text, words):
+    (line,) = [line for line in text.splitlines() if words in line and line.startswith("|")]
+    return line
+
+
+def test_verdicts_are_those_of_the_results_on_disk(tmp_path):
+    for of_tofu, outcome in ((10.0, "holds"), (50.0, "fails")):
+        made(tmp_path, of_tofu=of_tofu)
+        counts = write_claims(tmp_path, tmp_path / "claims.md")
+        text = (tmp_path / "claims.md").read_text("utf-8")
+        assert f"**{outcome}**" in line_of(text, WORDS)
+        assert (WORDS in text.split("##")[0]) == (outcome == "fails")
+        assert "p = 0.4: " in line_of(text, WORDS)
+        assert counts["not run"] > 20  # all other studies
+
+
+def test_a_small_run_is_not_judged_and_a_missing_one_is_listed(tmp_path):
+    made(tmp_path, scale="smoke")
+    result = CliRunner().invoke(app, ["claims", str(tmp_path), "-o", str(tmp_path / "all.md")])
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "all.md").read_text("utf-8")
+    assert f"**{SMALL}**" in line_of(text, WORDS)
+    assert "**not run**" in line_of(text, "The gap between zero-filled PSLB and TOFU-FH widens")
+    assert "not run" in result.output
+
+
+def test_the_committed_table_has_every_claim_of_the_paper_and_no_other(tmp_path):
+    text = PAGE.read_text("utf-8")
+    told = [
+        line.split(" | **")[0].removeprefix("| ") for line in text.splitlines() if " | **" in line
+    ]
+    studies = [study_named(name) for name in ORDER if name not in BEYOND_PAPER]
+    claims = [claim for study in studies for claim in study.claims(study.no_results(tmp_path))]
+    ours = [claim for claim in claims if claim.startswith(PAST_PAPER)]
+    assert ours
+    assert told == [markdown_text(claim) for claim in claims if claim not in ours]

@@ -1,0 +1,117 @@
+"""Policies and worlds of one's own reach a study, and the worker processes that run it."""
+
+import csv
+
+import pytest
+from typer.testing import CliRunner
+
+from halfseen.cli import app
+from halfseen.errors import StudyError
+from halfseen.simulation import plugins
+from halfseen.simulation.plugins import GROUP, load_installed_plugins, load_plugin
+
+POLICY = """
+import os
+from pathlib import Path
+
+import halfseen
+from halfseen import register_policy
+
+Path(__file__).with_name(f"imported-{os.getpid()}").touch()
+
+
+@register_policy
+class NAME(halfseen.Uniform):
+    pass
+
+"""
+
+
+@pytest.fixture(autouse=True)
+def _loaded_here_only(monkeypatch):
+    """Workers of later tests do not import what a test has loaded, whose folder is gone."""
+    monkeypatch.setattr(plugins, "_loaded", list(plugins._loaded))
+
+
+def write(folder, name):
+    """Write a plugin; names differ, as one process keeps what it loads."""
+    text = POLICY.replace("NAME", name.title().replace("_", ""))
+    (folder / f"{name}.py").write_text(text)
+
+
+def run(name, *options):
+    study = ["synthetic", "--scale", "smoke", "--methods", f"uniform,{name.replace('_', '-')}"]
+    return CliRunner().invoke(app, ["reproduce", *study, "--out", "out", *options])
+
+
+def regrets(folder, method):
+    with (folder / "per_seed.csv").open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["method"] == method]
+    assert {row["status"] for row in found} == {"ok"}
+    return [row["final_regret"] for row in found]
+
+
+def check_results(folder, out, name, n_processes):
+    """A subclass that changes nothing plays like its parent, in worker processes as well."""
+    own = regrets(out, name.replace("_", "-"))
+    assert len(own) == 4
+    assert own == regrets(out, "uniform")
+    assert len(list(folder.glob("imported-*"))) >= n_processes  # the command, at least one worker
+
+
+@pytest.mark.usefixtures("unrendered")
+@pytest.mark.parametrize(
+    ("name", "given", "jobs"),
+    [("own_module", "", 1), ("own_file", ".py", 1), ("own_two", ".py", 2)],
+)
+def test_an_option_imports_a_module_or_a_file(tmp_path, monkeypatch, name, given, jobs):
+    write(tmp_path, name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    result = run(name, "--import", f"{name}{given}", "--jobs", str(jobs))
+    assert result.exit_code == 0, result.output
+    check_results(tmp_path, tmp_path / "out", name, n_processes=jobs)
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_an_installed_package_names_its_plugins_as_entry_points(tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    info = site / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\ntheirs = theirs\n")
+    write(site, "theirs")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(site)
+    load_installed_plugins.cache_clear()  # once per process
+    result = run("theirs", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    check_results(site, tmp_path / "out", "theirs", n_processes=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error"),
+    [
+        ("gone.py", None, "FileNotFoundError: there is no such file"),
+        ("broken_one.py", "1 / 0", "ZeroDivisionError: division by zero"),
+        ("no_such_module", None, "ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, name, text, error):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(StudyError, match=rf"{name}' cannot be imported: {error}"):
+        load_plugin(name, tmp_path)
+
+
+def test_a_file_cannot_take_the_name_of_a_module(tmp_path):
+    (tmp_path / "json.py").write_text("")
+    with pytest.raises(StudyError, match="another module is called 'json': rename the file"):
+        load_plugin("json.py", tmp_path)
+
+
+@pytest.mark.parametrize("command", [["compare", "x.csv"], ["reproduce", "synthetic"], ["demo"]])
+def test_every_command_that_runs_a_study_takes_imports(command):
+    result = CliRunner().invoke(app, [*command, "--import", "no_such_module"])
+    assert result.exit_code == 2
+    assert "plugin 'no_such_module' cannot be imported" in result.output

@@ -1,0 +1,337 @@
+"""The page over all studies: what it says is what the files say, and it needs nothing else."""
+
+import csv
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from typer.testing import CliRunner
+
+from halfseen.cli import app
+from halfseen.errors import StoreError
+from halfseen.paper.published import Key, Level, PublishedCell, SummaryComparison, compare_cells
+from halfseen.paper.studies import ORDER, report_on
+from halfseen.report.look import LOOKS
+from halfseen.report.page import (
+    MOST_POINTS,
+    PLOTLY_VERSION,
+    asset,
+    chart_data,
+    color_in_the_dark,
+    half_seen_steps,
+    rounded,
+    study_folders,
+    write_page,
+)
+from halfseen.report.render import embedded_json
+from halfseen.report.report import Report, Verdict
+from halfseen.report.results import Results
+from made_results import WORLD, setting, small_study, wobble, write_results
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+EVIL = '<img src=x onerror=alert(1)> & "quoted" </script>'
+LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
+
+
+def regret(key):
+    return LEVELS.get(key.method, 7.0) / (key.p or 1.0) + wobble(key)
+
+
+def made(home, name="small", settings=None, **shown):
+    """Write the results of a study into a folder, with its report; return the report."""
+    study = small_study(settings, name=name, title=shown.pop("title", "A small study"))
+    report = Report.of(write_results(home / name, study, regret))
+    report.write()
+    return report
+
+
+def page_of(home, **shown):
+    """Return the text of the page; reports show what is given besides what is on disk."""
+
+    def report(folder):
+        found = report_on(folder)
+        for name, value in shown.items():
+            setattr(found, name, value)
+        return found
+
+    return write_page(home, report, ORDER).read_text(encoding="utf-8")
+
+
+class Elements(HTMLParser):
+    """All elements of a page with their attributes, and the text outside of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.texts, self.raw = [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self.raw = tag in ("script", "style")
+
+    def handle_endtag(self, tag):
+        self.raw = False
+
+    def handle_data(self, data):
+        if not self.raw:
+            self.texts.append(data)
+
+
+def data_of(page):
+    """Return the data of the charts of a page, one per study."""
+    found = re.findall(r'<script type="application/json" class="data">(.*?)</script>', page)
+    return [json.loads(text) for text in found]
+
+
+def test_every_study_has_its_claims_charts_table_and_files(tmp_path):
+    made(tmp_path, "one")
+    made(tmp_path, "two")
+    better = Verdict("Better", "holds", ("p = 0.2: 1 against 2",))
+    elements = Elements(page_of(tmp_path, verdicts=[better], notes=["Know this."]))
+    assert [a["id"] for tag, a in elements.found if tag == "section" and "id" in a] == [
+        "one",
+        "two",
+    ]
+    words = " ".join(elements.texts)
+    for told in ("A small study", "Better", "holds", "Know this.", "p = 0.2", "zero-filled OFUL"):
+        assert told in words
+    links = {a["href"] for tag, a in elements.found if tag == "a"}
+    for name in ("summary.csv", "per_seed.csv", "trajectories.csv.gz"):
+        assert f"one/{name}" in links
+    local = [link for link in links if not link.startswith("#")]
+    assert all((tmp_path / link).exists() for link in local)
+    ids = [a["id"] for _, a in elements.found if "id" in a]
+    assert len(ids) == len(set(ids))
+    assert all(link[1:] in ids for link in links if link.startswith("#"))
+
+
+def test_nothing_is_loaded_from_anywhere(tmp_path):
+    made(tmp_path)
+    text = page_of(tmp_path)
+    for tag, attributes in Elements(text).found:
+        for name in ("src", "srcset", "data", "action", "poster"):
+            assert attributes.get(name, "data:").startswith("data:"), (tag, attributes)
+        if tag == "link":
+            assert attributes["href"].startswith("data:")
+        if tag == "a":
+            assert not re.match(r"(https?:)?//", attributes["href"])
+    assert "default-src 'none'" in text
+    assert not re.search(r"@import|url\(", asset("assets/style.css"))
+
+
+def test_texts_cannot_become_markup(tmp_path):
+    made(tmp_path, title=EVIL)
+    text = page_of(tmp_path, notes=[EVIL], verdicts=[Verdict(EVIL, "holds", ())])
+    elements = Elements(text)
+    assert not [a for _, a in elements.found if "onerror" in a]
+    assert "".join(elements.texts).count(EVIL) == 4  # contents, title, claim, note
+    assert text.count("</script>") == text.count("<script")
+    assert json.loads(embedded_json({"a": EVIL})) == {"a": EVIL}
+
+
+def test_methods_and_settings_with_odd_names_stay_texts(tmp_path):
+    odd = setting(methods={"a<i>b": {"method": "uniform"}, "tofu": {}})
+    report = made(tmp_path, settings={"<b> & co": odd, "other": odd})
+    text = page_of(tmp_path)
+    assert "<b> & co" not in text
+    assert "a<i>b" not in text
+    (data,) = data_of(text)
+    assert [method["key"] for method in data["methods"]] == report.results.methods
+    assert [setting["name"] for setting in data["settings"]] == ["<b> & co", "other"]
+
+
+def test_charts_have_the_numbers_of_the_files(tmp_path):
+    made(tmp_path)
+    (data,) = data_of(page_of(tmp_path))
+    finals = {
+        (data["settings"][s]["name"], p, data["methods"][m]["key"]): (n, mean, error)
+        for s, p, m, n, mean, error in data["finals"]
+    }
+    with open(tmp_path / "small" / "summary.csv") as file:
+        summary = list(csv.DictReader(file))
+    assert len(summary) == len(finals) == 6
+    for row in summary:
+        n, mean, error = finals[row["setting"], float(row["p"]), row["method"]]
+        assert n == int(row["n"])
+        assert mean == float(f"{float(row['mean_regret']):.4g}")
+        assert error == float(f"{float(row['se_regret']):.3g}")
+    lines = {
+        (p, data["methods"][m]["key"], at): mean
+        for _, p, m, _, rounds, means, _ in data["lines"]
+        for at, mean in zip(data["rounds"][rounds], means, strict=True)
+    }
+    with gzip.open(tmp_path / "small" / "trajectories.csv.gz", "rt") as file:
+        trajectories = list(csv.DictReader(file))
+    assert len(lines) == len(trajectories)
+    for row in trajectories:
+        mean = lines[float(row["p"]), row["method"], int(row["round"])]
+        assert mean == float(f"{float(row['mean_regret']):.4g}")
+
+
+def test_long_lines_are_thinned_to_their_ends(tmp_path):
+    report = made(tmp_path, settings={"default": setting(world=WORLD | {"horizon": 400})})
+    rows = report.results.tables.trajectories
+    longer = [row | {"round": at} for row in rows if row["round"] == 1 for at in range(1, 301)]
+    results = report.results
+    tables = results.tables._replace(trajectories=longer)
+    thinned = Results(results.settings, tables, results.folder, results.manifest)
+    data = chart_data(Report.of(thinned))
+    assert len(data["rounds"]) == 1
+    assert len(data["rounds"][0]) == MOST_POINTS
+    assert (data["rounds"][0][0], data["rounds"][0][-1]) == (1, 300)
+
+
+def test_labels_and_colours_are_those_of_the_figures(tmp_path):
+    made(tmp_path)
+    (data,) = data_of(page_of(tmp_path))
+    for method in data["methods"]:
+        look = LOOKS[method["key"]]
+        assert (method["label"], method["color"]) == (look.label, look.color)
+    for look in LOOKS.values():
+        assert re.fullmatch("#[0-9a-fA-F]{6}", color_in_the_dark(look.color))
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "expected"),
+    [(12345.678, 4, 12346), (0.000123456, 3, 0.000123), (-2.0, 4, -2), (float("inf"), 4, None)],
+)
+def test_no_digit_before_the_point_is_lost(value, digits, expected):
+    assert rounded(value, digits) == expected
+
+
+def test_published_numbers_stand_below_ours(tmp_path):
+    rows = made(tmp_path).results.tables.per_seed
+    cells = {
+        Key(row["setting"], row["p"], row["method"], row["seed"]): PublishedCell(
+            row["final_regret"], exact=True
+        )
+        for row in rows
+        if row["method"] == "tofu"
+    }
+    text = page_of(tmp_path, published=compare_cells(rows, cells).groups)
+    assert "The published value over the same seeds is below ours" in text
+    for mean in ("6.25 ± 0.13", "25 ± 0.13"):
+        assert text.count(f">published {mean}</span>") == 1
+    assert text.count('<span class="published">equal</span>') == 2
+    assert "Δ " not in text.split("<tbody>", 1)[1]
+
+
+def test_studies_of_the_package_come_first_and_other_folders_are_left_alone(tmp_path):
+    for name in ("masks", "synthetic", "another"):
+        made(tmp_path, name)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "manifest.json").write_text("{}")
+    assert [f.name for f in study_folders(tmp_path, ORDER)] == ["synthetic", "masks", "another"]
+
+
+def test_a_study_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path):
+    made(tmp_path, "good")
+    made(tmp_path, "bad")
+    (tmp_path / "bad" / "per_seed.csv").write_text("nothing")
+    made(tmp_path, "untold")
+    (tmp_path / "untold" / "manifest.json").write_text("{}")
+    words = " ".join(Elements(page_of(tmp_path)).texts)
+    assert "A small study" in words
+    assert "per_seed.csv is damaged" in words
+    assert "does not say what was run" in words
+
+
+def test_failed_cells_are_reported(tmp_path):
+    paid = lambda key: None if key.seed == 1 else regret(key)  # noqa: E731
+    write_results(tmp_path / "small", small_study(), paid)
+    words = " ".join(Elements(page_of(tmp_path)).texts)
+    assert "6 of these runs failed." in words
+
+
+def test_a_study_without_regrets_shows_its_figures(tmp_path):
+    made(tmp_path)
+    file = tmp_path / "small" / "per_seed.csv"
+    rows = [line.split(",") for line in file.read_text().splitlines()]
+    at = rows[0].index("final_regret")
+    kept = [rows[0], *([*row[:at], "", *row[at + 1 :]] for row in rows[1:])]
+    file.write_text("\n".join(",".join(row) for row in kept) + "\n")
+    text = page_of(tmp_path)
+    images = [a for tag, a in Elements(text).found if tag == "img"]
+    assert images
+    assert all(a["src"].startswith("data:image/png;base64,") and a["alt"] for a in images)
+    assert 'class="charts"' not in text
+
+
+def test_equal_results_give_equal_bytes(tmp_path):
+    made(tmp_path)
+    assert page_of(tmp_path) == page_of(tmp_path)
+
+
+def test_without_results_the_remedy_is_reported(tmp_path):
+    with pytest.raises(StoreError, match=r"there are no results in .*halfseen reproduce synthetic"):
+        page_of(tmp_path / "nowhere")
+
+
+def test_the_charting_library_is_the_version_it_says_with_its_licence():
+    assert f"v{PLOTLY_VERSION}" in asset("vendor/plotly-basic.min.js")[:200]
+    assert PLOTLY_VERSION in asset("vendor/README.md")
+    assert asset("vendor/LICENSE").startswith("MIT License")
+
+
+def test_hidden_cells_of_the_picture_are_found_again():
+    options, seen, _, filled = half_seen_steps()
+    assert [cell[:3] for cell in filled.cells] == [cell[:3] for cell in options.cells]
+    kinds = [cell.kind for cell in seen.cells]
+    assert 0 < kinds.count("seen") < kinds.count("hidden")
+    assert {cell.kind for cell in filled.cells} == {"seen", "guess"}
+
+
+class TestCommands:
+    @pytest.fixture
+    def here(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    def call(self, *arguments):
+        return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "150"})
+
+    def test_page_writes_it_and_says_where(self, here):
+        made(here / "results")
+        result = self.call("page")
+        assert result.exit_code == 0, result.output
+        assert "results/index.html" in result.output
+        assert (here / "results" / "index.html").exists()
+
+    def test_page_without_results_is_an_error_that_says_what_to_do(self, here):
+        result = self.call("page", "elsewhere")
+        assert result.exit_code == 2
+        assert "there are no results in elsewhere" in result.output
+
+    def test_reproduce_writes_the_page_next_to_the_folders_of_studies(self, here):
+        small = ("--scale", "smoke", "--jobs", "1", "--methods", "uniform", "--seeds", "0")
+        assert self.call("reproduce", "synthetic", *small).exit_code == 0
+        assert (here / "results" / "smoke" / "index.html").exists()
+        assert self.call("reproduce", "synthetic", *small, "--out", "mine").exit_code == 0
+        assert not (here / "index.html").exists()
+
+
+def test_published_means_stand_below_ours(tmp_path):
+    found = SummaryComparison(
+        orders=[],
+        excesses=[Level(0.2, "tofu", 100.0, 101.5, 2.0, 8.0), Level(0.2, "uniform", 9, 80, 1, 4)],
+        ranks=[],
+        missing=[],
+    )
+    made(tmp_path)
+    text = page_of(tmp_path, published_means=found)
+    assert "101.5 ± 2" in text
+    assert ">published 100</span>" in text
+    assert text.count(">agrees (") == text.count("<strong>differs</strong>") == 1
+
+
+def test_skipped_cells_are_no_failures(tmp_path):
+    made(tmp_path)
+    file = tmp_path / "small" / "per_seed.csv"
+    file.write_text(file.read_text().replace(",ok,", ",skipped,", 1))
+    words = " ".join(Elements(page_of(tmp_path)).texts)
+    assert "1 of them skipped" in words
+    assert "of these runs failed" not in words

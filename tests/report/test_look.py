@@ -1,0 +1,114 @@
+"""One method, one look; figures repeat byte by byte."""
+
+import itertools
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from halfseen.paper.studies import ORDER, study_named
+from halfseen.report.look import (
+    LOOKS,
+    house_style,
+    in_paper,
+    label_of,
+    look_of,
+    shade,
+)
+from halfseen.simulation.methods import MEASURE, METHODS
+from made_results import write_results
+
+
+def test_every_standard_method_has_a_label_of_its_own():
+    assert {*METHODS, "latent-ucb", "latent-ucb-told"} <= set(LOOKS)
+    assert len({look.label for look in LOOKS.values()}) == len(LOOKS)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_every_policy_of_a_study_has_a_label(name):
+    for setting in study_named(name).settings.values():
+        played = [key for key in setting.keys if setting.method(key).policy != MEASURE]
+        assert set(played) <= set(LOOKS)
+
+
+def test_colours_are_unique():
+    colors = [look.color.lower() for look in LOOKS.values()]
+    assert len(set(colors)) == len(colors)
+
+
+def distance(one, other):
+    parts = [[int(look.color[at : at + 2], 16) / 255 for at in (1, 3, 5)] for look in (one, other)]
+    return sum((a - b) ** 2 for a, b in zip(*parts, strict=True)) ** 0.5
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_methods_of_a_figure_can_be_told_apart(name, tmp_path):
+    study = study_named(name)
+    results = write_results(tmp_path, replace(study, seeds=[0, 1, 2]), lambda key: 1.0)
+    for figure in study.figures(results):
+        for panel in figure.panels:
+            methods = () if panel is None else panel.methods
+            for one, other in itertools.combinations(map(look_of, methods), 2):
+                shape = (one.dashes, one.marker) != (other.dashes, other.marker)
+                assert shape or distance(one, other) > 0.25, (figure.label, one, other)
+
+
+def test_a_method_looks_the_same_everywhere():
+    assert look_of("tofu") is LOOKS["tofu"]
+    assert look_of("tofu-under") == LOOKS["tofu-under"]
+
+
+def test_variants_are_named_after_their_base():
+    assert label_of("zf-pslb-sampled-over") == "zero-filled PSLB, sampled, rank too large"
+    assert label_of("tofu-fh-pairwise") == "TOFU, full history, pairs counted"
+
+
+def test_an_unknown_method_keeps_its_look_in_every_process():
+    code = "from halfseen.report.look import look_of; print(look_of('my own'))"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == str(look_of("my own"))
+    assert look_of("my own").label == "my own"
+    assert look_of("my own").color != look_of("another").color
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("tofu", True),
+        ("ra-tofu-fh-over", True),
+        ("two-phase", True),
+        ("latent-ucb-greedy", False),
+        ("impute-mean", False),
+        ("mine", False),
+        ("tofu-mine", False),
+    ],
+)
+def test_only_the_methods_of_the_paper_are_from_it(key, expected):
+    assert in_paper(key) is expected
+
+
+def test_a_shade_of_nothing_is_the_colour_itself():
+    assert shade("#0072B2", 0.0) == "#0072b2"
+
+
+def test_the_style_stays_inside():
+    import matplotlib as mpl
+
+    mpl.rcParams["font.size"] = 17.0
+    with house_style():
+        assert mpl.rcParams["font.size"] < 17
+        sizes = [key for key in mpl.rcParams if key.endswith(("labelsize", "fontsize"))]
+        small = [key for key in sizes if isinstance(mpl.rcParams[key], float | int)]
+        assert all(mpl.rcParams[key] >= 8 for key in small)
+        assert mpl.rcParams["savefig.dpi"] >= 150
+    assert mpl.rcParams["font.size"] == 17.0
+    mpl.rcdefaults()
+
+
+def test_labels_need_no_plotting():
+    code = (
+        "import sys, halfseen.report.look\n"
+        "assert not {'matplotlib', 'pandas'} & set(sys.modules), 'heavy'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
