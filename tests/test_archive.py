@@ -14,7 +14,7 @@ import pytest
 import halfseen
 from halfseen import ArchiveError, LatentUcb, TofuPov, archive, load
 from halfseen.policies.registry import policy_from_dict
-from policies.policy_runs import few_arms, walk
+from policy_runs import few_arms, walk
 from robustness.files import entries_of, interrupted_writes, zipped
 
 

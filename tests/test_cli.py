@@ -12,7 +12,7 @@ import halfseen
 from halfseen.cli import app
 from halfseen.paper import published, studies
 from halfseen.paper.studies import ORDER, study_named
-from halfseen.policies.uniform import Uniform
+from halfseen.policies.trivial import Uniform
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 

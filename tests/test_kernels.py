@@ -12,8 +12,8 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from halfseen import kernels
-from halfseen.core.ridge import Ridge
 from halfseen.kernels import ridge
+from halfseen.linear.ridge import Ridge
 
 NOTHING = np.empty(0)
 NAN = math.nan

@@ -14,14 +14,13 @@ from halfseen import (
     LinearThompson,
     Oracle,
     PerArmRidge,
-    Pslb,
     SameArm,
-    SignSeeker,
     Standardized,
     TofuPov,
     TwoPhase,
     Uniform,
 )
+from halfseen.paper import Pslb, SignSeeker
 from halfseen.policies import registry
 from halfseen.testing import check_agent
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import halfseen
 from halfseen import archive
+from halfseen.paper import Pslb
 
 DIM = 6
 N_BEFORE = 23
@@ -28,7 +29,7 @@ FACTORIES = {
     "tofu": lambda: tofu(),
     "tofu-in-burn-in": lambda: tofu(burn_in=N_BEFORE + 3),
     "two-phase": lambda: halfseen.TwoPhase(dim=DIM, rank=2, observe_prob=0.7, split=5),
-    "pslb": lambda: halfseen.Pslb(dim=DIM, rank=2, burn_in=5),
+    "pslb": lambda: Pslb(dim=DIM, rank=2, burn_in=5),
     "oracle": lambda: halfseen.Oracle(basis=np.eye(DIM)[:, :2]),
     "imputed": lambda: halfseen.Imputed(dim=DIM, imputer="mean", first_fit=3),
     "standardized": lambda: halfseen.Standardized(dim=DIM, imputer="mean", first_fit=3),

@@ -21,13 +21,12 @@ from lemma_tools import (
 from numpy.linalg import norm
 
 from halfseen.core import theory
-from halfseen.core.confidence import Confidence
-from halfseen.core.latent import coordinates
-from halfseen.core.moments import Moments
-from halfseen.core.ridge import Ridge
-from halfseen.core.subspace import align, distance, top_eigenpairs
-from halfseen.policies.tofu import TofuPov
+from halfseen.linear.covariance import Moments
+from halfseen.linear.eigen import align, distance, top_eigenpairs
+from halfseen.linear.ridge import Confidence, Ridge
 from halfseen.simulation.cells import play
+from halfseen.tofu.imputation import coordinates
+from halfseen.tofu.policy import TofuPov
 from halfseen.values import Slate
 
 

@@ -23,10 +23,10 @@ from lemma_tools import (
 from numpy.linalg import norm
 
 from halfseen.core import theory
-from halfseen.core.latent import coordinates, fill
-from halfseen.core.moments import Moments
-from halfseen.core.rank import Known, PaperThreshold
-from halfseen.core.subspace import align, distance, top_eigenpairs
+from halfseen.linear.covariance import Moments
+from halfseen.linear.eigen import align, distance, top_eigenpairs
+from halfseen.tofu.imputation import coordinates, fill
+from halfseen.tofu.rank import Known, PaperThreshold
 from halfseen.values import Slate
 from halfseen.worlds.lowrank import LowRankWorld
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from policy_runs import copy_of, looks, state_bytes
 
 from halfseen import AmbientOful, Greedy, InvalidSettingError, Uniform
+from policy_runs import copy_of, looks, state_bytes
 
 
 def test_oful_by_hand():

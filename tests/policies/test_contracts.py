@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from policy_runs import few_arms, offers, state_bytes, twin_of, walk
 
 from halfseen import (
     AmbientOful,
@@ -17,16 +16,16 @@ from halfseen import (
     LinearThompson,
     Oracle,
     PerArmRidge,
-    Pslb,
     SameArm,
-    SignSeeker,
     Standardized,
     TofuPov,
     TwoPhase,
     Uniform,
 )
+from halfseen.paper import Pslb, SignSeeker
 from halfseen.policies import registry
 from halfseen.testing import policy_checks
+from policy_runs import few_arms, offers, state_bytes, twin_of, walk
 
 BASICS = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
 WITHOUT_RANK = {name: value for name, value in BASICS.items() if name != "rank"}

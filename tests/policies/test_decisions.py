@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from policy_runs import few_arms, looks, state_bytes, walk
 
 from halfseen import AmbientOful, Decision, LatentUcb, TofuPov, UnknownDecisionError, archive, load
+from policy_runs import few_arms, looks, state_bytes, walk
 
 
 def tofu(**settings):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from policy_runs import few_arms, state_bytes, walk
 from scipy.stats import norm
 
 from halfseen import AmbientOful, Greedy, InvalidInputError, LatentUcb, LinearThompson, TofuPov
+from policy_runs import few_arms, state_bytes, walk
 
 
 def worlds(kind, n_rounds=60):

@@ -5,7 +5,6 @@ Each test lets one inner part fail once, at a moment that depends on it, and rep
 
 import numpy as np
 import pytest
-from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 
 from halfseen import (
     AmbientOful,
@@ -17,16 +16,17 @@ from halfseen import (
     TofuPov,
     Unidentifiable,
 )
-from halfseen.core import rank, subspace
 from halfseen.core.factors import Arms, Spectrum
-from halfseen.core.latent import Lift
-from halfseen.core.moments import Moments
-from halfseen.core.replay import Played
-from halfseen.core.reservoir import Reservoir
 from halfseen.core.reward_model import RewardModel
-from halfseen.core.ridge import Ridge
 from halfseen.kernels import ridge as ridge_kernels
-from halfseen.policies import explorations, latent_side, tofu_epoch
+from halfseen.linear import eigen
+from halfseen.linear.covariance import Moments
+from halfseen.linear.history import Played, Reservoir
+from halfseen.linear.lift import Lift
+from halfseen.linear.ridge import Ridge
+from halfseen.policies import explorations, latent_side
+from halfseen.tofu import epoch, rank
+from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 
 
 class InjectedError(Exception):
@@ -80,10 +80,10 @@ def learn_fails_once(monkeypatch, policy, decision, owner, name, failure=fail):
 
 OPENING = {
     "eigen-solver of a fixed rank": (2, rank, "top_eigenpairs"),
-    "eigen-solver of a threshold": (PracticalThreshold(), subspace, "top_eigenpairs"),
-    "LAPACK": (2, subspace, "_lapack"),
-    "LAPACK of a threshold": (PracticalThreshold(), subspace, "_lapack"),
-    "covariance": (2, tofu_epoch, "covariance_of"),
+    "eigen-solver of a threshold": (PracticalThreshold(), eigen, "top_eigenpairs"),
+    "LAPACK": (2, eigen, "_lapack"),
+    "LAPACK of a threshold": (PracticalThreshold(), eigen, "_lapack"),
+    "covariance": (2, epoch, "covariance_of"),
     "product of the moments": (2, Moments, "sums"),
     "coordinates of the replay": (2, Lift, "coordinates"),
     "coordinates of a wide rank": (12, Lift, "coordinates"),

@@ -5,13 +5,13 @@ import sys
 
 import numpy as np
 import pytest
-from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import Ridge
 
 from halfseen import AmbientOful, Imputed, InvalidSettingError, load
-from halfseen.policies import imputed, imputers
+from halfseen.policies import imputed
+from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 
 NAMES = ["mean", "knn", "iterative"]
 over_imputers = pytest.mark.parametrize("imputer", NAMES)
@@ -64,7 +64,7 @@ def test_before_the_first_fit_hidden_entries_count_as_zero():
 def test_fits_come_when_the_rounds_have_grown_by_the_factor(monkeypatch):
     fitted = []
 
-    class Counting(imputers.Filler):
+    class Counting(imputed.Filler):
         def __init__(self, recipe, rows):
             fitted.append(len(rows))
             super().__init__(recipe, rows)
@@ -297,6 +297,6 @@ def test_scikit_learn_is_loaded_by_the_first_policy_that_needs_it():
 def test_one_guess_per_feature_is_what_scikit_learn_would_fill_in(strategy):
     rows = np.concatenate([offer.table for offer in offers(6)])
     table = offers(9)[-1].table
-    recipe = imputers.ImputerRecipe("SimpleImputer", {"strategy": strategy}, 0)
+    recipe = imputed.ImputerRecipe("SimpleImputer", {"strategy": strategy}, 0)
     expected = SimpleImputer(strategy=strategy).fit(rows).transform(table)
-    assert np.array_equal(imputers.Filler(recipe, rows).fill(table), expected)
+    assert np.array_equal(imputed.Filler(recipe, rows).fill(table), expected)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from policy_runs import few_arms, looks, state_bytes, walk
 
 from halfseen import AmbientOful, InvalidSettingError, LowRankWorld, Oracle, load, play
+from policy_runs import few_arms, looks, state_bytes, walk
 
 SEEDS = range(20)
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from policy_runs import copy_of, looks, state_bytes
 
 from halfseen import DisjointArmsWorld, InvalidInputError, PerArmRidge, Uniform, load, play
+from policy_runs import copy_of, looks, state_bytes
 
 NAMES = np.full((3, 1), np.nan)
 

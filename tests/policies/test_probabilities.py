@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from policy_runs import few_arms, walk
 from scipy.stats import chi2
 
 from halfseen import (
@@ -16,6 +15,7 @@ from halfseen import (
     TofuPov,
     Uniform,
 )
+from policy_runs import few_arms, walk
 
 DRAWN = {
     "thompson": {"exploration": "thompson"},

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from policy_runs import few_arms, walk
 from sklearn.preprocessing import StandardScaler
 
 from halfseen import Imputed, SameArm, Standardized
-from halfseen.policies.standardized import Scaling
+from halfseen.policies.imputed import Scaling
+from policy_runs import few_arms, walk
 
 FITS = [5, 8, 12, 18, 27]  # rounds at which `small` fits
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from policy_runs import copy_of, few_arms, looks, state_bytes, walk
 
 from halfseen import AmbientOful, Greedy, InvalidSettingError, LinearThompson
-from halfseen.core import ridge
-from halfseen.core.ridge import Ridge
+from halfseen.linear import ridge
+from halfseen.linear.ridge import Ridge
+from policy_runs import copy_of, few_arms, looks, state_bytes, walk
 
 DIM = 3
 

@@ -16,10 +16,10 @@ from halfseen import (
     LinearThompson,
     Oracle,
     Policy,
-    Pslb,
     TofuPov,
     Uniform,
 )
+from halfseen.paper import Pslb
 from halfseen.testing.policies import looks, offers_in, state_bytes, twin_of
 
 PACKAGE = str(Path(halfseen.__file__).parent)

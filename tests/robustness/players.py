@@ -12,13 +12,13 @@ from halfseen import (
     Oracle,
     PaperThreshold,
     PracticalThreshold,
-    Pslb,
     SameArm,
     Standardized,
     TofuPov,
     TwoPhase,
     Uniform,
 )
+from halfseen.paper import Pslb
 
 
 class Settings(dict):

@@ -16,12 +16,11 @@ from halfseen import (
     TofuPov,
 )
 from halfseen.core import factors
-from halfseen.core.ellipsoids import Ellipsoid, optimistic_values
 from halfseen.core.factors import Arms, Factors, Spectrum, fit_factors
-from halfseen.core.operators import CovarianceOperator
-from halfseen.core.ridge import Ridge
-from halfseen.core.subspace import top_eigenpairs
-from halfseen.policies.pslb_search import Projection
+from halfseen.linear.covariance import CovarianceOperator
+from halfseen.linear.eigen import top_eigenpairs
+from halfseen.linear.ridge import Ridge
+from halfseen.paper.pslb import Ellipsoid, Projection, optimistic_values
 from halfseen.values import LARGEST, SMALLEST, Slate
 
 NAN = math.nan

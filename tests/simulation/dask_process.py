@@ -11,7 +11,7 @@ COMMANDS = {name: f"distributed.cli.dask_{name}" for name in ("scheduler", "work
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
-    [__name__, *COMMANDS.values(), "halfseen.simulation.simulate", "halfseen.policies.tofu"]
+    [__name__, *COMMANDS.values(), "halfseen.simulation.simulate", "halfseen.tofu.policy"]
 )
 
 

@@ -28,7 +28,7 @@ from halfseen.paper.measures_subspace import (
     missed_by,
     smallest_eigenvalues,
 )
-from halfseen.policies.same_arm import SameArm
+from halfseen.policies.trivial import SameArm
 from halfseen.simulation.cells import play
 from halfseen.simulation.methods import Method, measured
 from halfseen.worlds.lowrank import LowRankWorld

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from halfseen import InvalidSettingError, LowRankWorld, simulate
-from halfseen.policies.uniform import Uniform
+from halfseen.policies.trivial import Uniform
 from halfseen.simulation.methods import METHODS, Method, method_from
 
 WORLD = LowRankWorld(dim=5, rank=1, n_arms=3, horizon=40)

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import archive
-from halfseen.core.krylov import block_krylov
-from halfseen.core.latent import Lift
-from halfseen.core.moments import corrected_covariance
-from halfseen.core.operators import LARGEST_DENSE_DIM, CovarianceOperator
-from halfseen.core.subspace import top_eigenpairs
 from halfseen.lazy import LazyModule
+from halfseen.linear.covariance import LARGEST_DENSE_DIM, CovarianceOperator, corrected_covariance
+from halfseen.linear.eigen import block_krylov, top_eigenpairs
+from halfseen.linear.lift import Lift
 from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.factors")

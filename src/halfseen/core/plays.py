@@ -11,9 +11,9 @@ from halfseen.core.context_features import AnyFeatures
 from halfseen.core.factors import row_keys
 from halfseen.core.item_sums import ItemSums
 from halfseen.core.offers import Layout, Offer
-from halfseen.core.replay import Played
 from halfseen.core.samples import Samples
 from halfseen.core.summary import Summary, carrying, joined
+from halfseen.linear.history import Played
 from halfseen.values import LARGEST_POINT, FloatArray
 
 DEFAULT_MEMORY = 128_000_000

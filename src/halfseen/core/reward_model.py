@@ -23,9 +23,9 @@ from halfseen.core.item_coefficients import Adjusted, ItemCoefficients
 from halfseen.core.item_sums import MOST_SUMS, ItemSums, rooted
 from halfseen.core.items import Items
 from halfseen.core.offers import Offer
-from halfseen.core.ridge import Ridge
 from halfseen.core.samples import Samples
 from halfseen.errors import ArchiveError
+from halfseen.linear.ridge import Ridge
 from halfseen.values import LARGEST, FloatArray
 
 CENTRES: Mapping[str, float] = {

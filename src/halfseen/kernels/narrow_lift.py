@@ -1,6 +1,6 @@
 """Compiled latent coordinates for small ranks: arms side by side in the lanes of vector registers.
 
-`core.latent.Lift` makes a `plan` of the map from seen entries to coordinates: groups of nine rows,
+`linear.lift.Lift` makes a `plan` of the map from seen entries to coordinates: groups of nine rows,
 six of which are products of two columns of the basis, in the order of the upper triangle, and three
 are columns, or zero if there are no more. The last row contains ρ and the scales.
 """

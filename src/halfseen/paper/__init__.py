@@ -1,4 +1,4 @@
-"""What belongs to the paper alone; importing this package registers its worlds and measures.
+"""What belongs to the paper alone; importing it registers its worlds, policies and measures.
 
 Examples
 --------
@@ -22,12 +22,22 @@ from halfseen.paper.measures_subspace import (
     subspace_error,
 )
 from halfseen.paper.product_context import ProductContextWorld
+from halfseen.paper.pslb import Pslb
+from halfseen.paper.sign_seeker import SignSeeker
 from halfseen.simulation.methods import MEASURES
 
 if TYPE_CHECKING:
     from halfseen.simulation.tables import Tables
 
-__all__ = ["DigitsWorld", "HardInstanceWorld", "ProductContextWorld", "premises", "run"]
+__all__ = [
+    "DigitsWorld",
+    "HardInstanceWorld",
+    "ProductContextWorld",
+    "Pslb",
+    "SignSeeker",
+    "premises",
+    "run",
+]
 
 MEASURES.update(
     {

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 
 from halfseen import checks, params
-from halfseen.core.subspace import top_eigenpairs
 from halfseen.lazy import from_extra
+from halfseen.linear.eigen import top_eigenpairs
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import MaskLaw, mask_param

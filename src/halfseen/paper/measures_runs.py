@@ -10,14 +10,13 @@ import numpy as np
 
 from halfseen import seeding
 from halfseen.core import theory
-from halfseen.core.latent import coordinates, fill
-from halfseen.core.moments import Moments
 from halfseen.core.theory import Premises, Problem, premises_of
 from halfseen.errors import InvalidSettingError
+from halfseen.linear.covariance import Moments
 from halfseen.paper.measures_subspace import bounded_low_rank, leading_basis, log_spaced
-from halfseen.policies.tofu import TofuPov
-from halfseen.policies.tofu_epoch import EpochRecord
-from halfseen.policies.tofu_premises import PremiseWarning
+from halfseen.tofu.epoch import EpochRecord
+from halfseen.tofu.imputation import coordinates, fill
+from halfseen.tofu.policy import PremiseWarning, TofuPov
 from halfseen.values import Decision, FloatArray, Slate
 from halfseen.worlds.base import Realization, Round, World
 from halfseen.worlds.lowrank import LowRankRealization

@@ -10,14 +10,14 @@ import numpy as np
 from halfseen import checks, seeding
 from halfseen.core import theory
 from halfseen.core.factors import Arms, Factors, Spectrum, fit_factors
-from halfseen.core.latent import coordinates, fill
-from halfseen.core.moments import Moments
-from halfseen.core.subspace import align, distance, top_eigenpairs
 from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
+from halfseen.linear.covariance import Moments
+from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Policy
-from halfseen.policies.same_arm import SameArm
+from halfseen.policies.trivial import SameArm
+from halfseen.tofu.imputation import coordinates, fill
 from halfseen.values import BoolArray, FloatArray
 from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization

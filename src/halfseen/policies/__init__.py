@@ -1,38 +1,8 @@
-"""Who chooses: one policy per file, all under the same contract.
+"""The base class of all policies, their registry, and the baselines.
 
-Importing this package registers every policy that ships with it.
+Importing this package registers its policies.
 """
 
-from halfseen.policies import (
-    ambient,
-    greedy,
-    imputed,
-    latent_ucb,
-    oracle,
-    per_arm,
-    pslb,
-    same_arm,
-    sign_seeker,
-    standardized,
-    thompson,
-    tofu,
-    two_phase,
-    uniform,
-)
+from halfseen.policies import ambient, imputed, latent_ucb, oracle, per_arm, trivial
 
-__all__ = [
-    "ambient",
-    "greedy",
-    "imputed",
-    "latent_ucb",
-    "oracle",
-    "per_arm",
-    "pslb",
-    "same_arm",
-    "sign_seeker",
-    "standardized",
-    "thompson",
-    "tofu",
-    "two_phase",
-    "uniform",
-]
+__all__ = ["ambient", "imputed", "latent_ucb", "oracle", "per_arm", "trivial"]

@@ -7,17 +7,17 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.context_features import AnyFeatures
-from halfseen.core.epochs import LARGEST_GROWTH
 from halfseen.core.features import GROUPS as FEATURE_GROUPS
 from halfseen.core.group_scales import ITEM
 from halfseen.core.offers import Layout
 from halfseen.core.plays import DEFAULT_MEMORY, Plays, arms_kept
 from halfseen.errors import InvalidSettingError
+from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.params import choice, custom, flag, integer, real
+from halfseen.policies.ambient import scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.explorations import INVERSE_GAP
-from halfseen.policies.ridge_policy import scale_param
-from halfseen.policies.viewed import EXPLORATIONS
+from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.values import SMALLEST, FloatArray
 
 CONTEXT = "context"

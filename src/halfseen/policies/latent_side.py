@@ -10,8 +10,8 @@ from halfseen.core.factor_rank import FEW_ARMS, Search
 from halfseen.core.factors import Arms, Factors, fit_factors, row_keys
 from halfseen.core.features import FILLED, GROUPS, LATENT, MASK, Features
 from halfseen.core.offers import Layout
-from halfseen.core.operators import LARGEST_DENSE_DIM
-from halfseen.core.reservoir import Reservoir
+from halfseen.linear.covariance import LARGEST_DENSE_DIM
+from halfseen.linear.history import Reservoir
 from halfseen.policies.latent_params import LatentParams
 from halfseen.values import FloatArray
 

@@ -14,7 +14,7 @@ from halfseen.core.factors import Arms
 from halfseen.core.offers import Layout, Offer, widened_rows
 from halfseen.core.plays import Plays, arms_kept
 from halfseen.core.reasons import Reasons
-from halfseen.core.reservoir import Reservoir
+from halfseen.linear.history import Reservoir
 from halfseen.log import logger
 from halfseen.policies.background import Background
 from halfseen.policies.explorations import Turn

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.latent import Lift, checked_impute_ridge
 from halfseen.errors import InvalidSettingError
+from halfseen.linear.lift import Lift, checked_impute_ridge
 from halfseen.params import choice, custom, real
+from halfseen.policies.imputed import Exploring, ViewedPolicy
 from halfseen.policies.registry import register_policy
-from halfseen.policies.viewed import Exploring, ViewedPolicy
 from halfseen.values import LARGEST, FloatArray, Slate
 
 FEATURES = ("posterior-mean", "least-squares")

@@ -7,20 +7,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.epochs import EpochSchedule
 from halfseen.core.offers import Layout, Offer, widened_rows
-from halfseen.core.replay import Played
-from halfseen.core.reservoir import Reservoir
-from halfseen.core.ridge import Ridge
+from halfseen.linear.history import Played, Reservoir, next_start
+from halfseen.linear.ridge import Ridge
 from halfseen.params import integer
+from halfseen.policies.ambient import ridge_param, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
-from halfseen.policies.ridge_policy import ridge_param, scale_param
 from halfseen.seeding import stream
 from halfseen.state import Array, Levels, Part, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_POINT, Choice, FloatArray, Note, Slate
 
-_SCHEDULE = EpochSchedule(burn_in=1, growth=1.25)
+_GROWTH = 1.25  # between the rounds of two fits
 _CONSTANT = 1e-12  # a column whose deviation is a smaller share of its mean is constant
 _MOST_CONTEXTS = 5000  # from which means and deviations are computed
 
@@ -147,7 +145,7 @@ class PerArmRidge(Policy):
     def _choice(self, slate: Slate, radius: float) -> Choice:
         if self._round + 1 >= self._next_fit:
             self._fit()
-            self._next_fit = _SCHEDULE.next_start(self._round + 1)
+            self._next_fit = next_start(self._round + 1, _GROWTH)
         self.observe(slate)
         parts = self._parts(slate, radius)
         best = np.flatnonzero(parts[0] == parts[0].max())

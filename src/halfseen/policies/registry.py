@@ -1,5 +1,6 @@
 """All policies by name, for `load` and for the contract tests."""
 
+from importlib import import_module
 from typing import Any, TypeVar
 
 from halfseen import checks
@@ -8,6 +9,11 @@ from halfseen.policies.base import Policy
 from halfseen.state import Sizes
 
 P = TypeVar("P", bound=Policy)
+
+# Importing one of these packages registers its policies.
+_SHIPPED = ("halfseen.policies", "halfseen.tofu")
+# The paper's own policies are registered only when somebody imports them.
+_ELSEWHERE = {"Pslb": "halfseen.paper", "SignSeeker": "halfseen.paper"}
 
 _CLASSES: dict[str, type[Policy]] = {}
 
@@ -38,16 +44,22 @@ def register_policy(policy: type[P]) -> type[P]:
 
 def all_policies() -> dict[str, type[Policy]]:
     """Return all registered policies by name."""
+    for package in _SHIPPED:
+        import_module(package)
     return dict(_CLASSES)
 
 
 def registered(name: Any) -> type[Policy]:
     """Return the policy class of a name."""
     if name not in _CLASSES:
-        raise ArchiveError(
-            f"no policy is called {name!r}, there are {sorted(_CLASSES)}: import the module that "
-            "defines it, with @register_policy on the class"
-        )
+        known = all_policies()
+        if name in _ELSEWHERE:
+            raise ArchiveError(f"{name} is not loaded: import {_ELSEWHERE[name]} first")
+        if name not in known:
+            raise ArchiveError(
+                f"no policy is called {name!r}, there are {sorted(known)}: import the module that "
+                "defines it, with @register_policy on the class"
+            )
     return _CLASSES[name]
 
 

@@ -10,7 +10,7 @@ from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.params import Value
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
-from halfseen.policies.uniform import Uniform
+from halfseen.policies.trivial import Uniform
 from halfseen.worlds.base import Facts, Realization
 
 MEASURE = "measure"

@@ -1,0 +1,1 @@
+"""What linear policies share: ridge regression, covariances, eigenvectors, lifts, history."""

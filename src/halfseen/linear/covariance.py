@@ -1,0 +1,378 @@
+"""The covariance of half-seen arms, corrected for hidden entries: as a matrix and as an operator.
+
+The corrected covariance needs only the running sum of masked outer products, the number of arms
+and, if the observation probability is unknown, how often two features were seen together. So memory
+is O(dim²) for any number of arms. Slates wait in a list and enter the sum in blocks, by one matrix
+product each.
+
+With very many features the matrix does not fit: at 50 000 it takes 20 GB. Its products with a few
+vectors need only the arms, which are read block by block, zero-filled and multiplied. The
+correction by observation probabilities needs two diagonals.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from halfseen import archive, checks
+from halfseen.errors import ArchiveError, InvalidSettingError
+from halfseen.kernels import tables
+from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
+
+LARGEST_DENSE_DIM = 8192
+"""Largest dim for which a dim × dim matrix (512 MB) is built; beyond it arms are kept instead."""
+
+
+def check_dense(dim: int) -> None:
+    """Raise InvalidSettingError if a dim × dim matrix would be too large.
+
+    >>> check_dense(50_000)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: dim must be in [1, 8192] for what works in all features, \
+got 50000: use TofuPov or LatentUcb, which work in the few dimensions of a subspace
+    """
+    if dim > LARGEST_DENSE_DIM:
+        raise InvalidSettingError(
+            f"dim must be in [1, {LARGEST_DENSE_DIM}] for what works in all features, got {dim}: "
+            "use TofuPov or LatentUcb, which work in the few dimensions of a subspace"
+        )
+
+
+# Rows that are zero-filled at a time: enough for BLAS, few enough to need little memory.
+_ROWS = 128
+
+
+class CovarianceOperator:
+    """The corrected covariance of half-seen arms as a linear operator.
+
+    With X the zero-filled arms, s the sums of squares per feature and D = diag(p), it is
+    D⁻¹X'XD⁻¹/n + diag(s/n · (1/p − 1/p²)).
+
+    Parameters
+    ----------
+    table : ndarray, shape (n, dim)
+        NaN where hidden; every product reads it.
+    observe_prob : float or ndarray of shape (dim,), optional
+        By default each feature's share of the arms that show it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    smallest_prob : float
+        Smallest observation probability of all features.
+
+    Examples
+    --------
+    >>> operator = CovarianceOperator(np.array([[1.0, np.nan], [1.0, 2.0]]), 0.5)
+    >>> operator.product(np.eye(2)).tolist()
+    [[2.0, 4.0], [4.0, 4.0]]
+    """
+
+    def __init__(self, table: FloatArray, observe_prob: float | FloatArray | None = None) -> None:
+        self._table = np.ascontiguousarray(table, dtype=np.float64)
+        n, dim = self._table.shape
+        self.shape = dim, dim
+        squares, counts = np.zeros(dim), np.zeros(dim)
+        for block, mask in self._blocks():
+            squares += np.einsum("ij,ij->j", block, block)
+            counts += mask.sum(axis=0)
+        if observe_prob is None:
+            observe_prob = np.maximum(counts, 1.0) / max(1, n)
+        prob = np.broadcast_to(np.asarray(observe_prob, dtype=np.float64), dim)
+        self._weights = 1.0 / prob
+        self.smallest_prob = float(prob.min())
+        self._n = max(1, n)
+        means = squares / self._n
+        self._diagonal = means * (self._weights - self._weights**2)
+        self._trace = float((means * self._weights).sum())
+
+    def trace(self) -> float:
+        """Return the sum of the diagonal."""
+        return self._trace
+
+    def product(self, columns: FloatArray) -> FloatArray:
+        """Return the covariance times columns, shape (dim, count)."""
+        weighted = self._weights[:, None] * columns
+        result = np.zeros_like(weighted)
+        for block, _ in self._blocks():
+            result += block.T @ (block @ weighted)
+        result *= self._weights[:, None] / self._n
+        result += self._diagonal[:, None] * columns
+        return result
+
+    def _blocks(self) -> Iterator[tuple[FloatArray, BoolArray]]:
+        """Yield blocks of zero-filled arms, which share their memory, and their masks."""
+        n, dim = self._table.shape
+        room = np.empty((min(_ROWS, max(1, n)), dim))
+        for first in range(0, n, _ROWS):
+            rows = self._table[first : first + _ROWS]
+            filled = room[: len(rows)]
+            tables.copy_filled(rows, filled)
+            yield filled, rows == rows
+
+
+ObserveProb = float | FloatArray | None
+Sums = tuple[FloatArray, FloatArray | None]
+
+# Arms per matrix product: enough to be efficient, few enough to need little memory.
+_BLOCK = 1024
+
+
+class Moments:
+    """Running sums over masked arms.
+
+    Parameters
+    ----------
+    dim : int
+        Number of features.
+    count_pairs : bool
+        Also count how often each pair of features was seen together, which is needed if the
+        observation probability is unknown.
+
+    Attributes
+    ----------
+    n_arms : int
+        Arms absorbed so far; tK in the paper, in which every slate has K arms.
+
+    Examples
+    --------
+    >>> moments = Moments(2)
+    >>> moments.absorb(Slate([[1.0, 2.0], [3.0, float("nan")]]))
+    >>> moments.second_moment().tolist()
+    [[10.0, 2.0], [2.0, 4.0]]
+    """
+
+    __slots__ = ("_n_waiting", "_pairs", "_products", "_waiting", "dim", "n_arms")
+
+    def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
+        self.dim = checks.integer("dim", dim, 1)
+        check_dense(self.dim)
+        self.n_arms = 0
+        self._products = np.zeros((dim, dim))
+        self._pairs = np.zeros((dim, dim)) if count_pairs else None
+        # Tables of arms that are not in the sums yet, NaN where hidden.
+        self._waiting: list[FloatArray] = []
+        self._n_waiting = 0
+
+    @property
+    def count_pairs(self) -> bool:
+        """Whether pairs of features seen together are counted."""
+        return self._pairs is not None
+
+    def absorb(self, slate: Slate) -> None:
+        """Add all arms of a slate."""
+        self.add(Slate.of(slate, self.dim)._table)
+
+    def fork(self) -> "Moments":
+        """Return a copy to which arms can be added; this one can still be read."""
+        fork = object.__new__(Moments)
+        fork.dim, fork.n_arms = self.dim, self.n_arms
+        fork._products, fork._pairs = self._products, self._pairs  # replaced, never changed
+        fork._waiting, fork._n_waiting = self._waiting.copy(), self._n_waiting
+        return fork
+
+    def add(self, table: FloatArray) -> None:
+        """Add arms, NaN where hidden, shape (n, dim).
+
+        The table is kept until it enters the sums, and must not be changed.
+        """
+        if self._n_waiting + len(table) > _BLOCK:
+            self._products, self._pairs = self.sums()
+            self._waiting, self._n_waiting = [], 0
+        self._waiting.append(table)
+        self._n_waiting += len(table)
+        self.n_arms += len(table)
+
+    def merge(self, other: "Moments") -> "Moments":
+        """Return the moments over the arms of both."""
+        if other.dim != self.dim or other.count_pairs != self.count_pairs:
+            raise InvalidSettingError(
+                f"moments must agree to be merged, got dim {self.dim} and {other.dim}, "
+                f"count_pairs {self.count_pairs} and {other.count_pairs}"
+            )
+        merged = Moments(self.dim, count_pairs=self.count_pairs)
+        merged._products, merged._pairs = _added(self.sums(), other.sums())
+        merged.n_arms = self.n_arms + other.n_arms
+        return merged
+
+    def second_moment(self) -> FloatArray:
+        """Return the sum of ẋẋ' over all arms, zero where hidden, shape (dim, dim)."""
+        return self.sums()[0]
+
+    def pair_counts(self) -> FloatArray:
+        """Return how many arms showed both features of each pair, shape (dim, dim)."""
+        pairs = self.sums()[1]
+        if pairs is None:
+            raise InvalidSettingError("pairs are not counted: use Moments(count_pairs=True)")
+        return pairs
+
+    def covariance(self, observe_prob: ObserveProb) -> FloatArray:
+        """Return the corrected covariance, shape (dim, dim); symmetric, perhaps indefinite."""
+        return covariance_of(self.sums(), self.n_arms, observe_prob)[0]
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole state as arrays and numbers."""
+        return {
+            "n_arms": self.n_arms,
+            "products": self._products,
+            "pairs": self._pairs,
+            "waiting": self._waiting_arms(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        square = (self.dim, self.dim)
+        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
+        largest = max(1, n_arms) * LARGEST * LARGEST
+        products = archive.array(state, "products", square, low=-largest, high=largest)
+        pairs = None
+        if self._pairs is not None:
+            pairs = archive.array(state, "pairs", square, low=0.0, high=n_arms)
+        waiting = archive.array(
+            state, "waiting", (None, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
+        if len(waiting) > n_arms or (products.diagonal() < 0.0).any():
+            raise ArchiveError("moments must be those of some arms")
+        self._products, self._pairs, self.n_arms = products, pairs, n_arms
+        self._waiting, self._n_waiting = [waiting], len(waiting)
+
+    def sums(self) -> Sums:
+        """Return the sum of ẋẋ' and, if counted, of pairs seen together, in new arrays."""
+        waiting = sums_of(self._waiting_arms(), count_pairs=self.count_pairs)
+        return _added((self._products, self._pairs), waiting)
+
+    def _waiting_arms(self) -> FloatArray:
+        if len(self._waiting) == 1:  # a large slate need not be copied
+            return self._waiting[0]
+        return np.concatenate([np.empty((0, self.dim)), *self._waiting])
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    pairs = None if one[1] is None or other[1] is None else one[1] + other[1]
+    return one[0] + other[0], pairs
+
+
+def _pair_counts(mask: BoolArray) -> FloatArray:
+    seen = mask.astype(np.float64)
+    counts: FloatArray = seen.T @ seen
+    return counts
+
+
+def corrected_covariance(
+    second_moment: FloatArray, n_arms: int, observe_prob: float | FloatArray
+) -> FloatArray:
+    """Return the unbiased estimate of Σ = E[xx'] from masked arms.
+
+    Entry (j, k) of the mean of ẋẋ' is divided by the probability of seeing both features: p_j p_k
+    off the diagonal and p_j on it.
+
+    Parameters
+    ----------
+    second_moment : ndarray, shape (dim, dim)
+        Sum of ẋẋ' over the arms, zero where hidden.
+    n_arms : int
+        Number of arms in the sum.
+    observe_prob : float or ndarray of shape (dim,)
+        Probability that an entry is seen, one number for all features or one per feature.
+
+    Examples
+    --------
+    >>> corrected_covariance(np.array([[4.0, 1.0], [1.0, 2.0]]), 2, 0.5).tolist()
+    [[4.0, 2.0], [2.0, 2.0]]
+
+    Notes
+    -----
+    Paper: eq:unbiased_est_cov
+    Paper: lemma:unbiased_covariance_missing
+    """
+    dim = second_moment.shape[0]
+    if n_arms == 0:
+        return np.zeros((dim, dim))
+    if isinstance(observe_prob, float):
+        both: float | FloatArray = observe_prob * observe_prob
+    else:
+        both = np.multiply.outer(observe_prob, observe_prob)
+    covariance: FloatArray = np.ascontiguousarray(second_moment / (n_arms * both))
+    covariance.ravel()[:: dim + 1] *= observe_prob
+    return covariance
+
+
+def pairwise_covariance(
+    second_moment: FloatArray, pair_counts: FloatArray
+) -> tuple[FloatArray, int]:
+    """Return the covariance if p is unknown, over the arms that showed both features.
+
+    Each entry of the summed second moment is divided by the number of arms that showed both
+    features.
+
+    Returns
+    -------
+    covariance : ndarray, shape (dim, dim)
+        Zero where two features were never seen together.
+    n_never : int
+        Number of pairs (j ≤ k) that were never seen together.
+
+    Examples
+    --------
+    >>> covariance, n_never = pairwise_covariance(
+    ...     np.array([[4.0, 0.0], [0.0, 3.0]]), np.array([[2.0, 0.0], [0.0, 1.0]])
+    ... )
+    >>> covariance.tolist(), n_never
+    ([[2.0, 0.0], [0.0, 3.0]], 1)
+    """
+    seen = pair_counts > 0
+    covariance = np.divide(second_moment, pair_counts, out=np.zeros_like(second_moment), where=seen)
+    return covariance, int(np.count_nonzero(np.triu(~seen)))
+
+
+def sums_of(table: FloatArray, *, count_pairs: bool = True) -> Sums:
+    """Return the sums over the arms of a table, shape (n, dim) with NaN where hidden."""
+    filled = np.empty(table.shape)
+    tables.copy_filled(table, filled)
+    pairs = _pair_counts(table == table) if count_pairs else None
+    return filled.T @ filled, pairs
+
+
+def shares_of(sums: Sums, n_arms: int) -> FloatArray:
+    """Return the share of arms that showed each feature, counting at least one, shape (dim,).
+
+    Examples
+    --------
+    >>> shares_of(sums_of(np.array([[1.0, np.nan], [2.0, 3.0]])), 2).tolist()
+    [1.0, 0.5]
+    """
+    pairs = sums[1]
+    if pairs is None:
+        raise InvalidSettingError("shares need Moments(count_pairs=True)")
+    return np.maximum(pairs.diagonal(), 1.0) / max(1, n_arms)
+
+
+def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> tuple[FloatArray, int]:
+    """Return the corrected covariance from sums over arms, for known or unknown p.
+
+    If p is unknown, the second value is the number of pairs (j ≤ k) that were never seen together,
+    whose entries are 0.
+    """
+    products, pairs = sums
+    if observe_prob is not None:
+        return corrected_covariance(products, n_arms, observe_prob), 0
+    if pairs is None:
+        raise InvalidSettingError("observe_prob=None needs Moments(count_pairs=True)")
+    return pairwise_covariance(products, pairs)
+
+
+def smallest_prob(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> float:
+    """Return the p for formulas with a single p: the smallest over all features.
+
+    If p is unknown, it is the smallest share of arms that showed a feature, without features that
+    were never seen; 1 before anything was seen. Formulas that use p² for a pair are then right for
+    features that are hidden independently, and too optimistic for features hidden in blocks.
+    """
+    if isinstance(observe_prob, float):
+        return observe_prob
+    if observe_prob is not None:
+        return float(np.min(observe_prob))
+    counts = np.zeros(0) if sums[1] is None else sums[1].diagonal()
+    shown = counts[counts > 0]
+    return float(shown.min()) / n_arms if len(shown) else 1.0

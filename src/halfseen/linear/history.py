@@ -1,0 +1,292 @@
+"""What a policy keeps of the past: played arms with their rewards, a bounded sample of rows."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import archive, checks
+from halfseen.errors import ArchiveError
+from halfseen.seeding import stream
+from halfseen.values import LARGEST, FloatArray
+
+_FIRST_ROOM = 64
+_LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
+
+
+LARGEST_GROWTH = 1e6
+
+
+def next_start(start: int, growth: float) -> int:
+    """Return the round in which to fit again, after a fit in round `start`: ⌈g·start⌉, but later.
+
+    >>> [next_start(start, 2.0) for start in (1, 31)], next_start(3, 1.25)
+    ([2, 62], 4)
+    """
+    return max(start + 1, math.ceil(growth * start))
+
+
+class Played:
+    """Played arms with their rewards, sorted by round, even if rewards came late.
+
+    Memory grows only with the number of played arms that replay needs.
+    """
+
+    __slots__ = ("_arms", "_n_played", "_rewards", "_rounds", "dim")
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self._n_played = 0
+        self._rounds: NDArray[np.int64] = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self._arms: FloatArray = np.zeros((_FIRST_ROOM, dim))
+        self._rewards: FloatArray = np.zeros(_FIRST_ROOM)
+
+    def __len__(self) -> int:
+        return self._n_played
+
+    def fork(self) -> "Played":
+        """Return a copy that continues in place of this one, which must not be changed any more."""
+        fork = object.__new__(Played)
+        fork.dim, fork._n_played = self.dim, self._n_played
+        fork._rounds, fork._arms, fork._rewards = self._rounds, self._arms, self._rewards
+        return fork
+
+    def append(self, round: int, arm: FloatArray, reward: float) -> None:
+        """Keep one played arm, NaN where hidden, shape (dim,)."""
+        n = self._n_played
+        if n == len(self._arms):
+            self._grow(2 * n)
+        self._rounds[n], self._arms[n], self._rewards[n] = round, arm, reward
+        self._n_played = n + 1
+
+    @property
+    def last_reward(self) -> float | None:
+        """The reward that came last; None if there is none."""
+        return float(self._rewards[self._n_played - 1]) if self._n_played else None
+
+    @classmethod
+    def of(cls, arms: FloatArray, rewards: FloatArray, rounds: NDArray[np.int64]) -> "Played":
+        """Return played arms (n, dim) with their rewards and rounds."""
+        played = cls(arms.shape[1])
+        played._rounds, played._arms, played._rewards = rounds, arms, rewards
+        played._n_played = len(rounds)
+        played._grow(max(_FIRST_ROOM, len(rounds)))
+        return played
+
+    def columns(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return arms, NaN where hidden, shape (n_played, dim), rewards and rounds."""
+        n = self._n_played
+        return self._arms[:n], self._rewards[:n], self._rounds[:n]
+
+    def samples(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return `columns`, sorted by round."""
+        arms, rewards, rounds = self.columns()
+        if (rounds[1:] > rounds[:-1]).all():
+            return arms, rewards, rounds
+        order = np.argsort(rounds, kind="stable")
+        return arms[order], rewards[order], rounds[order]
+
+    def state(self) -> dict[str, Any]:
+        """Return the kept arms as arrays."""
+        n = self._n_played
+        return {"rounds": self._rounds[:n], "arms": self._arms[:n], "rewards": self._rewards[:n]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        rounds = archive.array(state, "rounds", (None,), np.int64, low=1)
+        n = len(rounds)
+        arms = archive.array(state, "arms", (n, self.dim), low=-LARGEST, high=LARGEST, hidden=True)
+        rewards = archive.array(state, "rewards", (n,), low=-_LARGEST_MEAN, high=_LARGEST_MEAN)
+        self._rounds, self._arms, self._rewards, self._n_played = rounds, arms, rewards, n
+        self._grow(max(_FIRST_ROOM, n))
+
+    def _grow(self, room: int) -> None:
+        self._rounds, self._arms, self._rewards = [
+            _grown(column, self._n_played, room)
+            for column in (self._rounds, self._arms, self._rewards)
+        ]
+
+
+def _grown(column: NDArray[Any], n_kept: int, room: int) -> NDArray[Any]:
+    grown = np.zeros((room, *column.shape[1:]), dtype=column.dtype)
+    grown[:n_kept] = column[:n_kept]
+    return grown
+
+
+_FEWEST_ROWS = 2
+# Rows whose places are drawn at once: a generator per slate would be slower than the slate.
+_DRAWS = 4096
+
+
+class _Ahead(NamedTuple):
+    """Rows that will be kept.
+
+    Attributes
+    ----------
+    numbers, places : ndarray, shape (n,)
+        Their numbers, ascending, and the places that they will get.
+    end : int
+        Number of the first row of which nothing is known yet.
+    """
+
+    numbers: NDArray[np.int64]
+    places: NDArray[np.int64]
+    end: int
+
+    def next_kept(self, first: int) -> int:
+        """Return the number of the next row from `first` on that may be kept."""
+        at = int(self.numbers.searchsorted(first))
+        return int(self.numbers[at]) if at < len(self.numbers) else self.end
+
+    def between(self, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return numbers and places of the rows that are kept of those from `first` to `end`."""
+        part = slice(*self.numbers.searchsorted([first, end]))
+        return self.numbers[part], self.places[part]
+
+
+class Reservoir:
+    """At most `max_rows` of all rows so far; each subset of that size is equally likely.
+
+    The n-th row replaces a kept one with probability max_rows / n. Its place depends only on the
+    seed and on n. As long as all rows fit, all are kept, in order. With `recent`, each new row
+    replaces a kept one, so that old rows disappear with time.
+
+    Parameters
+    ----------
+    dim, max_rows : int
+    seed : int
+    recent : bool
+
+    Attributes
+    ----------
+    n_arms : int
+        Rows so far, kept or not.
+
+    Examples
+    --------
+    >>> reservoir = Reservoir(1, max_rows=3)
+    >>> for n in range(10):
+    ...     reservoir.add(np.full((2, 1), n))
+    >>> reservoir.n_arms, reservoir.rows.shape
+    (20, (3, 1))
+    """
+
+    __slots__ = (
+        "_ahead", "_block", "_latest", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
+    )  # fmt: skip
+
+    def __init__(self, dim: int, *, max_rows: int, seed: int = 0, recent: bool = False) -> None:
+        self.dim = checks.integer("dim", dim, 1)
+        self.max_rows = checks.integer("max_rows", max_rows, 1)
+        self.seed = checks.integer("seed", seed, 0)
+        self.recent = recent
+        self.n_arms = 0
+        # The system allocates this memory only when it is written to.
+        self._block = np.empty((self.max_rows, self.dim))
+        # The numbers of the kept rows, counted from 0; None while all rows are kept.
+        self._numbers: NDArray[np.int64] | None = None
+        # Which of the coming rows replace kept ones.
+        self._ahead: _Ahead | None = None
+        # The latest rows, which may replace kept ones, and the number of the first. Forks share the
+        # block, so these wait until the fork is known to be the one that continues.
+        self._latest: tuple[int, FloatArray] | None = None
+
+    @classmethod
+    def of_size(
+        cls, dim: int, memory_bytes: int, *, seed: int = 0, recent: bool = False
+    ) -> "Reservoir":
+        """Return a reservoir that takes some bytes of memory; it keeps at least two rows."""
+        max_rows = max(_FEWEST_ROWS, memory_bytes // (8 * dim))
+        return cls(dim, max_rows=max_rows, seed=seed, recent=recent)
+
+    def fork(self) -> "Reservoir":
+        """Return a copy that continues in place of this one, which must not be changed any more."""
+        fork = object.__new__(Reservoir)
+        fork.dim, fork.max_rows, fork.seed = self.dim, self.max_rows, self.seed
+        fork.recent, fork.n_arms, fork._latest = self.recent, self.n_arms, self._latest
+        fork._block, fork._numbers, fork._ahead = self._block, self._numbers, self._ahead
+        return fork
+
+    @property
+    def rows(self) -> FloatArray:
+        """The kept rows, shape (n, dim), in an array that changes with the next `add`."""
+        self._place_latest()
+        return self._block[: self.n_arms]
+
+    def add(self, rows: FloatArray) -> None:
+        """Add rows, shape (n, dim), in order; the array must not be changed afterwards."""
+        self._place_latest()
+        end = self.n_arms + len(rows)
+        if end <= self.max_rows:
+            self._block[self.n_arms : end] = rows
+        elif self._ahead is None or self._ahead.next_kept(self.n_arms) < end:
+            self._latest = self.n_arms, rows
+        self.n_arms = end
+
+    def _place_latest(self) -> None:
+        """Let the latest rows replace kept ones; harmless if repeated."""
+        if self._latest is None:
+            return
+        first, rows = self._latest
+        numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
+        end = first + len(rows)
+        while first < end:
+            if self._ahead is None or first >= self._ahead.end:
+                self._ahead = self._drawn(first)
+            kept, places = self._ahead.between(first, end)
+            self._block[places] = rows[kept - end]  # for equal places the last row wins
+            numbers[places] = kept
+            first = min(end, self._ahead.end)
+        self._numbers, self._latest = numbers, None
+
+    def _drawn(self, first: int) -> "_Ahead":
+        """Draw the places of the rows around a number."""
+        block = first // _DRAWS
+        order = np.arange(block * _DRAWS, (block + 1) * _DRAWS)
+        random = stream(self.seed, "reservoir", str(block))
+        places = np.full(len(order), self.max_rows) if self.recent else order + 1
+        places = np.where(order < self.max_rows, order, random.integers(0, places))
+        kept = places < self.max_rows
+        return _Ahead(order[kept], places[kept], int(order[-1]) + 1)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Positions of the kept rows among all rows, counted from 0, shape (n,)."""
+        self._place_latest()
+        return np.arange(len(self.rows)) if self._numbers is None else self._numbers
+
+    def widened(self, rows: FloatArray, max_rows: int) -> "Reservoir":
+        """Return the reservoir with more features: its rows (n, new dim), at most `max_rows`."""
+        wider = Reservoir(rows.shape[1], max_rows=max_rows, seed=self.seed, recent=self.recent)
+        numbers = self.numbers
+        if len(rows) > max_rows:
+            random = stream(self.seed, "reservoir", "smaller", str(self.n_arms))
+            kept = np.sort(random.choice(len(rows), max_rows, replace=False))
+            rows, numbers = rows[kept], numbers[kept]
+        wider._block[: len(rows)] = rows
+        if self.n_arms > max_rows:
+            wider._numbers = numbers.copy()
+        wider.n_arms = self.n_arms
+        return wider
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole state of this reservoir."""
+        rows = self.rows  # this also updates the numbers
+        numbers = None if self._numbers is None else self._numbers.copy()
+        return {"n_arms": self.n_arms, "rows": rows.copy(), "numbers": numbers}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
+        n_rows = min(n_arms, self.max_rows)
+        self._block[:n_rows] = archive.array(
+            state, "rows", (n_rows, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+        )
+        if state["numbers"] is not None and n_arms <= self.max_rows:
+            raise ArchiveError("numbers must be None while all rows are kept")
+        if state["numbers"] is not None:
+            self._numbers = archive.array(
+                state, "numbers", (n_rows,), np.int64, low=0, high=n_arms - 1
+            )
+        self.n_arms = n_arms

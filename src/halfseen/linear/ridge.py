@@ -1,0 +1,396 @@
+"""Online ridge regression with widths, and the radius of its confidence ellipsoid."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from halfseen import archive, checks
+from halfseen.errors import ArchiveError, InvalidInputError
+from halfseen.kernels import ridge as _kernels
+from halfseen.linear.covariance import check_dense
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
+
+LARGEST_SCALE = 1e30
+"""Largest S, R and radius scale: products with values up to 1e100 stay finite."""
+
+
+class Radius(NamedTuple):
+    """The paper's β as a sum of three parts.
+
+    Attributes
+    ----------
+    regularization : float
+        √λ·S, the effect of the ridge penalty.
+    noise : float
+        R·sqrt(2 log(det(V)^½ / (det(λI)^½ δ))), the effect of reward noise.
+    misspecification : float
+        b·sqrt(n), the effect of n samples with a bias of at most b each.
+    """
+
+    regularization: float
+    noise: float
+    misspecification: float
+
+    @property
+    def total(self) -> float:
+        """Sum of the three parts."""
+        return self.regularization + self.noise + self.misspecification
+
+
+class Confidence:
+    """The radius for which the ellipsoid covers the parameter with high probability.
+
+    Parameters
+    ----------
+    ridge, theta_bound, noise_scale, failure_prob : float
+        λ, S, R, δ.
+    misspecification : float
+        b: the largest bias of one sample.
+    radius_scale : float
+        Multiplies all three parts; 1 as in the paper.
+
+    Examples
+    --------
+    >>> confidence = Confidence(
+    ...     ridge=4.0, theta_bound=1.0, noise_scale=1.0, failure_prob=math.exp(-2),
+    ...     misspecification=0.5,
+    ... )
+    >>> confidence.radius(log_det=0.0, n_samples=9)
+    Radius(regularization=2.0, noise=2.0, misspecification=1.5)
+
+    Notes
+    -----
+    Paper: thm:confidence_set_m_t_main
+    """
+
+    __slots__ = ("_bias", "_log_failure", "_noise", "_regularization")
+
+    def __init__(
+        self,
+        *,
+        ridge: float,
+        theta_bound: float,
+        noise_scale: float,
+        failure_prob: float,
+        misspecification: float = 0.0,
+        radius_scale: float = 1.0,
+    ) -> None:
+        self._regularization = radius_scale * math.sqrt(ridge) * theta_bound
+        self._noise = radius_scale * noise_scale
+        self._bias = radius_scale * misspecification
+        # No `checks.failure_prob`: an epoch's share of δ may be smaller than any policy's δ.
+        share = checks.real("failure_prob", failure_prob, 0.0, 1.0, low_open=True, high_open=True)
+        self._log_failure = math.log(share)
+
+    def total(self, log_det: float, n_samples: float) -> float:
+        """Return β, the sum of the parts that `radius` returns."""
+        regularization, noise, misspecification = self._parts(log_det, n_samples)
+        return regularization + noise + misspecification
+
+    def radius(self, log_det: float, n_samples: float) -> Radius:
+        """Return the three parts of β.
+
+        Parameters
+        ----------
+        log_det : float
+            log(det V / λ^dim).
+        n_samples : float
+            Samples in V; without replay, the paper's t − τ_e.
+        """
+        return Radius(*self._parts(log_det, n_samples))
+
+    def _parts(self, log_det: float, n_samples: float) -> tuple[float, float, float]:
+        log_ratio = max(0.0, 0.5 * log_det - self._log_failure)
+        noise = self._noise * sqrt(2.0 * log_ratio)
+        return self._regularization, noise, self._bias * sqrt(n_samples)
+
+
+RadiusOf = Callable[[float, float], float]
+
+_FLOAT = np.dtype(np.float64)
+_NOTHING = np.empty(0)
+
+SMALLEST_RIDGE = 1e-50
+"""Smallest λ: widths of points up to `LARGEST` stay finite."""
+
+_LARGEST_LOG_DET = 1e9
+
+# A penalty below this share of the samples' sum of squares is lost to rounding.
+_ROUNDING = 1e-11
+
+
+class Ridge:
+    """Regression of rewards on points with penalty λ.
+
+    The state is the triangular factor R with R'R = V = λI + Σzz' and the whitened response R'⁻¹Σzr.
+    Givens rotations update both with each sample. An inverse kept by rank-one updates has entries
+    of 1e8 for λ = 1e-8, and their rounding errors exceed widths of 1e-3. Rotations do not cancel:
+    after a million updates widths agree with a fresh factorisation to 2e-12.
+
+    A NaN entry of a point counts as zero: points are zero-filled when they are read.
+
+    The latest sample waits until the next scores are computed and enters in the same pass over the
+    root. Forks share the root. The number of the waiting sample shows whether another fork has
+    already added it.
+
+    Parameters
+    ----------
+    dim : int
+    ridge : float
+        λ, at least 1e-50.
+
+    Attributes
+    ----------
+    root : ndarray, shape (dim (dim + 3) / 2 + 2,)
+        Factor and whitened response, row after row of [R | w] from the diagonal on; then `log_det`
+        and `n_samples`.
+
+    Examples
+    --------
+    >>> model = Ridge(2, ridge=1.0)
+    >>> model.update(np.array([1.0, 0.0]), 2.0)
+    >>> model.estimate.round(6).tolist(), model.gram.round(6).tolist()
+    ([1.0, 0.0], [[2.0, 0.0], [0.0, 1.0]])
+    >>> estimates, widths = model.predict(np.eye(2))
+    >>> estimates.round(6).tolist(), (widths**2).round(6).tolist()
+    ([1.0, 0.0], [0.5, 1.0])
+    """
+
+    __slots__ = ("_limit", "_root", "_waiting", "dim", "ridge")
+
+    def __init__(self, dim: int, *, ridge: float) -> None:
+        self.dim = checks.integer("dim", dim, 1)
+        check_dense(self.dim)
+        self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
+        # ‖R'⁻¹z‖ is at most ‖z‖/√λ: more than twice that is rounding.
+        self._limit = 2.0 * LARGEST * math.sqrt(dim / self.ridge)
+        self._root = np.zeros(dim * (dim + 3) // 2 + 2)
+        self._root[_row_starts(dim)] = math.sqrt(self.ridge)
+        self._waiting: tuple[FloatArray, float, float] | None = None
+
+    @classmethod
+    def fitted(cls, points: FloatArray, rewards: FloatArray, *, ridge: float) -> "Ridge":
+        """Return the regression on many samples, by matrix products: for many dimensions."""
+        model = cls(points.shape[1], ridge=ridge)
+        gram = points.T @ points
+        if model.ridge < _ROUNDING * float(gram.trace()):
+            # Squares lose half of the digits, so the samples themselves are triangularized.
+            penalty = math.sqrt(model.ridge) * np.eye(model.dim)
+            targets = np.append(rewards, np.zeros(model.dim))
+            factor, white = triangular(np.vstack([points, penalty]), targets, model.ridge)
+        else:
+            gram.ravel()[:: model.dim + 1] += model.ridge
+            factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
+            white = solve_triangular(factor, points.T @ rewards, trans=1, check_finite=False)
+        log_det = 2.0 * float(np.log(factor.diagonal()).sum()) - model.dim * math.log(model.ridge)
+        model.set_root(factor, white, log_det, len(points))
+        return model
+
+    @property
+    def root(self) -> FloatArray:
+        """Factor, whitened response and counts, including all samples."""
+        point, reward = self._missing_sample()
+        if len(point):
+            _kernels.update(self._root, point, reward, _NOTHING)
+        return self._root
+
+    def _missing_sample(self) -> tuple[FloatArray, float]:
+        """Return the sample that is not yet in the root, or an empty point if there is none."""
+        if self._waiting is None or self._waiting[2] <= self._root.item(-1):
+            return _NOTHING, 0.0
+        return self._waiting[:2]
+
+    @property
+    def log_det(self) -> float:
+        """log(det V / λ^dim), grown by log(1 + z'V⁻¹z) per sample."""
+        return self.root.item(-2)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.root.item(-1))
+
+    @property
+    def factor(self) -> FloatArray:
+        """R, upper triangular, in a new array of shape (dim, dim)."""
+        return self._factor_and_white()[0]
+
+    @property
+    def white(self) -> FloatArray:
+        """R'⁻¹Σzr, in a new array of shape (dim,)."""
+        white: FloatArray = self.root[_row_starts(self.dim) + np.arange(self.dim, 0, -1)]
+        return white
+
+    @property
+    def gram(self) -> FloatArray:
+        """V, shape (dim, dim)."""
+        factor = self.factor
+        return factor.T @ factor
+
+    @property
+    def response(self) -> FloatArray:
+        """Σzr, shape (dim,)."""
+        factor, white = self._factor_and_white()
+        return white @ factor
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Estimated parameter V⁻¹Σzr, shape (dim,)."""
+        return self.solved(self.white)
+
+    def solved(self, white: FloatArray) -> FloatArray:
+        """Return R⁻¹w, shape (dim,), for some w."""
+        factor = self.factor
+        solution: FloatArray = solve_triangular(factor, white, check_finite=False)
+        if np.abs(solution).max() <= self._limit * math.sqrt(1 + self.n_samples):
+            return solution
+        # Rounding made the result too large or NaN: no singular value of R is below √λ.
+        left, values, right = np.linalg.svd(factor)
+        values = np.maximum(values, math.sqrt(self.ridge))
+        bounded: FloatArray = right.T @ ((left.T @ white) / values)
+        return bounded
+
+    def whitened(self, points: FloatArray) -> FloatArray:
+        """Return R'⁻¹z for points z (n, dim), shape (n, dim): their products are z'V⁻¹z."""
+        white: FloatArray = solve_triangular(self.factor, points.T, trans=1, check_finite=False)
+        return white.T
+
+    def _factor_and_white(self) -> tuple[FloatArray, FloatArray]:
+        factor, white = np.zeros((self.dim, self.dim)), np.empty(self.dim)
+        _kernels.unpack(self.root, factor, white)
+        return factor, white
+
+    def set_root(
+        self, factor: FloatArray, white: FloatArray, log_det: float, n_samples: int
+    ) -> None:
+        """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
+        if factor.shape != (self.dim, self.dim) or white.shape != (self.dim,):
+            raise InvalidInputError(
+                f"expected a factor and a response of dimension {self.dim}, got shapes "
+                f"{factor.shape} and {white.shape}"
+            )
+        _kernels.pack(factor, white, self._root)
+        self._root[-2:], self._waiting = (log_det, n_samples), None
+
+    def update(self, point: FloatArray, reward: float) -> None:
+        """Add one sample; `point`, shape (dim,), must not be changed afterwards."""
+        point = fitting(point, (self.dim,))
+        self._waiting = point, reward, self.root.item(-1) + 1.0
+
+    def update_recorded(self, point: FloatArray, reward: float) -> FloatArray:
+        """Add one sample; return cosine and sine of each row's rotation, shape (dim, 2)."""
+        turns = np.empty((self.dim, 2))
+        _kernels.update(self.root, fitting(point, (self.dim,)), reward, turns.ravel())
+        return turns
+
+    def fork(self) -> "Ridge":
+        """Return a copy that continues in place of this one, which must not be changed any more."""
+        fork = object.__new__(Ridge)
+        fork.dim, fork.ridge, fork._limit = self.dim, self.ridge, self._limit
+        fork._root, fork._waiting = self._root, self._waiting
+        return fork
+
+    def copied(self) -> "Ridge":
+        """Return an independent copy."""
+        copy = self.fork()
+        copy._root, copy._waiting = self.root.copy(), None
+        return copy
+
+    def widened(self, dim: int, places: NDArray[np.int64] | None = None) -> "Ridge":
+        """Return the same regression with more dimensions, which no sample has used.
+
+        `places`, ascending, are those of the present dimensions; by default they are the first.
+        """
+        wider = Ridge(dim, ridge=self.ridge)
+        places = np.arange(self.dim) if places is None else places
+        factor, white = wider._factor_and_white()
+        factor[np.ix_(places, places)], white[places] = self._factor_and_white()
+        wider.set_root(factor, white, self.log_det, self.n_samples)
+        return wider
+
+    def insert(self, points: FloatArray, rewards: FloatArray) -> None:
+        """Add many samples at once; `points` has shape (n, dim), `rewards` (n,).
+
+        The arithmetic is the same as one `update` per sample, so the result is the same bit for
+        bit.
+        """
+        points = fitting(points, (len(points), self.dim))
+        rewards = fitting(rewards, (len(points),))
+        _kernels.insert(self.root, points, rewards)
+
+    def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
+        _, parts = self.score(points, lambda log_det, n_samples: 1.0)
+        return parts[1], parts[2]
+
+    def score(self, points: FloatArray, radius: RadiusOf) -> tuple[int, FloatArray]:
+        """Return the optimistic point and all scores with their parts, shape (3, n).
+
+        `radius` returns the factor of the widths for a given `log_det` and `n_samples`.
+        """
+        points = fitting(points, (len(points), self.dim))
+        parts, root = np.empty((3, len(points))), self._root
+        point, reward = self._missing_sample()
+        _kernels.measure(root, point, reward, points, self._limit, parts)
+        return _kernels.best(parts, radius(root.item(-2), root.item(-1))), parts
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole state of this model."""
+        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root[:-2].copy()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        n_samples = checks.integer("n_samples", state["n_samples"], 0, checks.LARGEST_HORIZON)
+        log_det = checks.real("log_det", state["log_det"], -1.0, _LARGEST_LOG_DET)
+        shape = (len(self._root) - 2,)
+        root = archive.array(state, "root", shape, low=-LARGEST_POINT, high=LARGEST_POINT)
+        self._root, self._waiting = np.append(root, [log_det, n_samples]), None
+        # A valid root gives finite scores for every slate.
+        signs = np.random.default_rng(0).choice([-LARGEST, LARGEST], (4, self.dim))
+        # The root contains the penalty, so no pivot is below √λ.
+        is_full = (root[_row_starts(self.dim)] >= 0.99 * math.sqrt(self.ridge)).all()
+        if not is_full or not np.isfinite(self.predict(signs)).all():
+            raise ArchiveError("the root of a regression must be positive and of full rank")
+
+
+def triangular(
+    rows: FloatArray, targets: FloatArray, ridge: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the R with R'R = A'A for rows A, shape (n, dim), and w with R'w = A'targets.
+
+    The rows contain a penalty λI, so no pivot of R is below √λ: smaller ones are rounding.
+    """
+    dim = rows.shape[1]
+    turned = np.asarray(np.linalg.qr(np.column_stack([rows, targets]), mode="r"))[:dim]
+    turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
+    factor, white = turned[:, :dim].copy(), turned[:, dim].copy()
+    diagonal = factor.ravel()[:: dim + 1]
+    np.maximum(diagonal, math.sqrt(ridge), out=diagonal)
+    return factor, white
+
+
+@lru_cache(maxsize=16)
+def _row_starts(dim: int) -> NDArray[np.int64]:
+    """Return the positions at which the rows of a root begin."""
+    widths = np.arange(dim + 1, 1, -1)
+    return np.cumsum(widths) - widths
+
+
+def fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return values as a contiguous array after checking the shape, as compiled loops do not."""
+    array = values
+    if (
+        type(values) is not np.ndarray
+        or values.dtype is not _FLOAT
+        or not values.flags.c_contiguous
+    ):
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise InvalidInputError(f"expected an array of shape {shape}, got {array.shape}")
+    return array

@@ -1,0 +1,78 @@
+"""Policies that learn nothing."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from halfseen.params import integer
+from halfseen.policies.base import Policy
+from halfseen.policies.registry import register_policy
+from halfseen.seeding import stream
+from halfseen.state import RandomState
+from halfseen.values import Choice, Note, Slate
+
+
+@register_policy
+class Uniform(Policy):
+    """Chooses every arm with the same probability and learns nothing.
+
+    Examples
+    --------
+    >>> policy = Uniform(dim=2, seed=1)
+    >>> policy.choose([[1.0, 2.0], [3.0, 4.0]]).probabilities.tolist()
+    [0.5, 0.5]
+    """
+
+    STATE: ClassVar = {"_random_state": RandomState()}
+    needs = ("dim", "seed")
+
+    seed: int = integer(default=0, low=0, doc="Names the stream of random numbers.")
+
+    def setup(self) -> None:
+        """Start a fresh stream."""
+        self._random = stream(self.seed, "uniform")
+        self._random_state = self._random.bit_generator.state
+
+    def decide(self, slate: Slate) -> Choice:
+        """Choose an arm uniformly at random."""
+        random = self._random.bit_generator
+        random.state = self._random_state  # so that a failed choice draws nothing
+        arm = int(self._random.integers(slate.n_arms))
+        self._random_state = random.state
+        n = slate.n_arms
+        return Choice(arm, np.zeros((3, n)), probabilities=np.full(n, 1.0 / n))
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Nothing depends on the number of features."""
+
+    def update(self, note: Note, reward: float) -> None:
+        """Learn nothing."""
+
+
+@register_policy
+class SameArm(Policy):
+    """Plays the first arm of every slate and learns nothing: in a catalogue always one item.
+
+    Examples
+    --------
+    >>> SameArm(dim=2).choose([[1.0, 0.0], [0.0, float("nan")]]).arm
+    0
+    """
+
+    def setup(self) -> None:
+        """There is nothing to set up."""
+
+    def decide(self, slate: Slate) -> Choice:
+        """Choose the first arm."""
+        return Choice(0, np.zeros((3, slate.n_arms)))
+
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose the first arm."""
+        return self.decide(slate)
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Nothing depends on the number of features."""
+
+    def update(self, note: Note, reward: float) -> None:
+        """Learn nothing."""

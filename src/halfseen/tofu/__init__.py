@@ -1,0 +1,5 @@
+"""The paper's algorithm."""
+
+from halfseen.tofu import policy
+
+__all__ = ["policy"]

@@ -1,0 +1,320 @@
+"""When epochs start, and one epoch: a frozen basis and a regression in its coordinates."""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.core.theory import n_epochs_bound
+from halfseen.linear.covariance import (
+    CovarianceOperator,
+    Moments,
+    covariance_of,
+    shares_of,
+    smallest_prob,
+)
+from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir, next_start
+from halfseen.linear.lift import Lift
+from halfseen.linear.ridge import Confidence, Ridge
+from halfseen.state import Basis, Each, Maybe, Real, Sizes, Value, Whole
+from halfseen.tofu.imputation import check_identified
+from halfseen.tofu.rank import Covariance, Known
+from halfseen.values import LARGEST_POINT, FloatArray, Slate
+
+if TYPE_CHECKING:
+    from halfseen.tofu.policy import TofuParams
+
+COUNTED = "counted"
+UNKNOWN = "unknown"
+
+Offered = Moments | Reservoir
+"""What is kept of the offered arms: beyond 8192 features a sample of the arms themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochSchedule:
+    """Rounds 1 … burn_in, then epochs that start at τ₀ = burn_in + 1 and grow by a factor.
+
+    τ_{e+1} = max(τ_e + 1, ⌈g·τ_e⌉); g = 2 in the paper. The schedule depends on the round alone.
+
+    Parameters
+    ----------
+    burn_in : int
+        At least 1.
+    growth : float
+        g > 1, at most a million.
+
+    Examples
+    --------
+    >>> schedule = EpochSchedule(burn_in=30)
+    >>> schedule.starts(400)
+    [31, 62, 124, 248]
+    >>> [schedule.epoch_at(round) for round in (30, 31, 61, 62)]
+    [-1, 0, 0, 1]
+
+    Notes
+    -----
+    Paper: alg:bandits
+    """
+
+    burn_in: int
+    growth: float = 2.0
+
+    def __post_init__(self) -> None:
+        # Stored as plain numbers, so that settings can be written as JSON.
+        object.__setattr__(self, "burn_in", checks.integer("burn_in", self.burn_in, 1))
+        growth = checks.real("growth", self.growth, 1.0, LARGEST_GROWTH, low_open=True)
+        object.__setattr__(self, "growth", growth)
+
+    def next_start(self, start: int) -> int:
+        """Return the start of the epoch after the one that starts at `start`."""
+        return next_start(start, self.growth)
+
+    def starts(self, horizon: int) -> list[int]:
+        """Return the starts of all epochs up to and including round `horizon`."""
+        return [start for start, _ in self._until(horizon)]
+
+    def epoch_at(self, round: int) -> int:
+        """Return the index of the epoch that contains `round`, −1 during burn-in."""
+        return len(self.starts(round)) - 1
+
+    def rounds(self, epoch: int, horizon: int) -> range:
+        """Return the rounds of an epoch up to the horizon, empty if it starts later."""
+        for index, (start, stop) in enumerate(self._until(horizon)):
+            if index == epoch:
+                return range(start, min(stop, horizon + 1))
+        return range(0)
+
+    def failure_prob(self, total: float, epoch: int, horizon: int | None) -> float:
+        """Return δ_e, an epoch's share of the failure probability.
+
+        With a horizon δ_e = δ / (2·number of epochs). For g = 2 that number is the paper's bound
+        ⌈log₂ T⌉ + 2, as in the published runs. Without a horizon δ_e = δ / (2(e + 1)(e + 2)), which
+        sums to at most δ/2.
+
+        Examples
+        --------
+        >>> schedule = EpochSchedule(burn_in=30)
+        >>> schedule.failure_prob(0.05, 0, 400) == 0.05 / 22
+        True
+        """
+        if horizon is None:
+            return total / (2.0 * (epoch + 1) * (epoch + 2))
+        return total / (2.0 * _n_epochs(self, checks.integer("horizon", horizon, 1)))
+
+    def _until(self, horizon: int) -> Iterator[tuple[int, int]]:
+        start = self.burn_in + 1
+        while start <= horizon:
+            stop = self.next_start(start)
+            yield start, stop
+            start = stop
+
+
+@functools.lru_cache(maxsize=64)  # a growth close to 1 has many epochs, and each one calls this
+def _n_epochs(schedule: EpochSchedule, horizon: int) -> int:
+    if schedule.growth == 2.0:
+        return n_epochs_bound(horizon)
+    return max(1, len(schedule.starts(horizon)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRecord:
+    """What happened when an epoch opened.
+
+    Attributes
+    ----------
+    epoch, round : int
+        Index of the epoch and its first round.
+    n_arms : int
+        Arms absorbed before it.
+    rank : int
+        Directions kept; 0 means that the burn-in policy plays the epoch.
+    eigenvalues : tuple of float
+        Top of the spectrum of the corrected covariance, descending.
+    threshold : float or None
+        Smallest eigenvalue that is kept; None for a fixed rank.
+    n_never_paired : int
+        If the observation probability is unknown: entries of the covariance that are 0 because no
+        arm showed both features.
+    failure_prob, misspecification : float
+        δ_e, and b_e times the bonus scale.
+    n_replayed, n_skipped : int
+        Earlier rewards that entered the regression, and those left out because their arm is not
+        identified in this basis.
+    """
+
+    epoch: int
+    round: int
+    n_arms: int
+    rank: int
+    eigenvalues: tuple[float, ...]
+    threshold: float | None
+    n_never_paired: int
+    failure_prob: float
+    misspecification: float
+    n_replayed: int = 0
+    n_skipped: int = 0
+
+
+RECORD = Value(
+    EpochRecord,
+    epoch=Whole(),
+    round=Whole(1),
+    n_arms=Whole(),
+    rank=Whole(),
+    eigenvalues=Each(Real()),
+    threshold=Maybe(Real()),
+    n_never_paired=Whole(),
+    failure_prob=Real(0.0, 1.0, low_open=True),
+    misspecification=Real(0.0, LARGEST_POINT),
+    n_replayed=Whole(),
+    n_skipped=Whole(),
+)
+
+
+class Epoch:
+    """A subspace frozen at the start of an epoch, and the regression in its coordinates.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (dim, rank)
+        Orthonormal basis of the subspace.
+    plays : bool
+        Whether the rank is above 0; otherwise the burn-in policy plays.
+    """
+
+    __slots__ = ("basis", "confidence", "index", "lift", "model", "plays", "record")
+
+    def __init__(
+        self, settings: "TofuParams", record: EpochRecord, basis: FloatArray, model: Ridge
+    ) -> None:
+        self.record = record
+        self.index = record.epoch
+        self.plays = record.rank > 0
+        self.basis = basis
+        self.lift = Lift.least_squares(basis, settings.impute_ridge)
+        self.model = model
+        self.confidence = Confidence(
+            ridge=settings.ridge,
+            theta_bound=settings.theta_bound,
+            noise_scale=settings.noise_scale,
+            failure_prob=record.failure_prob,
+            misspecification=record.misspecification,
+            radius_scale=settings.radius_scale,
+        )
+
+    @classmethod
+    def open(
+        cls,
+        settings: "TofuParams",
+        offered: Offered,
+        played: Played | None,
+        round: int,
+        index: int,
+    ) -> "Epoch":
+        """Estimate the subspace from all offered arms, freeze it, and replay `played`."""
+        failure_prob = settings.epoch_failure_prob(index)
+        covariance, n_never_paired, observe_prob = _covariance(settings, offered)
+        known = Known(
+            n_arms=offered.n_arms,
+            round=round - 1,
+            horizon=settings.horizon,
+            observe_prob=observe_prob,
+            failure_prob=settings.failure_prob,
+            epoch_failure_prob=failure_prob,
+            arm_bound=settings.arm_bound,
+            top_eigenvalue=settings.eigenvalue_bound,
+        )
+        basis, eigenvalues, threshold = settings.rank.select(covariance, known)
+        rank = int(basis.shape[1])
+        record = EpochRecord(
+            epoch=index,
+            round=round,
+            n_arms=offered.n_arms,
+            rank=rank,
+            eigenvalues=tuple(eigenvalues.tolist()),
+            threshold=threshold,
+            n_never_paired=n_never_paired,
+            failure_prob=failure_prob,
+            misspecification=settings.misspecification(
+                n_arms=offered.n_arms, round=round - 1, observe_prob=observe_prob
+            ),
+        )
+        epoch = cls(settings, record, basis, Ridge(max(1, rank), ridge=settings.ridge))
+        if played and epoch.plays:
+            epoch._replay(*played.samples()[:2])
+        return epoch
+
+    def _replay(self, arms: FloatArray, rewards: FloatArray) -> None:
+        """Add earlier rewards of the arms that are identified in this basis."""
+        points = self.lift.coordinates(arms)
+        identified = ~np.isnan(points[:, 0])
+        n_replayed = int(np.count_nonzero(identified))
+        if n_replayed:
+            self.model.insert(points[identified], rewards[identified])
+        self.record = replace(
+            self.record, n_replayed=n_replayed, n_skipped=len(rewards) - n_replayed
+        )
+
+    def score(self, slate: Slate) -> tuple[int, FloatArray]:
+        """Return the chosen arm, and scores with their parts (3, n_arms)."""
+        points = self.lift.coordinates(slate._table)
+        if self.lift.ridge == 0.0:
+            check_identified(slate, points)
+        return self.model.score(points, self.confidence.total)
+
+    def fork(self) -> "Epoch":
+        """Return a copy that can learn; afterwards this one must learn no more."""
+        fork = object.__new__(Epoch)
+        fork.record, fork.index, fork.plays = self.record, self.index, self.plays
+        fork.basis, fork.lift, fork.confidence = self.basis, self.lift, self.confidence
+        fork.model = self.model.fork()
+        return fork
+
+    def learn(self, arm: FloatArray, reward: float) -> None:
+        """Add the reward of an arm that was chosen in this epoch."""
+        self.model.update(self.lift.coordinates(arm[None, :])[0], reward)
+
+    def learn_earlier(self, arm: FloatArray, reward: float) -> None:
+        """Add a late reward that this epoch would have replayed."""
+        point = self.lift.coordinates(arm[None, :])[0]
+        if np.isnan(point[0]):
+            self.record = replace(self.record, n_skipped=self.record.n_skipped + 1)
+        else:
+            self.model.update(point, reward)
+            self.record = replace(self.record, n_replayed=self.record.n_replayed + 1)
+
+    def state(self) -> dict[str, Any]:
+        """Return basis, record and regression."""
+        return {
+            "basis": self.basis,
+            "record": RECORD.dump(self.record),
+            "model": self.model.state(),
+        }
+
+    @classmethod
+    def restored(cls, settings: "TofuParams", saved: dict[str, Any]) -> "Epoch":
+        """Return the epoch that `state` described."""
+        sizes = Sizes(settings)
+        record = RECORD.load("record", saved["record"], sizes)
+        basis = Basis(("dim", record.rank)).load("basis", saved["basis"], sizes)
+        model = Ridge(max(1, record.rank), ridge=settings.ridge)
+        model.restore(saved["model"])
+        return cls(settings, record, basis, model)
+
+
+def _covariance(settings: "TofuParams", offered: Offered) -> tuple[Covariance, int, float]:
+    """Return the corrected covariance, how many pairs were never seen, and the smallest p."""
+    prob = settings.observe_prob
+    if isinstance(offered, Reservoir):
+        # Counts of pairs would be as large as the matrix, so single features are counted.
+        operator = CovarianceOperator(offered.rows, None if isinstance(prob, str) else prob)
+        return operator, 0, operator.smallest_prob
+    sums, n_arms = offered.sums(), offered.n_arms
+    if isinstance(prob, str):
+        prob = shares_of(sums, n_arms) if prob == COUNTED else None
+    covariance, n_never_paired = covariance_of(sums, n_arms, prob)
+    return covariance, n_never_paired, smallest_prob(sums, n_arms, prob)

@@ -1,0 +1,457 @@
+"""Masked second moments: unbiased by exact enumeration, whatever the slates look like."""
+
+import copy
+import itertools
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfseen.errors import HalfseenError, InvalidInputError, InvalidSettingError
+from halfseen.linear.covariance import (
+    Moments,
+    corrected_covariance,
+    covariance_of,
+    pairwise_covariance,
+    smallest_prob,
+)
+from halfseen.values import Slate
+
+NAN = math.nan
+
+
+def absorbed(*slates, dim=None, count_pairs=False):
+    moments = Moments(slates[0].dim if dim is None else dim, count_pairs=count_pairs)
+    for slate in slates:
+        moments.absorb(slate)
+    return moments
+
+
+def whole_arms(n_arms, dim, seed=0, show=0.6):
+    """Return arms of small whole numbers, so that every order of summation gives the same bits."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-9, 10, (n_arms, dim)).astype(float)
+    values[rng.random((n_arms, dim)) > show] = NAN
+    return values
+
+
+def cut(arms, sizes):
+    """Return consecutive slates of the given sizes, repeated until all arms are used."""
+    starts, sizes = [0], itertools.cycle(sizes)
+    while starts[-1] < len(arms):
+        starts.append(starts[-1] + next(sizes))
+    return [Slate(arms[start:stop]) for start, stop in itertools.pairwise(starts)]
+
+
+def same(one, other):
+    return (
+        one.n_arms == other.n_arms
+        and np.array_equal(one.second_moment(), other.second_moment())
+        and (not one.count_pairs or np.array_equal(one.pair_counts(), other.pair_counts()))
+    )
+
+
+def frozen_state(moments):
+    """Return the state as bytes."""
+    return {
+        name: value.tobytes() if isinstance(value, np.ndarray) else value
+        for name, value in moments.state().items()
+    }
+
+
+# -- unbiased: all masks ---------------------------------------------------------------------------
+
+
+def masks_with_probability(observe_prob):
+    """Yield every mask with its probability, features seen independently of each other."""
+    for mask in itertools.product([True, False], repeat=len(observe_prob)):
+        seen = np.array(mask)
+        yield seen, float(np.where(seen, observe_prob, 1.0 - observe_prob).prod())
+
+
+def expected_covariance(arms, probabilities, observe_prob):
+    """Return the exact mean of the estimate from one arm, over arms and over all their masks."""
+    total = np.zeros((len(probabilities), len(probabilities)))
+    for arm in arms:
+        for mask, probability in masks_with_probability(probabilities):
+            estimate = absorbed(Slate(arm[None, :], mask[None, :])).covariance(observe_prob)
+            total += probability / len(arms) * estimate
+    return total
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("observe_prob", [0.2, 0.5, 0.9, 1.0])
+def test_the_corrected_covariance_is_unbiased(dim, observe_prob):
+    arms = np.random.default_rng(dim).normal(size=(3, dim))
+    expected = expected_covariance(arms, np.full(dim, observe_prob), observe_prob)
+    np.testing.assert_allclose(expected, arms.T @ arms / 3, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "probabilities", [[0.3], [0.2, 0.9], [1.0, 0.5, 0.25], [0.9, 0.1, 0.6, 1.0], np.r_[2:7] / 8.0]
+)
+def test_the_corrected_covariance_is_unbiased_with_one_probability_per_feature(probabilities):
+    probabilities = np.array(probabilities)
+    arms = np.random.default_rng(1).normal(size=(2, len(probabilities)))
+    expected = expected_covariance(arms, probabilities, probabilities)
+    np.testing.assert_allclose(expected, arms.T @ arms / 2, rtol=0, atol=1e-12)
+
+
+def test_the_mean_over_several_arms_is_unbiased_over_all_their_masks():
+    arms, observe_prob = np.array([[1.0, -2.0, 0.5], [3.0, 1.0, 2.0]]), np.array([0.3, 0.6, 0.8])
+    total = np.zeros((3, 3))
+    every = list(masks_with_probability(observe_prob))
+    for (one, p_one), (two, p_two) in itertools.product(every, repeat=2):
+        moments = absorbed(Slate(arms, np.array([one, two])))
+        total += p_one * p_two * moments.covariance(observe_prob)
+    np.testing.assert_allclose(total, arms.T @ arms / 2, rtol=0, atol=1e-12)
+
+
+BLOCKS = [[0, 1], [2], [3, 4]]
+BLOCK_PROBS = np.array([0.5, 0.8, 0.3])
+
+
+def block_masks():
+    """Yield masks in which the features of a block come and go together, with probabilities."""
+    for shown, probability in masks_with_probability(BLOCK_PROBS):
+        mask = np.zeros(5, dtype=bool)
+        for block, on in zip(BLOCKS, shown, strict=True):
+            mask[block] = on
+        yield mask, probability
+
+
+def test_pairs_seen_together_are_exact_when_all_arms_are_equal_and_features_miss_in_blocks():
+    arm = np.array([1.5, -2.0, 0.25, 3.0, -0.75])
+    truth = np.outer(arm, arm)
+    every = [mask for mask, _ in block_masks()]
+    never = 0
+    for masks in itertools.product(every, repeat=3):
+        moments = absorbed(Slate(np.tile(arm, (3, 1)), np.array(masks)), count_pairs=True)
+        together = np.array(masks).T.astype(int) @ np.array(masks).astype(int)
+        np.testing.assert_array_equal(moments.pair_counts(), together)
+        estimate, n_never = pairwise_covariance(moments.second_moment(), moments.pair_counts())
+        np.testing.assert_allclose(estimate, np.where(together > 0, truth, 0.0), rtol=1e-15)
+        assert n_never == sum(together[j, k] == 0 for j in range(5) for k in range(j, 5))
+        assert np.array_equal(moments.covariance(None), estimate)
+        never += n_never
+    assert never > 0
+
+
+def test_given_that_a_pair_was_seen_its_estimate_is_unbiased_with_features_missing_in_blocks():
+    arms = np.array([[1.0, 2.0, -1.0, 0.5, 3.0], [-2.0, 1.0, 4.0, 1.5, -1.0]])
+    total, chance = np.zeros((5, 5)), np.zeros((5, 5))
+    for pick in itertools.product([0, 1], repeat=2):
+        for (one, p_one), (two, p_two) in itertools.product(block_masks(), repeat=2):
+            moments = absorbed(Slate(arms[list(pick)], np.array([one, two])), count_pairs=True)
+            probability = 0.25 * p_one * p_two
+            total += probability * moments.covariance(None)
+            chance += probability * (moments.pair_counts() > 0)
+    np.testing.assert_allclose(total / chance, arms.T @ arms / 2, rtol=0, atol=1e-12)
+
+
+def test_features_never_seen_together_are_zero_and_counted_by_hand():
+    moments = absorbed(Slate([[1.0, 2.0, NAN], [3.0, NAN, NAN], [NAN, NAN, NAN]]), count_pairs=True)
+    covariance, n_never = pairwise_covariance(moments.second_moment(), moments.pair_counts())
+    assert covariance.tolist() == [[5.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]]
+    assert n_never == 3  # (0, 2), (1, 2) and (2, 2)
+
+
+def test_the_correction_divides_by_the_chance_to_see_both_by_hand():
+    second_moment = np.array([[4.0, 1.0], [1.0, 2.0]])
+    both = corrected_covariance(second_moment, 2, np.array([0.5, 0.25]))
+    assert both.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
+@pytest.mark.parametrize("observe_prob", [0.3, 0.7, 1.0])
+def test_one_probability_for_all_is_the_same_as_equal_ones_for_each(observe_prob):
+    moments = absorbed(Slate(whole_arms(20, 4)))
+    one, each = moments.covariance(observe_prob), moments.covariance(np.full(4, observe_prob))
+    assert one.tobytes() == each.tobytes()
+
+
+def test_the_correction_does_not_depend_on_the_memory_order_of_its_input():
+    second_moment = np.array([[4.0, 1.0], [1.0, 2.0]])
+    turned = np.asfortranarray(second_moment)
+    np.testing.assert_array_equal(
+        corrected_covariance(turned, 2, 0.5), corrected_covariance(second_moment, 2, 0.5)
+    )
+    counts = np.array([[2.0, 1.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(
+        pairwise_covariance(turned, np.asfortranarray(counts))[0],
+        pairwise_covariance(second_moment, counts)[0],
+    )
+
+
+def test_with_everything_seen_all_forms_are_the_plain_second_moment():
+    arms = whole_arms(8, 3, show=1.0)
+    moments, truth = absorbed(Slate(arms), count_pairs=True), arms.T @ arms / 8
+    for observe_prob in (1.0, np.ones(3), None):
+        np.testing.assert_array_equal(moments.covariance(observe_prob), truth)
+
+
+def test_before_the_first_arm_every_covariance_is_zero():
+    moments = Moments(3, count_pairs=True)
+    for observe_prob in (0.5, np.array([0.5, 0.2, 1.0]), None):
+        np.testing.assert_array_equal(moments.covariance(observe_prob), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("poison", [NAN, math.inf, -math.inf, 1e300, -1e300])
+def test_hidden_entries_never_enter_the_sums(poison):
+    arms = whole_arms(30, 4)
+    seen = ~np.isnan(arms)
+    poisoned = absorbed(Slate(np.where(seen, arms, poison), seen), count_pairs=True)
+    assert frozen_state(poisoned) == frozen_state(absorbed(Slate(arms), count_pairs=True))
+
+
+# -- blocks of slates ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count_pairs", [False, True])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [1],
+        [7],
+        [1000],
+        [1023, 1],
+        [1023, 2],
+        [1024],
+        [1025],
+        [1, 1024],
+        [3000],
+        [5000, 1],
+        [1, 2000],
+    ],
+)
+def test_sums_do_not_depend_on_the_sizes_of_slates(sizes, count_pairs):
+    arms = whole_arms(5001, 3)
+    moments = absorbed(*cut(arms, sizes), count_pairs=count_pairs)
+    zeroed, seen = np.nan_to_num(arms), (~np.isnan(arms)).astype(float)
+    assert moments.n_arms == 5001
+    np.testing.assert_array_equal(moments.second_moment(), zeroed.T @ zeroed)
+    if count_pairs:
+        np.testing.assert_array_equal(moments.pair_counts(), seen.T @ seen)
+
+
+@given(st.lists(st.integers(1, 1500), min_size=1, max_size=6), st.booleans())
+def test_any_mixture_of_slate_sizes_gives_the_same_sums(sizes, count_pairs):
+    arms = whole_arms(sum(sizes), 2, seed=len(sizes))
+    moments = absorbed(*cut(arms, sizes), count_pairs=count_pairs)
+    whole = absorbed(Slate(arms), count_pairs=count_pairs)
+    assert same(moments, whole)
+
+
+def test_slate_sizes_change_real_sums_by_rounding_only():
+    arms = np.random.default_rng(0).normal(size=(3000, 5))
+    ways = [absorbed(*cut(arms, sizes)).covariance(0.4) for sizes in ([1], [8], [1024], [3000])]
+    for way in ways[1:]:
+        np.testing.assert_allclose(way, ways[0], rtol=1e-12, atol=1e-14)
+
+
+def test_sums_are_the_callers_own():
+    moments = absorbed(Slate(whole_arms(10, 3)), count_pairs=True)
+    before = frozen_state(moments)
+    moments.second_moment()[:] = 7.0
+    moments.pair_counts()[:] = 7.0
+    moments.covariance(0.5)[:] = 7.0
+    assert frozen_state(moments) == before
+
+
+@pytest.mark.parametrize("count_pairs", [False, True])
+def test_memory_does_not_grow_with_the_number_of_arms(count_pairs):
+    dim, rng = 20, np.random.default_rng(0)
+    moments = Moments(dim, count_pairs=count_pairs)
+
+    def offer(n_slates):
+        for _ in range(n_slates):
+            moments.absorb(Slate(rng.normal(size=(100, dim))))
+
+    offer(20)
+    tracemalloc.start()
+    try:
+        offer(20)
+        first, first_peak = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        offer(400)  # 6.4 MB of arms
+        last, last_peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert moments.n_arms == 44_000
+    assert last - first < 8 * dim**2
+    assert last_peak - first_peak < 8 * dim**2
+
+
+# -- merge -----------------------------------------------------------------------------------------
+
+parts = st.lists(st.integers(0, 1200), min_size=3, max_size=3)
+
+
+@given(parts, st.permutations(range(3)), st.booleans())
+def test_merging_is_associative_and_order_free(sizes, order, count_pairs):
+    arms = whole_arms(sum(sizes) + 1, 2, seed=sum(sizes))
+    pieces, start = [], 0
+    for size in sizes:
+        piece = Moments(2, count_pairs=count_pairs)
+        for slate in cut(arms[start : start + size], [500]):
+            piece.absorb(slate)
+        pieces.append(piece)
+        start += size
+    one, two, three = pieces
+    whole = one.merge(two).merge(three)
+    assert same(one.merge(two.merge(three)), whole)
+    first, second, third = (pieces[index] for index in order)
+    assert same(first.merge(second).merge(third), whole)
+    everything = Moments(2, count_pairs=count_pairs)
+    if start:
+        everything.absorb(Slate(arms[:start]))
+    assert same(whole, everything)
+
+
+def test_merging_leaves_both_as_they_were_and_shares_nothing_with_them():
+    one = absorbed(Slate(whole_arms(1500, 3)), Slate(whole_arms(9, 3)), count_pairs=True)
+    two = absorbed(Slate(whole_arms(7, 3, seed=1)), count_pairs=True)
+    before = frozen_state(one), frozen_state(two)
+    merged = one.merge(two)
+    for _ in range(3):
+        merged.absorb(Slate(whole_arms(1500, 3, seed=2)))
+    assert (frozen_state(one), frozen_state(two)) == before
+    assert merged.n_arms == 1516 + 4500
+
+
+@pytest.mark.parametrize(
+    "other", [Moments(4), Moments(3, count_pairs=True), Moments(4, count_pairs=True)]
+)
+def test_moments_of_another_kind_cannot_be_merged(other):
+    with pytest.raises(InvalidSettingError, match="moments must agree to be merged, got dim 3 and"):
+        Moments(3).merge(other)
+
+
+# -- forks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count_pairs", [False, True])
+@pytest.mark.parametrize("n_waiting", [1, 1000, 1024])
+@pytest.mark.parametrize("n_arms", [1, 24, 25, 1025])
+def test_a_fork_goes_its_own_way(count_pairs, n_waiting, n_arms):
+    moments = Moments(3, count_pairs=count_pairs)
+    for slate in cut(whole_arms(n_waiting, 3, seed=2), [1]):
+        moments.absorb(slate)
+    plain, table = copy.deepcopy(moments), whole_arms(n_arms, 3, seed=1)
+    before, fork = frozen_state(moments), moments.fork()
+    fork.add(table)
+    assert frozen_state(moments) == before
+    plain.absorb(Slate(table))
+    assert same(fork, plain)
+    assert fork.n_arms == n_waiting + n_arms
+
+
+def test_nothing_is_summed_while_arms_have_room_to_wait():
+    moments = absorbed(*cut(whole_arms(1000, 2), [8]))
+    moments.add(whole_arms(24, 2))
+    assert len(moments.state()["waiting"]) == 1024
+    moments.add(whole_arms(1, 2))
+    assert len(moments.state()["waiting"]) == 1
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count_pairs", [False, True])
+@pytest.mark.parametrize("n_arms", [0, 1, 1023, 1024, 1025, 2500])
+def test_restored_moments_continue_bit_by_bit(n_arms, count_pairs):
+    rng = np.random.default_rng(n_arms)
+    moments = Moments(3, count_pairs=count_pairs)
+    for slate in cut(rng.normal(size=(n_arms, 3)), [100]):
+        moments.absorb(slate)
+    restored = Moments(3, count_pairs=count_pairs)
+    restored.restore(copy.deepcopy(moments.state()))
+    assert frozen_state(restored) == frozen_state(moments)
+    for slate in cut(rng.normal(size=(2000, 3)), [1, 400, 1030]):
+        moments.absorb(slate)
+        restored.absorb(slate)
+        assert restored.second_moment().tobytes() == moments.second_moment().tobytes()
+    assert frozen_state(restored) == frozen_state(moments)
+
+
+def test_restored_moments_share_nothing_with_the_state():
+    moments = absorbed(Slate(whole_arms(2000, 3)), Slate(whole_arms(5, 3)), count_pairs=True)
+    before = frozen_state(moments)
+    restored = Moments(3, count_pairs=True)
+    restored.restore(moments.state())
+    restored.absorb(Slate(whole_arms(2000, 3)))
+    restored.absorb(Slate(whole_arms(3, 3)))
+    assert frozen_state(moments) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("products", np.zeros((3, 2))),
+        ("products", np.zeros((3, 3), dtype=np.float32)),
+        ("products", None),
+        ("pairs", np.zeros((2, 2))),
+        ("pairs", None),
+        ("waiting", np.zeros((5, 4))),
+        ("waiting", np.zeros((5, 3), dtype=bool)),
+        ("n_arms", -1),
+        ("n_arms", 2.5),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(name, value):
+    state = absorbed(Slate(whole_arms(5, 3)), count_pairs=True).state() | {name: value}
+    with pytest.raises(HalfseenError):
+        Moments(3, count_pairs=True).restore(state)
+
+
+def test_a_state_is_arrays_numbers_and_none():
+    for count_pairs in (False, True):
+        state = absorbed(Slate(whole_arms(5, 3)), count_pairs=count_pairs).state()
+        assert {type(value) for value in state.values()} <= {int, np.ndarray, type(None)}
+
+
+# -- one p for all ---------------------------------------------------------------------------------
+
+
+def test_the_smallest_probability_stands_for_all():
+    moments = absorbed(Slate([[1.0, NAN, NAN], [1.0, 2.0, NAN], [1.0, 2.0, NAN]]), count_pairs=True)
+    sums = moments.sums()
+    assert smallest_prob(sums, 3, 0.3) == 0.3
+    assert smallest_prob(sums, 3, np.array([0.9, 0.4, 0.7])) == 0.4
+    assert smallest_prob(sums, 3, None) == 2 / 3  # the third feature was never seen
+
+
+def test_the_smallest_probability_is_one_before_anything_was_seen():
+    assert smallest_prob(Moments(2, count_pairs=True).sums(), 0, None) == 1.0
+    hidden = absorbed(Slate([[NAN, NAN]]), count_pairs=True)
+    assert smallest_prob(hidden.sums(), 1, None) == 1.0
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+def test_unknown_probabilities_need_counted_pairs():
+    moments = absorbed(Slate([[1.0, 2.0]]))
+    with pytest.raises(InvalidSettingError, match=r"Moments\(count_pairs=True\)"):
+        moments.covariance(None)
+    with pytest.raises(InvalidSettingError, match=r"Moments\(count_pairs=True\)"):
+        moments.pair_counts()
+    with pytest.raises(InvalidSettingError, match=r"Moments\(count_pairs=True\)"):
+        covariance_of(moments.sums(), 1, None)
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2.0, None, True])
+def test_a_dimension_that_is_no_positive_integer_is_refused(dim):
+    with pytest.raises(InvalidSettingError, match="dim must be an integer"):
+        Moments(dim)
+
+
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_a_slate_of_another_dimension_is_refused_and_changes_nothing(n_features):
+    moments = absorbed(Slate(whole_arms(5, 3)))
+    before = frozen_state(moments)
+    with pytest.raises(InvalidInputError):
+        moments.absorb(Slate(np.ones((1, n_features))))
+    assert frozen_state(moments) == before

@@ -1,0 +1,134 @@
+"""The corrected covariance without its matrix, and its top eigenpairs."""
+
+import numpy as np
+import pytest
+
+from halfseen import AmbientOful, Greedy, LatentUcb, LinearThompson, LowRankWorld, TofuPov
+from halfseen.errors import InvalidSettingError
+from halfseen.linear.covariance import (
+    LARGEST_DENSE_DIM,
+    CovarianceOperator,
+    Moments,
+    covariance_of,
+    shares_of,
+    sums_of,
+)
+from halfseen.linear.eigen import block_krylov, distance, top_eigenpairs
+from halfseen.paper import Pslb
+from halfseen.tofu import policy as tofu_policy
+
+
+def arms(n, dim, rank, prob, seed=0):
+    random = np.random.default_rng(seed)
+    table = random.normal(size=(n, rank)) @ random.normal(size=(rank, dim))
+    table[random.random(table.shape) > prob] = np.nan
+    return table
+
+
+def dense(table, prob):
+    sums = sums_of(table)
+    return covariance_of(sums, len(table), shares_of(sums, len(table)) if prob is None else prob)[0]
+
+
+PROBS = {
+    "one for all": 0.4,
+    "one per feature": np.linspace(0.2, 0.9, 70),
+    "counted": None,
+}
+
+
+@pytest.mark.parametrize("prob", PROBS.values(), ids=list(PROBS))
+@pytest.mark.parametrize("n", [1, 40, 128, 300])
+def test_its_products_are_those_of_the_matrix(prob, n):
+    table = arms(n, 70, 4, 0.4)
+    matrix, operator = dense(table, prob), CovarianceOperator(table, prob)
+    columns = np.random.default_rng(1).normal(size=(70, 3))
+    np.testing.assert_allclose(operator.product(columns), matrix @ columns, rtol=0, atol=1e-10)
+    assert operator.trace() == pytest.approx(matrix.trace(), rel=1e-12)
+    assert operator.shape == matrix.shape
+
+
+@pytest.mark.parametrize("prob", PROBS.values(), ids=list(PROBS))
+@pytest.mark.parametrize(("n", "count"), [(25, 3), (300, 4), (300, 12)])
+def test_its_top_eigenpairs_are_those_of_the_matrix(prob, n, count):
+    table = arms(n, 70, 4, 0.4)
+    matrix, operator = dense(table, prob), CovarianceOperator(table, prob)
+    values, vectors = top_eigenpairs(matrix, count)
+    found, directions = top_eigenpairs(operator, count)
+    np.testing.assert_allclose(found, values, rtol=1e-10)
+    assert distance(vectors, directions) < 1e-8
+
+
+def test_a_feature_that_is_never_seen_has_no_part():
+    table = arms(60, 20, 2, 0.5)
+    table[:, 7] = np.nan
+    product = CovarianceOperator(table).product(np.eye(20))
+    assert not product[7].any()
+    assert not product[:, 7].any()
+
+
+def test_large_negative_eigenvalues_do_not_count():
+    spectrum = np.concatenate([[-50.0, -40.0], np.linspace(0.0, 1.0, 60), [2.0, 3.0]])
+    values, vectors = block_krylov(lambda columns: spectrum[:, None] * columns, 64, 2)
+    assert values == pytest.approx([2.0, 3.0])
+    assert np.abs(vectors[-2:]).max(axis=0) == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_repeated_and_zero_eigenvalues_are_found(count):
+    spectrum = np.array([2.0, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    values, vectors = block_krylov(lambda columns: spectrum[:, None] * columns, 7, count)
+    assert values == pytest.approx(np.sort(spectrum)[-count:], abs=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
+
+
+@pytest.mark.parametrize("observe_prob", [0.4, "counted"])
+def test_tofu_makes_the_same_choices_with_and_without_the_matrix(monkeypatch, observe_prob):
+    rounds = list(LowRankWorld(horizon=70, observe_prob=0.4).realize(3).rounds())
+
+    def walk():
+        policy = TofuPov(
+            dim=30, rank=3, observe_prob=observe_prob, burn_in=10, burn_in_policy="uniform"
+        )
+        chosen = []
+        for slate, means, noise, _ in rounds:
+            decision = policy.choose(slate)
+            policy.learn(decision, float(means[decision.arm]) + noise)
+            chosen.append(decision.arm)
+        return policy, chosen
+
+    plain, expected = walk()
+    monkeypatch.setattr(tofu_policy, "LARGEST_DENSE_DIM", 29)
+    free, chosen = walk()
+    assert chosen == expected
+    assert distance(plain._epoch.basis, free._epoch.basis) < 1e-8
+
+
+def test_beyond_the_limit_everything_in_all_features_is_refused_with_a_remedy():
+    dim = LARGEST_DENSE_DIM + 1
+    for make in (
+        lambda: AmbientOful(dim=dim),
+        lambda: Greedy(dim=dim),
+        lambda: LinearThompson(dim=dim),
+        lambda: Pslb(dim=dim, rank=2),
+        lambda: Moments(dim),
+    ):
+        with pytest.raises(InvalidSettingError, match="got 8193: use TofuPov or LatentUcb"):
+            make()
+
+
+@pytest.mark.parametrize("kind", ["TofuPov", "LatentUcb"])
+def test_beyond_the_limit_latent_policies_play(kind):
+    dim, random = LARGEST_DENSE_DIM + 1, np.random.default_rng(0)
+    directions = random.normal(size=(2, dim)) / np.sqrt(dim)
+    policy = LatentUcb()
+    if kind == "TofuPov":
+        policy = TofuPov(dim=dim, rank=2, observe_prob=0.3, burn_in=2)
+    for _ in range(9):
+        latent = random.normal(size=(4, 2))
+        table = latent @ directions
+        table[random.random(table.shape) > 0.3] = np.nan
+        decision = policy.choose(table)
+        policy.learn(decision, float(latent[decision.arm, 0]))
+    assert policy.current_rank == 2
+    assert np.isfinite(decision.scores).all()

@@ -1,0 +1,145 @@
+"""Played arms are kept in the order of their rounds, however late their rewards came."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfseen.errors import ArchiveError
+from halfseen.linear.history import Played
+from halfseen.tofu.policy import Replay
+
+
+def arm_of(round, dim=3):
+    """Return an arm that tells its round, partly hidden."""
+    arm = round + np.arange(dim) / 10.0
+    arm[round % dim] = np.nan
+    return arm
+
+
+def played(rounds, dim=3):
+    kept = Played(dim)
+    for round in rounds:
+        kept.append(round, arm_of(round, dim), -float(round))
+    return kept
+
+
+def assert_holds(kept, rounds):
+    """Check that exactly these rounds are there, in this order."""
+    arms, rewards, numbers = kept.samples()
+    assert len(kept) == len(rounds)
+    assert arms.shape == (len(rounds), kept.dim)
+    np.testing.assert_array_equal(rewards, -np.array(rounds, dtype=float))
+    assert numbers.tolist() == list(rounds)
+    for arm, round in zip(arms, rounds, strict=True):
+        np.testing.assert_array_equal(arm, arm_of(round, kept.dim))
+
+
+def test_a_replay_is_known_by_its_word():
+    assert [Replay(word) for word in ("none", "burn-in-once", "burn-in", "full")] == list(Replay)
+    with pytest.raises(ValueError):
+        Replay("all")
+
+
+def test_nothing_played_is_an_empty_table():
+    assert_holds(Played(3), [])
+
+
+@given(st.permutations(range(1, 25)))
+def test_samples_come_in_the_order_of_rounds_however_late_they_were_learned(rounds):
+    assert_holds(played(rounds), sorted(rounds))
+
+
+@given(st.sets(st.integers(1, 10**12), max_size=20), st.randoms(use_true_random=False))
+def test_rounds_may_have_gaps(rounds, random):
+    rounds = list(rounds)
+    random.shuffle(rounds)
+    assert_holds(played(rounds), sorted(rounds))
+
+
+@pytest.mark.parametrize("n_played", [15, 16, 17, 32, 33, 1000])
+def test_room_grows_with_what_is_played(n_played):
+    assert_holds(played(range(1, n_played + 1)), range(1, n_played + 1))
+    assert_holds(played(range(n_played, 0, -1)), range(1, n_played + 1))
+
+
+def test_a_sample_may_come_between_two_looks():
+    kept = played([1, 2, 5])
+    assert_holds(kept, [1, 2, 5])
+    kept.append(4, arm_of(4), -4.0)
+    kept.append(3, arm_of(3), -3.0)
+    assert_holds(kept, [1, 2, 3, 4, 5])
+    kept.append(6, arm_of(6), -6.0)
+    assert_holds(kept, [1, 2, 3, 4, 5, 6])
+
+
+def test_what_is_kept_does_not_change_with_the_arm():
+    arm = arm_of(4)
+    kept = Played(3)
+    kept.append(4, arm, -4.0)
+    arm[:] = 99.0
+    assert_holds(kept, [4])
+
+
+@pytest.mark.parametrize("rounds", [[], [1], [3, 1, 2], list(range(1, 17)), list(range(40, 0, -1))])
+def test_a_restored_memory_continues_as_if_nothing_had_happened(rounds):
+    kept, restored = played(rounds), Played(3)
+    restored.restore(copy.deepcopy(kept.state()))
+    assert_holds(restored, sorted(rounds))
+    for memory in (kept, restored):
+        for round in (100, 90, 110):
+            memory.append(round, arm_of(round), -float(round))
+        assert_holds(memory, [*sorted(rounds), 90, 100, 110])
+    for name, column in kept.state().items():
+        assert column.tobytes() == restored.state()[name].tobytes()
+        assert column.dtype == restored.state()[name].dtype
+
+
+def test_restoring_replaces_what_was_there_and_shares_nothing():
+    kept, restored = played([1, 2, 3]), played(range(50, 90))
+    restored.restore(kept.state())
+    assert_holds(restored, [1, 2, 3])
+    for round in range(4, 30):
+        restored.append(round, arm_of(round), -float(round))
+    assert_holds(kept, [1, 2, 3])
+    kept.append(9, arm_of(9), -9.0)
+    assert_holds(restored, range(1, 30))
+
+
+def test_the_state_holds_what_was_played_and_no_spare_room():
+    state = played(range(1, 20)).state()
+    assert {name: column.shape for name, column in state.items()} == {
+        "rounds": (19,),
+        "arms": (19, 3),
+        "rewards": (19,),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("rounds", np.zeros(4)),
+        ("rounds", np.zeros((3, 1), dtype=np.int64)),
+        ("rounds", [1, 2, 3]),
+        ("arms", np.zeros((3, 2))),
+        ("arms", np.zeros((2, 3))),
+        ("arms", np.zeros((3, 3), dtype=np.float32)),
+        ("rewards", np.zeros(4)),
+        ("rewards", None),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(name, column):
+    with pytest.raises(ArchiveError, match="must have shape"):
+        Played(3).restore(played([1, 2, 3]).state() | {name: column})
+
+
+@pytest.mark.parametrize("n_played", [0, 5, 63, 64, 65])
+def test_a_change_of_a_fork_does_not_show_in_the_original(n_played):
+    kept = played(range(1, n_played + 1))
+    fork = kept.fork()
+    for round in range(n_played + 1, n_played + 10):
+        fork.append(round, arm_of(round), -float(round))
+    assert_holds(kept, range(1, n_played + 1))
+    assert_holds(fork, range(1, n_played + 10))

@@ -1,0 +1,509 @@
+"""Ridge regression: equal to the batch solution from the first sample to the millionth."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError
+from halfseen.linear.ridge import Ridge
+from halfseen.values import LARGEST
+
+NAN = math.nan
+RIDGES = [1e-10, 1e-8, 1e-4, 0.1, 1.0, 3.0, 100.0, 1e6]
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def fixed(size):
+    """Return a radius that depends on nothing."""
+    return lambda log_det, n_samples: size
+
+
+def bits(model):
+    state = model.state()
+    assert state.keys() == {"n_samples", "log_det", "root"}
+    return state["n_samples"], state["log_det"], state["root"].tobytes()
+
+
+def fitted(points, rewards, ridge=1.0):
+    model = Ridge(points.shape[1], ridge=ridge)
+    model.insert(points, rewards)
+    return model
+
+
+def samples(seed, n_samples, dim):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_samples, dim)), rng.normal(size=n_samples)
+
+
+def batch(points, rewards, ridge):
+    """Return V and the estimate of the whole sample, and the factor of V from a QR of the points.
+
+    Stacking sqrt(λ)I under the points never squares their condition.
+    """
+    dim = points.shape[1]
+    stacked = np.r_[points, math.sqrt(ridge) * np.eye(dim)]
+    factor = np.linalg.qr(stacked, mode="r")
+    estimate = np.linalg.lstsq(stacked, np.r_[rewards, np.zeros(dim)])[0]
+    return stacked.T @ stacked, estimate, factor
+
+
+def widths_of(factor, points):
+    """Return ‖R'⁻¹z‖ of every point."""
+    return np.linalg.norm(np.linalg.solve(factor.T, points.T), axis=0)
+
+
+# -- before the first sample -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("dim", [1, 3, 20])
+def test_invariants_hold_before_the_first_sample(ridge, dim):
+    model = Ridge(dim, ridge=ridge)
+    points = np.random.default_rng(0).normal(size=(5, dim))
+    estimates, widths = model.predict(points)
+    assert (model.n_samples, model.log_det, model.ridge) == (0, 0.0, ridge)
+    np.testing.assert_allclose(model.gram, ridge * np.eye(dim), rtol=1e-15)
+    np.testing.assert_array_equal(model.factor, math.sqrt(ridge) * np.eye(dim))
+    np.testing.assert_array_equal(model.white, np.zeros(dim))
+    np.testing.assert_allclose(model.factor.T @ model.factor, ridge * np.eye(dim), rtol=1e-15)
+    np.testing.assert_array_equal(model.response, np.zeros(dim))
+    np.testing.assert_array_equal(model.estimate, np.zeros(dim))
+    np.testing.assert_array_equal(estimates, np.zeros(5))
+    np.testing.assert_allclose(widths, np.linalg.norm(points, axis=1) / ridge**0.5, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2.0, None, True])
+def test_a_dimension_that_is_no_positive_integer_is_refused(dim):
+    with pytest.raises(InvalidSettingError, match="dim must be an integer"):
+        Ridge(dim, ridge=1.0)
+
+
+@pytest.mark.parametrize("ridge", [0, 1e-51, -1.0, NAN, math.inf, "1", None, True])
+def test_a_penalty_that_is_no_positive_number_is_refused(ridge):
+    with pytest.raises(InvalidSettingError, match=r"ridge must be in \[1e-50, 1e\+100\], got"):
+        Ridge(2, ridge=ridge)
+
+
+# -- equal to the batch solution -------------------------------------------------------------------
+
+
+@given(st.integers(1, 12), st.integers(0, 40), st.sampled_from(RIDGES[2:]), seeds)
+def test_incremental_updates_equal_the_batch_solution(dim, n_samples, ridge, seed):
+    points, rewards = samples(seed, n_samples, dim)
+    model = Ridge(dim, ridge=ridge)
+    for point, reward in zip(points, rewards, strict=True):
+        model.update(point, reward)
+    gram, estimate, factor = batch(points, rewards, ridge)
+    assert model.n_samples == n_samples
+    np.testing.assert_allclose(model.gram, gram, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.response, points.T @ rewards, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.factor.T @ model.factor, gram, rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(np.tril(model.factor, -1), np.zeros((dim, dim)))
+    size = np.abs(estimate).max(initial=1.0)
+    np.testing.assert_allclose(model.estimate, estimate, atol=1e-8 * size)
+    others = np.random.default_rng(seed + 1).normal(size=(6, dim))
+    estimates, widths = model.predict(others)
+    np.testing.assert_allclose(estimates, others @ estimate, atol=1e-8 * size)
+    np.testing.assert_allclose(widths, widths_of(factor, others), rtol=1e-8)
+
+
+@given(st.integers(1, 8), st.integers(0, 30), st.sampled_from(RIDGES), seeds)
+def test_log_det_is_that_of_the_gram_matrix(dim, n_samples, ridge, seed):
+    points, rewards = samples(seed, n_samples, dim)
+    sign, log_det = np.linalg.slogdet(np.eye(dim) + points.T @ points / ridge)
+    assert sign == 1.0
+    model = fitted(points, rewards, ridge)
+    assert model.log_det == pytest.approx(log_det, rel=1e-6, abs=1e-9)
+
+
+@given(st.integers(1, 8), st.integers(0, 30), seeds)
+def test_many_samples_at_once_are_the_same_bit_by_bit(dim, n_samples, seed):
+    points, rewards = samples(seed, n_samples, dim)
+    at_once, one_by_one = fitted(points, rewards), Ridge(dim, ridge=1.0)
+    for point, reward in zip(points, rewards, strict=True):
+        one_by_one.update(point, reward)
+    assert bits(at_once)[2:] == bits(one_by_one)[2:]
+    assert at_once.n_samples == one_by_one.n_samples == n_samples
+    assert at_once.log_det == pytest.approx(one_by_one.log_det, rel=1e-14)
+
+
+def test_sums_of_whole_numbers_are_exact_to_rounding():
+    rng = np.random.default_rng(0)
+    points = rng.integers(-9, 10, (5000, 4)).astype(float)
+    rewards = rng.integers(-9, 10, 5000).astype(float)
+    model = fitted(points, rewards, ridge=2.0)
+    # Against the sum of sizes: columns are nearly orthogonal, so that their products cancel.
+    sizes, reward_sizes = np.abs(points), np.abs(rewards)
+    gram, response = 2.0 * np.eye(4) + points.T @ points, points.T @ rewards
+    assert (np.abs(model.gram - gram) <= 1e-12 * (sizes.T @ sizes)).all()
+    assert (np.abs(model.response - response) <= 1e-12 * (sizes.T @ reward_sizes)).all()
+
+
+def test_one_sample_by_hand():
+    # V = [[5, 0], [0, 1]], Σzr = (6, 0), det V = 5.
+    model = Ridge(2, ridge=1.0)
+    model.update(np.array([2.0, 0.0]), 3.0)
+    estimates, widths = model.predict(np.array([[1.0, 0.0], [5.0, 1.0]]))
+    assert model.gram.ravel().tolist() == pytest.approx([5.0, 0.0, 0.0, 1.0], rel=1e-15)
+    assert model.response.tolist() == pytest.approx([6.0, 0.0], rel=1e-15)
+    assert model.log_det == pytest.approx(math.log(5.0), rel=1e-15)
+    assert model.estimate.tolist() == pytest.approx([1.2, 0.0])
+    assert estimates.tolist() == pytest.approx([1.2, 6.0])
+    assert (widths**2).tolist() == pytest.approx([0.2, 6.0])
+
+
+def test_the_order_of_samples_changes_rounding_only():
+    points, rewards = samples(0, 60, 5)
+    order = np.random.default_rng(1).permutation(60)
+    one, other = fitted(points, rewards), fitted(points[order], rewards[order])
+    np.testing.assert_allclose(one.estimate, other.estimate, rtol=1e-12)
+    np.testing.assert_allclose(one.factor, other.factor, rtol=1e-11, atol=1e-13)
+    assert one.log_det == pytest.approx(other.log_det, rel=1e-13)
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.5, 10.0])
+def test_a_score_is_the_estimate_plus_the_radius_times_the_width(radius):
+    model, points = fitted(*samples(0, 20, 4)), samples(1, 7, 4)[0]
+    estimates, widths = model.predict(points)
+    best, parts = model.score(points, fixed(radius))
+    np.testing.assert_allclose(parts[1], estimates, rtol=1e-15)
+    np.testing.assert_allclose(parts[2], radius * widths, rtol=1e-15)
+    np.testing.assert_array_equal(parts[0], parts[1] + parts[2])
+    assert best == parts[0].argmax()
+
+
+def test_ties_go_to_the_lowest_index():
+    model = fitted(*samples(0, 20, 3))
+    point = np.array([0.3, -1.0, 2.0])
+    assert model.score(np.array([0.1 * point, point, point, point]), fixed(5.0))[0] == 1
+    assert Ridge(3, ridge=1.0).score(np.zeros((4, 3)), fixed(1.0))[0] == 0
+
+
+def test_predicting_and_scoring_change_nothing():
+    model, points = fitted(*samples(0, 20, 3)), samples(1, 6, 3)[0]
+    before, given_bytes = bits(model), points.tobytes()
+    first = model.predict(points)
+    model.score(points, fixed(2.0))
+    again = model.predict(points)
+    assert bits(model) == before
+    assert points.tobytes() == given_bytes
+    assert [array.tobytes() for array in first] == [array.tobytes() for array in again]
+
+
+def test_the_memory_order_of_points_does_not_matter():
+    points, rewards = samples(0, 20, 4)
+    strided = np.repeat(points, 2, axis=0)[::2], np.repeat(rewards, 2)[::2]
+    assert bits(fitted(*strided)) == bits(fitted(points, rewards))
+    model = fitted(points, rewards)
+    turned = model.predict(np.asfortranarray(points))
+    np.testing.assert_array_equal(turned, model.predict(points))
+
+
+# -- special points --------------------------------------------------------------------------------
+
+
+def test_nan_in_a_point_counts_as_zero_everywhere():
+    points, rewards = samples(0, 20, 4)
+    hidden = np.random.default_rng(1).random((20, 4)) < 0.4
+    holes, zeros = np.where(hidden, NAN, points), np.where(hidden, 0.0, points)
+    model, plain = fitted(holes, rewards), fitted(zeros, rewards)
+    assert bits(model) == bits(plain)
+    model.update(holes[0], 1.0)
+    plain.update(zeros[0], 1.0)
+    assert bits(model) == bits(plain)
+    np.testing.assert_array_equal(model.predict(holes), model.predict(zeros))
+    best, parts = model.score(holes, fixed(2.0))
+    assert best == model.score(zeros, fixed(2.0))[0]
+    np.testing.assert_array_equal(parts, model.score(zeros, fixed(2.0))[1])
+
+
+def test_a_zero_point_counts_as_a_sample_and_changes_nothing_else():
+    model = fitted(*samples(0, 5, 3))
+    before = bits(model)
+    model.update(np.zeros(3), 100.0)
+    assert model.n_samples == 6
+    assert bits(model)[1:] == before[1:]
+
+
+@pytest.mark.parametrize("ridge", [1e-8, 1.0, 1e6])
+def test_entries_of_the_largest_allowed_size_keep_everything_finite(ridge):
+    model = Ridge(3, ridge=ridge)
+    extreme = LARGEST * np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1e-200]])
+    model.insert(extreme, np.array([LARGEST, -LARGEST, 1.0]))
+    assert math.isfinite(model.log_det)
+    for array in (model.gram, model.factor, model.estimate, *model.predict(extreme)):
+        assert np.isfinite(array).all()
+
+
+# -- the packed root -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8, 31])
+def test_packing_keeps_every_bit_of_the_triangle_and_unpacking_brings_it_back(dim):
+    rng = np.random.default_rng(dim)
+    factor, white = rng.normal(size=(dim, dim)), rng.normal(size=dim)
+    model = Ridge(dim, ridge=1.0)
+    assert model.root.shape == (dim * (dim + 3) // 2 + 2,)
+    model.set_root(factor, white, 0.5, 7)  # what is below the diagonal is not looked at
+    assert model.factor.tobytes() == np.triu(factor).tobytes()
+    assert model.white.tobytes() == white.tobytes()
+    rows = [np.append(factor[i, i:], white[i]) for i in range(dim)]
+    assert model.root.tobytes() == np.concatenate([*rows, [0.5, 7.0]]).tobytes()
+    assert (model.log_det, model.n_samples) == (0.5, 7)
+
+
+def test_a_factor_in_any_memory_order_may_be_set():
+    factor, white = np.random.default_rng(0).normal(size=(4, 4)), np.arange(4.0)
+    plain, turned = Ridge(4, ridge=1.0), Ridge(4, ridge=1.0)
+    plain.set_root(factor, white, 0.0, 0)
+    turned.set_root(np.asfortranarray(factor), np.repeat(white, 2)[::2], 0.0, 0)
+    assert bits(turned) == bits(plain)
+
+
+def test_what_is_derived_from_the_root_is_the_callers_own():
+    model = fitted(*samples(0, 10, 4))
+    before = bits(model)
+    for name in ("factor", "white", "gram", "response", "estimate"):
+        getattr(model, name)[:] = NAN
+    assert bits(model) == before
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 6])
+def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
+    model, (points, rewards) = fitted(*samples(0, 10, dim)), samples(1, 1, dim)
+    unrecorded = model.copied()
+    stacked = np.c_[model.factor, model.white]
+    rest = np.append(points[0], rewards[0])
+    turns = model.update_recorded(points[0], rewards[0])
+    for row, (cosine, sine) in zip(stacked, turns, strict=True):
+        row[:], rest = cosine * row + sine * rest, cosine * rest - sine * row
+    np.testing.assert_allclose(np.c_[model.factor, model.white], stacked, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(np.hypot(*turns.T), np.ones(dim), rtol=1e-14)
+    unrecorded.update(points[0], rewards[0])
+    assert bits(unrecorded) == bits(model)
+
+
+# -- a sample and a look in one pass ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8, 13])
+@pytest.mark.parametrize("n_points", range(1, 10))
+def test_a_sample_and_a_look_in_one_pass_are_an_update_and_a_look_bit_by_bit(dim, n_points):
+    model, points = fitted(*samples(0, 2 * dim, dim), ridge=0.5), samples(1, n_points, dim)[0]
+    points[np.random.default_rng(2).random(points.shape) < 0.2] = NAN
+    apart = model.copied()
+    for round in range(3):
+        point, reward = samples(3 + round, 1, dim)
+        model.update(point[0], reward[0])
+        apart.update(point[0], reward[0])
+        assert apart.n_samples == 2 * dim + round + 1  # whoever looks at the root lets it enter
+        for ours, theirs in zip(model.predict(points), apart.predict(points), strict=True):
+            assert ours.tobytes() == theirs.tobytes()
+        assert bits(model) == bits(apart)
+
+
+@pytest.mark.parametrize("entered", ["by the original", "by the fork", "not yet"])
+def test_a_sample_enters_a_root_that_forks_share_once(entered):
+    points, rewards = samples(0, 12, 3)
+    model, plain = fitted(points[:10], rewards[:10]), fitted(points, rewards)
+    model.update(points[10], rewards[10])
+    fork = model.fork()
+    if entered != "not yet":
+        (model if entered == "by the original" else fork).predict(points)
+    fork.update(points[11], rewards[11])
+    assert model.n_samples == 11  # the fork's own sample still waits in it alone
+    assert bits(fork) == bits(plain)
+
+
+@pytest.mark.parametrize("dim", [1, 4, 5])
+def test_a_zero_sample_in_one_pass_changes_nothing_but_the_count(dim):
+    model, points = fitted(*samples(0, 9, dim)), samples(1, 6, dim)[0]
+    before, expected = bits(model), model.predict(points)[0]
+    model.update(np.zeros(dim), 100.0)
+    assert model.predict(points)[0].tobytes() == expected.tobytes()
+    assert bits(model) == (before[0] + 1, *before[1:])
+
+
+def test_zeros_inside_a_sample_turn_nothing_in_their_rows():
+    points, rewards = samples(0, 40, 7)
+    points[np.random.default_rng(1).random(points.shape) < 0.6] = 0.0
+    one_pass, apart = Ridge(7, ridge=0.1), Ridge(7, ridge=0.1)
+    for point, reward in zip(points, rewards, strict=True):
+        one_pass.update(point, reward)
+        one_pass.predict(points[:5])
+        apart.update(point, reward)
+    assert bits(one_pass) == bits(apart)
+    gram, estimate, _ = batch(points, rewards, 0.1)
+    np.testing.assert_allclose(one_pass.gram, gram, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one_pass.estimate, estimate, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 8])
+def test_a_point_is_measured_alone_as_among_any_others(dim):
+    """Points go four at a time: each has the same bits in every place of any company."""
+    model, points = fitted(*samples(0, 20, dim)), samples(1, 9, dim)[0]
+    together = model.score(points, fixed(0.7))[1]
+    for n, point in enumerate(points):
+        assert (
+            model.score(point[None, :], fixed(0.7))[1].tobytes() == together[:, n : n + 1].tobytes()
+        )
+    for first in range(9):
+        assert model.score(points[first:], fixed(0.7))[1].tobytes() == together[:, first:].tobytes()
+
+
+def test_an_estimate_of_nothing_is_a_positive_zero():
+    """So that no estimate reads -0.0, and a round in one call has the same bits."""
+    for n_samples in (0, 5):
+        points, _ = samples(0, 5, 3)
+        model = fitted(points[:n_samples], np.zeros(n_samples))
+        assert not np.signbit(model.score(points, fixed(1.0))[1]).any()
+
+
+@pytest.mark.parametrize("shape", [(3,), (5,), (1, 4), ()])
+def test_a_sample_of_another_shape_is_refused_and_changes_nothing(shape):
+    model = fitted(*samples(0, 10, 4))
+    before = bits(model)
+    with pytest.raises(InvalidInputError, match="expected an array of shape"):
+        model.update(np.ones(shape), 1.0)
+    with pytest.raises(InvalidInputError, match="expected an array of shape"):
+        model.score(np.ones((2, 3)), fixed(1.0))
+    with pytest.raises(InvalidInputError, match="expected an array of shape"):
+        model.update(np.ones(5), 1.0)
+    assert bits(model) == before
+
+
+# -- one more dimension ----------------------------------------------------------------------------
+
+
+def test_a_widened_regression_is_the_one_that_had_a_zero_there_all_along():
+    points, rewards = samples(0, 12, 3)
+    wider = fitted(points, rewards, ridge=0.5).widened(4)
+    padded = fitted(np.c_[points, np.zeros(12)], rewards, ridge=0.5)
+    later, later_rewards = samples(1, 5, 4)
+    for model in (wider, padded):
+        np.testing.assert_allclose(model.gram[3], [0.0, 0.0, 0.0, 0.5], rtol=1e-15)
+        model.insert(later, later_rewards)
+    assert wider.dim == 4
+    assert bits(wider) == bits(padded)
+
+
+def test_widening_leaves_the_regression_as_it_was():
+    model = fitted(*samples(0, 12, 3))
+    before = bits(model)
+    model.widened(4).update(np.ones(4), 1.0)
+    assert bits(model) == before
+    assert model.dim == 3
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_samples", [0, 1, 50])
+def test_a_restored_regression_continues_bit_by_bit(n_samples):
+    model, restored = fitted(*samples(0, n_samples, 4)), Ridge(4, ridge=1.0)
+    restored.restore(copy.deepcopy(model.state()))
+    assert bits(restored) == bits(model)
+    for point, reward in zip(*samples(1, 20, 4), strict=True):
+        model.update(point, reward)
+        restored.update(point, reward)
+    assert bits(restored) == bits(model)
+
+
+def test_a_restored_regression_shares_nothing_with_the_state():
+    model, restored = fitted(*samples(0, 10, 4)), Ridge(4, ridge=1.0)
+    before = bits(model)
+    restored.restore(model.state())
+    restored.insert(*samples(1, 10, 4))
+    assert bits(model) == before
+
+
+def test_a_copy_goes_its_own_way():
+    model = fitted(*samples(0, 10, 4), ridge=0.5)
+    before, copied = bits(model), model.copied()
+    assert bits(copied) == before
+    assert copied.ridge == 0.5
+    copied.insert(*samples(1, 10, 4))
+    assert bits(model) == before
+    model.insert(*samples(1, 10, 4))
+    assert bits(copied) == bits(model)
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        np.zeros(3),
+        np.zeros(9),  # of dimension 3
+        np.zeros(13),
+        np.zeros((14, 1)),
+        np.zeros((4, 4)),
+        np.zeros(14, dtype=int),
+        np.zeros(14, dtype=np.float32),
+        [0.0],
+        [0.0] * 14,
+        None,
+    ],
+    ids=range(10),
+)
+def test_a_state_that_does_not_fit_is_refused(root):
+    model = Ridge(4, ridge=1.0)
+    before = bits(model)[2]
+    with pytest.raises(ArchiveError, match="must have shape"):
+        model.restore(fitted(*samples(0, 10, 4)).state() | {"root": root})
+    assert bits(model)[2] == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_samples", -1), ("n_samples", 1.5), ("log_det", NAN), ("log_det", "0")]
+)
+def test_a_state_with_impossible_numbers_is_refused(name, value):
+    state = fitted(*samples(0, 10, 4)).state() | {name: value}
+    with pytest.raises(InvalidSettingError, match=name):
+        Ridge(4, ridge=1.0).restore(state)
+
+
+# -- a million updates -----------------------------------------------------------------------------
+
+N_POINTS, N_REPEATS, N_TILES = 200, 5000, 50
+
+
+def played_points(dim, n_directions):
+    """Return points of `n_directions` dimensions, as vectors and as coordinates in their span."""
+    rng = np.random.default_rng(dim + n_directions)
+    span = np.linalg.qr(rng.normal(size=(dim, n_directions)))[0]
+    inside = rng.normal(size=(N_POINTS, n_directions))
+    return inside @ span.T, inside
+
+
+# The smallest penalty is the hardest; larger ones are tried where that takes no time.
+LONG_RUNS = [(3, 3, 1e-8), (10, 10, 1e-8), (10, 3, 1e-8), (50, 3, 1e-8), (3, 3, 1e-4), (3, 3, 1e2)]
+
+
+@pytest.mark.parametrize(("dim", "n_directions", "ridge"), LONG_RUNS)
+def test_after_a_million_updates_the_regression_is_a_fresh_factorisation(dim, n_directions, ridge):
+    points, inside = played_points(dim, n_directions)
+    rewards = np.random.default_rng(7).normal(size=N_POINTS)
+    model = Ridge(dim, ridge=ridge)
+    tile, tile_rewards = np.tile(points, (N_TILES, 1)), np.tile(rewards, N_TILES)
+    for _ in range(N_REPEATS // N_TILES):
+        model.insert(tile, tile_rewards)
+    assert model.n_samples == 1_000_000
+
+    # In coordinates of the span, every point 5000 times: exact sums, no drift.
+    repeated, targets = math.sqrt(N_REPEATS) * inside, math.sqrt(N_REPEATS) * rewards
+    _, estimate, factor = batch(repeated, targets, ridge)
+    others = np.random.default_rng(8).normal(size=(50, n_directions))
+    asked = np.r_[inside, others]
+    span = np.linalg.lstsq(inside, points)[0]
+    estimates, widths = model.predict(asked @ span)
+    np.testing.assert_allclose(widths, widths_of(factor, asked), rtol=1e-6)
+    np.testing.assert_allclose(estimates, asked @ estimate, rtol=1e-6, atol=1e-9)
+    log_det = 2.0 * np.log(np.abs(factor.diagonal())).sum() - n_directions * math.log(ridge)
+    assert model.log_det == pytest.approx(log_det, rel=1e-9)

@@ -1,0 +1,383 @@
+"""From a covariance to a subspace: eigenpairs, distances, alignment, incoherence."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse.linalg import ArpackNoConvergence
+
+from halfseen.errors import InvalidSettingError
+from halfseen.linear import eigen as subspace
+from halfseen.linear.eigen import (
+    align,
+    distance,
+    eigenpairs_above,
+    incoherence,
+    one_sided_distance,
+    top_eigenpairs,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def orthonormal(rng, dim, rank):
+    return np.linalg.qr(rng.normal(size=(dim, rank)))[0]
+
+
+def symmetric(spectrum, seed=0):
+    """Return a matrix of the given spectrum in random directions, and the directions."""
+    vectors = orthonormal(np.random.default_rng(seed), len(spectrum), len(spectrum))
+    matrix = (vectors * spectrum) @ vectors.T
+    return (matrix + matrix.T) / 2, vectors
+
+
+def large_spectrum(dim=300):
+    """Return a few leading eigenvalues over a bulk of both signs, some far below zero."""
+    bulk = np.linspace(-8.0, 0.5, dim - 6)
+    return np.r_[5.0, 4.0, 3.0, 2.0, 1.5, 1.0, bulk]
+
+
+# -- top eigenpairs --------------------------------------------------------------------------------
+
+
+def test_largest_is_algebraic_not_by_magnitude():
+    values, vectors = top_eigenpairs(np.diag([1.0, -5.0, 3.0]), 2)
+    assert values.tolist() == [3.0, 1.0]
+    assert vectors.T.tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("dim", [5, 30, 300])
+def test_large_negative_eigenvalues_never_count(dim):
+    spectrum = -np.linspace(10.0, 20.0, dim)
+    spectrum[:2] = [0.5, 0.25]
+    matrix, vectors = symmetric(spectrum)
+    values, found = top_eigenpairs(matrix, 2)
+    np.testing.assert_allclose(values, [0.5, 0.25], atol=1e-9)
+    assert distance(found, vectors[:, :2]) < 1e-9
+
+
+@given(st.integers(1, 12), seeds, st.data())
+def test_eigenpairs_solve_the_equation_orthonormal_and_descending(dim, seed, data):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(dim, dim))
+    matrix += matrix.T
+    count = data.draw(st.integers(0, dim))
+    before = matrix.tobytes()
+    values, vectors = top_eigenpairs(matrix, count)
+    assert matrix.tobytes() == before
+    assert values.shape == (count,)
+    assert vectors.shape == (dim, count)
+    assert vectors.flags.c_contiguous
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:count], atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-11)
+
+
+@pytest.mark.parametrize("dim", [4, 30, 300])
+def test_the_largest_entry_of_every_eigenvector_is_positive(dim):
+    matrix, _ = symmetric(np.linspace(-1.0, 2.0, dim), seed=dim)
+    _, vectors = top_eigenpairs(matrix, 4)
+    largest = np.abs(vectors).argmax(axis=0)
+    assert (vectors[largest, range(4)] > 0.0).all()
+
+
+def test_signs_do_not_depend_on_those_of_the_solver(monkeypatch):
+    rng = np.random.default_rng(0)
+    ascending = orthonormal(rng, 6, 4)
+    outputs = set()
+    for signs in ([1, 1, 1, 1], [-1, 1, -1, 1], [-1, -1, -1, -1]):
+        found = np.arange(4.0), ascending * np.array(signs, dtype=float)
+        monkeypatch.setattr("halfseen.linear.eigen._lapack", lambda *_, found=found: found)
+        outputs.add(top_eigenpairs(np.eye(6), 4)[1].tobytes())
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("dim", [30, 300])
+def test_the_same_matrix_gives_the_same_bits(dim):
+    matrix, _ = symmetric(np.linspace(-1.0, 2.0, dim))
+    first = top_eigenpairs(matrix, 5)
+    again = top_eigenpairs(matrix.copy(), 5)
+    turned = top_eigenpairs(np.asfortranarray(matrix), 5)
+    assert [array.tobytes() for array in first] == [array.tobytes() for array in again]
+    np.testing.assert_allclose(turned[0], first[0], atol=1e-10)
+    np.testing.assert_allclose(turned[1], first[1], atol=1e-8)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6, 8])
+def test_lapack_and_lanczos_agree_in_eigenvalues_and_subspace(count):
+    matrix, vectors = symmetric(large_spectrum(), seed=3)
+    lapack, lanczos = subspace._lapack(matrix, count), subspace._lanczos(matrix, count)
+    np.testing.assert_allclose(lanczos[0], lapack[0], rtol=1e-10)
+    np.testing.assert_allclose(np.abs((lanczos[1] * lapack[1]).sum(axis=0)), 1.0, atol=1e-10)
+    assert distance(lanczos[1], lapack[1]) < 1e-8
+    if count <= 6:
+        assert distance(lanczos[1], vectors[:, :count]) < 1e-8
+
+
+def test_few_eigenpairs_of_a_large_matrix_are_found_without_lapack(monkeypatch):
+    matrix, _ = symmetric(large_spectrum(), seed=3)
+    expected = np.linalg.eigvalsh(matrix)[::-1]
+    monkeypatch.setattr(subspace, "_lapack", None)
+    np.testing.assert_allclose(top_eigenpairs(matrix, 3)[0], expected[:3], rtol=1e-10)
+
+
+@pytest.mark.parametrize(("dim", "count"), [(249, 3), (300, 31), (300, 300)])
+def test_small_matrices_and_many_eigenpairs_are_found_without_lanczos(dim, count, monkeypatch):
+    matrix, _ = symmetric(large_spectrum(dim), seed=3)
+    monkeypatch.setattr(subspace, "_lanczos", None)
+    expected = np.linalg.eigvalsh(matrix)[::-1][:count]
+    np.testing.assert_allclose(top_eigenpairs(matrix, count)[0], expected, atol=1e-10)
+
+
+def test_lapack_helps_out_when_lanczos_does_not_converge(monkeypatch):
+    def give_up(*_, **__):
+        raise ArpackNoConvergence("no convergence", np.empty(0), np.empty((0, 0)))
+
+    matrix, _ = symmetric(large_spectrum(), seed=3)
+    expected = np.linalg.eigvalsh(matrix)[::-1]
+    monkeypatch.setattr(subspace, "eigsh", give_up)
+    np.testing.assert_allclose(top_eigenpairs(matrix, 3)[0], expected[:3], rtol=1e-10)
+
+
+@pytest.mark.parametrize("dim", [3, 30, 300])
+def test_a_zero_matrix_has_zero_eigenvalues_and_an_orthonormal_basis(dim):
+    values, vectors = top_eigenpairs(np.zeros((dim, dim)), 3)
+    np.testing.assert_array_equal(values, np.zeros(3))
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [30, 300])
+@pytest.mark.parametrize("n_equal", [5, 30])
+def test_repeated_eigenvalues_give_the_same_bits_in_every_call(dim, n_equal):
+    matrix = np.zeros((dim, dim))
+    matrix[range(n_equal), range(n_equal)] = 1.0
+    first, again = top_eigenpairs(matrix, 8), top_eigenpairs(matrix, 8)
+    np.testing.assert_allclose(first[0], np.r_[np.ones(8)[:n_equal], np.zeros(8)][:8], atol=1e-12)
+    assert first[1].tobytes() == again[1].tobytes()
+
+
+@pytest.mark.parametrize("count", [-1, 4, 1.0, None, True])
+def test_a_count_outside_of_zero_to_dim_is_refused(count):
+    with pytest.raises(InvalidSettingError, match=r"count must be an integer in \[0, 3\]"):
+        top_eigenpairs(np.eye(3), count)
+
+
+# -- eigenpairs above a threshold ------------------------------------------------------------------
+
+
+def computed_counts(monkeypatch):
+    """Return a list that will hold how many eigenpairs each call computes."""
+    counts = []
+    original = subspace.top_eigenpairs
+    monkeypatch.setattr(
+        subspace,
+        "top_eigenpairs",
+        lambda matrix, count: counts.append(count) or original(matrix, count),
+    )
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("n_above", "computed"),
+    [(0, [8]), (7, [8]), (8, [8, 16]), (20, [8, 16, 32]), (90, [8, 16, 32, 64, 100])],
+)
+def test_the_number_computed_grows_until_below_the_threshold(n_above, computed, monkeypatch):
+    counts = computed_counts(monkeypatch)
+    spectrum = np.arange(100.0, 0.0, -1.0)
+    values, basis, count = eigenpairs_above(np.diag(spectrum), 100.5 - n_above)
+    assert counts == computed
+    assert count == n_above
+    np.testing.assert_allclose(values, spectrum[: computed[-1]], rtol=1e-12)
+    np.testing.assert_allclose(np.abs(basis), np.eye(100)[:, :n_above], atol=1e-12)
+
+
+def test_an_eigenvalue_at_the_threshold_is_above_it():
+    _, basis, count = eigenpairs_above(np.diag([1.0, 2.0, 3.0]), 2.0)
+    assert count == 2
+    assert basis.tolist() == [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+
+
+def test_with_nothing_above_the_basis_is_empty():
+    values, basis, count = eigenpairs_above(np.diag([1.0, 2.0, 3.0]), math.inf)
+    assert (count, basis.shape) == (0, (3, 0))
+    assert values.tolist() == [3.0, 2.0, 1.0]
+
+
+def test_with_all_above_the_basis_is_complete():
+    values, basis, count = eigenpairs_above(np.diag(np.arange(1.0, 21.0)), -1.0)
+    assert (len(values), count, basis.shape) == (20, 20, (20, 20))
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ({}, 3),
+        ({"floor": 2}, 3),
+        ({"floor": 5}, 5),
+        ({"floor": 12}, 12),
+        ({"cap": 5}, 3),
+        ({"cap": 2}, 2),
+        ({"cap": 1, "floor": 1}, 1),
+        ({"floor": 20}, 20),
+        ({"cap": 100}, 3),
+    ],
+)
+def test_floor_and_cap_bound_the_number(settings, count):
+    matrix = np.diag(np.r_[[9.0, 8.0, 7.0], -np.arange(1.0, 18.0)])
+    values, basis, found = eigenpairs_above(matrix, 1.0, **settings)
+    assert found == count
+    assert basis.shape == (20, count)
+    assert len(values) >= min(count + 1, 20)
+
+
+@pytest.mark.parametrize("cap", [1, 3, 7, 8, 20])
+def test_no_more_than_one_eigenpair_beyond_the_cap_is_computed(cap, monkeypatch):
+    counts = computed_counts(monkeypatch)
+    assert eigenpairs_above(np.eye(100), 0.5, cap=cap)[2] == cap
+    assert counts[-1] == max(counts) == cap + 1
+
+
+@given(st.integers(1, 40), seeds, st.floats(-3.0, 3.0), st.integers(0, 40), st.integers(1, 50))
+def test_the_selection_is_that_of_the_whole_spectrum_and_shows_the_gap(
+    dim, seed, threshold, floor, cap
+):
+    floor = min(floor, dim, cap)
+    matrix, _ = symmetric(np.random.default_rng(seed).normal(size=dim), seed=seed)
+    spectrum = np.linalg.eigvalsh(matrix)[::-1]
+    values, basis, count = eigenpairs_above(matrix, threshold, floor=floor, cap=cap)
+    assert count == min(max(int((spectrum >= threshold).sum()), floor), cap, dim)
+    assert len(values) >= min(count + 1, dim)
+    assert basis.flags.c_contiguous
+    np.testing.assert_allclose(values, spectrum[: len(values)], atol=1e-12)
+    np.testing.assert_allclose(matrix @ basis, basis * values[:count], atol=1e-12)
+
+
+# -- distances -------------------------------------------------------------------------------------
+
+
+def projection(basis):
+    return basis @ basis.T
+
+
+@given(st.integers(1, 10), seeds, st.data())
+def test_distance_is_the_norm_of_the_difference_of_projections(dim, seed, data):
+    rng = np.random.default_rng(seed)
+    first = orthonormal(rng, dim, data.draw(st.integers(1, dim)))
+    # Near and far: a perturbation of the first, by any amount.
+    size = data.draw(st.sampled_from([1e-6, 1e-3, 0.1, 1.0, 100.0]))
+    second = np.linalg.qr(first + size * rng.normal(size=first.shape))[0]
+    dense = np.linalg.norm(projection(first) - projection(second), 2)
+    assert distance(first, second) == pytest.approx(dense, rel=1e-9, abs=1e-13)
+    assert distance(second, first) == pytest.approx(dense, rel=1e-9, abs=1e-13)
+
+
+@given(st.integers(2, 10), seeds, st.data())
+def test_distance_of_different_ranks_is_one_as_the_projections_say(dim, seed, data):
+    rng = np.random.default_rng(seed)
+    small = data.draw(st.integers(1, dim - 1))
+    first, second = orthonormal(rng, dim, small), orthonormal(rng, dim, small + 1)
+    assert np.linalg.norm(projection(first) - projection(second), 2) == pytest.approx(1.0)
+    assert distance(first, second) == distance(second, first) == 1.0
+
+
+@given(st.integers(1, 10), seeds, st.data())
+def test_one_sided_distance_is_the_part_outside(dim, seed, data):
+    rng = np.random.default_rng(seed)
+    estimated = orthonormal(rng, dim, data.draw(st.integers(0, dim)))
+    true = orthonormal(rng, dim, data.draw(st.integers(1, dim)))
+    outside = (np.eye(dim) - projection(estimated)) @ true
+    dense = np.linalg.norm(outside, 2)
+    assert one_sided_distance(estimated, true) == pytest.approx(dense, rel=1e-9, abs=1e-13)
+
+
+def test_distances_by_hand():
+    axes = np.eye(3)
+    tilted = np.array([[0.8], [0.6], [0.0]])
+    assert distance(tilted, axes[:, :1]) == pytest.approx(0.6, abs=1e-15)
+    assert distance(axes[:, :1], axes[:, 1:2]) == 1.0
+    assert distance(axes[:, :2], axes[:, 1::-1]) == 0.0
+    assert one_sided_distance(axes[:, :2], tilted) == pytest.approx(0.0, abs=1e-15)
+    assert one_sided_distance(tilted, axes[:, :2]) == pytest.approx(1.0, abs=1e-15)
+    assert one_sided_distance(axes[:, :1], tilted) == pytest.approx(0.6, abs=1e-15)
+
+
+def test_distances_with_rank_zero():
+    nothing, axis = np.empty((3, 0)), np.eye(3)[:, :1]
+    assert distance(nothing, nothing) == 0.0
+    assert distance(nothing, axis) == 1.0
+    assert one_sided_distance(nothing, axis) == 1.0
+    assert one_sided_distance(axis, nothing) == 0.0
+
+
+@given(st.integers(2, 8), seeds)
+def test_distances_do_not_depend_on_the_basis_of_a_subspace(dim, seed):
+    rng = np.random.default_rng(seed)
+    first, second = orthonormal(rng, dim, 2), orthonormal(rng, dim, 2)
+    turn = orthonormal(rng, 2, 2)
+    for measure in (distance, one_sided_distance):
+        turned = measure(first @ turn, second)
+        assert turned == pytest.approx(measure(first, second), abs=1e-12)
+        assert 0.0 <= turned <= 1.0
+
+
+# -- alignment -------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 10), seeds, st.data())
+def test_alignment_is_orthogonal_and_within_root_two_of_the_distance(dim, seed, data):
+    rng = np.random.default_rng(seed)
+    basis = orthonormal(rng, dim, data.draw(st.integers(1, dim)))
+    size = data.draw(st.sampled_from([1e-3, 0.1, 1.0, 100.0]))
+    target = np.linalg.qr(basis + size * rng.normal(size=basis.shape))[0]
+    turn = align(basis, target)
+    np.testing.assert_allclose(turn.T @ turn, np.eye(basis.shape[1]), atol=1e-12)
+    bound = math.sqrt(2.0) * distance(basis, target)
+    assert np.linalg.norm(basis @ turn - target, 2) <= bound + 1e-12
+
+
+@pytest.mark.parametrize(("dim", "rank"), [(3, 1), (6, 2), (20, 3), (8, 8)])
+def test_no_other_rotation_brings_the_bases_closer(dim, rank):
+    rng = np.random.default_rng(rank)
+    basis, target = orthonormal(rng, dim, rank), orthonormal(rng, dim, rank)
+    turn = align(basis, target)
+    best = np.linalg.norm(basis @ turn - target)
+    for size in (1e-3, 0.1, 10.0):  # close to the optimum and anywhere, reflections too
+        for _ in range(200):
+            other = np.linalg.qr(turn + size * rng.normal(size=(rank, rank)))[0]
+            for candidate in (other, -other):
+                assert np.linalg.norm(basis @ candidate - target) >= best - 1e-12
+
+
+def test_alignment_undoes_a_turn_of_the_basis():
+    rng = np.random.default_rng(0)
+    target, turn = orthonormal(rng, 7, 3), orthonormal(rng, 3, 3)
+    np.testing.assert_allclose(align(target @ turn, target), turn.T, atol=1e-12)
+
+
+def test_alignment_by_hand():
+    axes = np.eye(3)
+    assert align(axes[:, :1], -axes[:, :1]).tolist() == [[-1.0]]
+    quarter = align(axes[:, :2], np.column_stack([axes[:, 1], -axes[:, 0]]))
+    np.testing.assert_allclose(quarter, [[0.0, -1.0], [1.0, 0.0]], atol=1e-15)
+
+
+# -- incoherence -----------------------------------------------------------------------------------
+
+
+def test_incoherence_by_hand():
+    assert incoherence(np.full((4, 1), 0.5)) == 1.0
+    assert incoherence(np.eye(8)[:, :2]) == 2.0
+    assert incoherence(np.eye(5)) == 1.0
+    assert incoherence(np.array([[0.6], [0.8]])) == pytest.approx(0.8 * math.sqrt(2.0))
+
+
+@given(st.integers(1, 12), seeds, st.data())
+def test_incoherence_lies_between_one_and_its_largest_and_belongs_to_the_subspace(dim, seed, data):
+    rng = np.random.default_rng(seed)
+    rank = data.draw(st.integers(1, dim))
+    basis = orthonormal(rng, dim, rank)
+    value = incoherence(basis)
+    assert 1.0 - 1e-12 <= value <= math.sqrt(dim / rank) + 1e-12
+    assert incoherence(basis @ orthonormal(rng, rank, rank)) == pytest.approx(value, rel=1e-10)

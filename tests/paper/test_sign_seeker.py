@@ -1,0 +1,126 @@
+"""The policy that knows the hard family: its waiting time and regret are those of the construction.
+
+Statistical tests compare a mean over runs with its expectation, at 5 standard errors.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from halfseen import InvalidSettingError, play
+from halfseen.core import theory
+from halfseen.core.theory import Gaps
+from halfseen.paper import HardInstanceWorld, SignSeeker
+
+NAN = math.nan
+
+
+def loss_by_enumeration(gaps, n_arms, observe_prob):
+    """Return the regret of a blind round over all slates of arm kinds that do not reveal σ = 1."""
+    g, d, silent = gaps.reward_gap, gaps.hidden_gap, 1 - observe_prob**2 / 2
+    kinds = [((a, b), 1 / 8 / silent) for a in (1, -1) for b in (1, -1)]
+    kinds.append((None, (1 - observe_prob**2) / 2 / silent))
+    total = 0.0
+    for slate in itertools.product(kinds, repeat=n_arms):
+        chance = math.prod(share for _, share in slate)
+        labels = [label for label, _ in slate]
+        means = [0.0 if label is None else label[0] * g + label[1] * d for label in labels]
+        blind = [0.0 if label is None else label[0] * g for label in labels]
+        total += chance * (max(means) - max(blind))
+    return total
+
+
+@pytest.mark.parametrize("observe_prob", [0.1, 0.5])
+@pytest.mark.parametrize(
+    "gaps", [Gaps(reward_gap=0.1, hidden_gap=0.3), Gaps(reward_gap=0.2, hidden_gap=0.2)]
+)
+def test_the_loss_of_a_blind_round_is_that_of_all_slates(gaps, observe_prob):
+    found = theory.uninformed_loss(gaps, n_arms=4, observe_prob=observe_prob)
+    assert found == pytest.approx(loss_by_enumeration(gaps, 4, observe_prob), rel=1e-12)
+
+
+def test_the_wait_by_hand():
+    # K = 1, p = 1/2: a slate reveals σ with probability 1/8, and 7 rounds are played before.
+    assert theory.reveal_prob(n_arms=1, observe_prob=0.5) == 1 / 8
+    assert theory.expected_wait(n_arms=1, observe_prob=0.5) == pytest.approx(7)
+    assert theory.expected_wait(n_arms=1, observe_prob=0.5, horizon=1) == pytest.approx(7 / 8)
+
+
+@pytest.mark.parametrize(("n_arms", "observe_prob"), [(4, 0.4), (32, 0.1)])
+def test_wait_and_regret_are_those_of_the_construction(n_arms, observe_prob):
+    """200 runs; the deviation of a geometric waiting time is about its mean."""
+    world = HardInstanceWorld(
+        n_arms=n_arms, horizon=60, observe_prob=observe_prob, noise_scale=10.0, reward_sign=1
+    )
+    waits, regrets = [], []
+    for seed in range(200):
+        policy = SignSeeker(dim=4)
+        realization = world.realize(seed)
+        regrets.append(play(policy, realization).regret[-1])
+        waits.append(policy.diagnostics()["wait"][0])
+    truth = world.realize(0)
+    expected = theory.expected_wait(n_arms=n_arms, observe_prob=observe_prob, horizon=60)
+    cost = theory.discovery_cost(truth.problem(), truth.gaps)
+    for found, mean in ((waits, expected), (regrets, cost)):
+        error = np.std(found, ddof=1) / math.sqrt(len(found))
+        assert abs(np.mean(found) - mean) < 5 * error
+
+
+@pytest.mark.parametrize("reward_sign", [1, -1])
+def test_once_the_sign_is_known_nothing_is_lost(reward_sign):
+    world = HardInstanceWorld(n_arms=8, horizon=200, observe_prob=0.5, reward_sign=reward_sign)
+    realization = world.realize(3)
+    policy = SignSeeker(dim=4, reward_sign=reward_sign)
+    trace = play(policy, realization)
+    wait = policy.diagnostics()["wait"][0]
+    assert policy.hidden_sign == realization.hidden_sign
+    assert trace.regret[-1] == pytest.approx(trace.regret[wait - 1] if wait else 0.0)
+
+
+def test_it_plays_the_better_reward_label_until_it_knows_the_hidden_sign():
+    policy = SignSeeker(dim=4)
+    decisions = [[-0.5, 0.5, 0, 0], [0.5, -0.5, 0, 0], [0.5, 0.5, 0, 0]]
+    assert policy.choose(decisions).arm == 1
+    policy.absorb([[NAN, NAN, -0.35, -0.35]])
+    assert policy.choose(decisions).arm == 2
+    assert policy.diagnostics() == {"wait": [1]}
+
+
+def test_a_side_arm_is_better_than_the_wrong_reward_label():
+    policy = SignSeeker(dim=4)
+    assert policy.choose([[-0.5, 0.5, 0, 0], [NAN, NAN, 0.35, NAN]]).arm == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [({"dim": 3}, "dim must be at least 4, got 3"), ({"dim": 4, "reward_sign": 0}, "1 or -1")],
+)
+def test_bad_settings_are_refused(settings, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        SignSeeker(**settings)
+
+
+@pytest.mark.parametrize(
+    ("noise_scale", "observe_prob", "factor"), [(1e4, 0.001, 4.22), (100.0, 0.02, 16.6)]
+)
+def test_how_far_the_bound_is_from_what_the_policy_is_expected_to_pay(
+    noise_scale, observe_prob, factor
+):
+    # The proof loses 2 in the probability of a wrong guess, 2 in what one costs, and where the sign
+    # is found 4 in the rate of discovery.
+    truth = HardInstanceWorld(
+        n_arms=32, horizon=1000, observe_prob=observe_prob, noise_scale=noise_scale
+    ).realize(0)
+    bound = theory.explicit_lower_bound(truth.problem(), truth.gaps).hidden
+    cost = theory.discovery_cost(truth.problem(), truth.gaps)
+    assert cost / bound == pytest.approx(factor, rel=0.01)
+
+
+def test_hard_instances_violate_the_upper_bounds_condition_on_p():
+    # μ²m/d = 1, so C_μ log(mTK/δ) is at least C_μ = 29 times log(3/δ) > 1.
+    smallest = theory.observe_prob_condition(
+        dim=4, rank=3, n_arms=1, horizon=1, incoherence=math.sqrt(4 / 3), failure_prob=0.5
+    )
+    assert smallest > 29

@@ -1,0 +1,322 @@
+"""How many directions an epoch keeps: fixed, by the paper's threshold, by the published ones."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfseen.errors import InvalidSettingError
+from halfseen.tofu.epoch import EpochSchedule
+from halfseen.tofu.rank import (
+    ConstantThreshold,
+    FixedRank,
+    Known,
+    PaperThreshold,
+    PracticalThreshold,
+    as_rule,
+)
+
+
+def known(**changes):
+    settings = {
+        "n_arms": 240,
+        "round": 30,
+        "horizon": 400,
+        "observe_prob": 0.8,
+        "failure_prob": 0.05,
+        "epoch_failure_prob": 0.05 / 22,
+        "arm_bound": 1.0,
+        "top_eigenvalue": 1.0,
+    }
+    return Known(**(settings | changes))
+
+
+SPECTRUM = np.diag([0.1, 3.0, -9.0, 1.0, 2.0])
+
+RULES = [
+    FixedRank(rank=3),
+    PaperThreshold(),
+    PaperThreshold(failure_prob=0.01, floor=1, cap=8),
+    PracticalThreshold(),
+    PracticalThreshold(
+        constant=0.08, scale=1.0, multiplier=0.25, failure_prob=0.05, floor=0, cap=20
+    ),
+    ConstantThreshold(value=0.12),
+    ConstantThreshold(value=0.16, floor=2, cap=10),
+]
+THRESHOLD_RULES = [
+    PaperThreshold,
+    PracticalThreshold,
+    lambda **s: ConstantThreshold(value=1.5, **s),
+]
+
+
+# -- fixed -----------------------------------------------------------------------------------------
+
+
+def test_a_fixed_rank_keeps_the_top_directions_whatever_is_known():
+    basis, eigenvalues, threshold = FixedRank(rank=2).select(SPECTRUM, known(n_arms=0))
+    assert basis.T.tolist() == [[0, 1, 0, 0, 0], [0, 0, 0, 0, 1]]
+    assert eigenvalues.tolist() == [3.0, 2.0]
+    assert threshold is None
+
+
+# -- the paper's 2ρ --------------------------------------------------------------------------------
+
+
+def test_the_papers_threshold_is_twice_rho_by_hand():
+    # log(2dT/δ) = 4; ρ = 2·1·sqrt(4/16)/.5 + 2·4/(16·.25) = 2 + 2.
+    rule = PaperThreshold(failure_prob=40 * math.exp(-4.0))
+    assert rule.threshold(2, known(n_arms=16, horizon=10, observe_prob=0.5)) == pytest.approx(8.0)
+    # With B_X = 3 and λ̄ = 4: ρ = 2·3·sqrt(4·4/16)/.5 + 2·9·4/(16·.25) = 12 + 18.
+    larger = known(n_arms=16, horizon=10, observe_prob=0.5, arm_bound=3.0, top_eigenvalue=4.0)
+    assert rule.threshold(2, larger) == pytest.approx(60.0)
+
+
+def test_the_papers_threshold_spends_a_quarter_of_delta_by_default():
+    spent = PaperThreshold().threshold(30, known(failure_prob=0.04))
+    assert spent == PaperThreshold(failure_prob=0.01).threshold(30, known())
+    assert spent > PaperThreshold(failure_prob=0.04).threshold(30, known())
+
+
+@pytest.mark.parametrize(
+    ("observe_prob", "t", "printed"),
+    [(0.8, 400, 9.3), (0.2, 400, 45), (0.8, 100_000, 0.54), (0.2, 100_000, 2.2)],
+)
+def test_the_papers_threshold_at_the_size_of_the_main_study_is_the_published_one(
+    observe_prob, t, printed
+):
+    # Protocols 9.7: B_X = 5.18, λ̄ = B_X², the logarithm of T = 400 and δ = .05; printed to two
+    # digits from a B_X that is itself rounded.
+    threshold = PaperThreshold(failure_prob=0.05).threshold(
+        30,
+        known(n_arms=8 * t, observe_prob=observe_prob, arm_bound=5.18, top_eigenvalue=5.18**2),
+    )
+    assert threshold == pytest.approx(printed, rel=0.012)
+
+
+@pytest.mark.parametrize("observe_prob", [0.8, 0.2])
+def test_the_literal_rule_selects_rank_zero_at_the_size_of_the_main_study(observe_prob):
+    covariance = np.diag(np.r_[[1.5625, 1.0, 0.5625], np.zeros(27)])
+    last_epoch = known(
+        n_arms=8 * 247, observe_prob=observe_prob, arm_bound=5.18, top_eigenvalue=5.18**2
+    )
+    basis, eigenvalues, threshold = PaperThreshold().select(covariance, last_epoch)
+    assert basis.shape == (30, 0)
+    assert threshold > eigenvalues[0] == pytest.approx(1.5625)
+
+
+# -- the published practical thresholds ------------------------------------------------------------
+
+MAIN_STUDY = {
+    0.8: (0.107, 0.075, 0.053, 0.037),
+    0.6: (0.143, 0.100, 0.071, 0.050),
+    0.4: (0.214, 0.150, 0.106, 0.075),
+    0.3: (0.286, 0.200, 0.141, 0.100),
+    0.2: (0.428, 0.300, 0.212, 0.149),
+}
+
+
+@pytest.mark.parametrize("observe_prob", MAIN_STUDY)
+@pytest.mark.parametrize("epoch", range(4))
+def test_thresholds_of_the_main_study_are_the_published_ones(observe_prob, epoch):
+    start = (31, 62, 124, 248)[epoch]
+    schedule = EpochSchedule(burn_in=30)
+    assert schedule.starts(400)[epoch] == start
+    at_start = known(
+        n_arms=8 * (start - 1),
+        round=start - 1,
+        observe_prob=observe_prob,
+        epoch_failure_prob=schedule.failure_prob(0.05, epoch, 400),
+    )
+    threshold = PracticalThreshold().threshold(30, at_start)
+    assert round(threshold, 3) == MAIN_STUDY[observe_prob][epoch]
+
+
+@pytest.mark.parametrize(
+    ("constant", "dim", "horizon", "n_arms", "observe_prob"),
+    [(0.12, 80, 600, 8 * 40, 0.3), (0.08, 1000, 5000, 10 * 500, 0.2)],
+)
+@pytest.mark.parametrize("multiplier", [1.0, 0.25, 0.03])
+def test_thresholds_of_the_real_data_studies_have_their_own_delta_and_no_scale(
+    constant, dim, horizon, n_arms, observe_prob, multiplier
+):
+    rule = PracticalThreshold(
+        constant=constant, scale=1.0, multiplier=multiplier, failure_prob=0.05
+    )
+    at_start = known(n_arms=n_arms, horizon=horizon, observe_prob=observe_prob)
+    root = math.sqrt(math.log(2 * dim * horizon / 0.05) / n_arms)
+    expected = multiplier * constant / observe_prob * root
+    assert rule.threshold(dim, at_start) == pytest.approx(expected, rel=1e-14)
+    moved = at_start._replace(epoch_failure_prob=1e-9)
+    assert rule.threshold(dim, moved) == rule.threshold(dim, at_start)
+
+
+@pytest.mark.parametrize("rule", [PaperThreshold(), PracticalThreshold()])
+def test_thresholds_are_infinite_before_anything_was_absorbed(rule):
+    assert rule.threshold(30, known(n_arms=0)) == math.inf
+
+
+@pytest.mark.parametrize("rule", [PaperThreshold(), PracticalThreshold()])
+def test_without_a_horizon_the_logarithm_counts_rounds_so_far(rule):
+    # t(t + 1) = 30·31 takes the place of T.
+    unknown = rule.threshold(30, known(horizon=None, round=30))
+    assert unknown == rule.threshold(30, known(horizon=930, round=7))
+    assert rule.threshold(30, known(horizon=None, round=31)) > unknown
+    assert rule.threshold(30, known(round=31)) == rule.threshold(30, known(round=30))
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+def test_practical_thresholds_shrink_like_one_over_root_n(n_arms, factor):
+    rule = PracticalThreshold()
+    once = rule.threshold(30, known(n_arms=n_arms))
+    later = rule.threshold(30, known(n_arms=factor * n_arms))
+    assert later == pytest.approx(once / math.sqrt(factor), rel=1e-12)
+
+
+def test_a_constant_threshold_does_not_shrink():
+    rule = ConstantThreshold(value=0.12)
+    thresholds = {rule.threshold(30, known(n_arms=n)) for n in (0, 1, 10**9)}
+    assert thresholds == {0.12}
+
+
+# -- selection -------------------------------------------------------------------------------------
+
+
+def test_directions_that_reach_the_threshold_are_kept():
+    basis, eigenvalues, threshold = ConstantThreshold(value=1.0).select(SPECTRUM, known())
+    assert basis.T.tolist() == [[0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]]
+    assert eigenvalues.tolist() == pytest.approx([3.0, 2.0, 1.0, 0.1, -9.0])
+    assert threshold == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "rank"),
+    [
+        ({"floor": 0}, 2),
+        ({"floor": 3}, 3),
+        ({"floor": 5}, 5),
+        ({"cap": 1}, 1),
+        ({"cap": 4}, 2),
+        ({"floor": 1, "cap": 1}, 1),
+    ],
+)
+def test_the_rank_lies_between_floor_and_cap(settings, rank):
+    selection = ConstantThreshold(value=1.5, **settings).select(SPECTRUM, known())
+    assert selection.basis.shape == (5, rank)
+
+
+def test_rank_zero_is_legal_and_the_published_rules_have_a_floor_of_one():
+    assert ConstantThreshold(value=10.0, floor=0).select(SPECTRUM, known()).basis.shape == (5, 0)
+    assert ConstantThreshold(value=10.0).select(SPECTRUM, known()).basis.shape == (5, 1)
+    assert PracticalThreshold().select(SPECTRUM, known(n_arms=0)).basis.shape == (5, 1)
+    assert PaperThreshold().select(SPECTRUM, known(n_arms=0)).basis.shape == (5, 0)
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_a_rule_comes_back_from_json(rule):
+    back = as_rule(json.loads(json.dumps(rule.to_dict())))
+    assert back == rule
+    assert type(back) is type(rule)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_a_rule_is_a_rule_already_and_cannot_be_changed(rule):
+    assert as_rule(rule) is rule
+    with pytest.raises(AttributeError):
+        setattr(rule, next(iter(rule.to_dict().keys() - {"rule"})), 2)
+
+
+def test_numbers_are_fixed_ranks():
+    assert as_rule(3) == FixedRank(rank=3)
+    assert as_rule(np.int64(3)) == FixedRank(rank=3)
+
+
+def test_a_rule_made_of_numpy_numbers_is_plain_json_too():
+    rules = [
+        FixedRank(rank=np.int64(3)),
+        ConstantThreshold(value=np.float64(0.5), floor=np.int64(1), cap=np.int64(4)),
+    ]
+    for rule in rules:
+        assert as_rule(json.loads(json.dumps(rule.to_dict()))) == rule
+
+
+@pytest.mark.parametrize("rank", [0, -1, 2.5, 3.0, True, None, "3", [3]])
+def test_what_is_no_rank_is_refused(rank):
+    with pytest.raises(InvalidSettingError):
+        as_rule(rank)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({}, id="no rule"),
+        pytest.param({"rule": "BestRank"}, id="unknown rule"),
+        pytest.param({"rule": ["FixedRank"]}, id="a list as rule"),
+        pytest.param({"rule": "FixedRank"}, id="missing field"),
+        pytest.param({"rule": "FixedRank", "rank": 3, "colour": 1}, id="unknown field"),
+        pytest.param({"rule": "FixedRank", "rank": 0}, id="bad value"),
+    ],
+)
+def test_a_dictionary_that_is_no_rule_is_refused(fields):
+    with pytest.raises(InvalidSettingError):
+        as_rule(fields)
+
+
+@pytest.mark.parametrize("name", ["constant", "scale", "multiplier"])
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True])
+def test_practical_constants_must_be_positive_numbers(name, value):
+    with pytest.raises(InvalidSettingError, match=rf"{name} must be in \(0, 1e\+30\], got"):
+        PracticalThreshold(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, -0.1, math.nan, math.inf, "1", None])
+def test_a_constant_threshold_must_be_a_positive_number(value):
+    with pytest.raises(InvalidSettingError, match="value must be in"):
+        ConstantThreshold(value=value)
+
+
+@pytest.mark.parametrize("rule", [PaperThreshold, PracticalThreshold])
+@pytest.mark.parametrize("value", [0, 1, 1.5, -0.1, math.nan, "0.1"])
+def test_a_failure_probability_must_lie_inside_zero_and_one(rule, value):
+    with pytest.raises(InvalidSettingError, match=r"failure_prob must be in \(0, 1\), got"):
+        rule(failure_prob=value)
+
+
+def test_a_fixed_rank_must_fit_the_dimension():
+    FixedRank(rank=5).check(5)
+    with pytest.raises(InvalidSettingError, match=r"rank must be an integer in \[1, 5\], got 6"):
+        FixedRank(rank=6).check(5)
+
+
+@pytest.mark.parametrize("rule", THRESHOLD_RULES)
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"floor": 6}, "floor"),
+        ({"floor": -1}, "floor"),
+        ({"floor": 1.0}, "floor"),
+        ({"floor": None}, "floor"),
+        ({"floor": 0, "cap": 0}, "cap"),
+        ({"floor": 3, "cap": 2}, "cap"),
+        ({"cap": 2.5}, "cap"),
+        ({"cap": "8"}, "cap"),
+    ],
+)
+def test_floor_and_cap_must_fit_the_dimension_and_each_other(rule, settings, name):
+    with pytest.raises(InvalidSettingError, match=f"{name} must be an integer in"):
+        rule(**settings).check(5)
+
+
+@pytest.mark.parametrize("rule", THRESHOLD_RULES)
+@pytest.mark.parametrize(
+    "settings", [{}, {"floor": 5}, {"floor": 0, "cap": 1}, {"floor": 2, "cap": 2}, {"cap": 100}]
+)
+def test_sensible_floors_and_caps_are_accepted(rule, settings):
+    rule(**settings).check(5)

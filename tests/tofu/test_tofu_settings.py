@@ -1,0 +1,421 @@
+"""TOFU-POV: what can be set, what the named constructors set, and what is refused."""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from halfseen import (
+    AmbientOful,
+    ConstantThreshold,
+    InvalidSettingError,
+    PaperThreshold,
+    PracticalThreshold,
+    Replay,
+    TofuPov,
+    Uniform,
+    load,
+)
+from halfseen.core import theory
+from policy_runs import copy_of, few_arms, looks, walk
+
+BASICS = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5}
+THEORY = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "n_arms": 4, "horizon": 100}
+
+
+def only(policy, *names):
+    settings = policy.settings()
+    return {name: settings[name] for name in names}
+
+
+# Defaults and named constructors
+
+
+def test_by_default_it_is_practical_with_full_replay():
+    assert TofuPov(dim=6, rank=2, observe_prob=0.7).settings() == {
+        "dim": 6,
+        "rank": {"rule": "FixedRank", "rank": 2},
+        "observe_prob": 0.7,
+        "horizon": None,
+        "burn_in": 30,
+        "growth": 2.0,
+        "ridge": 1.0,
+        "failure_prob": 0.05,
+        "theta_bound": 1.0,
+        "noise_scale": 0.5,
+        "arm_bound": 1.0,
+        "top_eigenvalue": None,
+        "last_eigenvalue": None,
+        "bonus_scale": 0.0,
+        "impute_ridge": 1e-5,
+        "replay": "full",
+        "follows_theorem": False,
+        "radius_scale": 1.0,
+        "memory_bytes": 64_000_000,
+        "seed": 0,
+        "burn_in_policy": None,
+        "n_arms": None,
+    }
+
+
+def test_practical_replays_the_burn_in_once_without_bonus():
+    policy = TofuPov.practical(**BASICS)
+    assert only(policy, "replay", "ridge", "bonus_scale", "rank") == {
+        "replay": "burn-in-once",
+        "ridge": 1.0,
+        "bonus_scale": 0.0,
+        "rank": {"rule": "FixedRank", "rank": 2},
+    }
+
+
+def test_full_history_replays_everything():
+    assert only(TofuPov.full_history(**BASICS), "replay") == {"replay": "full"}
+
+
+@pytest.mark.parametrize(
+    ("make", "replay"),
+    [
+        (TofuPov.rank_adaptive, "burn-in-once"),
+        (TofuPov.rank_adaptive_full_history, "full"),
+    ],
+)
+def test_rank_adaptive_forms_have_the_published_threshold(make, replay):
+    policy = make(dim=6, observe_prob=0.7, max_rank=4)
+    rule = PracticalThreshold(constant=0.22, scale=1.5, floor=1, cap=4)
+    assert only(policy, "rank", "replay") == {"rank": rule.to_dict(), "replay": replay}
+
+
+def test_algorithm_1_has_the_settings_of_the_theorem():
+    policy = TofuPov.algorithm_1(dim=6, rank=2, observe_prob=0.7, **THEORY)
+    names = ("ridge", "bonus_scale", "impute_ridge", "replay", "growth", "radius_scale")
+    assert only(policy, *names) == {
+        "ridge": 16.0,
+        "bonus_scale": 1.0,
+        "impute_ridge": 0.0,
+        "replay": "none",
+        "growth": 2.0,
+        "radius_scale": 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("make", "rank", "divisor"),
+    [
+        (TofuPov.algorithm_1, 2, 8),  # epochs start at 31, 62, 124 and 248
+        (TofuPov.rank_adaptive_algorithm_1, PaperThreshold(), 20),  # ⌈log₂ 400⌉ + 1 = 10
+        (TofuPov.practical, 2, 22),  # ⌈log₂ 400⌉ + 2 = 11, as in the published runs
+        (TofuPov.full_history, 2, 22),
+    ],
+)
+def test_algorithm_1_divides_delta_as_its_bound_does_and_published_forms_as_published(
+    make, rank, divisor
+):
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "horizon": 400}
+    policy = make(dim=6, rank=rank, observe_prob=0.7, **settings)
+    assert {policy.epoch_failure_prob(epoch) for epoch in range(4)} == {0.05 / divisor}
+
+
+def test_the_radius_of_algorithm_1_has_the_confidence_term_of_its_theorem():
+    known = theory.known_rank_confidence_term(
+        n_epochs=theory.n_epochs(burn_in=30, horizon=400), failure_prob=0.05
+    )
+    adaptive = theory.rank_adaptive_confidence_term(horizon=400, failure_prob=0.05 / 2)
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "horizon": 400}
+    for rank, expected in ((2, known), (PaperThreshold(), adaptive)):
+        policy = TofuPov.algorithm_1(dim=6, rank=rank, observe_prob=0.7, **settings)
+        assert theory.confidence_term(policy.epoch_failure_prob(0)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("horizon", "growth"), [(None, 2.0), (400, 1.5)])
+def test_without_a_horizon_or_with_another_growth_delta_is_divided_as_by_the_schedule(
+    horizon, growth
+):
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "growth": growth}
+    policy = TofuPov.algorithm_1(dim=6, rank=2, observe_prob=0.7, horizon=horizon, **settings)
+    shares = [policy.epoch_failure_prob(epoch) for epoch in range(3)]
+    assert shares == [policy.schedule.failure_prob(0.05, epoch, horizon) for epoch in range(3)]
+
+
+def test_a_burn_in_as_long_as_the_horizon_leaves_one_share():
+    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 400, "horizon": 400}
+    policy = TofuPov.algorithm_1(dim=6, rank=2, observe_prob=0.7, **settings)
+    assert policy.epoch_failure_prob(0) == 0.05 / 2
+
+
+def test_rank_adaptive_algorithm_1_has_the_papers_threshold():
+    policy = TofuPov.rank_adaptive_algorithm_1(dim=6, observe_prob=0.7, **THEORY)
+    assert only(policy, "rank", "ridge", "replay") == {
+        "rank": PaperThreshold().to_dict(),
+        "ridge": 16.0,
+        "replay": "none",
+    }
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        TofuPov.practical,
+        TofuPov.full_history,
+        TofuPov.rank_adaptive,
+        TofuPov.rank_adaptive_full_history,
+        TofuPov.algorithm_1,
+        TofuPov.rank_adaptive_algorithm_1,
+    ],
+)
+def test_settings_of_a_named_constructor_can_be_overridden(make):
+    policy = make(**BASICS, arm_bound=2.0, ridge=3.0, replay="burn-in", last_eigenvalue=0.5)
+    assert only(policy, "ridge", "replay", "rank", "burn_in") == {
+        "ridge": 3.0,
+        "replay": "burn-in",
+        "rank": {"rule": "FixedRank", "rank": 2},
+        "burn_in": 5,
+    }
+
+
+# Burn-in
+
+
+@pytest.mark.parametrize(
+    ("rank", "observe_prob", "horizon", "share"),
+    [
+        (2, 0.7, 100, 8),
+        (2, 0.7, None, 8),
+        (2, np.linspace(0.6, 0.9, 6), 100, 8),
+        (PaperThreshold(), 0.7, 100, 16),
+    ],
+)
+def test_the_theorys_burn_in_is_its_formula_at_the_smallest_probability(
+    rank, observe_prob, horizon, share
+):
+    """The lemmas are invoked at δ_rep/4, and δ_rep is δ/2; with a chosen rank it is δ/4."""
+    policy = TofuPov(
+        dim=6,
+        rank=rank,
+        observe_prob=observe_prob,
+        burn_in="theory",
+        **THEORY | {"horizon": horizon},
+        top_eigenvalue=1.5,
+        failure_prob=0.1,
+    )
+    expected = theory.burn_in_length(
+        dim=6,
+        n_arms=4,
+        arm_bound=2.0,
+        top_eigenvalue=1.5,
+        last_eigenvalue=0.5,
+        observe_prob=float(np.min(observe_prob)),
+        failure_prob=0.1 / share,
+        horizon=horizon,
+    )
+    assert policy.schedule.burn_in == expected
+    assert copy_of(policy).schedule.burn_in == expected
+
+
+@pytest.mark.parametrize("missing", ["last_eigenvalue", "n_arms", "observe_prob"])
+def test_the_theorys_burn_in_needs_to_know_the_problem(missing):
+    settings = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": "theory"} | THEORY
+    with pytest.raises(
+        InvalidSettingError, match=rf"burn_in='theory' needs.*{missing}.*(None|unknown)"
+    ):
+        TofuPov(**settings | {missing: None})
+
+
+def test_the_burn_in_policy_is_ambient_oful_with_the_same_constants():
+    given = {"ridge": 2.0, "failure_prob": 0.1, "theta_bound": 3.0, "noise_scale": 0.2}
+    policy = TofuPov(**BASICS, **given, radius_scale=0.5)
+    alone = AmbientOful(dim=6, **given)
+    assert policy._burner.settings() == alone.settings()
+    rounds = few_arms(5)
+    ours, theirs = walk(policy, rounds), walk(alone, rounds)
+    assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
+
+
+def test_the_uniform_burn_in_is_the_uniform_policy_of_the_seed():
+    rounds = few_arms(5)
+    ours = walk(TofuPov(**BASICS, burn_in_policy="uniform", seed=9), rounds)
+    theirs = walk(Uniform(dim=6, seed=9), rounds)
+    assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
+
+
+def test_the_radius_scale_scales_the_widths_of_epochs_only():
+    rounds = few_arms(6)
+    plain, scaled = (walk(TofuPov(**BASICS, radius_scale=s), rounds) for s in (1.0, 0.25))
+    assert [d.widths.tobytes() for d in scaled[:5]] == [d.widths.tobytes() for d in plain[:5]]
+    assert scaled[5].widths == pytest.approx(0.25 * plain[5].widths, rel=1e-12)
+    assert np.array_equal(scaled[5].estimates, plain[5].estimates)
+
+
+# Numbers of other types
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"dim": np.int64(6)},
+        {"rank": np.int64(2)},
+        {"rank": PracticalThreshold(cap=np.int32(3), floor=np.int8(1))},
+        {"rank": ConstantThreshold(value=np.float32(0.5))},
+        {"observe_prob": np.float32(0.5)},
+        {"observe_prob": np.full(6, 0.7, dtype=np.float32)},
+        {"horizon": np.int64(50)},
+        {"burn_in": np.int64(5)},
+        {"ridge": np.float32(0.5)},
+        {"ridge": Fraction(1, 2)},
+        {"ridge": 1},
+        {"failure_prob": np.float32(0.125)},
+        {"theta_bound": np.int64(2)},
+        {"noise_scale": np.float16(0.5)},
+        {"arm_bound": np.float32(2.0)},
+        {"top_eigenvalue": np.float32(0.5)},
+        {"last_eigenvalue": np.float32(0.5)},
+        {"bonus_scale": np.int64(1), "last_eigenvalue": 0.5},
+        {"impute_ridge": np.float32(0.5)},
+        {"growth": np.float32(1.5)},
+        {"radius_scale": np.float32(0.5)},
+        {"replay": Replay.BURN_IN},
+    ],
+    ids=str,
+)
+def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting):
+    rounds = few_arms(14)
+    policy = TofuPov(**BASICS | setting)
+    walk(policy, rounds[:8])
+    policy.save(tmp_path / "policy")
+    restored = load(tmp_path / "policy")
+    assert restored.settings() == policy.settings()
+    ours, theirs = walk(policy, rounds[8:]), walk(restored, rounds[8:])
+    assert [looks(decision) for decision in theirs] == [looks(decision) for decision in ours]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"dim": 0}, "dim .* got 0"),
+        ({"dim": 6.0}, r"dim .* got 6\.0"),
+        ({"dim": "six"}, "dim .* got 'six'"),
+        ({"rank": 0}, "rank .* got 0"),
+        ({"rank": 7}, r"rank .*\[1, 6\], got 7"),
+        ({"rank": True}, "rank .* got True"),
+        ({"rank": 2.0}, r"rank .* got 2\.0"),
+        ({"rank": "paper"}, "rank .* got 'paper'"),
+        ({"rank": None}, "rank .* got None"),
+        ({"rank": {"rule": "PracticalThreshold", "cap": 0}}, "cap .* got 0"),
+        ({"rank": PracticalThreshold(floor=7)}, "floor .* got 7"),
+        ({"rank": {"rule": "PaperThreshold", "floor": 3, "cap": 2}}, "cap .* got 2"),
+        ({"observe_prob": 0.0}, r"observe_prob .*1\], got 0\.0"),
+        ({"observe_prob": 1.4}, r"observe_prob .* got 1\.4"),
+        ({"observe_prob": np.nan}, "observe_prob .* got nan"),
+        ({"observe_prob": "half"}, "observe_prob .* got 'half'"),
+        (
+            {"observe_prob": "counted", "burn_in": "theory", "last_eigenvalue": 0.5, "n_arms": 4},
+            "burn_in='theory' needs .* counted",
+        ),
+        ({"observe_prob": [0.5] * 5}, r"observe_prob .*\(6,\), got shape \(5,\)"),
+        ({"observe_prob": [0.5] * 5 + [0.0]}, r"observe_prob\[5\] .* got 0\.0"),
+        ({"observe_prob": [0.5] * 5 + [np.nan]}, r"observe_prob\[5\] .* got nan"),
+        ({"observe_prob": ["a"] * 6}, "observe_prob .* got .*'a'"),
+        ({"observe_prob": [[0.5], [0.5, 0.5]]}, "observe_prob .* got"),
+        ({"horizon": 0}, "horizon .* got 0"),
+        ({"horizon": 400.0}, r"horizon .* got 400\.0"),
+        ({"horizon": np.inf}, "horizon .* got inf"),
+        ({"burn_in": 0}, "burn_in .* got 0"),
+        ({"burn_in": "long"}, "burn_in .* got 'long'"),
+        ({"burn_in": 2.5}, r"burn_in .* got 2\.5"),
+        ({"burn_in": None}, "burn_in .* got None"),
+        ({"burn_in": np.array([5, 6])}, r"burn_in .* got array\(\[5, 6\]\)"),
+        ({"burn_in_policy": "greedy"}, "burn_in_policy .* got 'greedy'"),
+        ({"burn_in_policy": {}}, "burn_in_policy .* got {}"),
+        ({"burn_in_policy": np.ones(2)}, "burn_in_policy .* got array"),
+        ({"burn_in_policy": AmbientOful}, "burn_in_policy .* got .*AmbientOful"),
+        ({"burn_in_policy": AmbientOful(dim=5)}, "burn_in_policy .* dim 6, got 5"),
+        ({"ridge": 0.0}, r"ridge .* got 0\.0"),
+        ({"ridge": -1}, "ridge .* got -1"),
+        ({"ridge": np.inf}, "ridge .* got inf"),
+        ({"ridge": 10**400}, "ridge .* got 1000"),
+        ({"failure_prob": 0.0}, r"failure_prob .*\(0, 1\), got 0\.0"),
+        ({"failure_prob": 1.0}, r"failure_prob .* got 1\.0"),
+        ({"theta_bound": -0.1}, r"theta_bound .* got -0\.1"),
+        ({"noise_scale": np.nan}, "noise_scale .* got nan"),
+        ({"noise_scale": 1j}, "noise_scale .* got 1j"),
+        ({"arm_bound": 0.0}, r"arm_bound .* got 0\.0"),
+        ({"arm_bound": 1e200}, r"(arm_bound|top_eigenvalue) .* got (1e\+200|inf)"),
+        ({"top_eigenvalue": 0.0}, r"top_eigenvalue .* got 0\.0"),
+        ({"last_eigenvalue": 0.0}, r"last_eigenvalue .* got 0\.0"),
+        ({"last_eigenvalue": 1.5}, r"last_eigenvalue .*1\], got 1\.5"),
+        ({"bonus_scale": -1.0}, r"bonus_scale .* got -1\.0"),
+        ({"bonus_scale": 1.0}, "bonus_scale > 0 needs last_eigenvalue .* got None"),
+        ({"impute_ridge": -1e-9}, "impute_ridge .* got -1e-09"),
+        ({"replay": "all"}, "replay .*'none', 'burn-in-once', 'burn-in', 'full', got 'all'"),
+        ({"replay": None}, "replay .* got None"),
+        ({"growth": 1.0}, r"growth .* got 1\.0"),
+        ({"growth": np.inf}, "growth .* got inf"),
+        ({"radius_scale": -1.0}, r"radius_scale .* got -1\.0"),
+        ({"radius_scale": "1"}, "radius_scale .* got '1'"),
+        ({"memory_bytes": 0}, "memory_bytes .* got 0"),
+        ({"seed": -1}, "seed .* got -1"),
+        ({"seed": 1.5}, r"seed .* got 1\.5"),
+        ({"seed": -1, "burn_in_policy": "uniform"}, "seed .* got -1"),
+        ({"n_arms": 0}, "n_arms .* got 0"),
+    ],
+    ids=lambda part: str(part)[:50] if isinstance(part, dict) else "",
+)
+def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
+    with pytest.raises(InvalidSettingError) as caught:
+        TofuPov(**BASICS | setting)
+    assert re.search(says, str(caught.value))
+
+
+@pytest.mark.parametrize("make", [TofuPov.rank_adaptive, TofuPov.rank_adaptive_full_history])
+def test_a_rank_and_its_cap_cannot_both_be_given(make):
+    with pytest.raises(InvalidSettingError, match="max_rank"):
+        make(**BASICS, max_rank=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ridge", 5e-324),
+        ("ridge", 1.7e308),
+        ("theta_bound", 1.7e308),
+        ("noise_scale", 1.7e308),
+        ("radius_scale", 1.7e308),
+        ("impute_ridge", 1.7e308),
+        ("observe_prob", 1e-300),
+        ("failure_prob", 5e-324),
+        ("top_eigenvalue", 1.7e308),
+        ("arm_bound", 1e-200),
+    ],
+)
+def test_a_setting_at_the_limits_of_floats_is_refused_or_played(name, value):
+    try:
+        policy = TofuPov(**BASICS | {name: value})
+    except InvalidSettingError:
+        return
+    for decision in walk(policy, few_arms(14)):
+        assert np.isfinite(decision.scores).all()
+
+
+def test_settings_are_given_by_name_only():
+    with pytest.raises(TypeError, match="positional"):
+        TofuPov(6, 2, 0.7)
+
+
+def test_a_growth_without_measure_is_refused_or_played():
+    """⌈g·τ⌉ beyond all numbers must not fail in the middle of a round."""
+    try:
+        policy = TofuPov(**BASICS, growth=1e308)
+    except InvalidSettingError:
+        return
+    walk(policy, few_arms(20))
+    assert len(policy.epoch_log) == 1
+
+
+def test_probabilities_are_copied_from_the_callers_array():
+    probs = np.full(6, 0.7)
+    policy = TofuPov(**BASICS | {"observe_prob": probs})
+    probs[:] = 0.1
+    assert policy.settings()["observe_prob"] == [0.7] * 6

@@ -1,0 +1,117 @@
+"""The one-shot strategy: TOFU-POV until its second epoch, and never a second epoch."""
+
+import numpy as np
+import pytest
+
+from halfseen import InvalidSettingError, TofuPov, TwoPhase, load
+from policy_runs import few_arms, looks, state_bytes, walk
+
+BASICS = {"dim": 6, "rank": 2, "observe_prob": 0.7, "noise_scale": 0.1}
+
+
+@pytest.mark.parametrize("replay", ["none", "burn-in"])
+@pytest.mark.parametrize("first_phase", ["zero-filled", "uniform"])
+def test_up_to_the_second_epoch_it_is_tofu(first_phase, replay):
+    two_phase = TwoPhase(**BASICS, split=9, first_phase=first_phase, replay=replay, seed=3)
+    tofu = TofuPov(**BASICS, burn_in=9, burn_in_policy=first_phase, replay=replay, seed=3)
+    rounds = few_arms(40)
+    ours, theirs = walk(two_phase, rounds), walk(tofu, rounds)
+    assert [record.round for record in tofu.epoch_log] == [10, 20, 40]
+    assert [looks(d) for d in ours[:19]] == [looks(d) for d in theirs[:19]]
+    assert [d.scores.tolist() for d in ours[19:]] != [d.scores.tolist() for d in theirs[19:]]
+
+
+@pytest.mark.parametrize("horizon", [None, 300])
+def test_the_subspace_is_estimated_once(horizon):
+    policy = TwoPhase(**BASICS, split=4, horizon=horizon)
+    rounds = few_arms(300)
+    walk(policy, rounds[:5])
+    basis = policy._epoch.basis.copy()
+    decisions = walk(policy, rounds[5:])
+    assert [record.round for record in policy.epoch_log] == [5]
+    assert np.array_equal(policy._epoch.basis, basis)
+    assert {decision.epoch for decision in decisions} == {0}
+
+
+def test_no_round_is_late_enough_for_a_second_epoch():
+    policy = TwoPhase(**BASICS, split=1)
+    rounds = few_arms(4)
+    walk(policy, rounds[:3])
+    policy._round = 10**12
+    policy.choose(rounds[3].table)
+    assert len(policy.epoch_log) == 1
+
+
+def test_the_balanced_split_is_the_horizon_to_two_thirds():
+    assert TwoPhase(**BASICS, horizon=1000).schedule.burn_in == 100
+    assert TwoPhase(**BASICS, horizon=400).schedule.burn_in == 55
+
+
+def test_a_power_of_the_horizon_may_be_the_split():
+    assert TwoPhase(**BASICS, horizon=10_000, split=0.5).schedule.burn_in == 100
+    assert TwoPhase(**BASICS, horizon=1000, split=0.3).schedule.burn_in == 8  # 1000^.3 = 7.94
+
+
+def test_with_a_horizon_half_of_the_failure_probability_is_the_second_phases():
+    policy = TwoPhase(**BASICS, split=4, horizon=50, failure_prob=0.06)
+    walk(policy, few_arms(6))
+    assert policy.epoch_log[0].failure_prob == 0.03
+
+
+def test_nothing_is_replayed_unless_asked_for():
+    for replay, n_replayed in (("none", 0), ("burn-in", 8)):
+        policy = TwoPhase(**BASICS, split=8, replay=replay)
+        walk(policy, few_arms(12))
+        assert policy.epoch_log[0].n_replayed == n_replayed
+
+
+def test_the_rank_is_that_of_the_phase():
+    policy = TwoPhase(**BASICS, split=5)
+    ranks = []
+    for offer in few_arms(8):
+        walk(policy, [offer])
+        ranks.append(policy.current_rank)
+    assert ranks == [6, 6, 6, 6, 6, 2, 2, 2]
+
+
+@pytest.mark.parametrize("replay", ["none", "burn-in"])
+def test_a_late_reward_of_the_first_phase_enters_the_second_only_if_it_is_replayed(replay):
+    policy = TwoPhase(**BASICS, split=5, replay=replay)
+    rounds = few_arms(10)
+    waiting = policy.choose(rounds[0].table)
+    walk(policy, rounds[1:])
+    n_before = policy._epoch.model.n_samples
+    policy.learn(waiting, 0.4)
+    assert policy._epoch.model.n_samples - n_before == (replay == "burn-in")
+
+
+@pytest.mark.parametrize("n_rounds", [3, 12])
+def test_it_continues_from_its_file(tmp_path, n_rounds):
+    policy = TwoPhase(**BASICS, split=5, horizon=40)
+    rounds = few_arms(40)
+    walk(policy, rounds[:n_rounds])
+    policy.save(tmp_path / "policy")
+    restored = load(tmp_path / "policy")
+    assert type(restored) is TwoPhase
+    ours, theirs = walk(policy, rounds[n_rounds:]), walk(restored, rounds[n_rounds:])
+    assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
+    assert state_bytes(restored) == state_bytes(policy)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"split": 0}, "split .* got 0"),
+        ({"split": 2.5}, r"split .* got 2\.5"),
+        ({"split": "best"}, "split .*'balanced', got 'best'"),
+        ({"split": "balanced"}, "split='balanced' needs a horizon"),
+        ({"split": 0.5}, "split=0.5 needs a horizon"),
+        ({"replay": "full"}, "replay must be one of 'none', 'burn-in', got 'full'"),
+        ({"first_phase": "greedy"}, "'zero-filled', 'uniform' or a Policy, got 'greedy'"),
+        ({"rank": 0}, "rank .* got 0"),
+    ],
+    ids=str,
+)
+def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
+    with pytest.raises(InvalidSettingError, match=says):
+        TwoPhase(**BASICS | {"split": 5} | setting)
