@@ -16,6 +16,7 @@ from halfseen.linear.covariance import (
 from halfseen.linear.eigen import block_krylov, distance, top_eigenpairs
 from halfseen.paper import Pslb
 from halfseen.tofu import policy as tofu_policy
+from halfseen.tofu import subspace
 
 
 def arms(n, dim, rank, prob, seed=0):
@@ -98,7 +99,8 @@ def test_tofu_makes_the_same_choices_with_and_without_the_matrix(monkeypatch, ob
         return policy, chosen
 
     plain, expected = walk()
-    monkeypatch.setattr(tofu_policy, "LARGEST_DENSE_DIM", 29)
+    for module in (tofu_policy, subspace):
+        monkeypatch.setattr(module, "LARGEST_DENSE_DIM", 29)
     free, chosen = walk()
     assert chosen == expected
     assert distance(plain._epoch.basis, free._epoch.basis) < 1e-8

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from halfseen.errors import ArchiveError
 from halfseen.linear.history import Played
-from halfseen.tofu.policy import Replay
+from halfseen.tofu.replay import Replay
 
 
 def arm_of(round, dim=3):

@@ -25,7 +25,8 @@ from halfseen.linear.history import Played, Reservoir
 from halfseen.linear.lift import Lift
 from halfseen.linear.ridge import Ridge
 from halfseen.policies import explorations, latent_side
-from halfseen.tofu import epoch, rank
+from halfseen.tofu import rank, subspace
+from halfseen.tofu.epoch import Epoch
 from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 
 
@@ -83,7 +84,7 @@ OPENING = {
     "eigen-solver of a threshold": (PracticalThreshold(), eigen, "top_eigenpairs"),
     "LAPACK": (2, eigen, "_lapack"),
     "LAPACK of a threshold": (PracticalThreshold(), eigen, "_lapack"),
-    "covariance": (2, epoch, "covariance_of"),
+    "covariance": (2, subspace, "covariance_of"),
     "product of the moments": (2, Moments, "sums"),
     "coordinates of the replay": (2, Lift, "coordinates"),
     "coordinates of a wide rank": (12, Lift, "coordinates"),
@@ -174,7 +175,7 @@ def test_a_full_reservoir_that_fails_changes_nothing(monkeypatch, call):
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at its start", "at its end"])
-@pytest.mark.parametrize(("owner", "name"), [(Lift, "coordinates"), (Ridge, "score")])
+@pytest.mark.parametrize(("owner", "name"), [(Epoch, "score"), (Ridge, "score")])
 def test_a_failure_inside_an_epoch_changes_nothing(monkeypatch, owner, name, late):
     policy = tofu()
     walk(policy, few_arms(8))

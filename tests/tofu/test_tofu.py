@@ -20,8 +20,6 @@ from halfseen import (
     Unidentifiable,
     load,
 )
-from halfseen.linear.lift import Lift
-from halfseen.linear.ridge import Ridge
 from halfseen.policies import registry
 from halfseen.values import Choice
 from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
@@ -279,33 +277,6 @@ def test_with_nothing_hidden_and_full_rank_it_is_ambient_oful(impute_ridge):
         policy.learn(decision, reward)
         ambient.learn(expected, reward)
     assert len(policy.epoch_log) == 5
-
-
-@pytest.mark.parametrize("turn", ["rotation", "sign flip"])
-def test_scores_do_not_depend_on_which_basis_of_the_subspace_is_frozen(turn):
-    angle = 0.7
-    by = {
-        "rotation": np.array(
-            [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
-        ),
-        "sign flip": np.diag([-1.0, 1.0]),
-    }[turn]
-    rounds = few_arms(23)
-    policy = after(11, rounds)
-    other = copy_of(policy)
-    for one in (policy, other):
-        one.choose(rounds[11].table)
-    epoch = other._epoch
-    epoch.lift = Lift.least_squares(epoch.basis @ by, 1e-5)
-    epoch.model = Ridge(2, ridge=1.0)
-    arms, earned, _ = other._played.samples()
-    epoch.model.insert(epoch.lift.coordinates(arms), earned)
-    for table, rewards in rounds[12:]:
-        decision, turned = policy.choose(table), other.choose(table)
-        assert turned.arm == decision.arm
-        assert turned.scores == pytest.approx(decision.scores, rel=1e-9, abs=1e-9)
-        policy.learn(decision, rewards[decision.arm])
-        other.learn(turned, rewards[turned.arm])
 
 
 def test_the_bonus_widens_by_the_misspecification_of_all_samples_in_the_regression():

@@ -7,6 +7,7 @@ from halfseen import TofuPov, TwoPhase, load
 from halfseen.linear.covariance import Moments
 from halfseen.linear.history import Reservoir
 from halfseen.tofu import policy as tofu_policy
+from halfseen.tofu import subspace
 from policy_runs import few_arms, looks, offers, walk
 
 
@@ -39,7 +40,8 @@ def test_a_feature_that_was_never_seen_may_be_counted():
 
 @pytest.fixture
 def low_limit(monkeypatch):
-    monkeypatch.setattr(tofu_policy, "LARGEST_DENSE_DIM", 5)
+    for module in (tofu_policy, subspace):
+        monkeypatch.setattr(module, "LARGEST_DENSE_DIM", 5)
 
 
 def test_arms_are_kept_beyond_the_limit_within_the_memory_given(low_limit):

@@ -49,6 +49,8 @@ def test_by_default_it_is_practical_with_full_replay():
         "last_eigenvalue": None,
         "bonus_scale": 0.0,
         "impute_ridge": 1e-5,
+        "imputation": None,
+        "subspace": {"rule": "CorrectedCovariance"},
         "replay": "full",
         "follows_theorem": False,
         "radius_scale": 1.0,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
@@ -10,8 +11,10 @@ from scipy.linalg.lapack import dsyevr
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from halfseen import checks
+from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.values import FloatArray
+from halfseen.values.arrays import read_only
 
 # Measured on one core: for ten eigenpairs Lanczos overtakes LAPACK between dim 100 and 150, and is
 # three times as fast at 250. Below that LAPACK takes at most 3 ms and always converges.
@@ -23,6 +26,7 @@ _LANCZOS_TOLERANCE = 1e-12
 _FIRST_GUESS = 8
 # Operators with a larger trace, or one below the inverse, are divided by a unit first.
 _ORDINARY = 1e100
+_ORTHONORMAL_TOLERANCE = 1e-8
 
 
 def top_eigenpairs(
@@ -140,6 +144,26 @@ def eigenpairs_above(
     count = int(np.count_nonzero(values >= threshold))
     count = max(min(count, most), min(floor, most))
     return values, np.ascontiguousarray(vectors[:, :count]), count
+
+
+def checked_basis(name: str, value: Any) -> FloatArray:
+    """Return a read-only copy of orthonormal columns, shape (dim, rank)."""
+    try:
+        basis = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        basis = np.empty(0)
+    if basis.ndim != 2 or 0 in basis.shape:
+        raise InvalidSettingError(
+            f"{name} must be a table of numbers with shape (dim, rank), got {value!r}"
+        )
+    with np.errstate(all="ignore"):
+        error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
+    if not error <= _ORTHONORMAL_TOLERANCE:
+        raise InvalidSettingError(
+            f"{name} must have orthonormal columns, got an error of {error:g}: use Q of its QR "
+            "factorisation"
+        )
+    return read_only(basis)
 
 
 def distance(basis: FloatArray, other: FloatArray) -> float:

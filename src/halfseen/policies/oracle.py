@@ -7,6 +7,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
+from halfseen.linear.eigen import checked_basis
 from halfseen.linear.lift import Lift, checked_impute_ridge
 from halfseen.params import choice, custom, real
 from halfseen.policies.imputed import Exploring, ViewedPolicy
@@ -16,7 +17,6 @@ from halfseen.values import LARGEST, FloatArray, Slate
 FEATURES = ("posterior-mean", "least-squares")
 # The default of TofuPov, so that the two differ in the subspace only.
 _LEAST_SQUARES_RIDGE = 1e-5
-_ORTHONORMAL_TOLERANCE = 1e-8
 
 
 @register_policy
@@ -39,7 +39,7 @@ class Oracle(Exploring, ViewedPolicy):
     needs = ("basis", "basis_changes", "latent_variances", "noise_scale", "seed")
 
     basis: Any = custom(
-        check=lambda name, value: _checked_basis(name, value),
+        check=checked_basis,
         plain=lambda basis: basis.tolist(),
         kind="array_like, shape (dim, rank)",
         doc="Orthonormal columns.",
@@ -115,26 +115,6 @@ class Oracle(Exploring, ViewedPolicy):
         return lift.coordinates(slate._table)
 
 
-def _checked_basis(name: str, value: Any) -> FloatArray:
-    """Return a copy of orthonormal columns."""
-    try:
-        basis = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        basis = np.empty(0)
-    if basis.ndim != 2 or 0 in basis.shape:
-        raise InvalidSettingError(
-            f"{name} must be a table of numbers with shape (dim, rank), got {value!r}"
-        )
-    with np.errstate(all="ignore"):
-        error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
-    if not error <= _ORTHONORMAL_TOLERANCE:
-        raise InvalidSettingError(
-            f"{name} must have orthonormal columns, got an error of {error:g}: use Q of its QR "
-            "factorisation"
-        )
-    return basis
-
-
 def _checked_changes(changes: Any) -> tuple[tuple[int, FloatArray], ...]:
     checked: list[tuple[int, FloatArray]] = []
     try:
@@ -146,7 +126,7 @@ def _checked_changes(changes: Any) -> tuple[tuple[int, FloatArray], ...]:
     for index, (round, value) in enumerate(pairs):
         earliest = checked[-1][0] + 1 if checked else 2
         round = checks.integer(f"basis_changes[{index}][0]", round, earliest)
-        checked.append((round, _checked_basis(f"basis_changes[{index}][1]", value)))
+        checked.append((round, checked_basis(f"basis_changes[{index}][1]", value)))
     return tuple(checked)
 
 

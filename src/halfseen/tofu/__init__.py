@@ -1,5 +1,33 @@
-"""The paper's algorithm."""
+"""The paper's algorithm, TOFU-POV, and the ingredients that can be exchanged.
 
-from halfseen.tofu import policy
+Read it in the order of the paper: the corrected covariance (`halfseen.linear.covariance`), the
+estimators of the subspace (`subspace`), how many directions are kept (`rank`), latent coordinates
+of half-seen arms (`imputation`), one epoch (`epoch`), which rewards a new epoch learns again
+(`replay`), and the policy (`policy`).
+"""
 
-__all__ = ["policy"]
+from halfseen.tofu.imputation import Imputation, LeastSquares, PosteriorMean
+from halfseen.tofu.policy import TofuPov, TwoPhase
+from halfseen.tofu.rank import RankRule
+from halfseen.tofu.replay import Replay, ReplayRule
+from halfseen.tofu.subspace import (
+    CorrectedCovariance,
+    LikelihoodFit,
+    SubspaceEstimator,
+    TrueSubspace,
+)
+
+__all__ = [
+    "CorrectedCovariance",
+    "Imputation",
+    "LeastSquares",
+    "LikelihoodFit",
+    "PosteriorMean",
+    "RankRule",
+    "Replay",
+    "ReplayRule",
+    "SubspaceEstimator",
+    "TofuPov",
+    "TrueSubspace",
+    "TwoPhase",
+]

@@ -9,29 +9,16 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.theory import n_epochs_bound
-from halfseen.linear.covariance import (
-    CovarianceOperator,
-    Moments,
-    covariance_of,
-    shares_of,
-    smallest_prob,
-)
-from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir, next_start
-from halfseen.linear.lift import Lift
-from halfseen.linear.ridge import Confidence, Ridge
+from halfseen.linear.history import LARGEST_GROWTH, next_start
+from halfseen.linear.ridge import Confidence, Ridge, fitting
 from halfseen.state import Basis, Each, Maybe, Real, Sizes, Value, Whole
 from halfseen.tofu.imputation import check_identified
-from halfseen.tofu.rank import Covariance, Known
+from halfseen.tofu.rank import Known
+from halfseen.tofu.subspace import Offered
 from halfseen.values import LARGEST_POINT, FloatArray, Slate
 
 if TYPE_CHECKING:
     from halfseen.tofu.policy import TofuParams
-
-COUNTED = "counted"
-UNKNOWN = "unknown"
-
-Offered = Moments | Reservoir
-"""What is kept of the offered arms: beyond 8192 features a sample of the arms themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +173,9 @@ class Epoch:
         Whether the rank is above 0; otherwise the burn-in policy plays.
     """
 
-    __slots__ = ("basis", "confidence", "index", "lift", "model", "plays", "record")
+    __slots__ = (
+        "_checks", "_lift", "basis", "confidence", "index", "model", "plays", "record",
+    )  # fmt: skip
 
     def __init__(
         self, settings: "TofuParams", record: EpochRecord, basis: FloatArray, model: Ridge
@@ -195,7 +184,10 @@ class Epoch:
         self.index = record.epoch
         self.plays = record.rank > 0
         self.basis = basis
-        self.lift = Lift.least_squares(basis, settings.impute_ridge)
+        if self.plays:
+            eigenvalues = np.array(record.eigenvalues[: record.rank])
+            self._lift = settings.imputes.lift(basis, eigenvalues)
+        self._checks = not settings.imputes.identifies_all
         self.model = model
         self.confidence = Confidence(
             ridge=settings.ridge,
@@ -211,13 +203,14 @@ class Epoch:
         cls,
         settings: "TofuParams",
         offered: Offered,
-        played: Played | None,
         round: int,
         index: int,
     ) -> "Epoch":
-        """Estimate the subspace from all offered arms, freeze it, and replay `played`."""
+        """Estimate the subspace from all offered arms and freeze it."""
         failure_prob = settings.epoch_failure_prob(index)
-        covariance, n_never_paired, observe_prob = _covariance(settings, offered)
+        covariance, observe_prob, n_never_paired = settings.subspace.estimate(
+            offered, settings.observe_prob
+        )
         known = Known(
             n_arms=offered.n_arms,
             round=round - 1,
@@ -229,7 +222,8 @@ class Epoch:
             top_eigenvalue=settings.eigenvalue_bound,
         )
         basis, eigenvalues, threshold = settings.rank.select(covariance, known)
-        rank = int(basis.shape[1])
+        rank = checks.integer("the selected rank", basis.shape[1], 0, settings.dim)
+        basis = fitting(basis, (settings.dim, rank))  # compiled loops do not check bounds
         record = EpochRecord(
             epoch=index,
             round=round,
@@ -243,14 +237,11 @@ class Epoch:
                 n_arms=offered.n_arms, round=round - 1, observe_prob=observe_prob
             ),
         )
-        epoch = cls(settings, record, basis, Ridge(max(1, rank), ridge=settings.ridge))
-        if played and epoch.plays:
-            epoch._replay(*played.samples()[:2])
-        return epoch
+        return cls(settings, record, basis, Ridge(max(1, rank), ridge=settings.ridge))
 
-    def _replay(self, arms: FloatArray, rewards: FloatArray) -> None:
+    def replay(self, arms: FloatArray, rewards: FloatArray) -> None:
         """Add earlier rewards of the arms that are identified in this basis."""
-        points = self.lift.coordinates(arms)
+        points = self._lift(arms)
         identified = ~np.isnan(points[:, 0])
         n_replayed = int(np.count_nonzero(identified))
         if n_replayed:
@@ -261,8 +252,8 @@ class Epoch:
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the chosen arm, and scores with their parts (3, n_arms)."""
-        points = self.lift.coordinates(slate._table)
-        if self.lift.ridge == 0.0:
+        points = self._lift(slate._table)
+        if self._checks:
             check_identified(slate, points)
         return self.model.score(points, self.confidence.total)
 
@@ -270,17 +261,19 @@ class Epoch:
         """Return a copy that can learn; afterwards this one must learn no more."""
         fork = object.__new__(Epoch)
         fork.record, fork.index, fork.plays = self.record, self.index, self.plays
-        fork.basis, fork.lift, fork.confidence = self.basis, self.lift, self.confidence
+        fork.basis, fork.confidence, fork._checks = self.basis, self.confidence, self._checks
         fork.model = self.model.fork()
+        if self.plays:
+            fork._lift = self._lift
         return fork
 
     def learn(self, arm: FloatArray, reward: float) -> None:
         """Add the reward of an arm that was chosen in this epoch."""
-        self.model.update(self.lift.coordinates(arm[None, :])[0], reward)
+        self.model.update(self._lift(arm[None, :])[0], reward)
 
     def learn_earlier(self, arm: FloatArray, reward: float) -> None:
         """Add a late reward that this epoch would have replayed."""
-        point = self.lift.coordinates(arm[None, :])[0]
+        point = self._lift(arm[None, :])[0]
         if np.isnan(point[0]):
             self.record = replace(self.record, n_skipped=self.record.n_skipped + 1)
         else:
@@ -304,17 +297,3 @@ class Epoch:
         model = Ridge(max(1, record.rank), ridge=settings.ridge)
         model.restore(saved["model"])
         return cls(settings, record, basis, model)
-
-
-def _covariance(settings: "TofuParams", offered: Offered) -> tuple[Covariance, int, float]:
-    """Return the corrected covariance, how many pairs were never seen, and the smallest p."""
-    prob = settings.observe_prob
-    if isinstance(offered, Reservoir):
-        # Counts of pairs would be as large as the matrix, so single features are counted.
-        operator = CovarianceOperator(offered.rows, None if isinstance(prob, str) else prob)
-        return operator, 0, operator.smallest_prob
-    sums, n_arms = offered.sums(), offered.n_arms
-    if isinstance(prob, str):
-        prob = shares_of(sums, n_arms) if prob == COUNTED else None
-    covariance, n_never_paired = covariance_of(sums, n_arms, prob)
-    return covariance, n_never_paired, smallest_prob(sums, n_arms, prob)

@@ -1,10 +1,106 @@
 """Latent coordinates of half-seen arms in a frozen basis, and arms filled in from them."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from halfseen import params
 from halfseen.errors import Unidentifiable
 from halfseen.linear.lift import Lift, checked_impute_ridge
-from halfseen.values import FloatArray, Slate
+from halfseen.tofu.ingredient import Ingredient
+from halfseen.values import LARGEST, FloatArray, Slate
+
+# A prior variance below this share of the largest one, or a negative estimate, is raised to it.
+_SMALLEST_SHARE = 1e-3
+
+
+class Imputation(Ingredient, ABC):
+    """Maps the seen entries of arms to their coordinates in the frozen basis of an epoch.
+
+    Examples
+    --------
+    >>> from halfseen import TofuPov
+    >>> class ZeroFilled(Imputation):
+    ...     '''Hidden entries count as zero.'''
+    ...     def lift(self, basis, eigenvalues):
+    ...         return lambda arms: np.nan_to_num(arms) @ basis
+    >>> TofuPov(dim=4, rank=1, observe_prob=0.5, imputation=ZeroFilled()).imputation
+    ZeroFilled()
+    """
+
+    @property
+    def identifies_all(self) -> bool:
+        """Whether every arm has coordinates. If not, an arm without them has NaN."""
+        return True
+
+    @abstractmethod
+    def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
+        """Return a function from arms (n, dim), NaN where hidden, to coordinates (n, rank).
+
+        `basis`, shape (dim, rank), has orthonormal columns; `eigenvalues`, shape (rank,), are the
+        estimated variances along them.
+        """
+
+
+class LeastSquares(Imputation):
+    """Hidden entries by least squares on the seen ones, with a ridge.
+
+    Examples
+    --------
+    >>> lift = LeastSquares(ridge=0.0).lift(np.array([[0.6], [0.8]]), np.ones(1))
+    >>> lift(np.array([[3.0, np.nan], [np.nan, np.nan]])).tolist()
+    [[5.0], [nan]]
+
+    Notes
+    -----
+    Paper: eq:imputation_operator
+    """
+
+    ridge: float = params.custom(
+        default=1e-5,
+        check=lambda name, value: checked_impute_ridge(value),
+        kind="float",
+        doc="ρ ≥ 0. With 0, as in the paper, the seen entries of some arms do not identify them.",
+    )
+
+    @property
+    def identifies_all(self) -> bool:
+        """Whether there is a ridge."""
+        return self.ridge > 0.0
+
+    def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
+        """Return the map to U'x̂."""
+        return Lift.least_squares(basis, self.ridge).coordinates
+
+
+class PosteriorMean(Imputation):
+    """The posterior mean of an arm's coordinates, whose prior variances are the eigenvalues.
+
+    An arm that shows few entries is drawn towards zero, where least squares inflates it.
+
+    Examples
+    --------
+    >>> lift = PosteriorMean(noise=1.0).lift(np.array([[0.6], [0.8]]), np.array([2.0]))
+    >>> lift(np.array([[3.0, np.nan], [3.0, 4.0], [np.nan, np.nan]])).round(2).tolist()
+    [[2.09], [3.33], [0.0]]
+    """
+
+    noise: float = params.real(
+        default=0.1,
+        low=0.0,
+        high=LARGEST,
+        low_open=True,
+        doc="""Variance of an entry's noise, as a share of the mean variance that the subspace gives
+    an entry: the sum of the eigenvalues over `dim`.""",
+    )
+
+    def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
+        """Return the map to posterior means."""
+        variances = np.maximum(eigenvalues, _SMALLEST_SHARE * np.abs(eigenvalues).max())
+        noise = self.noise * float(variances.sum()) / len(basis)
+        return Lift.posterior_mean(basis, variances, noise).coordinates
 
 
 def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:

@@ -4,7 +4,6 @@ import math
 import sys
 import warnings
 from copy import deepcopy
-from enum import StrEnum
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,8 +13,8 @@ from halfseen import checks
 from halfseen.core import theory
 from halfseen.core.theory import balanced_split, power_split
 from halfseen.errors import HorizonReachedError, InvalidSettingError
-from halfseen.linear.covariance import LARGEST_DENSE_DIM, Moments, ObserveProb
-from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir
+from halfseen.linear.covariance import LARGEST_DENSE_DIM, ObserveProb
+from halfseen.linear.history import LARGEST_GROWTH, Played
 from halfseen.linear.lift import checked_impute_ridge
 from halfseen.params import custom, flag, integer, real
 from halfseen.policies.ambient import AmbientOful, ridge_param, scale_param
@@ -23,8 +22,12 @@ from halfseen.policies.base import Policy
 from halfseen.policies.registry import InnerPolicy, register_policy, registered
 from halfseen.policies.trivial import Uniform
 from halfseen.state import Built, Each, Maybe, Part, Whole
-from halfseen.tofu.epoch import COUNTED, RECORD, UNKNOWN, Epoch, EpochRecord, EpochSchedule, Offered
+from halfseen.tofu.epoch import RECORD, Epoch, EpochRecord, EpochSchedule
+from halfseen.tofu.imputation import Imputation, LeastSquares
+from halfseen.tofu.ingredient import ingredient
 from halfseen.tofu.rank import FixedRank, PaperThreshold, PracticalThreshold, RankRule, as_rule
+from halfseen.tofu.replay import Replay, checked_replay, plain_replay
+from halfseen.tofu.subspace import COUNTED, UNKNOWN, CorrectedCovariance, Offered, SubspaceEstimator
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 
 _WORDS = ("zero-filled", "uniform")
@@ -67,29 +70,6 @@ def burn_in_policy_of(params: "TofuParams") -> Policy:
     )
 
 
-class Replay(StrEnum):
-    """Which earlier rewards enter the regression of a new epoch, in the new basis.
-
-    A burn-in reward is one that the burn-in policy earned, during burn-in or in an epoch of rank 0.
-
-    Examples
-    --------
-    >>> Replay("full") is Replay.FULL
-    True
-    >>> [each.value for each in Replay]
-    ['none', 'burn-in-once', 'burn-in', 'full']
-    """
-
-    NONE = "none"
-    """None: Algorithm 1 literally."""
-    BURN_IN_ONCE = "burn-in-once"
-    """Burn-in rewards, in the first epoch that has a rank above 0."""
-    BURN_IN = "burn-in"
-    """Burn-in rewards, in every epoch."""
-    FULL = "full"
-    """All rewards so far, in every epoch."""
-
-
 # Below this, divisions by p² could overflow.
 SMALLEST_PROB = 1e-6
 
@@ -105,6 +85,11 @@ class TofuParams(Policy):
         kind="int or RankRule",
         doc="""Dimension of the subspace, or a rule that chooses it: `FixedRank`,
     `PracticalThreshold`, `PaperThreshold`, `ConstantThreshold`.""",
+    )
+    subspace: Any = ingredient(
+        SubspaceEstimator,
+        default=CorrectedCovariance(),
+        doc="How the covariance of the arms is estimated, whose top directions span the subspace.",
     )
     observe_prob: Any = custom(
         check=lambda name, value: _checked_observe_prob(value),
@@ -165,11 +150,17 @@ class TofuParams(Policy):
         doc="""ρ ≥ 0 of the imputation. With 0, as in the paper, an arm whose seen entries do not
     identify it raises `Unidentifiable`.""",
     )
+    imputation: Any = ingredient(
+        Imputation,
+        default=None,
+        doc="""How seen entries determine latent coordinates; by default `LeastSquares` with
+    `impute_ridge`.""",
+    )
     replay: Any = custom(
         default="full",
-        check=lambda name, value: Replay(checks.one_of(name, value, REPLAYS)),
-        plain=str,
-        kind='"none", "burn-in-once", "burn-in" or "full"',
+        check=lambda name, value: checked_replay(name, value, REPLAYS),
+        plain=plain_replay,
+        kind='"none", "burn-in-once", "burn-in", "full" or ReplayRule',
         doc="Which earlier rewards enter the regression of a new epoch (`Replay`).",
     )
     follows_theorem: bool = flag(
@@ -189,7 +180,7 @@ class TofuParams(Policy):
     memory_bytes: int = integer(
         default=64_000_000,
         low=1,
-        doc="Memory for the uniform sample of arms that is kept beyond 8192 features.",
+        doc="Memory for the uniform sample of arms, kept beyond 8192 features or by `subspace`.",
     )
     seed: int = integer(
         default=0,
@@ -199,6 +190,7 @@ class TofuParams(Policy):
 
     def setup(self) -> None:
         """Check parameters against each other and make the schedule of epochs."""
+        self.imputes: Imputation = self.imputation or LeastSquares(ridge=self.impute_ridge)
         self.check_together()
         burn_in = self.theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
         self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
@@ -206,6 +198,8 @@ class TofuParams(Policy):
     def check_together(self) -> None:
         """Raise `InvalidSettingError` if parameters contradict each other."""
         self.rank.check(self.dim)
+        self.subspace.check(self.dim)
+        self.imputes.check(self.dim)
         prob = self.observe_prob
         if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
             raise InvalidSettingError(
@@ -232,9 +226,13 @@ class TofuParams(Policy):
 
     def no_arms(self) -> Offered:
         """Return an empty collection of offered arms that suits these settings."""
-        if self.fits_dense:
-            return Moments(self.dim, count_pairs=isinstance(self.observe_prob, str))
-        return Reservoir.of_size(self.dim, self.memory_bytes, seed=self.seed)
+        offered: Offered = self.subspace.no_arms(
+            self.dim,
+            memory_bytes=self.memory_bytes,
+            seed=self.seed,
+            count_pairs=isinstance(self.observe_prob, str),
+        )
+        return offered
 
     @property
     def lemma_failure_prob(self) -> float:
@@ -470,6 +468,7 @@ class TofuPov(TofuParams):
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self.schedule.burn_in + 1)
         self._log: tuple[EpochRecord, ...] = ()
+        self._first_playing: int | None = None  # index of the first epoch with a rank above 0
         self._checks_lengths = self.follows_theorem
 
     @classmethod
@@ -587,17 +586,37 @@ class TofuPov(TofuParams):
                 f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
                 "policy without an end"
             )
-        played = None if self.replay is Replay.NONE else self._played
         index = 0 if self._epoch is None else self._epoch.index + 1
-        return Epoch.open(self, self._offered, played, round, index)
+        epoch = Epoch.open(self, self._offered, round, index)
+        if epoch.plays and self._played:
+            self._replay_in(epoch)
+        return epoch
+
+    def _replay_in(self, epoch: Epoch) -> None:
+        """Let a new epoch learn earlier rewards."""
+        arms, rewards, rounds = self._played.samples()
+        is_first = self._first_playing is None
+        of_burn_in = self.replay.replays(by_burn_in=True, is_first=is_first)
+        of_epochs = self.replay.replays(by_burn_in=False, is_first=is_first)
+        if not (of_burn_in and of_epochs):
+            log = self.epoch_log
+            # The burn-in policy played before the first epoch and in epochs of rank 0.
+            ranks = np.array([0, *(record.rank for record in log)])
+            by_burn_in = ranks[np.searchsorted([each.round for each in log], rounds, "right")] == 0
+            kept = np.where(by_burn_in, of_burn_in, of_epochs)
+            arms, rewards = arms[kept], rewards[kept]
+        epoch.replay(arms, rewards)
 
     def _enter(self, epoch: Epoch) -> None:
         if self._epoch is not None:
             self._log = (*self._log, self._epoch.record)
         self._epoch = epoch
         self._next_event = self._event_after(self.schedule.next_start(epoch.record.round))
-        if self.replay is Replay.BURN_IN_ONCE and epoch.plays:
-            self._played = Played(self.dim)
+        if epoch.plays and self._first_playing is None:
+            self._first_playing = epoch.index
+            later = [self.replay.replays(by_burn_in=each, is_first=False) for each in (True, False)]
+            if not any(later):  # nothing is replayed any more
+                self._played = Played(self.dim)
 
     def _event_after(self, start: int) -> int:
         """Return the round before the next event: an epoch at `start`, or the horizon's end."""
@@ -606,7 +625,8 @@ class TofuPov(TofuParams):
 
     def update(self, note: Note, reward: float) -> None:
         """Add the reward to the epoch's regression, or keep it for a later epoch."""
-        if self._replays(note, first=None):  # a later epoch will replay it
+        first = self._first_playing
+        if self._replays(note, is_first=first is None):  # a later epoch will replay it
             played = self._played.fork()
             played.append(note.round, note.arm, reward)
             self._played = played
@@ -614,27 +634,22 @@ class TofuPov(TofuParams):
             epoch = self._epoch.fork()
             if note.inner is None and note.epoch == epoch.index:
                 epoch.learn(note.arm, reward)
-            elif self._replays(note, first=epoch.index):
+            elif self._replays(note, is_first=first == epoch.index):
                 epoch.learn_earlier(note.arm, reward)
             self._epoch = epoch
         if note.inner is not None:
             self._burner = self._burner.fork()
             self._burner.update(note.inner, reward)
 
-    def _replays(self, note: Note, first: int | None) -> bool:
-        """Return whether epochs replay the reward of a decision.
+    def _replays(self, note: Note, *, is_first: bool) -> bool:
+        replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
+        return replays
 
-        If burn-in rewards are replayed once, only if `first` is the first epoch that plays.
-        """
-        replay = self.replay
-        if replay is Replay.FULL:
-            return True
-        if note.inner is None or replay is Replay.NONE:
-            return False
-        return replay is Replay.BURN_IN or self._first_playing_epoch() == first
-
-    def _first_playing_epoch(self) -> int | None:
-        return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from what `state` returned, in a fresh policy."""
+        super().restore(saved)
+        ranked = (record.epoch for record in self.epoch_log if record.rank > 0)
+        self._first_playing = next(ranked, None)
 
     def observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""
@@ -687,9 +702,9 @@ class TwoPhase(TofuPov):
     )
     replay: Any = custom(
         default="none",
-        check=lambda name, value: Replay(checks.one_of(name, value, _TWO_PHASE_REPLAYS)),
-        plain=str,
-        kind='"none" or "burn-in"',
+        check=lambda name, value: checked_replay(name, value, _TWO_PHASE_REPLAYS),
+        plain=plain_replay,
+        kind='"none", "burn-in" or ReplayRule',
         doc="""Whether rewards of the first phase enter the second. "none" is the paper's strategy,
     whose second phase starts afresh: its confidence set requires that the frozen subspace does not
     depend on the rewards in the regression. "burn-in" is the stronger baseline in practice.""",

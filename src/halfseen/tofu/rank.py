@@ -6,15 +6,14 @@ basis to freeze. Rank 0 is legal: then the burn-in policy plays that epoch.
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from halfseen import checks, params
 from halfseen.core import theory
-from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE
-from halfseen.params import Value
+from halfseen.tofu.ingredient import Ingredient, as_ingredient
 from halfseen.values import FloatArray
 
 Covariance = FloatArray | CovarianceOperator
@@ -71,38 +70,32 @@ class Selection(NamedTuple):
     threshold: float | None
 
 
-class RankRule(Value, ABC):
-    """Chooses the subspace of an epoch from the corrected covariance."""
+class RankRule(Ingredient, ABC):
+    """Chooses how many directions of an estimated covariance an epoch keeps.
 
-    @abstractmethod
-    def check(self, dim: int) -> None:
-        """Raise InvalidSettingError if the rule is impossible for `dim` features."""
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from halfseen import TofuPov
+    >>> class HalfOfTheVariance(RankRule):
+    ...     '''The fewest directions that have half of the variance.'''
+    ...     def select(self, covariance, known):
+    ...         values, vectors = top_eigenpairs(covariance, len(covariance))
+    ...         rank = int(np.searchsorted(np.cumsum(values), values.sum() / 2)) + 1
+    ...         return Selection(vectors[:, :rank], values, None)
+    >>> TofuPov(dim=4, rank=HalfOfTheVariance(), observe_prob=0.5).rank
+    HalfOfTheVariance()
+    """
 
     @abstractmethod
     def select(self, covariance: Covariance, known: Known) -> Selection:
         """Return the subspace to freeze."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain JSON types."""
-        return {"rule": type(self).__name__, **self.settings()}
-
-
-Rule = TypeVar("Rule", bound=type[RankRule])
-
-_RULES: dict[str, type[RankRule]] = {}
-
-
-def register_rule(rule: Rule) -> Rule:
-    """Make a rule known by the name of its class (a decorator)."""
-    _RULES[rule.__name__] = rule
-    return rule
 
 
 def _failure_prob() -> Any:
     return params.custom(default=None, check=checks.failure_prob, kind="float")
 
 
-@register_rule
 class FixedRank(RankRule):
     """Keep the same number of directions in every epoch, the paper's known m.
 
@@ -153,7 +146,6 @@ class ThresholdRule(RankRule):
         return Selection(vectors, values, threshold)
 
 
-@register_rule
 class PaperThreshold(ThresholdRule):
     """The paper's rule: keep eigenvalues of at least 2ρ, twice the bound on the covariance error.
 
@@ -189,7 +181,6 @@ class PaperThreshold(ThresholdRule):
         )
 
 
-@register_rule
 class PracticalThreshold(ThresholdRule):
     """The published practical rule: (constant · scale / p) · sqrt(log(2dT/δ) / n).
 
@@ -228,7 +219,6 @@ class PracticalThreshold(ThresholdRule):
         return self.multiplier * self.constant * self.scale / known.observe_prob * root
 
 
-@register_rule
 class ConstantThreshold(ThresholdRule):
     """A constant threshold, set by hand (published rank study).
 
@@ -253,17 +243,6 @@ def as_rule(rank: Any) -> RankRule:
     >>> as_rule({"rule": "ConstantThreshold", "value": 0.1, "floor": 1, "cap": 8})
     ConstantThreshold(cap=8, value=0.1)
     """
-    if isinstance(rank, RankRule):
-        if _RULES.get(type(rank).__name__) is not type(rank):
-            raise InvalidSettingError(
-                f"rank rule {type(rank).__name__} must be registered with @register_rule, so that "
-                "a policy that uses it can be saved"
-            )
-        return rank
-    if isinstance(rank, dict):
-        fields = dict(rank)
-        name = fields.pop("rule", None)
-        if not isinstance(name, str) or name not in _RULES:
-            raise InvalidSettingError(f"rank rule must be one of {sorted(_RULES)}, got {name!r}")
-        return _RULES[name].from_dict(fields)
+    if isinstance(rank, RankRule | dict):
+        return as_ingredient("rank", RankRule, rank)  # type: ignore[type-abstract]
     return FixedRank(rank=rank)

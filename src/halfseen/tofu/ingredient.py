@@ -1,0 +1,61 @@
+"""The exchangeable parts of TOFU-POV, and how they are named, checked and saved."""
+
+from collections.abc import Mapping
+from inspect import isabstract
+from typing import Any, TypeVar
+
+from halfseen import checks, params
+from halfseen.errors import InvalidSettingError
+from halfseen.params import Value
+
+_CLASSES: dict[str, type["Ingredient"]] = {}
+
+
+class Ingredient(Value):
+    """A part of TOFU-POV that can be exchanged: parameters that never change, and a method or two.
+
+    Subclass `SubspaceEstimator`, `RankRule`, `Imputation` or `ReplayRule`, and declare parameters
+    (`halfseen.params`). Defining the class makes it known by its name, so that policies with it can
+    be saved and loaded. It has no state: what it computes belongs to the epoch.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        checks.unused_name(cls.__name__, cls, _CLASSES)
+        _CLASSES[cls.__name__] = cls
+
+    def check(self, dim: int) -> None:
+        """Raise InvalidSettingError if it cannot work with `dim` features."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name of the class as "rule", and the parameters, as plain JSON types."""
+        return {"rule": type(self).__name__, **self.settings()}
+
+
+I = TypeVar("I", bound=Ingredient)  # noqa: E741
+
+
+def as_ingredient(name: str, kind: type[I], value: Any) -> I:
+    """Return an ingredient from itself or from the result of `to_dict`."""
+    if isinstance(value, kind):
+        return value
+    known = {each: found for each, found in _CLASSES.items() if issubclass(found, kind)}
+    got = value.get("rule") if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping) or not isinstance(got, str) or got not in known:
+        names = sorted(each for each, found in known.items() if not isabstract(found))
+        raise InvalidSettingError(
+            f"must be one of {names}, or a {kind.__name__} whose module is imported, got {got!r}",
+            name=name,
+        )
+    return known[got].from_dict({key: value[key] for key in value if key != "rule"})
+
+
+def ingredient(kind: type[Ingredient], *, default: Any, doc: str) -> Any:
+    """Declare a parameter that is an ingredient."""
+    return params.custom(
+        default=default,
+        check=lambda name, value: as_ingredient(name, kind, value),
+        plain=lambda value: value.to_dict(),
+        kind=kind.__name__,
+        doc=doc,
+    )

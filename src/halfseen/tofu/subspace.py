@@ -1,0 +1,197 @@
+"""Estimators of the arms' covariance, whose top eigenvectors span the subspace of an epoch."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import checks, params
+from halfseen.core.factor_rank import Search
+from halfseen.core.factors import Arms
+from halfseen.linear.covariance import (
+    LARGEST_DENSE_DIM,
+    CovarianceOperator,
+    Moments,
+    check_dense,
+    covariance_of,
+    shares_of,
+    smallest_prob,
+)
+from halfseen.linear.eigen import checked_basis
+from halfseen.linear.history import Reservoir
+from halfseen.tofu.ingredient import Ingredient
+from halfseen.tofu.rank import Covariance
+from halfseen.values import FloatArray
+
+COUNTED = "counted"
+UNKNOWN = "unknown"
+
+Offered = Moments | Reservoir
+"""What is kept of the offered arms: sums over them, or a uniform sample of the arms themselves."""
+
+
+class Estimate(NamedTuple):
+    """An estimated covariance.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (dim, dim), or CovarianceOperator
+    observe_prob : float
+        The smallest probability of all features that an entry is seen.
+    n_never_paired : int
+        Entries of the covariance that are 0 because no arm showed both features.
+    """
+
+    covariance: Covariance
+    observe_prob: float
+    n_never_paired: int = 0
+
+
+class SubspaceEstimator(Ingredient, ABC):
+    """Estimates E[xx'] of the full arms at the start of an epoch; a rank rule keeps its top.
+
+    An estimator of your own writes `covariance` and gets a uniform sample of all arms offered so
+    far, of at most the policy's `memory_bytes`.
+
+    Examples
+    --------
+    >>> from halfseen import TofuPov
+    >>> class ZeroFilled(SubspaceEstimator):
+    ...     '''The second moment of arms whose hidden entries count as zero.'''
+    ...     def covariance(self, rows):
+    ...         filled = np.nan_to_num(rows)
+    ...         return filled.T @ filled / max(1, len(rows))
+    >>> TofuPov(dim=4, rank=1, observe_prob=0.5, subspace=ZeroFilled()).subspace
+    ZeroFilled()
+    """
+
+    def check(self, dim: int) -> None:
+        """Raise InvalidSettingError if a dim × dim matrix does not fit in memory."""
+        check_dense(dim)
+
+    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
+        """Return an empty collection of offered arms."""
+        return Reservoir.of_size(dim, memory_bytes, seed=seed)
+
+    def estimate(self, offered: Any, observe_prob: Any) -> Estimate:
+        """Return the estimate from what `no_arms` returned, with all arms added.
+
+        `observe_prob` is that of the policy: a number, one per feature, "unknown" or "counted".
+        """
+        rows: FloatArray = offered.rows
+        if isinstance(observe_prob, str):
+            counts = np.count_nonzero(rows == rows, axis=0)
+            observe_prob = counts[counts > 0].min(initial=len(rows)) / max(1, len(rows)) or 1.0
+        return Estimate(self.covariance(rows), float(np.min(observe_prob)))
+
+    @abstractmethod
+    def covariance(self, rows: FloatArray) -> Covariance:
+        """Return E[xx'], shape (dim, dim), from a sample of arms (n, dim), NaN where hidden."""
+
+
+class CorrectedCovariance(SubspaceEstimator):
+    """The paper's estimator: masked second moments divided by the probabilities of seeing them.
+
+    It keeps sums over arms; beyond 8192 features a uniform sample of the arms instead, whose
+    covariance is an operator.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, np.nan], [1.0, 2.0]])
+    >>> CorrectedCovariance().covariance(rows).product(np.eye(2)).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+
+    def check(self, dim: int) -> None:
+        """Every number of features is possible."""
+
+    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
+        """Return empty sums, or an empty sample beyond 8192 features."""
+        if dim <= LARGEST_DENSE_DIM:
+            return Moments(dim, count_pairs=count_pairs)
+        return super().no_arms(dim, memory_bytes=memory_bytes, seed=seed, count_pairs=count_pairs)
+
+    def estimate(self, offered: Any, observe_prob: Any) -> Estimate:
+        """Return the corrected covariance."""
+        if isinstance(offered, Reservoir):
+            # Counts of pairs would be as large as the matrix, so single features are counted.
+            known = None if isinstance(observe_prob, str) else observe_prob
+            operator = CovarianceOperator(offered.rows, known)
+            return Estimate(operator, operator.smallest_prob)
+        sums, n_arms = offered.sums(), offered.n_arms
+        if isinstance(observe_prob, str):
+            observe_prob = shares_of(sums, n_arms) if observe_prob == COUNTED else None
+        covariance, n_never_paired = covariance_of(sums, n_arms, observe_prob)
+        return Estimate(covariance, smallest_prob(sums, n_arms, observe_prob), n_never_paired)
+
+    def covariance(self, rows: FloatArray) -> Covariance:
+        """Return the operator of the sample, corrected by each feature's share of seen entries."""
+        return CovarianceOperator(rows)
+
+
+class LikelihoodFit(SubspaceEstimator):
+    """The covariance of a factor model through the origin, fitted to a sample of arms.
+
+    For arms that are nearly of low rank the fit converges like the solution of a system of
+    equations, far faster than the corrected covariance. An opening takes up to seconds.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> rows = random.normal(size=(60, 1)) * np.array([1.0, 2.0, -1.0])
+    >>> rows[random.random(rows.shape) < 0.3] = np.nan
+    >>> covariance = LikelihoodFit(rank=1).covariance(rows)
+    >>> (covariance / covariance[0, 0]).round(2).tolist()
+    [[1.0, 2.0, -1.0], [2.0, 4.0, -2.0], [-1.0, -2.0, 1.0]]
+    """
+
+    rank: int | None = params.integer(
+        default=None, low=1, doc="Number of factors; by default chosen by evidence."
+    )
+    max_arms: int = params.integer(default=2000, low=1, doc="Size of the sample.")
+
+    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
+        """Return an empty sample."""
+        return Reservoir(dim, max_rows=self.max_arms, seed=seed)
+
+    def covariance(self, rows: FloatArray) -> FloatArray:
+        """Return the covariance that the factors explain."""
+        search = Search(Arms(rows, through_origin=True))
+        fit = search.run() if self.rank is None else search.fit(search.affordable(self.rank))
+        loadings = fit.model.loadings * fit.model.scale
+        covariance: FloatArray = loadings.T @ loadings
+        return covariance
+
+
+class TrueSubspace(SubspaceEstimator):
+    """A subspace that is known: the level that a better estimator could reach.
+
+    Examples
+    --------
+    >>> TrueSubspace(basis=[[0.6], [0.8]]).covariance(np.empty((0, 2))).round(2).tolist()
+    [[0.36, 0.48], [0.48, 0.64]]
+    """
+
+    basis: Any = params.custom(
+        check=checked_basis,
+        plain=lambda basis: basis.tolist(),
+        kind="array_like, shape (dim, rank)",
+        doc="Orthonormal columns. All directions have variance 1.",
+    )
+
+    def check(self, dim: int) -> None:
+        """Raise InvalidSettingError if the basis has another number of rows."""
+        super().check(dim)
+        checks.integer("the number of rows of the basis", len(self.basis), dim, dim)
+
+    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
+        """Return a collection that keeps a single arm."""
+        return Reservoir(dim, max_rows=1, seed=seed)
+
+    def covariance(self, rows: FloatArray) -> FloatArray:
+        """Return the projection on the subspace."""
+        projection: FloatArray = self.basis @ self.basis.T
+        return projection
+
+    def _values(self) -> tuple[Any, ...]:
+        return (self.basis.shape, self.basis.tobytes())

@@ -1,0 +1,219 @@
+"""The exchangeable parts of TOFU-POV: shipped ones, and those of a stranger."""
+
+import math
+
+import numpy as np
+import pytest
+
+from halfseen import (
+    ArchiveError,
+    FixedRank,
+    InvalidSettingError,
+    LowRankWorld,
+    TofuPov,
+    load,
+    params,
+)
+from halfseen.linear.eigen import distance
+from halfseen.policies import registry
+from halfseen.testing import check_policy
+from halfseen.tofu import (
+    Imputation,
+    LeastSquares,
+    LikelihoodFit,
+    PosteriorMean,
+    RankRule,
+    Replay,
+    ReplayRule,
+    SubspaceEstimator,
+    TrueSubspace,
+)
+from policy_runs import few_arms, looks, walk
+
+BASIS = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
+
+
+class Shrunk(SubspaceEstimator):
+    """Zero-filled arms, and some of the identity."""
+
+    share: float = params.real(default=0.1, low=0.0, high=1.0)
+
+    def covariance(self, rows):
+        filled = np.nan_to_num(rows / 1e100) * 1e100
+        return (1.0 - self.share) * filled.T @ filled / len(rows) + self.share * np.eye(6)
+
+
+class Turned(RankRule):
+    """A fixed rank of 2 in another basis of the same subspace."""
+
+    angle: float = params.real(default=0.7)
+    flips: bool = params.flag(default=False)
+
+    def select(self, covariance, known):
+        found = FixedRank(rank=2).select(covariance, known)
+        turn, tilt = math.cos(self.angle), math.sin(self.angle)
+        by = np.diag([-1.0, 1.0]) if self.flips else np.array([[turn, -tilt], [tilt, turn]])
+        return found._replace(basis=found.basis @ by)
+
+
+class ZeroFilledArms(Imputation):
+    """Hidden entries count as zero."""
+
+    def lift(self, basis, eigenvalues):
+        return lambda arms: np.where(arms == arms, arms, 0.0) @ basis
+
+
+class OnlyEpochs(ReplayRule):
+    """All rewards but those of the burn-in policy, except in the first epoch."""
+
+    def replays(self, *, by_burn_in, is_first):
+        return is_first or not by_burn_in
+
+
+def tofu(**settings):
+    """Return a policy whose epochs start at rounds 6, 12, 24, 48, ..."""
+    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
+    return TofuPov(**(basics | settings))
+
+
+SHIPPED = {
+    "likelihood": {"subspace": LikelihoodFit(max_arms=30)},
+    "likelihood of given rank": {"subspace": LikelihoodFit(rank=2, max_arms=30)},
+    "truth": {"subspace": TrueSubspace(basis=BASIS), "observe_prob": None},
+    "posterior mean": {"imputation": PosteriorMean()},
+}
+STRANGERS = {
+    "subspace": {"subspace": Shrunk(share=0.3), "memory_bytes": 960},
+    "rank": {"rank": Turned()},
+    "imputation": {"imputation": ZeroFilledArms()},
+    "replay": {"replay": OnlyEpochs()},
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED | STRANGERS)
+def test_a_policy_with_an_ingredient_is_saved_and_continues(tmp_path, name):
+    policy, rounds = tofu(**(SHIPPED | STRANGERS)[name]), few_arms(60)
+    walk(policy, rounds[:30])
+    policy.save(tmp_path / "policy")
+    restored = load(tmp_path / "policy")
+    assert restored.settings() == policy.settings()
+    ours, theirs = walk(policy, rounds[30:]), walk(restored, rounds[30:])
+    assert [looks(each) for each in theirs] == [looks(each) for each in ours]
+    assert policy.epoch_log == restored.epoch_log
+    assert len(policy.epoch_log) == 4
+
+
+@pytest.mark.parametrize("name", SHIPPED | STRANGERS)
+def test_the_contracts_of_policies_hold_with_every_ingredient(name):
+    settings = {"replay": "burn-in-once"} | (SHIPPED | STRANGERS)[name]
+    skip = ("memory_is_bounded",) if name == "replay" else ()  # it keeps all rewards
+    check_policy(lambda: tofu(**settings), skip=skip)
+
+
+@pytest.mark.parametrize("settings", [{"angle": 0.7}, {"flips": True}], ids=["rotation", "sign"])
+def test_scores_do_not_depend_on_which_basis_of_the_subspace_is_frozen(settings):
+    ours, theirs = (walk(tofu(rank=rank), few_arms(40)) for rank in (2, Turned(**settings)))
+    for decision, turned in zip(ours, theirs, strict=True):
+        assert turned.arm == decision.arm
+        assert turned.scores == pytest.approx(decision.scores, rel=1e-9, abs=1e-9)
+
+
+def test_a_rule_of_ones_own_decides_which_rewards_are_replayed():
+    policy = tofu(replay=OnlyEpochs())
+    walk(policy, few_arms(30))
+    assert [record.n_replayed for record in policy.epoch_log] == [5, 6, 18]
+
+
+@pytest.mark.parametrize("word", ["none", "burn-in-once", "burn-in", "full"])
+def test_a_word_and_a_rule_with_the_same_answers_replay_the_same(word):
+    class Same(ReplayRule):
+        def replays(self, *, by_burn_in, is_first):
+            return Replay(word).replays(by_burn_in=by_burn_in, is_first=is_first)
+
+    ours, theirs = (tofu(replay=replay) for replay in (word, Same()))
+    assert [looks(each) for each in walk(ours, few_arms(30))] == [
+        looks(each) for each in walk(theirs, few_arms(30))
+    ]
+    assert ours.epoch_log == theirs.epoch_log
+    assert len(ours._played) == len(theirs._played)
+
+
+def test_the_true_subspace_is_the_frozen_one():
+    policy = tofu(subspace=TrueSubspace(basis=BASIS))
+    walk(policy, few_arms(6))
+    assert distance(policy._epoch.basis, BASIS) < 1e-12
+
+
+def test_a_likelihood_fit_finds_the_subspace_long_before_the_corrected_covariance():
+    world = LowRankWorld(dim=30, rank=3, observe_prob=0.3, n_arms=20, horizon=41)
+    truth = world.realize(0)
+    found = []
+    for settings in ({}, {"subspace": LikelihoodFit()}):
+        policy = TofuPov(dim=30, rank=3, observe_prob=0.3, burn_in=40, **settings)
+        for round in truth.rounds():
+            policy.choose(round.slate)
+        found.append(distance(policy._epoch.basis, truth.basis))
+    assert found[0] > 0.1
+    assert found[1] < 0.01
+
+
+def test_the_posterior_mean_does_not_inflate_an_arm_that_shows_little():
+    basis = np.array([[0.5, 0.01], [0.5, -0.01], [0.5, 0.7], [0.5, -0.7]])
+    basis[:, 1] /= np.linalg.norm(basis[:, 1])
+    table = np.array([[0.6, 0.4, np.nan, np.nan]])  # near the first direction
+    sizes = [
+        np.linalg.norm(each.lift(basis, np.ones(2))(table))
+        for each in (LeastSquares(), PosteriorMean())
+    ]
+    assert sizes[0] > 5.0
+    assert sizes[1] < 1.5
+
+
+def test_where_all_is_seen_without_noise_both_imputations_agree():
+    table = np.random.default_rng(1).normal(size=(5, 2)) @ BASIS.T
+    exact, mean = (
+        each.lift(BASIS, np.array([2.0, 1.0]))(table)
+        for each in (LeastSquares(ridge=0.0), PosteriorMean(noise=1e-9))
+    )
+    np.testing.assert_allclose(exact, table @ BASIS, atol=1e-12)
+    np.testing.assert_allclose(mean, exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"subspace": LeastSquares()}, r"subspace must be one of \['CorrectedCovariance', 'Like"),
+        ({"subspace": {"rule": "Magic"}}, "subspace .* whose module is imported, got 'Magic'"),
+        ({"imputation": 3}, r"imputation must be one of \['LeastSquares', 'PosteriorMean'"),
+        ({"replay": {"rule": "FixedRank", "rank": 1}}, "replay .* got 'FixedRank'"),
+        ({"subspace": TrueSubspace(basis=np.eye(5)[:, :1])}, "rows of the basis .* got 5"),
+        ({"subspace": Shrunk(), "dim": 8193}, "got 8193"),
+    ],
+)
+def test_ingredients_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(InvalidSettingError, match=message):
+        tofu(**settings)
+
+
+def test_a_stranger_cannot_take_the_name_of_an_ingredient_of_halfseen():
+    with pytest.raises(InvalidSettingError, match="halfseen has a LeastSquares"):
+        type("LeastSquares", (Imputation,), {"__module__": "mine"})
+
+
+def test_a_subspace_of_the_wrong_shape_is_refused():
+    class Short(RankRule):
+        def select(self, covariance, known):
+            found = FixedRank(rank=2).select(covariance, known)
+            return found._replace(basis=found.basis[:3])
+
+    policy = tofu(rank=Short())
+    walk(policy, few_arms(5))
+    with pytest.raises(ValueError, match="expected an array of shape"):
+        policy.choose(few_arms(1)[0].table)
+
+
+def test_loading_a_policy_of_the_paper_names_the_import_that_is_missing(monkeypatch):
+    classes = {name: each for name, each in registry._CLASSES.items() if name != "Pslb"}
+    monkeypatch.setattr(registry, "_CLASSES", classes)
+    with pytest.raises(ArchiveError, match=r"Pslb is not loaded: import halfseen.paper first"):
+        registry.policy_from_dict({"policy": "Pslb"})
