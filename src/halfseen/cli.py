@@ -198,7 +198,7 @@ def compare(
     reward: Annotated[str, typer.Option(help="The column of rewards.")] = "reward",
     mean: Annotated[str, typer.Option(help="Or the column of mean rewards.")] = "mean",
     id_column: Annotated[
-        str, typer.Option("--id", help="The column that says which item an option is.")
+        str, typer.Option("--id", help="The column that names the options of a round.")
     ] = "arm",
     jobs: Jobs = None,
     out: Out = None,
