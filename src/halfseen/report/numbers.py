@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit  # scipy.stats takes half a second to import
 
 from halfseen import seeding
 from halfseen.report.results import Point, Results
@@ -185,6 +184,8 @@ def _by_regret(
 def _pair(
     results: Results, point: Point, method: str, other: str, without: Sequence[int]
 ) -> Pair | None:
+    from scipy.special import stdtrit  # few reports need it, and it takes long to import
+
     ours, theirs = results.regrets(point, method), results.regrets(point, other)
     seeds = tuple(seed for seed in ours if seed in theirs and seed not in without)
     if not seeds:
