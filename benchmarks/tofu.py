@@ -15,7 +15,7 @@ from scipy.sparse.linalg import eigsh
 import halfseen
 from benchmarks import floors
 from benchmarks.measuring import Compared, Row, in_turns, seconds
-from halfseen import AmbientOful, Decision, TofuPov
+from halfseen import AmbientOful, Decision, Note, TofuPov
 
 OBSERVE_PROB = 0.3
 NOISE = 0.05
@@ -89,7 +89,7 @@ class Floor:
         for n in range(1, n_rounds + 1):
             table, _ = next(slates)
             self.solve(table)
-            Decision(f"floor-{n}", 0, n, 0, table[0], self.parts)
+            Decision("Floor", 0, Note(n, 0, table[0]), self.parts)
             if n % self.slates_per_block == 0:
                 np.dot(self.block.T, self.block, self.product)
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -187,7 +186,7 @@ def real_tables(quick: bool, peers: bool) -> dict[str, list[Standing]]:
     """Let LatentUcb, a usual pipeline and Vowpal Wabbit play problems from real tables."""
     found = {}
     for name, table in TABLES.items():
-        world = replace(table, horizon=200) if quick else table
+        world = table.replace(horizon=200) if quick else table
         dim = world.realize(0).facts.dim
         pipeline = {"dim": dim, "imputer": "mean", "radius_scale": 0.1}
         everybody = [
