@@ -9,8 +9,6 @@ from .agent.agent import load as load
 from .agent.explanation import Explanation as Explanation
 from .agent.explanation import Measurement as Measurement
 from .agent.ledger import Pending as Pending
-from .core.reasons import Gains as Gains
-from .core.reasons import Reasons as Reasons
 from .errors import AlreadyRewardedError as AlreadyRewardedError
 from .errors import ArchiveError as ArchiveError
 from .errors import ClusterError as ClusterError
@@ -27,13 +25,13 @@ from .errors import MissingExtraError as MissingExtraError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
 from .kernels.compiling import warm_up as warm_up
+from .latent.policy import LatentUcb as LatentUcb
 from .policies.ambient import AmbientOful as AmbientOful
 from .policies.ambient import Greedy as Greedy
 from .policies.ambient import LinearThompson as LinearThompson
 from .policies.base import Policy as Policy
 from .policies.imputed import Imputed as Imputed
 from .policies.imputed import Standardized as Standardized
-from .policies.latent_ucb import LatentUcb as LatentUcb
 from .policies.oracle import Oracle as Oracle
 from .policies.per_arm import PerArmRidge as PerArmRidge
 from .policies.registry import register_policy as register_policy
@@ -54,6 +52,8 @@ from .values.decision import Choice as Choice
 from .values.decision import Decision as Decision
 from .values.decision import Note as Note
 from .values.decision import Scores as Scores
+from .values.reasons import Gains as Gains
+from .values.reasons import Reasons as Reasons
 from .values.slate import Slate as Slate
 from .worlds.base import Facts as Facts
 from .worlds.base import Realization as Realization

@@ -25,8 +25,8 @@ from halfseen import (
     UnknownDecisionError,
 )
 from halfseen.errors import InvalidRewardError, InvalidSlateError
+from halfseen.latent.policy import Background
 from halfseen.policies import latent_ucb
-from halfseen.policies.background import Background
 from halfseen.testing.policies import copy_of, looks
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS
@@ -189,7 +189,7 @@ class Case:
         twin = copy_of(self.policy)
         if snapshot(twin.to_dict()) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
-        if getattr(self.policy, "_next_epoch", None) is not None:
+        if getattr(self.policy, "_prepared", None) is not None:
             self.policy = copy.deepcopy(self.policy)  # a file does not hold a refit, a copy does
             return
         table = self.slates.draw()

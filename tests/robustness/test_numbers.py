@@ -15,8 +15,8 @@ from halfseen import (
     PaperThreshold,
     TofuPov,
 )
-from halfseen.core import factors
-from halfseen.core.factors import Arms, Factors, Spectrum, fit_factors
+from halfseen.factors import model as factors
+from halfseen.factors.model import Arms, Factors, Spectrum, fit_factors
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import top_eigenpairs
 from halfseen.linear.ridge import Ridge

@@ -37,12 +37,11 @@ from halfseen.errors import (
     UnknownDecisionError,
 )
 from halfseen.frames import Column, Encoder, Reader, Rows, ids_alone
+from halfseen.latent.policy import INVERSE_GAP, LatentUcb
 from halfseen.log import logger
 from halfseen.params import Declared, choice, custom, flag, integer, real
 from halfseen.policies.base import Policy
-from halfseen.policies.explorations import INVERSE_GAP
 from halfseen.policies.imputed import EXPLORATIONS
-from halfseen.policies.latent_ucb import LatentUcb
 from halfseen.policies.registry import AnyPolicy, policy_from_dict
 from halfseen.progress import with_bar
 from halfseen.values import Decision, FloatArray, Item, Note, Scores, Slate

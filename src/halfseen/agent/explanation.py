@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.reasons import Gains, Reasons
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
 from halfseen.policies.base import Policy
 from halfseen.values import BoolArray, FloatArray, Item, Scores, Slate
+from halfseen.values.reasons import Gains, Reasons
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,9 +4,10 @@ import numpy as np
 from numba.types import Array, float64, int64, uint64, void
 
 from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import in_1, in_2, out_2
+from halfseen.kernels.types import in_1, in_2, out_1, out_2
 
 _bits_2 = Array(uint64, 2, "C", readonly=True)
+_in_3 = Array(float64, 3, "C", readonly=True)
 # Entries are clipped at this many deviations: what is farther away comes from another world, and
 # squares of larger numbers lose the others to rounding.
 _FARTHEST = 1e3
@@ -83,3 +84,27 @@ def write_mask(table, shares, holes, scale, first, points):
             j = holes[k]
             seen = 1.0 if table[i, j] == table[i, j] else 0.0
             points[i, first + k] = scale * (seen - shares[j])
+
+
+@compiled(void(_in_3, _in_3, int64[::1], in_2, out_2, out_1, out_1))
+def condition(covariances, sums, places, parts, points, offsets, variances):
+    """Take what items paid into account: φ − Σφc'A⁻¹c, c'A⁻¹Σcr and c'A⁻¹c of each arm.
+
+    `covariances` (n_items, n_parts, n_parts) are A⁻¹, `sums` (n_items, n_parts, n_features + 1) are
+    Σc(φ, r)'. `places` are the arms' items, −1 for one of which nothing is known.
+    """
+    n_parts, n_features = parts.shape[1], points.shape[1]
+    for i in range(parts.shape[0]):
+        place = places[i]
+        variance = 0.0
+        for a in range(n_parts):
+            moved = parts[i, a]
+            if place >= 0:
+                moved = 0.0
+                for b in range(n_parts):
+                    moved += covariances[place, a, b] * parts[i, b]
+                for j in range(n_features):
+                    points[i, j] -= moved * sums[place, a, j]
+                offsets[i] += moved * sums[place, a, n_features]
+            variance += moved * parts[i, a]
+        variances[i] = max(0.0, variance)

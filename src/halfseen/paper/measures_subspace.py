@@ -9,9 +9,9 @@ import numpy as np
 
 from halfseen import checks, seeding
 from halfseen.core import theory
-from halfseen.core.factors import Arms, Factors, Spectrum, fit_factors
 from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
+from halfseen.factors.model import Arms, Factors, Spectrum, fit_factors
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.policies.ambient import AmbientOful

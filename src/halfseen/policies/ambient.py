@@ -7,8 +7,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.core.drawing import win_shares
-from halfseen.core.factors import row_keys
-from halfseen.core.reasons import Reasons
+from halfseen.factors.rows import row_keys
 from halfseen.linear.ridge import LARGEST_SCALE, SMALLEST_RIDGE, Confidence, Ridge
 from halfseen.params import Declared, custom, integer, real
 from halfseen.policies.base import Policy
@@ -16,6 +15,7 @@ from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.state import Part, RandomState
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
+from halfseen.values.reasons import Reasons
 
 
 def ridge_param(doc: str = "λ > 0, the penalty.") -> Any:

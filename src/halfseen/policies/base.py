@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from halfseen import archive, checks, state
-from halfseen.core.reasons import Gains, Reasons
 from halfseen.errors import (
     HalfseenError,
     InvalidInputError,
@@ -19,6 +18,7 @@ from halfseen.errors import (
 )
 from halfseen.params import Declared, integer
 from halfseen.values import LARGEST, Choice, Decision, FloatArray, Note, Scores, Slate
+from halfseen.values.reasons import Gains, Reasons
 from halfseen.values.rewards import checked_reward, checked_rewards
 
 T = TypeVar("T")

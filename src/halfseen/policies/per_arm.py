@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.offers import Layout, Offer, widened_rows
+from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.linear.history import Played, Reservoir, next_start
 from halfseen.linear.ridge import Ridge
 from halfseen.params import integer
@@ -54,20 +54,28 @@ class _Scaling(NamedTuple):
         return np.hstack([np.clip(scaled, -LARGEST, LARGEST), hidden.astype(np.float64), ones])
 
 
-class _Models:
-    """The field of the regressions by item."""
+class _ByItem(NamedTuple):
+    """The field of regressions, or of rewards, by item.
 
-    def dump(self, value: Mapping[int, Ridge]) -> list[list[Any]]:
-        """Return pairs of keys and regressions."""
-        return [[key, model.state()] for key, model in value.items()]
+    Attributes
+    ----------
+    fresh : str
+        Method of the policy that makes an empty one.
+    """
 
-    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Ridge]:
-        """Return the regressions after checking them."""
-        models: dict[int, Ridge] = {}
+    fresh: str
+
+    def dump(self, value: Mapping[int, Any]) -> list[list[Any]]:
+        """Return pairs of keys and states."""
+        return [[key, each.state()] for key, each in value.items()]
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Any]:
+        """Return what was saved after checking it."""
+        found: dict[int, Any] = {}
         for key, saved in plain:
-            models[checks.integer("key", key, 0, 2**64 - 1)] = sizes.owner._fresh()
-            models[key].restore(saved)
-        return models
+            found[checks.integer("key", key, 0, 2**64 - 1)] = getattr(sizes.owner, self.fresh)()
+            found[key].restore(saved)
+        return found
 
 
 @register_policy
@@ -95,14 +103,14 @@ class PerArmRidge(Policy):
 
     STATE: ClassVar = {
         "_contexts": Part(),
-        "_played": Part(),
+        "_played": _ByItem("_unplayed"),
         "_scaling": Value(
             _Scaling,
             means=Array(("context_dim",), low=-LARGEST, high=LARGEST),
             factors=Array(("context_dim",), low=0.0, high=LARGEST_POINT),
         ),
         "_centre": Real(-LARGEST, LARGEST),
-        "_models": _Models(),
+        "_models": _ByItem("_fresh"),
         "_levels": Levels("context_dim"),
         "_next_fit": Whole(1, sys.maxsize),
     }
@@ -123,11 +131,10 @@ class PerArmRidge(Policy):
 
     def setup(self) -> None:
         """Start without contexts and rewards."""
-        self._layout = Layout(self.dim, self.context_dim, has_items=True)
         self._contexts = Reservoir(
             max(1, self.context_dim), max_rows=_MOST_CONTEXTS, seed=self.seed
         )
-        self._played = Played(self._layout.width)
+        self._played: Mapping[int, Played] = {}
         self._scaling = _Scaling.of(np.empty((0, self.context_dim)))
         self._centre = 0.0
         self._models: Mapping[int, Ridge] = {}
@@ -161,43 +168,38 @@ class PerArmRidge(Policy):
         return self._parts(slate, self.radius)
 
     def _parts(self, slate: Slate, radius: float) -> FloatArray:
-        offer = self._layout.offer(slate)
-        point = self._points(offer)[:1]
-        unknown = self._fresh()
-        known = {
-            key: self._models.get(key, unknown).predict(point) for key in set(offer.keys.tolist())
-        }
+        context = np.full(self.context_dim, np.nan) if slate._context is None else slate._context
+        point = self._scaling.points(context[None])
+        unknown, keys = self._fresh(), item_keys(slate._table, slate._items).tolist()
+        known = {key: self._models.get(key, unknown).predict(point) for key in set(keys)}
         parts = np.empty((3, slate.n_arms))
-        for arm, key in enumerate(offer.keys.tolist()):
+        for arm, key in enumerate(keys):
             estimate, width = known[key]
             parts[1:, arm] = self._centre + estimate[0], radius * width[0]
         np.add(parts[1], parts[2], out=parts[0])
         return parts
 
-    def _points(self, offer: Offer) -> FloatArray:
-        contexts = np.empty((offer.n_arms, 0)) if offer.contexts is None else offer.contexts
-        return self._scaling.points(contexts)
+    def _unplayed(self) -> Played:
+        return Played(len(self._scaling.means))
 
     def _fresh(self) -> Ridge:
-        return Ridge(2 * self._layout.context_dim + 1, ridge=self.ridge)
+        return Ridge(2 * len(self._scaling.means) + 1, ridge=self.ridge)
 
     def _fit(self) -> None:
         """Fit means and deviations, and learn all rewards again."""
-        if self._layout.context_dim:
+        if self.context_dim:
             self._scaling = _Scaling.of(self._contexts.rows)
-        rewards = self._played.samples()[1]
-        self._centre = float(rewards.mean()) if len(rewards) else 0.0
+        rewards = [each.columns()[1] for each in self._played.values()]
+        self._centre = float(np.concatenate(rewards).mean()) if rewards else 0.0
         self._learn_again()
 
     def _learn_again(self) -> None:
-        rows, rewards, _ = self._played.samples()
-        offer = self._layout.unpacked(rows)
-        points, keys = self._points(offer), offer.keys
+        samples = {key: each.samples() for key, each in self._played.items()}
         self._models = {
-            int(key): Ridge.fitted(
-                points[keys == key], rewards[keys == key] - self._centre, ridge=self.ridge
+            key: Ridge.fitted(
+                self._scaling.points(contexts), rewards - self._centre, ridge=self.ridge
             )
-            for key in np.unique(keys)
+            for key, (contexts, rewards, _) in samples.items()
         }
 
     def observe(self, slate: Slate) -> None:
@@ -210,31 +212,27 @@ class PerArmRidge(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the regression of its item."""
-        contexts, context_dim = None, self._layout.context_dim
-        if context_dim:
-            given = np.empty(0) if note.context is None else note.context
-            contexts = widened_rows(given[None], context_dim, self._levels)
-        items = np.array([np.nan if note.item is None else float(note.item)])
-        offer = Offer(note.arm[None], contexts, items)
-        played = self._played.fork()
-        played.append(note.round, self._layout.packed(offer)[0], reward)
-        self._played = played
-        key = int(offer.keys[0])
+        given = np.empty(0) if note.context is None else note.context
+        context = widened_rows(given[None], len(self._scaling.means), self._levels)[0]
+        item = NO_ITEM if note.item is None else note.item
+        key = int(item_keys(note.arm[None], np.array([item]))[0])
+        played = self._played[key].fork() if key in self._played else self._unplayed()
+        played.append(note.round, context, reward)
+        self._played = {**self._played, key: played}
         model = self._models[key].fork() if key in self._models else self._fresh()
-        model.update(self._points(offer)[0], reward - self._centre)
+        model.update(self._scaling.points(context[None])[0], reward - self._centre)
         self._models = {**self._models, key: model}
 
     def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; nothing is known of these until the next fit."""
-        rows, rewards, rounds = self._played.samples()
-        offer, new = self._layout.unpacked(rows), np.zeros(dim - self.context_dim)
-        given = np.empty((len(rows), 0)) if offer.contexts is None else offer.contexts
-        kept = self._contexts.rows[:, : self.context_dim]
+        kept, new = self._contexts.rows[:, : self.context_dim], np.zeros(dim - self.context_dim)
         self._levels = {**self._levels, **levels}
-        self._layout = self._layout._replace(context_dim=dim)
         self._contexts = self._contexts.widened(widened_rows(kept, dim, levels), _MOST_CONTEXTS)
-        wider = self._layout.packed(offer._replace(contexts=widened_rows(given, dim, levels)))
-        self._played = Played.of(wider, rewards, rounds)
+        wider = {key: each.columns() for key, each in self._played.items()}
+        self._played = {
+            key: Played.of(widened_rows(contexts, dim, levels), rewards, rounds)
+            for key, (contexts, rewards, rounds) in wider.items()
+        }
         means, factors = self._scaling
         self._scaling = _Scaling(np.append(means, new), np.append(factors, new))
         self._learn_again()

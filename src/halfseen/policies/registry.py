@@ -11,7 +11,7 @@ from halfseen.state import Sizes
 P = TypeVar("P", bound=Policy)
 
 # Importing one of these packages registers its policies.
-_SHIPPED = ("halfseen.policies", "halfseen.tofu")
+_SHIPPED = ("halfseen.policies", "halfseen.tofu", "halfseen.latent")
 # The paper's own policies are registered only when somebody imports them.
 _ELSEWHERE = {"Pslb": "halfseen.paper", "SignSeeker": "halfseen.paper"}
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import checks, params
-from halfseen.core.factor_rank import Search
-from halfseen.core.factors import Arms
+from halfseen.factors.model import Arms, Search
 from halfseen.linear.covariance import (
     LARGEST_DENSE_DIM,
     CovarianceOperator,

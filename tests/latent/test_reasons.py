@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from halfseen.core.reasons import Gains, moved_by_seeing
+from halfseen.factors.model import moved_by_seeing
+from halfseen.values.reasons import Gains
 
 
 def excess(gap, deviation):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import LowRankWorld
-from halfseen.core.factor_rank import Search
-from halfseen.core.factors import Arms
+from halfseen.factors.model import Arms, Search
 
 
 def offered(seed, *, rounds, offset=0.0, **settings):

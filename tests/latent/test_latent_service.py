@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from halfseen import LatentUcb
-from halfseen.core.plays import arms_kept
-from halfseen.policies.latent_epoch import LatentEpoch
+from halfseen.latent.epoch import Epoch
+from halfseen.latent.history import arms_kept
 from halfseen.testing.policies import copy_of, state_size
 
 
@@ -52,9 +52,9 @@ def test_memory_bytes_bound_what_grows():
     policy = LatentUcb(memory_bytes=48_000)
     play(policy, rounds(1000, dim=20))
     assert arms_kept(20, 48_000) == 100
-    assert policy._offered.rows.nbytes == 100 * 20 * 8
-    assert policy._plays.n_rows < 200
-    assert policy._plays.summaries[0].n_rewards > 700
+    assert policy._arms.rows.nbytes == 100 * 20 * 8
+    assert len(policy._history) < 200
+    assert policy._history.summaries[0].n_rewards > 700
 
 
 @pytest.mark.parametrize("half_life", [None, 300.0])
@@ -80,7 +80,7 @@ def single_arms(n_rounds):
 @pytest.fixture
 def held(monkeypatch):
     """Hold back refits until the event is set."""
-    gate, opened = threading.Event(), LatentEpoch.open.__func__
+    gate, opened = threading.Event(), Epoch.open.__func__
 
     def waiting(cls, *given):
         assert gate.wait(20.0)
@@ -88,11 +88,11 @@ def held(monkeypatch):
 
     def hold(policy, play_one):
         """Play until a refit is held back; one that runs already ends first."""
-        while policy._next_epoch is not None:
-            policy._next_epoch.wait()
+        while policy._prepared is not None:
+            policy._prepared.work.wait()
             play_one()
-        monkeypatch.setattr(LatentEpoch, "open", classmethod(waiting))
-        while policy._next_epoch is None:
+        monkeypatch.setattr(Epoch, "open", classmethod(waiting))
+        while policy._prepared is None:
             play_one()
         return gate
 
@@ -109,11 +109,11 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     """And all features, if some enter meanwhile."""
     policy, other = LatentUcb(refit="background", dim=6), LatentUcb(dim=6)
     slates = list(single_arms(60))
-    while policy.round < 30 or policy._next_epoch is not None:
+    while policy.round < 30 or policy._prepared is not None:
         for each in (policy, other):
             play(each, slates[each.round : each.round + 1])
-        if policy._next_epoch is not None:
-            policy._next_epoch.wait()
+        if policy._prepared is not None:
+            policy._prepared.work.wait()
     gate = held(policy, playing(policy, slates))
     n_epochs, opening = len(policy.epoch_log), policy.round
     random = np.random.default_rng(0)
@@ -124,10 +124,10 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     policy.widen(6 + n_new)
     play(policy, more[opening : opening + 5])
     assert len(policy.epoch_log) == n_epochs
-    assert copy.deepcopy(policy)._next_epoch is policy._next_epoch
-    assert copy_of(policy)._next_epoch is None  # from a file
+    assert copy.deepcopy(policy)._prepared.work is policy._prepared.work
+    assert copy_of(policy)._prepared is None  # from a file
     gate.set()
-    policy._next_epoch.wait()
+    policy._prepared.work.wait()
     play(other, slates[other.round : opening])
     other.widen(6 + n_new)
     play(other, more[opening : opening + 5])
@@ -135,7 +135,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     ours, theirs = (each.choose(more[opening + 5][0]) for each in (policy, other))
     assert len(policy.epoch_log) == n_epochs + 1
     assert [each.round for each in policy.epoch_log] == [each.round for each in other.epoch_log]
-    assert policy._plays.n_rows == other._plays.n_rows
+    assert len(policy._history) == len(other._history)
     np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9)
 
 
@@ -145,16 +145,16 @@ def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
     slates = list(single_arms(60))
     play(policy, slates[:20])
     gate = held(policy, playing(policy, slates))
-    n_epochs, twin, refit = len(policy.epoch_log), copy.deepcopy(policy), policy._next_epoch
+    n_epochs, twin, refit = len(policy.epoch_log), copy.deepcopy(policy), policy._prepared
     policy.learn_logged(slates[40][0], [0.5] * len(slates[40][0]))
-    assert policy._next_epoch is refit
+    assert policy._prepared.work is refit.work
     gate.set()
-    refit.wait()
+    refit.work.wait()
     for each, first in ((policy, 41), (twin, 50), (policy, 45), (twin, 55)):
         play(each, slates[first : first + 4])
     for each, first in ((policy, 41), (twin, 50)):
         assert len(each.epoch_log) > n_epochs
-        rows = each._plays.played.columns()[0][-8:]
+        rows = each._history.rows.arms[-8:]
         offered = np.vstack([table for table, _ in slates[first : first + 9]])
         assert all(any(np.array_equal(row, arm, equal_nan=True) for arm in offered) for row in rows)
 
@@ -174,8 +174,8 @@ def test_a_refit_to_a_log_alone_is_followed_by_one_that_knows_choices(held):
         policy.learn(policy.choose(arms), random.normal())
         if at == 3:
             gate.set()
-        if policy._next_epoch is not None and gate.is_set():
-            policy._next_epoch.wait()
+        if policy._prepared is not None and gate.is_set():
+            policy._prepared.work.wait()
     rare, often = (record for record in policy.epoch_log[-2:])
     assert rare.round <= n_logged + 1 < often.round <= n_logged + 15
     assert often.frequency > 5 * rare.frequency
@@ -188,15 +188,15 @@ def test_a_forked_process_starts_a_refit_again(held):
     slates = list(single_arms(60))
     play(policy, slates[:20])
     gate = held(policy, playing(policy, slates))
-    lost, n_epochs = policy._next_epoch, len(policy.epoch_log)
+    lost, n_epochs = policy._prepared, len(policy.epoch_log)
     child = os.fork()
     if child == 0:
         gate.set()
-        is_lost = lost.is_lost
+        is_lost = lost.work.is_lost
         play(policy, slates[policy.round : policy.round + 1])
-        policy._next_epoch.wait()
+        policy._prepared.work.wait()
         play(policy, slates[policy.round : policy.round + 1])
-        went_on = policy._n_failed_refits == 0 and len(policy.epoch_log) > n_epochs
+        went_on = policy._schedule.n_failed_refits == 0 and len(policy.epoch_log) > n_epochs
         os._exit(0 if is_lost and went_on else 1)
     gate.set()
     assert os.waitpid(child, 0)[1] == 0
@@ -209,7 +209,7 @@ def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monk
     gate = held(policy, playing(policy, slates))
     play(policy, slates[policy.round : policy.round + 3])
     gate.set()
-    policy._next_epoch.wait()
+    policy._prepared.work.wait()
     table, samples = slates[policy.round][0], []
     with monkeypatch.context() as patch:
         patch.setattr(LatentUcb, "observe", lambda self, slate: 1 / 0)
@@ -217,19 +217,19 @@ def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monk
             with pytest.raises(ZeroDivisionError):
                 policy.choose(table)
     policy.choose(table)
-    samples = policy._epoch.rewards.model.n_samples
-    assert samples == policy._plays.n_rows == policy.round - 1
+    samples = policy._epoch.rewards.ridge.n_samples
+    assert samples == len(policy._history) == policy.round - 1
 
 
 def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(monkeypatch, caplog):
     policy = LatentUcb(refit="background", dim=6)
     slates = list(single_arms(80))
     play(policy, slates[:30])
-    if policy._next_epoch is not None:
-        policy._next_epoch.wait()
+    if policy._prepared is not None:
+        policy._prepared.work.wait()
     n_epochs = len(policy.epoch_log)
     with monkeypatch.context() as patch:
-        patch.setattr(LatentEpoch, "open", classmethod(lambda cls, *given: 1 / 0))
+        patch.setattr(Epoch, "open", classmethod(lambda cls, *given: 1 / 0))
         while policy.diagnostics()["n_failed_refits"] == 0:
             play(policy, slates[policy.round : policy.round + 1])
     assert [record.levelname for record in caplog.records] == ["ERROR"]
@@ -237,8 +237,8 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(mo
     assert len(policy.epoch_log) <= n_epochs + 1
     while policy.round < len(slates):
         play(policy, slates[policy.round : policy.round + 1])
-        if policy._next_epoch is not None:
-            policy._next_epoch.wait()
+        if policy._prepared is not None:
+            policy._prepared.work.wait()
     assert len(policy.epoch_log) > n_epochs + 1  # the next one succeeds
 
 
@@ -256,8 +256,8 @@ def test_new_features_enter_a_policy_with_items_and_summaries():
         reward = float(means[offered[decisions[0].arm]] + 0.1 * random.normal())
         for policy, decision in zip((grown, known), decisions, strict=True):
             policy.learn(decision, reward)
-    assert grown._plays.summaries
-    assert grown._epoch.rewards.items is not None
+    assert grown._history.summaries
+    assert len(grown._epoch.rewards.items)
     grown.widen(8)
     for _ in range(40):
         table = wide[random.integers(60, size=4)]

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from halfseen.core.factors import NOISE_FLOOR, Arms, Factors, Spectrum, fit_factors, row_keys
+from halfseen.factors.model import NOISE_FLOOR, Arms, Spectrum, factors_field, fit_factors
+from halfseen.factors.rows import row_keys
+from halfseen.state import Sizes
 
 DIM, RANK = 7, 2
 
@@ -183,9 +185,10 @@ def test_no_seen_entry_and_a_single_arm_give_a_model():
 
 def test_a_model_survives_saving():
     model = fitted(Arms(half_seen())).model
-    again = Factors.restored(model.state(), DIM)
-    for name, array in model.state().items():
-        np.testing.assert_array_equal(array, getattr(again, name))
+    field = factors_field("dim")
+    again = field.load("model", field.dump(model), Sizes(dim=DIM))
+    for ours, theirs in zip(again, model, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_rows_are_the_same_if_their_values_and_holes_are():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen.lazy import LazyModule
-from halfseen.values import BoolArray, FloatArray
+from halfseen.values.arrays import FloatArray
 
 _special = LazyModule("scipy.special")
 
@@ -190,60 +190,3 @@ def _context_gain(estimates: FloatArray, move: FloatArray) -> float:
         normals, weights = np.hstack([draws, -draws]), np.full(2 * N_PAIRS, 0.5 / N_PAIRS)
     best = (estimates[:, None] + different @ normals).max(axis=0)
     return max(0.0, float(weights @ best) - float(estimates.max()))
-
-
-def moved_by_seeing(
-    hidden: BoolArray,
-    loadings: FloatArray,
-    noise: FloatArray,
-    weights: FloatArray,
-    groups: Sequence[Sequence[int]],
-) -> FloatArray:
-    """Return by which deviation a weighted sum of an arm's entries moves if groups are seen.
-
-    Arguments are those of `moves_by_seeing`, with weights of shape (dim,).
-    """
-    moves = moves_by_seeing(hidden, loadings, noise, weights[None], groups)
-    return np.array([np.linalg.norm(move) for move in moves])
-
-
-def moves_by_seeing(
-    hidden: BoolArray,
-    loadings: FloatArray,
-    noise: FloatArray,
-    weights: FloatArray,
-    groups: Sequence[Sequence[int]],
-) -> list[FloatArray]:
-    """Return how weighted sums of a row's entries move if groups of entries are seen.
-
-    Given what is seen, hidden entries x are normal with covariance C = W'M⁻¹W + Ψ. Seeing x_G moves
-    the expectations of Vx by C_G·V' times C_GG⁻¹(x_G − E[x_G]): with C_GG = LL', by (L⁻¹C_G·V')'
-    times standard normals.
-
-    Parameters
-    ----------
-    hidden : ndarray of bool, shape (dim,)
-        Entries that are not seen and vary.
-    loadings : ndarray, shape (rank, dim)
-        W, for standardised features.
-    noise : ndarray, shape (dim,)
-        ψ.
-    weights : ndarray, shape (n, dim)
-        V.
-    groups : sequence of features
-
-    Returns
-    -------
-    list of ndarray, shape (n, number of hidden entries in the group)
-    """
-    seen = loadings / np.sqrt(noise) * ~hidden
-    precision = np.eye(len(loadings)) + seen @ seen.T
-    directions = np.linalg.solve(precision, loadings @ (weights * hidden).T)
-    moves: list[FloatArray] = []
-    for group in groups:
-        some = [feature for feature in group if hidden[feature]]
-        part = loadings[:, some]
-        covariance = part.T @ np.linalg.solve(precision, part) + np.diag(noise[some])
-        c = part.T @ directions + (noise[some] * weights[:, some]).T
-        moves.append(np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), c).T))
-    return moves

@@ -97,10 +97,10 @@ def test_memory_with_a_context_is_bounded_and_items_are_not_forgotten():
     small, large = LatentUcb(memory_bytes=8_000), LatentUcb()
     ours, *_ = play(small, rounds)
     theirs, *_ = play(large, rounds)
-    assert small._plays.n_rows <= 2 * small.most_arms < 200
-    assert len(small._plays.summaries) == 1
-    counts = small._plays.summaries[0].items.counts
-    assert counts.sum() + small._plays.n_rows == pytest.approx(800)
+    assert len(small._history) <= 2 * small._settings.n_kept < 200
+    assert len(small._history.summaries) == 1
+    counts = small._history.summaries[0].items.counts
+    assert counts.sum() + len(small._history) == pytest.approx(800)
     assert ours[400:].sum() < 1.5 * theirs[400:].sum()
 
 
@@ -124,8 +124,8 @@ def test_models_of_a_context_are_fitted_in_the_background():
     for context, means, noise in rounds:
         decision = policy.choose(nothing, context=context, items=items)
         policy.learn(decision, means[decision.arm] + noise)
-        if policy._next_epoch is not None:
-            policy._next_epoch.wait()
+        if policy._prepared is not None:
+            policy._prepared.work.wait()
         regrets.append(means.max() - means[decision.arm])
     assert policy.diagnostics()["n_failed_refits"] == 0
     assert np.mean(regrets[100:]) < 0.3
@@ -153,7 +153,7 @@ def test_items_that_come_back_keep_their_own_coefficients_beside_many_columns():
     policy.choose(options, context=contexts[0], items=np.arange(150))
     rewards = policy._epoch.rewards
     assert rewards.features.n_features < 100
-    assert len(rewards.items.blocks) == 150
+    assert len(rewards.items) == 150
 
 
 def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
@@ -167,9 +167,9 @@ def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
             for each in waiting:
                 policy.learn(each, random.normal())
             waiting = []
-        n_epochs += policy._next_epoch is not None
-        if policy._next_epoch is not None:
-            policy._next_epoch.wait()
+        n_epochs += policy._prepared is not None
+        if policy._prepared is not None:
+            policy._prepared.work.wait()
     assert n_epochs > 4
     assert policy.diagnostics()["n_failed_refits"] == 0
 
@@ -223,7 +223,7 @@ def test_a_context_that_grows_far_opens_an_epoch_instead_of_a_huge_model(tmp_pat
     policy.widen(context_dim=400)
     assert policy._epoch.rewards is None
     policy.save(tmp_path / "policy")
-    load(tmp_path / "policy").learn(waiting.id, 1.0)
+    load(tmp_path / "policy").learn(waiting, 1.0)
     decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=400))
     assert np.isfinite(decision.scores).all()
     assert policy._epoch.rewards.features.n_features < 1000

@@ -5,17 +5,17 @@ variance ψ_j on feature j. Hidden entries do not enter the likelihood, so no ob
 is needed. Features are standardised first, so units and offsets do not matter.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halfseen import archive
 from halfseen.lazy import LazyModule
 from halfseen.linear.covariance import LARGEST_DENSE_DIM, CovarianceOperator, corrected_covariance
 from halfseen.linear.eigen import block_krylov, top_eigenpairs
 from halfseen.linear.lift import Lift
-from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
+from halfseen.state import Array, Value
+from halfseen.values import LARGEST, LARGEST_POINT, BoolArray, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.factors")
 _arm_features = LazyModule("halfseen.kernels.arm_features")
@@ -122,20 +122,16 @@ class Factors(NamedTuple):
             np.pad(self.noise, more, constant_values=1.0),
         )
 
-    def state(self) -> dict[str, Any]:
-        """Return everything as arrays."""
-        return dict(self._asdict())
 
-    @classmethod
-    def restored(cls, state: dict[str, Any], dim: int) -> "Factors":
-        """Return the model that `state` described."""
-        location = archive.array(state, "location", (dim,), low=-LARGEST_POINT, high=LARGEST_POINT)
-        scale = archive.array(state, "scale", (dim,), low=0.0, high=2.0 * LARGEST)
-        loadings = archive.array(
-            state, "loadings", (None, dim), low=-_LARGEST_LOADING, high=_LARGEST_LOADING
-        )
-        noise = archive.array(state, "noise", (dim,), low=NOISE_FLOOR, high=_LARGEST_LOADING**2)
-        return cls(location, scale, loadings, noise)
+def factors_field(dim: str) -> Value:
+    """Return the field of a model of rows whose size has a name (`halfseen.state`)."""
+    return Value(
+        Factors,
+        location=Array((dim,), low=-LARGEST_POINT, high=LARGEST_POINT),
+        scale=Array((dim,), low=0.0, high=2.0 * LARGEST),
+        loadings=Array((None, dim), low=-_LARGEST_LOADING, high=_LARGEST_LOADING),
+        noise=Array((dim,), low=NOISE_FLOOR, high=_LARGEST_LOADING**2),
+    )
 
 
 class Fit(NamedTuple):
@@ -352,14 +348,154 @@ class Spectrum:
         return corrected_covariance(arms.filled.T @ arms.filled, len(arms), shares)
 
 
-def row_keys(table: FloatArray) -> NDArray[np.uint64]:
-    """Return a number per row, the same for rows with equal values and equal holes.
+# With fewer arms the search begins at rank 0, and every fit is compared with one from a fresh
+# start: a fit to few arms may be wrong.
+FEW_ARMS = 400
+_FRESH_START_ARMS = 1000
+# With a mean noise below this share of the variance, a fresh start cannot do better.
+_NEGLIGIBLE = 1e-4
+# The search ends after this many ranks in a row without improvement, at its beginning and later:
+# two directions of equal variance may help only together.
+_FIRST_PATIENCE = 3
+_PATIENCE = 2
+# Large ranks are tried in steps of this share: evidence hardly changes between neighbours.
+_STEP_SHARE = 1 / 8
+# After this much work, as counted by `step_work`, a search returns the best rank so far, from which
+# the next one goes on: about .4 seconds on one core.
+_MOST_WORK = 4e9
 
-    >>> keys = row_keys(np.array([[1.0, np.nan], [1.0, 2.0], [1.0, np.nan]]))
-    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
-    (True, False)
+
+class Search:
+    """Fits of growing rank to the same arms.
+
+    The evidence averages the likelihood over all loadings, which a larger rank has more of. So it
+    falls when another direction explains less than it costs, and there is no need to hold out
+    entries: every entry is used for the fit, and no order of features or arms matters.
+
+    Parameters
+    ----------
+    arms : Arms
+    last : Factors, optional
+        The previous model, from which the fit of its rank starts, too.
     """
-    table = np.ascontiguousarray(table)
-    keys = np.empty(len(table), dtype=np.uint64)
-    _arm_features.row_keys(table, table.view(np.uint64), keys)
-    return keys
+
+    def __init__(self, arms: Arms, last: Factors | None = None) -> None:
+        self._arms, self._last = arms, last
+        self._spectrum = Spectrum(arms)
+        self._fits: dict[int, Fit] = {}
+        self._work = 0.0
+
+    def fit(self, rank: int) -> Fit:
+        """Return the fit of a rank: from a fresh start, from the last model, or the likelier."""
+        if rank not in self._fits:
+            self._fits[rank] = self._likelier(rank)
+        return self._fits[rank]
+
+    def _likelier(self, rank: int) -> Fit:
+        known = None
+        if self._last is not None and self._last.rank == rank:
+            known = self._counted(fit_factors(self._arms, self._last))
+            if not self._may_gain(known):
+                return known
+        start = self._spectrum.start(rank)
+        common = self._counted(fit_factors(self._arms, start, common_noise=True))
+        fresh = self._counted(fit_factors(self._arms, common.model))
+        # Below the tolerance of EM the two are equally likely. The known one is taken then, so that
+        # rounding does not decide.
+        least = TOLERANCE * self._arms.n_entries
+        return fresh if known is None or fresh.objective > known.objective + least else known
+
+    def run(self) -> Fit:
+        """Return the fit with the largest evidence."""
+        highest = self.affordable(None)
+        last_rank = 0 if self._last is None else self._last.rank
+        first = 0 if len(self._arms) < FEW_ARMS else min(max(0, last_rank - 1), highest)
+        best = self.fit(first)
+        misses = 0
+        rank = first
+        while rank < highest:
+            rank = min(highest, rank + max(1, int(_STEP_SHARE * rank)))
+            fit = self.fit(rank)
+            misses = 0 if fit.evidence > best.evidence else misses + 1
+            best = fit if misses == 0 else best
+            patience = _FIRST_PATIENCE if best.model.rank == 0 else _PATIENCE
+            if misses == patience or fit.model.explains_all or self._work > _MOST_WORK:
+                break
+        while best.model.rank == first > 0 and self._work <= _MOST_WORK:
+            first -= max(1, int(_STEP_SHARE * first))
+            fit = self.fit(first)
+            best = fit if fit.evidence >= best.evidence else best
+        return best
+
+    def affordable(self, rank: int | None) -> int:
+        """Return a rank, or less if its model would have more loadings than there are entries."""
+        arms = self._arms
+        n = arms.n_features
+        most = min(n - 1, len(arms) - 1, arms.n_entries // (n + 1))
+        return max(0, most if rank is None else min(most, rank))
+
+    def _may_gain(self, fit: Fit) -> bool:
+        noise = fit.model.noise[fit.model.scale > 0.0]
+        return len(self._arms) < _FRESH_START_ARMS and bool(noise.mean() > _NEGLIGIBLE)
+
+    def _counted(self, fit: Fit) -> Fit:
+        rank = max(1, fit.model.rank)
+        self._work += (1 + fit.n_steps) * step_work(len(self._arms), self._arms.dim, rank)
+        return fit
+
+
+def moved_by_seeing(
+    hidden: BoolArray,
+    loadings: FloatArray,
+    noise: FloatArray,
+    weights: FloatArray,
+    groups: Sequence[Sequence[int]],
+) -> FloatArray:
+    """Return by which deviation a weighted sum of an arm's entries moves if groups are seen.
+
+    Arguments are those of `moves_by_seeing`, with weights of shape (dim,).
+    """
+    moves = moves_by_seeing(hidden, loadings, noise, weights[None], groups)
+    return np.array([np.linalg.norm(move) for move in moves])
+
+
+def moves_by_seeing(
+    hidden: BoolArray,
+    loadings: FloatArray,
+    noise: FloatArray,
+    weights: FloatArray,
+    groups: Sequence[Sequence[int]],
+) -> list[FloatArray]:
+    """Return how weighted sums of a row's entries move if groups of entries are seen.
+
+    Given what is seen, hidden entries x are normal with covariance C = W'M⁻¹W + Ψ. Seeing x_G moves
+    the expectations of Vx by C_G·V' times C_GG⁻¹(x_G − E[x_G]): with C_GG = LL', by (L⁻¹C_G·V')'
+    times standard normals.
+
+    Parameters
+    ----------
+    hidden : ndarray of bool, shape (dim,)
+        Entries that are not seen and vary.
+    loadings : ndarray, shape (rank, dim)
+        W, for standardised features.
+    noise : ndarray, shape (dim,)
+        ψ.
+    weights : ndarray, shape (n, dim)
+        V.
+    groups : sequence of features
+
+    Returns
+    -------
+    list of ndarray, shape (n, number of hidden entries in the group)
+    """
+    seen = loadings / np.sqrt(noise) * ~hidden
+    precision = np.eye(len(loadings)) + seen @ seen.T
+    directions = np.linalg.solve(precision, loadings @ (weights * hidden).T)
+    moves: list[FloatArray] = []
+    for group in groups:
+        some = [feature for feature in group if hidden[feature]]
+        part = loadings[:, some]
+        covariance = part.T @ np.linalg.solve(precision, part) + np.diag(noise[some])
+        c = part.T @ directions + (noise[some] * weights[:, some]).T
+        moves.append(np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), c).T))
+    return moves

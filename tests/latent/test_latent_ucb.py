@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, load, play
-from halfseen.policies.latent_side import MOST_AMBIENT_FEATURES
+from halfseen.latent.epoch import MOST_AMBIENT_FEATURES
 
 
 def main_world(observe_prob, **settings):
@@ -136,9 +136,9 @@ def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
     for _ in range(800):  # more arms than a model is fitted to
         decision = policy.choose(random.normal(size=(8, 3)))
         policy.learn(decision, float(random.normal()))
-    counted = 8 * policy.memory
+    counted = 8 * policy._settings.memory
     assert abs(policy.epoch_log[-1].n_arms - counted) < 0.1 * counted
-    assert policy._plays.n_rows < 2 * policy.memory
+    assert len(policy._history) < 2 * policy._settings.memory
 
 
 def test_a_rare_reward_that_has_faded_opens_no_epochs():
@@ -163,8 +163,12 @@ def test_absorbed_arms_do_not_change_how_often_arms_come_back():
 
 def test_without_a_half_life_old_rewards_count_forever():
     policy = LatentUcb(dim=3)
-    assert policy.faded([0, 1000]).tolist() == [1.0, 1.0]
-    assert LatentUcb(dim=3, half_life=10.0).faded([0, 10, 20]).tolist() == [1.0, 0.5, 0.0625]
+    assert policy._settings.decay([0, 1000]).tolist() == [1.0, 1.0]
+    assert LatentUcb(dim=3, half_life=10.0)._settings.decay([0, 10, 20]).tolist() == [
+        1.0,
+        0.5,
+        0.0625,
+    ]
 
 
 def test_holes_that_mean_something_are_found():
@@ -245,7 +249,7 @@ def test_late_rewards_lead_to_the_same_models_as_timely_ones():
         if len(waiting) == 2:
             late.learn(*waiting.pop())
             late.learn(*waiting.pop())
-    ours, theirs = policy._plays.played.samples(), late._plays.played.samples()
+    ours, theirs = (each._history.rows.merged()[0] for each in (policy, late))
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(mine, other)
     assert policy.epoch_log[-1].rank == late.epoch_log[-1].rank
@@ -256,9 +260,9 @@ def test_a_late_reward_enters_the_present_regression():
     (table, _), *_ = offers(1, seed=5)
     before = policy.choose(table)
     played_on = played(policy, 20, seed=6)
-    n_samples = played_on._epoch.rewards.model.n_samples
+    n_samples = played_on._epoch.rewards.ridge.n_samples
     played_on.learn(before, 3.0)
-    assert played_on._epoch.rewards.model.n_samples == n_samples + 1
+    assert played_on._epoch.rewards.ridge.n_samples == n_samples + 1
 
 
 def test_groups_can_be_left_out():
@@ -329,7 +333,7 @@ def test_a_policy_with_items_and_a_half_life_is_saved_whole(tmp_path):
     policy, random = LatentUcb(half_life=50.0, memory_bytes=4800), np.random.default_rng(0)
     for _ in range(60):
         policy.learn(decision := policy.choose(table), means[decision.arm] + random.normal())
-    assert policy._epoch.rewards.items is not None
+    assert len(policy._epoch.rewards.items)
     policy.save(tmp_path / "policy.halfseen")
     again = load(tmp_path / "policy.halfseen")
     for _ in range(30):

@@ -1,0 +1,1 @@
+"""The factor model of half-seen rows: mean, loadings, noise and rank."""

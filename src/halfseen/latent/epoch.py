@@ -1,0 +1,526 @@
+"""One epoch: a factor model of arms, one of contexts, and a reward model in their features, frozen.
+
+Opening one takes three steps:
+
+    arms, contexts:  x = μ + Wz + ε, by maximum likelihood; the evidence chooses the rank
+    features:        φ from z, x̂ and masks of both sides, their products, and parts by item
+    rewards:         r = b + φ'θ + c'δ_i + noise; the evidence chooses the scales
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.errors import ArchiveError
+from halfseen.factors.model import FEW_ARMS, Arms, Factors, Search, factors_field, fit_factors
+from halfseen.factors.rows import Keys, row_keys
+from halfseen.latent.evidence import ITEM
+from halfseen.latent.features import (
+    FILLED,
+    GROUPS,
+    LATENT,
+    MASK,
+    Crossing,
+    Features,
+    RowFeatures,
+    chosen_crossing,
+    joint_features,
+)
+from halfseen.latent.history import History, Sample, joined
+from halfseen.latent.reward_model import RewardModel, checked_groups
+from halfseen.linear.covariance import LARGEST_DENSE_DIM
+from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
+from halfseen.values import SMALLEST, FloatArray
+
+CONTEXT = "context"
+PARTS = (*GROUPS, ITEM, CONTEXT)
+"""The parts of the reward model that a policy may have."""
+
+MOST_AMBIENT_FEATURES = 300
+"""With more features, filled rows and masks are left out of the reward model: its time per round
+grows with the square of their number. Without a latent dimension filled rows stay."""
+
+# Rewards that differ by less than this share are equal.
+_ROUNDING = 1e-12
+# Arms and rewards that count less than this are left out.
+_NEGLIGIBLE_WEIGHT = 1e-3
+# With a half-life, an epoch lasts at most this share of it.
+_EPOCH_SHARE = 0.25
+# Rows come back if fewer than this share of the offered ones are different.
+_DIFFERENT = 0.9
+# Rows on which to check whether the last model still explains everything.
+_LOOK = 256
+# The rank is chosen on this many rows, evenly spaced in time, and then fitted to all of them.
+_SEARCH_ROWS = 2000
+# The rank is chosen again when the number of these rows has grown by this factor, and after a pause
+# of this many times the rounds so far.
+_RANK_GROWTH = 2.0
+_RANK_PAUSE = 3.0
+
+
+class Settings(NamedTuple):
+    """What the models need to know of a policy.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Among `PARTS`.
+    rank : int or None
+        Of arms; None if the evidence chooses.
+    through_origin : bool
+    half_life : float or None
+    n_kept : int
+        Number of played arms that are kept.
+    levels, context_levels : dict
+        Further levels of categories, each with the first one: all are hidden together.
+    """
+
+    parts: tuple[str, ...]
+    rank: int | None
+    through_origin: bool
+    half_life: float | None
+    n_kept: int
+    levels: dict[int, int]
+    context_levels: dict[int, int]
+
+    @property
+    def memory(self) -> float:
+        """Age in rounds from which on arms and rewards no longer count; infinite by default."""
+        if self.half_life is None:
+            return math.inf
+        return self.half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
+
+    @property
+    def longest_epoch(self) -> float:
+        """Most rounds of an epoch, and of a summary of rewards; infinite without a half-life."""
+        return math.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
+
+    def decay(self, ages: Any) -> FloatArray:
+        """Return how much arms or rewards of some ages, in rounds, count."""
+        ages = np.asarray(ages, dtype=np.float64)
+        if self.half_life is None:
+            return np.ones(ages.shape)
+        # A soft window: half after one half-life, a sixteenth after two. Halving at every half-life
+        # would leave an eighth of what was before a change after three of them.
+        weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
+        return weights
+
+    def is_informative(self, rewards: FloatArray, reference: float) -> bool:
+        """Return whether any reward differs from `reference`.
+
+        If rewards are known to have mean zero, from 0.
+        """
+        usual = 0.0 if self.through_origin else reference
+        return is_different(float(rewards.min()), usual) or is_different(
+            float(rewards.max()), usual
+        )
+
+
+def is_different(reward: float, usual: float) -> bool:
+    """Return whether a reward differs from another one by more than rounding."""
+    return abs(reward - usual) > max(_ROUNDING * abs(usual), SMALLEST)
+
+
+class Offered(NamedTuple):
+    """Arms, or contexts, offered before an epoch.
+
+    Attributes
+    ----------
+    table : ndarray, shape (n, dim)
+        A sample of them, NaN where hidden.
+    keys : ndarray of uint64, shape (n,)
+        Which item each one is.
+    ages : ndarray, shape (n,)
+        In rounds.
+    per_round : float
+        Mean number of rows in a round.
+    """
+
+    table: FloatArray
+    keys: Keys
+    ages: FloatArray
+    per_round: float
+
+    @classmethod
+    def of(cls, sample: Sample, dim: int, n_rounds: int, per_round: float) -> "Offered":
+        """Return the rows of a sample after some rounds, in an array of their own."""
+        rows = np.array(sample.rows[:, :dim])
+        return cls(rows, sample.keys, sample.ages(n_rounds), per_round)
+
+
+class RowModel(NamedTuple):
+    """What is frozen of arms, or of contexts, during an epoch.
+
+    Attributes
+    ----------
+    latent : Factors
+    shares : ndarray, shape (dim,)
+        Share of the offered rows that show each feature.
+    n_arms : int
+        Different rows to which the latent model was fitted.
+    n_ranked, ranked_round : int
+        The same, and the round, when its rank was last chosen.
+    frequency : float
+        If items come back, the share of all items that one round offers; otherwise 0.
+    """
+
+    latent: Factors
+    shares: FloatArray
+    n_arms: int
+    n_ranked: int
+    ranked_round: int
+    frequency: float
+
+    @classmethod
+    def unknown(cls, dim: int) -> "RowModel":
+        """Return what is known of rows that have never been offered."""
+        latent = Arms(np.full((1, dim), np.nan)).empty_model()
+        return cls(latent, np.zeros(dim), 0, 0, 0, 0.0)
+
+    @classmethod
+    def fitted(
+        cls,
+        settings: Settings,
+        offered: Offered,
+        round: int,
+        last: "RowModel",
+        rank: int | None = None,
+    ) -> "RowModel":
+        """Fit the factor model to offered rows; the evidence chooses a rank that is not given."""
+        table, weights, frequency = _different(settings, offered)
+        latent, is_ranked = _latent(settings, table, weights, round, last, rank)
+        shares = weights @ (table == table) / max(1e-300, weights.sum())
+        ranked = (len(table), round) if is_ranked else (last.n_ranked, last.ranked_round)
+        return cls(latent, shares, len(table), *ranked, frequency)
+
+    def widened(self, dim: int, levels: dict[int, int]) -> "RowModel":
+        """Return the model with more features; new levels are seen where the first one is."""
+        known = len(self.shares)
+        shares = np.pad(self.shares, (0, dim - known))
+        for level, first in levels.items():
+            if level >= known:
+                shares[level] = shares[first]
+        return self._replace(latent=self.latent.widened(dim), shares=shares)
+
+    def features(self, groups: Any, levels: dict[int, int]) -> RowFeatures:
+        """Return some groups of columns."""
+        holes = np.setdiff1d(np.arange(self.latent.dim), list(levels))
+        return RowFeatures(self.latent, self.shares, list(groups), holes)
+
+    def informative_groups(self, parts: tuple[str, ...]) -> list[str]:
+        """Return those of some groups of columns that say what the others do not."""
+        latent, shares = self.latent, self.shares
+        n_varying = int(np.count_nonzero(latent.scale))
+        few = n_varying <= MOST_AMBIENT_FEATURES
+        # A model that explains all makes filled rows a function of the latent group.
+        filled = few and not latent.explains_all
+        if latent.rank == 0:
+            filled = n_varying > 0 and latent.dim <= LARGEST_DENSE_DIM
+        mask = few and bool(((shares > 0.0) & (shares < 1.0)).any())
+        found = {LATENT: latent.rank > 0, FILLED: filled, MASK: mask}
+        return [group for group in GROUPS if group in parts and found[group]]
+
+
+def _different(settings: Settings, offered: Offered) -> tuple[FloatArray, FloatArray, float]:
+    """Return the different rows that still count, how much, and how often items come back."""
+    recent = offered.ages <= settings.memory
+    table, weights = offered.table[recent], settings.decay(offered.ages[recent])
+    _, first, copies = np.unique(row_keys(table), return_index=True, return_inverse=True)
+    latest = np.zeros(len(first))
+    np.maximum.at(latest, copies, weights)
+    order = np.argsort(first)
+    n_items = len(np.unique(offered.keys[recent]))
+    comes_back = n_items < _DIFFERENT * len(table)
+    frequency = min(1.0, offered.per_round / n_items) if comes_back else 0.0
+    return np.ascontiguousarray(table[first[order]]), latest[order], frequency
+
+
+def _latent(
+    settings: Settings,
+    table: FloatArray,
+    weights: FloatArray,
+    round: int,
+    last: RowModel,
+    rank: int | None,
+) -> tuple[Factors, bool]:
+    """Return the factor model to freeze, and whether its rank was chosen anew."""
+    known = last.latent if last.n_arms else None
+
+    def arms(some: Any = ...) -> Arms:
+        return Arms(table[some], weights[some], through_origin=settings.through_origin)
+
+    if known is not None and known.explains_all and len(table) >= _LOOK:
+        # Only if the rows are low-rank to rounding error: then nothing is fitted.
+        latest = fit_factors(arms(slice(-_LOOK, None)), known, max_steps=1)
+        if latest.model.explains_all:
+            return known, False
+    all_arms = arms()
+    if all_arms.n_entries == 0:
+        return all_arms.empty_model(), True
+    if rank is not None:
+        search = Search(all_arms, known)
+        return search.fit(search.affordable(rank)).model, True
+    if known is not None and not _is_rank_due(settings, len(table), round, last):
+        return fit_factors(all_arms, known).model, False
+    if len(table) <= _SEARCH_ROWS:
+        return Search(all_arms, known).run().model, True
+    some = arms(np.linspace(0, len(table) - 1, _SEARCH_ROWS).astype(np.int64))
+    return fit_factors(all_arms, Search(some, known).run().model).model, True
+
+
+def _is_rank_due(settings: Settings, n_arms: int, round: int, last: RowModel) -> bool:
+    """Return whether to choose the rank again: there are more rows, or much later."""
+    if n_arms <= FEW_ARMS or min(n_arms, _SEARCH_ROWS) >= _RANK_GROWTH * last.n_ranked:
+        return True
+    # With a half-life, the world may have another rank after some of them.
+    pause = _RANK_PAUSE * min(last.ranked_round, settings.half_life or math.inf)
+    return round >= last.ranked_round + pause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentRecord:
+    """What happened when an epoch opened.
+
+    Attributes
+    ----------
+    epoch, round : int
+        Index of the epoch and its first round.
+    n_arms : int
+        Different arms to which the latent model was fitted.
+    n_ranked, ranked_round : int
+        The same, and the round, when its rank was last chosen.
+    rank : int
+        Latent dimensions.
+    context_rank : int or None
+        Those of contexts; None if there are none.
+    noise_scale : float or None
+        Estimated deviation of the reward noise; None while all rewards are equal.
+    scales : dict
+        For each group of features its prior deviation, in units of the noise.
+    frequency : float
+        If arms come back, the share of all arms that one round offers; otherwise 0.
+    carry_error : float
+        Share of the features, as a deviation, that was lost when the summary of earlier rewards was
+        projected onto them; 0 if there is no summary.
+    """
+
+    epoch: int
+    round: int
+    n_arms: int
+    n_ranked: int
+    ranked_round: int
+    rank: int
+    context_rank: int | None
+    noise_scale: float | None
+    scales: dict[str, float]
+    frequency: float
+    carry_error: float
+
+
+class _ScalesField:
+    """The field of scales by group."""
+
+    def dump(self, value: dict[str, float]) -> dict[str, float]:
+        """Return a copy."""
+        return dict(value)
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[str, float]:
+        """Return the scales after checking them."""
+        return {str(group): checks.real(name, scale, 0.0) for group, scale in plain.items()}
+
+
+_COUNTS = ("epoch", "round", "n_arms", "n_ranked", "ranked_round", "rank")
+RECORD = Value(
+    LatentRecord,
+    **{name: Whole() for name in _COUNTS},
+    context_rank=Maybe(Whole(high=checks.LARGEST_SIZE)),
+    noise_scale=Maybe(Real(0.0)),
+    scales=_ScalesField(),
+    frequency=Real(0.0, 1.0),
+    carry_error=Real(0.0),
+)
+"""The field of a record."""
+
+
+def _row_model_field(dim: str) -> Value:
+    return Value(
+        RowModel,
+        latent=factors_field(dim),
+        shares=Array((dim,), low=0.0, high=1.0 + 1e-9),
+        n_arms=Whole(),
+        n_ranked=Whole(),
+        ranked_round=Whole(),
+        frequency=Real(0.0, 1.0),
+    )
+
+
+class Epoch(NamedTuple):
+    """What `LatentUcb` knows during an epoch.
+
+    Attributes
+    ----------
+    record : LatentRecord
+    arms, context : RowModel
+        Without a context, of rows with 0 features.
+    features : Features
+        All that may enter the reward model, without scales.
+    rewards : RewardModel or None
+        None while all rewards are equal.
+    """
+
+    record: LatentRecord
+    arms: RowModel
+    context: RowModel
+    features: Features
+    rewards: RewardModel | None
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings,
+        arms: Offered,
+        contexts: Offered,
+        history: History,
+        round: int,
+        last: "Epoch | None",
+    ) -> tuple["Epoch", History]:
+        """Fit the factor models to what was offered, then the reward model to all rewards.
+
+        Also returns the history, compacted, with summaries in the features of this epoch.
+        """
+        n_context = contexts.table.shape[1]
+        before = [RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)]
+        if last is not None:
+            before = [last.arms, last.context]
+        option = RowModel.fitted(settings, arms, round, before[0], settings.rank)
+        context = before[1]
+        if n_context:
+            context = RowModel.fitted(settings, contexts, round, before[1])
+        features = _features(settings, option, context)
+        error = 0.0
+        if last is not None:
+            history = history.compacted(last.features, settings.n_kept, settings.longest_epoch)
+            history, error = history.projected(last.features, features)
+        rewards = _rewards(settings, features, history, round, last)
+        scales = {} if rewards is None else rewards.scales.logs
+        record = LatentRecord(
+            epoch=0 if last is None else last.record.epoch + 1,
+            round=round,
+            n_arms=option.n_arms,
+            n_ranked=option.n_ranked,
+            ranked_round=option.ranked_round,
+            rank=option.latent.rank,
+            context_rank=context.latent.rank if n_context else None,
+            noise_scale=None if rewards is None else rewards.scales.noise,
+            scales={group: math.exp(log) for group, log in scales.items()},
+            frequency=option.frequency,
+            carry_error=error,
+        )
+        return cls(record, option, context, features, rewards), history
+
+    def widened(
+        self, settings: Settings, dim: int, context_dim: int, old: Keys, new: Keys
+    ) -> "Epoch":
+        """Return the epoch with more features of arms and contexts.
+
+        `old` and `new` are the keys of the played arms without and with these features. If the
+        reward model would become much larger than one that is fitted anew, it is given up.
+        """
+        arms = self.arms.widened(dim, settings.levels)
+        context = self.context.widened(context_dim, settings.context_levels)
+        option = arms.features(self.features.option.columns, settings.levels)
+        shared = context.features(self.features.context.columns, settings.context_levels)
+        by_item, crossing = bool(self.features.item_columns), self.features.crossing
+        if not self.context.latent.dim:
+            crossing = chosen_crossing(option, shared, by_item=by_item)
+        intercept = not settings.through_origin
+        features = joint_features(option, shared, crossing, by_item=by_item, intercept=intercept)
+        rewards = self.rewards
+        if rewards is not None and rewards.is_too_large(features):
+            rewards = None  # another epoch opens at once
+        if rewards is not None:
+            rewards = rewards.widened(features, old, new)
+        return Epoch(self.record, arms, context, features, rewards)
+
+    def state(self) -> dict[str, Any]:
+        """Return factor models, record and reward model."""
+        return {
+            "record": asdict(self.record),
+            "arms": _row_model_field("dim").dump(self.arms),
+            "context": _row_model_field("context_dim").dump(self.context),
+            "groups": [list(self.features.option.columns), list(self.features.context.columns)],
+            "crossing": [list(each) for each in self.features.crossing],
+            "by_item": bool(self.features.item_columns),
+            "rewards": None if self.rewards is None else self.rewards.state(),
+        }
+
+    @classmethod
+    def restored(cls, policy: Any, plain: dict[str, Any]) -> "Epoch":
+        """Return the epoch that `state` described, for a policy with `dim` and `settings`."""
+        sizes, settings = Sizes(policy), policy._settings
+        record = RECORD.load("record", plain["record"], sizes)
+        arms = _row_model_field("dim").load("arms", plain["arms"], sizes)
+        context = _row_model_field("context_dim").load("context", plain["context"], sizes)
+        if record.rank != arms.latent.rank:
+            raise ArchiveError(
+                f"a latent model must have rank {record.rank}, got {arms.latent.rank}"
+            )
+        groups = [checked_groups(each, GROUPS) for each in plain["groups"]]
+        left, right = (tuple(checked_groups(each, GROUPS)) for each in plain["crossing"])
+        crossing: Crossing = (left, right)
+        features = joint_features(
+            arms.features(groups[0], settings.levels),
+            context.features(groups[1], settings.context_levels),
+            crossing,
+            by_item=checks.boolean("by_item", plain["by_item"]),
+            intercept=not settings.through_origin,
+        )
+        rewards = plain["rewards"]
+        if rewards is not None:
+            rewards = RewardModel.restored(rewards, features)
+        return cls(record, arms, context, features, rewards)
+
+
+def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:
+    """Return all features that may enter the reward model."""
+    parts = settings.parts
+    option = arms.features(arms.informative_groups(parts), settings.levels)
+    groups = context.informative_groups(parts) if CONTEXT in parts else []
+    shared = context.features(groups, settings.context_levels)
+    by_item = arms.frequency > 0.0 and ITEM in parts
+    crossing = chosen_crossing(option, shared, by_item=by_item)
+    intercept = not settings.through_origin
+    return joint_features(option, shared, crossing, by_item=by_item, intercept=intercept)
+
+
+def _rewards(
+    settings: Settings, features: Features, history: History, round: int, last: Epoch | None
+) -> RewardModel | None:
+    """Return the reward model, if any two rewards differ."""
+    if not len(history) or not _is_informative(settings, history):
+        return None
+    rows, summary = history.rows, None
+    if settings.half_life is not None:
+        rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
+    rows, within = rows.merged()
+    if history.summaries:
+        summary = joined(
+            [
+                each.decayed(float(settings.decay(round - 1 - each.round)))
+                for each in history.summaries
+            ]
+        )
+    logs = None if last is None or last.rewards is None else last.rewards.scales.logs
+    return RewardModel.fitted(features, rows, math.hypot(within, history.within), summary, logs)
+
+
+def _is_informative(settings: Settings, history: History) -> bool:
+    rewards = history.rows.rewards
+    first = float(rewards[0])
+    others = [np.array([history.within]), *(each.targets(first) for each in history.summaries)]
+    return settings.is_informative(rewards, first) or any(
+        settings.is_informative(first + each, first) for each in others
+    )

@@ -1,0 +1,98 @@
+"""Why arms score as they do, and what seeing more of them would change.
+
+The estimate of an arm is a sum over the entries of its filled row x̂ and of its context, because
+every column of φ is linear in the filled row, or a mask:
+
+    b + Σ_j w_j (x̂_j − μ_j) + Σ_j v_j (mask_j − share_j) + the context's parts + the item's.
+
+Seeing entries moves x̂ by a normal law that the factor model gives (`moves_by_seeing`).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from halfseen.factors.model import moved_by_seeing as entries_moved
+from halfseen.factors.model import moves_by_seeing
+from halfseen.factors.rows import item_keys
+from halfseen.latent.reward_model import RewardModel
+from halfseen.values import FloatArray, Slate
+from halfseen.values.reasons import Reasons
+
+
+def reasons(
+    model: RewardModel, slate: Slate, contexts: FloatArray, width_scale: float, item_width: float
+) -> Reasons:
+    """Return the parts of the scores of arms, with their context (1, context_dim)."""
+    noise, theta, features = model.scales.noise, model.ridge.estimate, model.features
+    arms = model.candidates(slate, contexts)
+    _, estimates, widths = model.score(arms, width_scale, item_width)
+    option, table, own = features.option, slate._table, features.option_theta(theta)
+    intercept = model.shift + noise * float(theta[0] * features.scale_vectors[0][0])
+    by_value = noise * option.weights(own) * option.deviations(table)
+    by_hole = noise * option.missing(table, own)
+    context, crossed = _context_reasons(model, slate, contexts)
+    rest = estimates - (intercept + by_value.sum(axis=1) + by_hole.sum(axis=1))
+    item = rest - context.sum(axis=1) - crossed.sum(axis=1)
+    if not features.n_parts:
+        item = np.zeros(slate.n_arms)
+    return Reasons(intercept, by_value, by_hole, item, widths, context, crossed)
+
+
+def _context_theta(model: RewardModel, slate: Slate) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients of the context's columns, for all arms and more for each."""
+    theta, table = model.ridge.estimate, slate._table
+    own = model.items.coefficients(item_keys(table, slate._items), theta)
+    return model.features.context_theta(table, theta, own)
+
+
+def _context_reasons(
+    model: RewardModel, slate: Slate, contexts: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what each feature of the context adds: to all arms, and more to each of them."""
+    context = model.features.context
+    shared, each = _context_theta(model, slate)
+    deviations = context.deviations(contexts)[0]
+
+    def added(theta: FloatArray) -> FloatArray:
+        by_value: FloatArray = context.weights(theta) * deviations
+        by_hole: FloatArray = context.missing(contexts, theta)[0]
+        return by_value + by_hole
+
+    more, noise = np.array([added(own) for own in each]), model.scales.noise
+    return noise * np.broadcast_to(added(shared), more.shape), noise * more
+
+
+def moved_by_seeing(
+    model: RewardModel, slate: Slate, contexts: FloatArray, groups: Sequence[Sequence[int]]
+) -> FloatArray:
+    """Return by which deviation estimates of arms move if groups of their features are seen.
+
+    Mask features are unchanged: choosing to measure an entry carries no information.
+    """
+    features, theta, table = model.features, model.ridge.estimate, slate._table
+    own = features.option_theta(theta) + features.crossed_theta(contexts, theta)
+    option = features.option
+    varies = option.model.scale > 0.0
+    given = option.model.loadings * varies, option.model.noise, option.weights(own), groups
+    moved = np.array([entries_moved(each, *given) for each in (table != table) & varies])
+    keys = item_keys(table, slate._items)
+    moved *= model.items.unexplained_share(keys, features.parts(len(table), contexts))[:, None]
+    moved *= model.scales.noise
+    return moved
+
+
+def moved_by_context(
+    model: RewardModel, slate: Slate, contexts: FloatArray, groups: Sequence[Sequence[int]]
+) -> list[FloatArray]:
+    """Return how estimates of arms move if groups of the context's features are seen.
+
+    For each group a matrix (n_arms, n): the estimates move by it times n standard normals.
+    """
+    context = model.features.context
+    shared, each = _context_theta(model, slate)
+    weights = np.array([context.weights(shared + own) for own in each])
+    varies = context.model.scale > 0.0
+    hidden = (contexts[0] != contexts[0]) & varies
+    given = context.model.loadings * varies, context.model.noise, weights, groups
+    return [model.scales.noise * move for move in moves_by_seeing(hidden, *given)]

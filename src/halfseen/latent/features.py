@@ -1,0 +1,420 @@
+"""Features of the reward model: φ = (1, τ_g φ_g, …), group after group.
+
+A row x of arms, with the factor model x = μ + Wz + ε, gives the groups
+
+    latent: E[z | x_Ω],   filled: E[x | x_Ω],   mask: 1[j ∈ Ω] − share of rows that show j.
+
+A row of contexts gives the same groups, and both sides together the products of their columns.
+Each group is divided by about its norm and multiplied by its prior scale τ_g. The columns c of a
+context whose coefficients differ by item are (1, τ_h c_h, …). Without a context its side has no
+columns.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen.factors.model import Factors
+from halfseen.latent.evidence import ITEM, Scales
+from halfseen.lazy import LazyModule
+from halfseen.values import FloatArray
+
+_kernels = LazyModule("halfseen.kernels.arm_features")
+
+LATENT, FILLED, MASK = "latent", "filled", "mask"
+GROUPS = (LATENT, FILLED, MASK)
+
+CONTEXT = {LATENT: "context-latent", FILLED: "context-filled", MASK: "context-mask"}
+"""The groups of the context's columns: the same for all arms of a round."""
+
+CROSSED = "crossed"
+"""The group of the products of the arm's columns with those of the context."""
+
+BY_ITEM = {LATENT: "item-latent", FILLED: "item-filled", MASK: "item-mask"}
+"""The groups of the context's columns whose coefficients differ by item."""
+
+INTERCEPT = 1000.0
+"""The intercept's scale: its prior is practically flat, as rewards are centred."""
+
+MOST_CROSSED = 1000
+"""Largest number of products."""
+
+MANY_CROSSED = 300
+"""Beyond this, latent coordinates are enough on a side that has some. Where items come back, it is
+the limit: what a context means for an item is learned by item, and the time and memory of that
+grow with the number of products."""
+
+MOST_BY_ITEM = 200
+"""Largest number of the context's columns whose coefficients differ by item: the time of a round
+grows with the square of their number, that of an opening with its cube."""
+
+Crossing = tuple[tuple[str, ...], tuple[str, ...]]
+"""The groups of arms, and of contexts, whose columns are multiplied."""
+
+# Groups whose columns have no names, so that those of two models cannot be matched.
+_UNNAMED = (LATENT, CONTEXT[LATENT], BY_ITEM[LATENT], CROSSED)
+
+
+class RowFeatures:
+    """Maps half-seen rows, of arms or of contexts, to groups of columns of norm about 1.
+
+    Parameters
+    ----------
+    model : Factors
+        Of the rows.
+    shares : ndarray, shape (dim,)
+        Share of the rows that show each feature.
+    groups : sequence of str
+        Among `GROUPS`.
+    holes : ndarray of int, optional
+        Features whose masks count: of those that are always hidden together one is enough. By
+        default all.
+    """
+
+    __slots__ = ("_holes", "_lift", "_norms", "_roots", "columns", "model", "shares", "width")
+
+    def __init__(
+        self,
+        model: Factors,
+        shares: FloatArray,
+        groups: Sequence[str],
+        holes: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.model, self.shares = model, shares
+        self._holes = np.arange(model.dim) if holes is None else holes
+        self._roots = np.sqrt(model.noise)
+        spread = float((shares * (1.0 - shares))[self._holes].sum())
+        self._norms = {
+            LATENT: math.sqrt(max(1, model.rank)),
+            FILLED: math.sqrt(max(1, int(np.count_nonzero(model.scale)))),
+            MASK: math.sqrt(spread) if spread > 0.0 else 1.0,
+        }
+        widths = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
+        self.columns = side_by_side({group: widths[group] for group in groups}, 0)
+        self.width = sum(widths[group] for group in groups)
+        self._lift = model.lift() if model.rank else None
+
+    def only(self, groups: Sequence[str]) -> "RowFeatures":
+        """Return some of the groups."""
+        kept = [group for group in self.columns if group in groups]
+        return RowFeatures(self.model, self.shares, kept, self._holes)
+
+    def points(self, table: FloatArray) -> FloatArray:
+        """Return the columns of rows (n, dim), NaN where hidden, shape (n, width)."""
+        points = np.empty((len(table), self.width))
+        model, columns = self.model, self.columns
+        if not columns:
+            return points
+        if LATENT in columns or FILLED in columns:
+            rest = np.empty(table.shape)
+            _kernels.subtract(table, model.location, model.scale, self._roots, rest)
+            latent = np.empty((len(table), 0))
+            if self._lift is not None:
+                latent = self._lift.coordinates(rest)
+            if LATENT in columns:
+                np.divide(latent, self._norms[LATENT], out=points[:, columns[LATENT]])
+            if FILLED in columns:
+                first, unit = columns[FILLED].start, 1.0 / self._norms[FILLED]
+                _kernels.write_filled(
+                    rest, latent, self._roots, model.loadings, unit, first, points
+                )
+        if MASK in columns:
+            first, unit = columns[MASK].start, 1.0 / self._norms[MASK]
+            _kernels.write_mask(table, self.shares, self._holes, unit, first, points)
+        return points
+
+    def weights(self, theta: FloatArray) -> FloatArray:
+        """Return what a deviation of each entry of a filled row adds to θ'φ, shape (dim,).
+
+        The posterior mean of z given what is seen is that given the filled row, as both are linear:
+        E[z | seen] = E[E[z | all] | seen]. So θ'φ is linear in the filled row, with weights that
+        do not depend on what is seen.
+        """
+        model, columns = self.model, self.columns
+        weights = np.zeros(model.dim)
+        if FILLED in columns:
+            weights += theta[columns[FILLED]] / self._norms[FILLED]
+        if LATENT in columns:
+            precise = model.loadings / self._roots
+            precision = np.eye(model.rank) + precise @ precise.T
+            direction = np.linalg.solve(precision, theta[columns[LATENT]])
+            weights += (direction @ (precise / self._roots)) / self._norms[LATENT]
+        return weights * (model.scale > 0.0)
+
+    def deviations(self, table: FloatArray) -> FloatArray:
+        """Return filled rows (n, dim) in deviations from the mean, clipped."""
+        model = self.model
+        seen = model.residuals(table) * self._roots
+        return np.where(seen == seen, seen, model.latent(table) @ model.loadings)
+
+    def missing(self, table: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return what the mask of rows (n, dim) adds to θ'φ, shape (n, dim)."""
+        added = np.zeros(table.shape)
+        if MASK in self.columns:
+            seen = (table == table) - self.shares
+            weights = theta[self.columns[MASK]] / self._norms[MASK]
+            added[:, self._holes] = seen[:, self._holes] * weights
+        return added
+
+
+class Features:
+    """Maps half-seen arms with a half-seen context to the features of the reward model.
+
+    Parameters
+    ----------
+    option, context : RowFeatures
+        Of arms, and of contexts.
+    groups : sequence of str
+        Of `option`, of `CONTEXT`, and `CROSSED`.
+    item_groups : sequence of str
+        `ITEM` and those of `BY_ITEM`; empty if items have no effects.
+    crossing : Crossing
+        What is multiplied.
+    scales : Scales, optional
+        By default all are 1, also that of the intercept, which is `INTERCEPT` otherwise.
+    intercept : bool
+        Without one, the first feature is 0.
+
+    Attributes
+    ----------
+    columns, item_columns : dict
+        For each group the slice of its columns: of `points`, and of `parts`.
+    n_features, n_parts : int
+    """
+
+    __slots__ = (
+        "_left", "_norm", "_part_scales", "_right", "_scales", "columns", "context", "crossing",
+        "intercept", "item_columns", "n_features", "n_parts", "option",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        option: RowFeatures,
+        context: RowFeatures,
+        groups: Sequence[str],
+        item_groups: Sequence[str] = (),
+        crossing: Crossing = ((), ()),
+        scales: Scales | None = None,
+        *,
+        intercept: bool = True,
+    ) -> None:
+        self.option, self.context, self.crossing = option, context, crossing
+        self.intercept = intercept
+        self._left, self._right = _places(option, crossing[0]), _places(context, crossing[1])
+        # About the norm of the products: each group of a side has norm 1.
+        self._norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
+        sizes = {name: size(columns) for name, columns in option.columns.items()}
+        sizes |= {CONTEXT[name]: size(columns) for name, columns in context.columns.items()}
+        sizes[CROSSED] = len(self._left) * len(self._right)
+        self.columns = side_by_side({name: sizes[name] for name in groups}, 1)
+        self.n_features = 1 + sum(sizes[name] for name in groups)
+        by_item = {ITEM: 1} | {BY_ITEM[name]: size(each) for name, each in context.columns.items()}
+        self.item_columns = side_by_side({name: by_item[name] for name in item_groups}, 0)
+        self.n_parts = sum(by_item[name] for name in item_groups)
+        self._scales, self._part_scales = np.ones(self.n_features), np.ones(self.n_parts)
+        if scales is not None:
+            self._scales[0] = INTERCEPT
+            self._scales[1:] = scales.spread(self.columns)
+            self._part_scales = scales.spread(self.item_columns)
+        self._scales[0] *= intercept
+
+    def scaled(
+        self, scales: Scales, groups: Sequence[str], item_groups: Sequence[str]
+    ) -> "Features":
+        """Return some of the groups, with scales."""
+        is_crossed = CROSSED in groups
+        crossing: Crossing = self.crossing if is_crossed else ((), ())
+        context_groups = {plain for plain, group in CONTEXT.items() if group in groups}
+        context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
+        return Features(
+            self.option.only([*groups, *crossing[0]]),
+            self.context.only([*context_groups, *crossing[1]]),
+            groups,
+            item_groups,
+            crossing,
+            scales,
+            intercept=self.intercept,
+        )
+
+    @property
+    def scale_vectors(self) -> tuple[FloatArray, FloatArray]:
+        """The scale of each feature, and of each part."""
+        return self._scales, self._part_scales
+
+    def points(self, table: FloatArray, contexts: FloatArray) -> FloatArray:
+        """Return the features φ of arms, shape (n, n_features).
+
+        `contexts` has shape (n, context_dim), or (1, context_dim) if all arms share it.
+        """
+        option, context = self.option.points(table), self.context.points(contexts)
+        points = np.empty((len(table), self.n_features))
+        points[:, 0] = 1.0
+        for group, columns in self.columns.items():
+            if group in self.option.columns:
+                points[:, columns] = option[:, self.option.columns[group]]
+            elif group == CROSSED:
+                left, right = option[:, self._left], context[:, self._right]
+                products = left[:, :, None] * right[:, None, :]
+                products /= self._norm
+                points[:, columns] = products.reshape(len(points), -1)
+            else:
+                points[:, columns] = context[:, self.context.columns[_PLAIN[group]]]
+        points *= self._scales
+        return points
+
+    def parts(self, n: int, contexts: FloatArray) -> FloatArray:
+        """Return the columns c whose coefficients differ by item, for n arms, (n, n_parts)."""
+        parts = np.empty((n, self.n_parts))
+        if self.n_parts:
+            parts[:, 0] = 1.0
+            if self.n_parts > 1:
+                context = self.context.points(contexts)
+                for group, columns in self.item_columns.items():
+                    if group != ITEM:
+                        parts[:, columns] = context[:, self.context.columns[_PLAIN[group]]]
+            parts *= self._part_scales
+        return parts
+
+    def matching(self, other: "Features") -> FloatArray:
+        """Return the matrix that takes each feature of others for the one of the same name.
+
+        Shape (other.n_features, n_features). Features that came later are the last of their group.
+        Latent coordinates of another number have no names.
+        """
+        shape = other.n_features, self.n_features
+        matrix = _matching(self.columns, other.columns, shape)
+        matrix[0, 0] = 1.0
+        if CROSSED in self.columns and CROSSED in other.columns:
+            left, right = (
+                _matching(mine.columns, theirs.columns, (theirs.width, mine.width))[
+                    np.ix_(old, new)
+                ]
+                for mine, theirs, old, new in (
+                    (self.option, other.option, other._left, self._left),
+                    (self.context, other.context, other._right, self._right),
+                )
+            )
+            matrix[other.columns[CROSSED], self.columns[CROSSED]] = np.kron(left, right)
+        return matrix
+
+    def matching_parts(self, other: "Features") -> FloatArray:
+        """Return the same for parts, shape (other.n_parts, n_parts)."""
+        return _matching(self.item_columns, other.item_columns, (other.n_parts, self.n_parts))
+
+    def option_theta(self, theta: FloatArray) -> FloatArray:
+        """Return the coefficients of the arm's columns, without those of products, (width,)."""
+        own, scaled = np.zeros(self.option.width), self._scales * theta
+        for group, columns in self.option.columns.items():
+            if group in self.columns:
+                own[columns] = scaled[self.columns[group]]
+        return own
+
+    def crossed_theta(self, contexts: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return what the context (1, context_dim) of a round adds to `option_theta`."""
+        added = np.zeros(self.option.width)
+        if CROSSED in self.columns:
+            right = self.context.points(contexts)[0, self._right]
+            weights = (self._scales * theta)[self.columns[CROSSED]].reshape(-1, len(right))
+            added[self._left] = weights @ right / self._norm
+        return added
+
+    def context_theta(
+        self, table: FloatArray, theta: FloatArray, own: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients of the context's columns: for all arms, and more for each.
+
+        Shapes (width,) and (n, width). `own`, shape (n, n_parts), has the coefficients of the parts
+        of each arm's item.
+        """
+        shared, each = np.zeros(self.context.width), np.zeros((len(table), self.context.width))
+        scaled, own = self._scales * theta, own * self._part_scales
+        for plain, columns in self.context.columns.items():
+            if CONTEXT[plain] in self.columns:
+                shared[columns] = scaled[self.columns[CONTEXT[plain]]]
+            if BY_ITEM[plain] in self.item_columns:
+                each[:, columns] += own[:, self.item_columns[BY_ITEM[plain]]]
+        if CROSSED in self.columns:
+            left = self.option.points(table)[:, self._left]
+            weights = scaled[self.columns[CROSSED]].reshape(left.shape[1], -1)
+            each[:, self._right] += left @ weights / self._norm
+        return shared, each
+
+
+_PLAIN: Mapping[str, str] = {name: plain for plain, name in (*CONTEXT.items(), *BY_ITEM.items())}
+
+
+def joint_features(
+    option: RowFeatures,
+    context: RowFeatures,
+    crossing: Crossing,
+    *,
+    by_item: bool,
+    intercept: bool = True,
+) -> Features:
+    """Return all groups that may enter the reward model, without scales."""
+    groups = [*option.columns, *(CONTEXT[group] for group in context.columns)]
+    if all(crossing):
+        groups.append(CROSSED)
+    item_groups = [ITEM, *_by_item(context)] if by_item else []
+    return Features(option, context, groups, item_groups, crossing, intercept=intercept)
+
+
+def chosen_crossing(option: RowFeatures, context: RowFeatures, *, by_item: bool) -> Crossing:
+    """Return the groups to multiply: latent coordinates and filled entries, if these are not many.
+
+    Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
+    too many, or a side has nothing. With `by_item`, coefficients of the context differ by item.
+    """
+    most_latent = MANY_CROSSED if by_item else MOST_CROSSED
+    for groups, most in (((LATENT, FILLED), MANY_CROSSED), ((LATENT,), most_latent)):
+        sides = [
+            tuple(name for name in groups if name in side.columns)
+            or tuple(name for name in (FILLED,) if name in side.columns)
+            for side in (option, context)
+        ]
+        n_products = len(_places(option, sides[0])) * len(_places(context, sides[1]))
+        if 0 < n_products <= most:
+            return sides[0], sides[1]
+    return (), ()
+
+
+def _by_item(context: RowFeatures) -> list[str]:
+    """Return the groups whose coefficients differ by item: all, or else latent coordinates."""
+    for groups in (GROUPS, (LATENT,)):
+        found = [group for group in groups if group in context.columns]
+        if sum(size(context.columns[group]) for group in found) <= MOST_BY_ITEM:
+            return [BY_ITEM[group] for group in found]
+    return []
+
+
+def side_by_side(widths: Mapping[str, int], first: int) -> dict[str, slice]:
+    """Return the columns of groups that stand side by side."""
+    columns = {}
+    for group, width in widths.items():
+        columns[group] = slice(first, first + width)
+        first += width
+    return columns
+
+
+def size(columns: slice) -> int:
+    """Return the number of columns of a group."""
+    return int(columns.stop - columns.start)
+
+
+def _places(side: RowFeatures, groups: Sequence[str]) -> NDArray[np.int64]:
+    """Return the columns of some groups."""
+    places = [np.arange(each.start, each.stop) for each in map(side.columns.get, groups) if each]
+    return np.concatenate([np.empty(0, dtype=np.int64), *places])
+
+
+def _matching(
+    ours: Mapping[str, slice], theirs: Mapping[str, slice], shape: tuple[int, int]
+) -> FloatArray:
+    matrix = np.zeros(shape)
+    for group, columns in ours.items():
+        old = theirs.get(group, slice(0, 0))
+        if size(columns) == size(old) or group not in _UNNAMED:
+            matrix[old, columns] = np.eye(size(old), size(columns))
+    return matrix

@@ -1,0 +1,479 @@
+"""Offered rows and rewards in bounded memory.
+
+Of all offered rows a uniform sample is kept. Of rewards r with features φ and parts c (see `items`)
+as many as fit are kept one by one, as columns; of the others their products, which suffice for the
+regression:
+
+    Σ(φ, r)(φ, r)' = R'R   and   Σc(c, φ, r)' by item.
+
+When a new epoch has other features ψ, products are projected: ψ ≈ φT with T by least squares.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen import checks, state
+from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
+from halfseen.latent.features import Features
+from halfseen.latent.items import ITEM_SUMS, ItemSums
+from halfseen.linear.history import Reservoir
+from halfseen.state import Array, Each, Part, Real, Value
+from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, FloatArray
+
+DEFAULT_MEMORY = 128_000_000
+"""Bytes for offered and played arms."""
+
+MOST_ARMS = 5000
+"""Largest number of offered arms to which a latent model is fitted, and of played arms that are
+kept one by one: more add little and cost time."""
+
+_FEWEST_ARMS = 16
+_FIRST_ROOM = 64
+_LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
+# Arms on which the projection onto the features of a new model is fitted.
+_PROJECTED_ARMS = 2000
+# A summary is given up if the mean square of its features exceeds that of these arms so many times.
+_LARGEST_PROJECTED = 100.0
+# Directions in which features vary by less than this share of the most are rounding.
+_ROUNDING = 1e-10
+
+
+def arms_kept(dim: int, memory_bytes: int) -> int:
+    """Return how many offered arms, and how many played ones, are kept in some memory.
+
+    A third of it is for offered arms, a third for played ones, and a third for those that were
+    played since the others were summed up.
+    """
+    return min(MOST_ARMS, max(_FEWEST_ARMS, memory_bytes // (3 * 8 * dim)))
+
+
+class Sample:
+    """A uniform sample of offered rows with their item ids.
+
+    Parameters
+    ----------
+    dim, max_rows, seed : int
+    recent : bool
+        Whether old rows disappear with time.
+    """
+
+    STATE: ClassVar = {"_rows": Part(), "_items": Part()}
+
+    __slots__ = ("_items", "_rows")
+
+    def __init__(self, dim: int, *, max_rows: int, seed: int, recent: bool) -> None:
+        # Which rows are kept depends on the seed and their number alone: the same in both.
+        given: dict[str, Any] = {"max_rows": max_rows, "seed": seed, "recent": recent}
+        self._rows, self._items = Reservoir(max(1, dim), **given), Reservoir(1, **given)
+
+    def fork(self) -> "Sample":
+        """Return a copy that continues in place of this one, which must not be changed any more."""
+        fork = object.__new__(Sample)
+        fork._rows, fork._items = self._rows.fork(), self._items.fork()
+        return fork
+
+    def plus(self, table: FloatArray, items: NDArray[np.int64] | None) -> "Sample":
+        """Return the sample with more rows (n, dim); this one must not be changed any more."""
+        fork = self.fork()
+        fork._rows.add(table)
+        numbers = np.full((len(table), 1), float(NO_ITEM))
+        if items is not None:
+            numbers[:, 0] = items
+        fork._items.add(numbers)
+        return fork
+
+    @property
+    def n_offered(self) -> int:
+        """Rows so far, kept or not."""
+        return self._rows.n_arms
+
+    @property
+    def rows(self) -> FloatArray:
+        """The kept rows, shape (n, dim), in an array that changes with the next ones."""
+        return self._rows.rows
+
+    @property
+    def keys(self) -> Keys:
+        """Who each kept row is, shape (n,)."""
+        return item_keys(self.rows, self._items.rows[:, 0].astype(np.int64))
+
+    def ages(self, n_rounds: int) -> FloatArray:
+        """Return the ages of the kept rows in rounds, as if rows had come at a constant rate."""
+        later = self.n_offered - 1 - self._rows.numbers.astype(np.float64)
+        return later * (n_rounds / max(1, self.n_offered))
+
+    def widened(self, dim: int, levels: Mapping[int, int], max_rows: int) -> "Sample":
+        """Return the sample with more features, and at most `max_rows` rows."""
+        wider = object.__new__(Sample)
+        known = self.rows if self.n_offered else np.empty((0, dim))
+        wider._rows = self._rows.widened(widened_rows(known, dim, levels), max_rows)
+        wider._items = self._items.widened(self._items.rows, max_rows)
+        return wider
+
+
+class Rows(NamedTuple):
+    """Played arms and their rewards, as columns.
+
+    Attributes
+    ----------
+    rounds : ndarray of int, shape (n,)
+    arms : ndarray, shape (n, dim)
+        NaN where hidden.
+    contexts : ndarray, shape (n, context_dim)
+        NaN where hidden.
+    items : ndarray of int, shape (n,)
+        `NO_ITEM` where there is none.
+    rewards : ndarray, shape (n,)
+        The reward, or the mean of several.
+    counts : ndarray, shape (n,)
+        How many, or the sum of their weights.
+    """
+
+    rounds: NDArray[np.int64]
+    arms: FloatArray
+    contexts: FloatArray
+    items: NDArray[np.int64]
+    rewards: FloatArray
+    counts: FloatArray
+
+    def some(self, places: Any) -> "Rows":
+        """Return some of the rows."""
+        columns: Any = (np.ascontiguousarray(column[places]) for column in self)
+        return Rows(*columns)
+
+    def first(self, n: int) -> "Rows":
+        """Return the first rows, as views."""
+        columns: Any = (column[:n] for column in self)
+        return Rows(*columns)
+
+    @property
+    def keys(self) -> Keys:
+        """Which item each arm is, shape (n,)."""
+        return item_keys(self.arms, self.items)
+
+    def merged(self) -> tuple["Rows", float]:
+        """Return one row for equal arms, and the sum of squares around their means.
+
+        In the order of rounds: that of keys depends on the arms' units, and sums in another order
+        are rounded differently.
+        """
+        rows = self
+        if (self.rounds[1:] < self.rounds[:-1]).any():  # rewards came late
+            rows = self.some(np.argsort(self.rounds, kind="stable"))
+        keys = row_keys(np.column_stack([rows.items, rows.arms, rows.contexts]))
+        _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        places = np.argsort(order)[numbers]
+        counts = np.bincount(places, rows.counts).astype(np.float64)
+        means = np.bincount(places, rows.counts * rows.rewards) / counts
+        rests = np.sqrt(rows.counts) * (rows.rewards - means[places])
+        size = float(np.abs(rests).max(initial=0.0)) or 1.0  # tiny squares would underflow
+        within = size * float(np.linalg.norm(rests / size))
+        different = rows.some(first[order])
+        return different._replace(rewards=means, counts=counts), within
+
+
+_ROWS = Value(
+    Rows,
+    rounds=Array(("n",), np.int64, low=1),
+    arms=Array(("n", "dim"), low=-LARGEST, high=LARGEST, hidden=True),
+    contexts=Array(("n", "context_dim"), low=-LARGEST, high=LARGEST, hidden=True),
+    items=Array(("n",), np.int64, low=NO_ITEM, high=LARGEST_ITEM),
+    rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
+    counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
+)
+
+
+class Summary(NamedTuple):
+    """Products of rewards with the features of the present epoch.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (at most n_features + 1, n_features + 1)
+        R with R'R = Σ(φ, r − shift)(φ, r − shift)'.
+    shift : float
+        0 if there is no intercept: then the first feature is 0.
+    n_rewards : float
+    round : float
+        Mean round of the rewards.
+    items : ItemSums
+        The same rewards by item.
+    """
+
+    rows: FloatArray
+    shift: float
+    n_rewards: float
+    round: float
+    items: ItemSums
+
+    @classmethod
+    def of(cls, rows: Rows, features: Features) -> "Summary":
+        """Sum up rows."""
+        total = float(rows.counts.sum())
+        shift = float(rows.counts @ rows.rewards / total) if features.intercept else 0.0
+        points = features.points(rows.arms, rows.contexts)
+        parts = features.parts(len(points), rows.contexts)
+        samples = np.sqrt(rows.counts)[:, None] * np.column_stack([points, rows.rewards - shift])
+        items = ItemSums.of(rows.keys, parts, points, rows.counts, rows.rewards, shift)
+        return cls(_root(samples), shift, total, float(rows.counts @ rows.rounds / total), items)
+
+    def targets(self, shift: float) -> FloatArray:
+        """Return the rewards of the rows of R, measured from a shift."""
+        targets: FloatArray = self.rows[:, -1] + (self.shift - shift) * self.rows[:, 0]
+        return targets
+
+    def gram(self, shift: float) -> FloatArray:
+        """Return Σ(φ, r − shift)(φ, r − shift)'."""
+        rows = np.column_stack([self.rows[:, :-1], self.targets(shift)])
+        return np.asarray(rows.T @ rows)
+
+    def mean_square(self) -> float:
+        """Return the mean of ‖φ‖² over the rewards, also over the parts that differ by item."""
+        k = self.items.n_parts
+        own = float(np.trace(self.items.sums[:, :, :k].sum(axis=0)))
+        return max(own, float((self.rows[:, :-1] ** 2).sum())) / self.n_rewards
+
+    def decayed(self, weight: float) -> "Summary":
+        """Return the summary with every reward counting less."""
+        return self._replace(
+            rows=math.sqrt(weight) * self.rows,
+            n_rewards=weight * self.n_rewards,
+            items=self.items.decayed(weight),
+        )
+
+    def projected(self, features: FloatArray, parts: FloatArray) -> "Summary":
+        """Return the summary for other features and parts, which are these times matrices."""
+        rows = np.column_stack([self.rows[:, :-1] @ features, self.rows[:, -1]])
+        return self._replace(rows=_root(rows), items=self.items.projected(parts, features))
+
+
+_SUMMARY = Value(
+    Summary,
+    rows=Array((None, None), low=-LARGEST_POINT, high=LARGEST_POINT),
+    shift=Real(-LARGEST, LARGEST),
+    n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
+    round=Real(0.0, checks.LARGEST_HORIZON),
+    items=ITEM_SUMS,
+)
+
+
+def joined(summaries: Sequence[Summary]) -> Summary:
+    """Return one summary of the rewards of several, at least one."""
+    total = sum(each.n_rewards for each in summaries)
+    shift = sum(each.n_rewards / total * each.shift for each in summaries)
+    stacked = [np.column_stack([each.rows[:, :-1], each.targets(shift)]) for each in summaries]
+    items = summaries[0].items.shifted(shift)
+    for each in summaries[1:]:
+        items = items.plus(each.items)
+    mean_round = sum(each.n_rewards / total * each.round for each in summaries)
+    return Summary(_root(np.vstack(stacked)), shift, total, mean_round, items)
+
+
+class History:
+    """Played arms with their rewards: as many as fit, and summaries of the others.
+
+    Rewards of equal arms are merged into their number and mean, which loses nothing. If there are
+    still too many arms, those played least, and of these the oldest, enter a summary.
+
+    Attributes
+    ----------
+    rows : Rows
+        Views that must not be changed.
+    within : float
+        Root of the sum of squared differences between merged rewards and their means.
+    summaries : tuple of Summary
+        In the features of the present epoch.
+    """
+
+    STATE: ClassVar[Mapping[str, state.Field]] = {
+        "rows": _ROWS,
+        "within": Real(0.0, LARGEST_POINT),
+        "summaries": Each(_SUMMARY),
+    }
+
+    __slots__ = ("_n", "_room", "summaries", "within")
+
+    def __init__(
+        self, rows: Rows, within: float = 0.0, summaries: tuple[Summary, ...] = ()
+    ) -> None:
+        self._room, self._n = rows, len(rows.rounds)
+        self.within, self.summaries = within, summaries
+
+    @classmethod
+    def empty(cls, dim: int, context_dim: int) -> "History":
+        """Return a history without rewards."""
+        return cls(_room(0, dim, context_dim))
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def rows(self) -> Rows:
+        """The rows that are kept: arms that were merged, and later rewards."""
+        return self._room if self._n == len(self._room.rounds) else self._room.first(self._n)
+
+    def _with(self, **changes: Any) -> "History":
+        given: dict[str, Any] = {
+            "rows": self.rows,
+            "within": self.within,
+            "summaries": self.summaries,
+        }
+        return History(**(given | changes))
+
+    def plus(
+        self, round: int, arm: FloatArray, context: FloatArray, item: int, reward: float
+    ) -> "History":
+        """Return the history with one more reward; this one must not be changed any more."""
+        n, room = self._n, self._room
+        if n == len(room.rounds):
+            room = _room(max(_FIRST_ROOM, 2 * n), room.arms.shape[1], room.contexts.shape[1])
+            for new, old in zip(room, self._room, strict=True):
+                new[:n] = old
+        values: tuple[Any, ...] = (round, arm, context, item, reward, 1.0)
+        for column, value in zip(room, values, strict=True):
+            column[n] = value
+        more = History(room, self.within, self.summaries)
+        more._n = n + 1
+        return more
+
+    @property
+    def last_reward(self) -> float | None:
+        """The reward that came last; None if there is none."""
+        return float(self._room.rewards[self._n - 1]) if self._n else None
+
+    def since(self, round: float) -> "History":
+        """Return the rewards from a round on."""
+        rows = self.rows
+        late = rows.rounds >= round
+        summaries = tuple(each for each in self.summaries if each.round >= round)
+        return self._with(rows=rows if late.all() else rows.some(late), summaries=summaries)
+
+    def compacted(self, features: Features, most: int, span: float = math.inf) -> "History":
+        """Return the same rewards with at most `most` rows.
+
+        Parameters
+        ----------
+        features : Features
+            Of the present epoch, not scaled.
+        most : int
+        span : float
+            Rounds whose rewards may share a summary. If it is finite, equal arms are not merged,
+            because the round of every reward matters.
+        """
+        history = self._merged() if span == math.inf else self
+        n_extra = len(history) - most
+        if n_extra <= 0:
+            return history
+        rows = history.rows
+        order = np.lexsort((rows.rounds, rows.counts))
+        extra, kept = order[:n_extra], np.sort(order[n_extra:])
+        summary = Summary.of(rows.some(extra), features)
+        summaries = (*history.summaries, summary)
+        if len(summaries) > 1 and summary.round - summaries[-2].round <= span:
+            summaries = (*summaries[:-2], joined(summaries[-2:]))
+        return history._with(rows=rows.some(kept), summaries=summaries)
+
+    def _merged(self) -> "History":
+        rows, within = self.rows.merged()
+        if len(rows.rounds) == len(self):
+            return self
+        return self._with(rows=rows, within=math.hypot(within, self.within))
+
+    def projected(self, old: Features, new: Features) -> tuple["History", float]:
+        """Return the history for the features of a new epoch, and the error of the summaries."""
+        if not self.summaries:
+            return self, 0.0
+        rows = self.rows.some(slice(-_PROJECTED_ARMS, None))
+        points = new.points(rows.arms, rows.contexts)
+        matrix, error = projection(old.points(rows.arms, rows.contexts), points, new.matching(old))
+        before, after = (each.parts(len(points), rows.contexts) for each in (old, new))
+        parts, _ = projection(before, after, new.matching_parts(old))
+        projected = [each.projected(matrix, parts) for each in self.summaries]
+        # Few arms may show the map so badly that it blows up features.
+        limit = _LARGEST_PROJECTED * float((points * points).sum()) / len(points)
+        kept = tuple(each for each in projected if each.mean_square() <= limit)
+        return self._with(summaries=kept), error if len(kept) == len(projected) else 1.0
+
+    def widened(
+        self, dim: int, context_dim: int, levels: Mapping[int, int], more: Mapping[int, int]
+    ) -> "History":
+        """Return the history with more features of arms and contexts."""
+        rows = self.rows
+        arms = widened_rows(rows.arms, dim, levels)
+        contexts = widened_rows(rows.contexts, context_dim, more)
+        return self._with(rows=rows._replace(arms=arms, contexts=contexts))
+
+    def matched(self, old: Features, new: Features, before: Keys) -> "History":
+        """Return the history with summaries for more features; `before` are the keys before."""
+        parts, features, keys = new.matching_parts(old), new.matching(old), self.rows.keys
+        projected = [each.projected(features, parts) for each in self.summaries]
+        return self._with(
+            summaries=tuple(
+                each._replace(items=each.items.renamed(before, keys)) for each in projected
+            )
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as numbers and arrays."""
+        return state.dump(self)
+
+    @classmethod
+    def restored(cls, policy: Any, plain: dict[str, Any]) -> "History":
+        """Return what `state` described, for a policy with `dim` and `context_dim`."""
+        sizes = state.Sizes(policy, dim=policy.dim or 1)
+        return cls(
+            **{name: field.load(name, plain[name], sizes) for name, field in cls.STATE.items()}
+        )
+
+
+def _room(n: int, dim: int, context_dim: int) -> Rows:
+    return Rows(
+        np.zeros(n, dtype=np.int64),
+        np.zeros((n, dim)),
+        np.zeros((n, context_dim)),
+        np.zeros(n, dtype=np.int64),
+        np.zeros(n),
+        np.zeros(n),
+    )
+
+
+def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> tuple[FloatArray, float]:
+    """Return the matrix that takes features into those of another model, and its error.
+
+    The features of a half-seen arm under two models are not linear in each other, because each mask
+    has a map of its own. If the models are alike, a linear map comes close.
+
+    Parameters
+    ----------
+    old, new : ndarray, shapes (n, n_old) and (n, n_new)
+        Features of the same arms.
+    guess : ndarray, shape (n_old, n_new)
+        The map in directions that these arms do not show.
+
+    Returns
+    -------
+    matrix : ndarray, shape (n_old, n_new)
+        Minimises ‖old · matrix − new‖.
+    error : float
+        The root of that residual's share of Σ‖new‖², without the first feature.
+    """
+    rest = new - old @ guess
+    sizes = np.linalg.norm(old, axis=0)
+    unit = np.where(sizes > 0.0, sizes, 1.0)
+    scaled = old / unit
+    values, vectors = np.linalg.eigh(scaled.T @ scaled)
+    real = values > _ROUNDING * values.max(initial=1.0)
+    vectors = vectors[:, real]
+    solution = vectors @ ((vectors.T @ (scaled.T @ rest)) / values[real][:, None])
+    left, size = (rest - scaled @ solution)[:, 1:], float(np.linalg.norm(new[:, 1:]))
+    error = float(np.linalg.norm(left)) / max(1e-300, size)
+    return guess + solution / unit[:, None], error
+
+
+def _root(samples: FloatArray) -> FloatArray:
+    """Return as few rows as possible with the same products."""
+    return np.asarray(np.linalg.qr(samples, mode="r"))

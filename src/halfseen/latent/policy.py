@@ -1,0 +1,707 @@
+"""The policy without settings: a latent model of half-seen arms, and one model of their rewards.
+
+In each round the arm with the largest score is chosen,
+
+    score = estimate + √((α·deviation of φ'θ)² + (β·deviation of the item's rest)²),
+
+with α = `width_scale` and β = f·.375·α·√(2 log t), where f is the share of all items that one round
+offers; α is at least β. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
+"""
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.core.drawing import drawn, inverse_gap, inverse_gap_rate
+from halfseen.errors import ArchiveError, InvalidSettingError
+from halfseen.factors.model import Arms
+from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
+from halfseen.latent import explanation
+from halfseen.latent.epoch import (
+    PARTS,
+    RECORD,
+    Epoch,
+    LatentRecord,
+    Offered,
+    Settings,
+    is_different,
+)
+from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
+from halfseen.latent.reward_model import Candidates, RewardModel
+from halfseen.linear.history import LARGEST_GROWTH
+from halfseen.log import logger
+from halfseen.params import choice, custom, flag, integer, real
+from halfseen.policies.ambient import scale_param
+from halfseen.policies.base import Policy
+from halfseen.policies.imputed import EXPLORATIONS
+from halfseen.policies.registry import register_policy
+from halfseen.seeding import stream
+from halfseen.state import Built, Each, Flag, Levels, Maybe, Part, Sizes, Value, Whole
+from halfseen.values import Choice, FloatArray, Note, Slate
+from halfseen.values.reasons import Reasons
+
+T = TypeVar("T")
+
+INVERSE_GAP = "inverse-gap"
+
+WIDTH_SCALE = 2.0
+"""Chosen, like `_ITEM_SHARE`, by benchmarks/choose_defaults.py, on worlds and seeds that no study
+reports."""
+
+# Share of `width_scale`, times √(2 log t), for effects of items that are always offered.
+_ITEM_SHARE = 0.375
+# Records of this many epochs are kept.
+_LONGEST_LOG = 1000
+# An epoch opens so many rounds after the first context, and after a log from which a policy starts.
+_SOON = 8
+
+
+class Background(Generic[T]):
+    """A result that is computed in a thread of its own.
+
+    Copies of a policy share it: nobody changes the result. A pickle of it is None.
+
+    Parameters
+    ----------
+    work : callable
+        Must not use anything that changes while it runs.
+
+    Examples
+    --------
+    >>> background = Background(lambda: 6 * 7)
+    >>> background.wait()
+    >>> background.is_done, background.result()
+    (True, 42)
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._found: list[T] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="halfseen refit", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._found.append(self._work())
+        except BaseException as error:  # raised again by `result`
+            self._error = error
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the thread has ended."""
+        return not self._thread.is_alive()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it ended without a result: a process that is forked has no threads."""
+        return self.is_done and not self._found and self._error is None
+
+    def wait(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
+
+    def result(self) -> T:
+        """Return what was computed, or raise what was raised."""
+        if self._error is not None:
+            raise self._error
+        return self._found[0]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+
+class _Prepared(NamedTuple):
+    """An epoch that is fitted while the present one serves.
+
+    Attributes
+    ----------
+    work : Background
+    n_known : int
+        Rows of the history that it knows.
+    """
+
+    work: Background[tuple[Epoch, History]]
+    n_known: int
+
+
+class _Schedule(NamedTuple):
+    """When the next epoch opens.
+
+    Attributes
+    ----------
+    next_event : int
+        The round after which one is due.
+    is_informative : bool
+        Whether rewards have differed since the last one.
+    context_since : int
+        Round before the first context.
+    n_offered : int
+        Arms in rounds that were played; absorbed ones are not among them.
+    n_logged : int
+        Rounds of a log, each with one arm.
+    is_logging : bool
+        Whether a log is being learned.
+    n_failed_refits : int
+    """
+
+    next_event: int = 1
+    is_informative: bool = False
+    context_since: int = 0
+    n_offered: int = 0
+    n_logged: int = 0
+    is_logging: bool = False
+    n_failed_refits: int = 0
+
+    def per_round(self, round: int) -> float:
+        """Return the mean number of arms that a round offers, logs left out."""
+        n_chosen = round - self.n_logged
+        return (self.n_offered - self.n_logged) / n_chosen if n_chosen else 1.0
+
+    def no_later_than(self, round: int) -> "_Schedule":
+        """Return the schedule with an epoch at a round, or earlier."""
+        return self._replace(next_event=min(self.next_event, round))
+
+    def after(self, round: int, growth: float, longest: float) -> "_Schedule":
+        """Return the schedule after an epoch that starts in a round."""
+        length = min((growth - 1.0) * round, longest)
+        if self.context_since:  # it came late: what it means is learned soon
+            since = round - self.context_since
+            length = min(length, max(_SOON, (growth - 1.0) * since))
+        return self._replace(next_event=round - 1 + max(1, math.ceil(length)))
+
+
+@register_policy
+class LatentUcb(Policy):
+    """Learns from half-seen arms without any settings.
+
+    - **Arms**: x = μ + Wz + ε, fitted by maximum likelihood to the seen entries of all offered
+      arms, played or not; the evidence chooses the number of latent coordinates z.
+    - **Rewards**: intercept + θ₁'z + θ₂'x̂ + θ₃'(mask − share seen) + effect of the item, where x̂ is
+      the arm with hidden entries filled in, and an item is an arm that comes back. Each part has
+      a prior variance of its own, which the evidence chooses.
+    - **Choice**: the largest estimate plus a multiple of its posterior deviation. While all rewards
+      are equal, arms are chosen at random.
+
+    Both models are frozen in epochs that start in rounds 2, 3, 4, 5, 7, 9, … and use all rewards so
+    far. Units and offsets of features and rewards do not matter, nor does the order of features
+    (with "thompson": in distribution). A decision has the exact probabilities of all arms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = LatentUcb()
+    >>> random = np.random.default_rng(0)
+    >>> directions = random.normal(size=(2, 12))
+    >>> for _ in range(20):
+    ...     arms = 5.0 + random.normal(size=(6, 2)) @ directions
+    ...     decision = policy.choose(np.where(random.random(arms.shape) < 0.5, arms, np.nan))
+    ...     policy.learn(decision, float(arms[decision.arm].sum()))
+    >>> policy.dim, policy.current_rank
+    (12, 2)
+    """
+
+    STATE: ClassVar = {
+        "_levels": Levels("dim"),
+        "_context_levels": Levels("context_dim"),
+        "_arms": Part(),
+        "_contexts": Part(),
+        "_history": Built(History),
+        "_epoch": Maybe(Built(Epoch)),
+        "_log": Each(RECORD),
+        "_schedule": Value(
+            _Schedule,
+            next_event=Whole(),
+            is_informative=Flag(),
+            context_since=Whole(),
+            n_offered=Whole(),
+            n_logged=Whole(),
+            is_logging=Flag(),
+            n_failed_refits=Whole(),
+        ),
+    }
+
+    needs: ClassVar[tuple[str, ...]] = ("seed",)
+    takes_context = True
+    uses_items = True
+
+    dim: int | None = integer(  # type: ignore[assignment]
+        default=None,
+        low=1,
+        high=checks.LARGEST_SIZE,
+        doc="Number of features; by default that of the first slate.",
+    )
+    context_dim: int = integer(
+        default=0,
+        low=0,
+        high=checks.LARGEST_SIZE,
+        doc="Number of features of a context; by default that of the first one.",
+    )
+    rank: int | None = integer(
+        default=None,
+        low=0,
+        doc="""Number of latent coordinates, at most dim − 1; fewer while there are too few entries.
+    By default the evidence chooses.""",
+    )
+    through_origin: bool = flag(
+        default=False,
+        doc="""Whether all features and rewards are known to have mean zero, as in the paper: then
+    there is no mean and no intercept.""",
+    )
+    groups: Any = custom(
+        default=PARTS,
+        check=lambda name, value: _checked_groups(name, value),
+        plain=list,
+        kind="sequence of str",
+        doc="""Parts of the reward model: "latent", "filled", "mask", "item", "context". Those that
+    say nothing in the present world are left out anyway.""",
+    )
+    exploration: str = choice(
+        default="ucb",
+        words=(*EXPLORATIONS, INVERSE_GAP),
+        doc="""Optimism, parameters drawn from the posterior, no exploration, or arms drawn with
+    SquareCB's probabilities: the farther its estimate is below the best, the rarer an arm is.""",
+    )
+    uniform_share: float = real(
+        default=0.0,
+        low=0.0,
+        high=1.0,
+        doc="Share of the rounds in which every arm is chosen with the same probability.",
+    )
+    width_scale: float = scale_param(
+        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score or a draw."
+    )
+    growth: float = real(
+        default=1.25,
+        low=1.0,
+        high=LARGEST_GROWTH,
+        low_open=True,
+        doc="Factor between epoch starts.",
+    )
+    half_life: float | None = real(
+        default=None,
+        low=1.0,
+        high=1e15,
+        doc="""Rounds after which arms and rewards count half, for a world that changes; after twice
+    as many they count a sixteenth. By default they count forever.""",
+    )
+    refit: str = choice(
+        default="inline",
+        words=("inline", "background"),
+        doc="""Where the models of the next epoch are fitted: in the round that opens it, which is
+    reproducible, or in a thread beside the present epoch, which goes on until they are ready.""",
+    )
+    memory_bytes: int = integer(
+        default=DEFAULT_MEMORY,
+        low=1,
+        doc="""Memory for offered and played arms. What does not fit is sampled or summed up.""",
+    )
+    seed: int = integer(
+        default=0, low=0, doc="Seed of that sample, of random choices and of draws."
+    )
+
+    def setup(self) -> None:
+        """Start without data; without a dimension, wait for the first slate."""
+        self._levels: dict[int, int] = {}
+        # A context may be known before the first slate, with which everything starts anew.
+        self._context_levels: dict[int, int] = self.__dict__.get("_context_levels", {})
+        self._epoch: Epoch | None = None
+        self._log: tuple[LatentRecord, ...] = ()
+        self._schedule = _Schedule()
+        self._prepared: _Prepared | None = None
+        dim = self.dim or 1
+        if self.dim is not None and self.rank is not None:
+            checks.integer("rank", self.rank, 0, self.dim)
+        given: dict[str, Any] = {"seed": self.seed, "recent": self.half_life is not None}
+        self._arms = Sample(dim, max_rows=self._n_kept(dim, self.context_dim), **given)
+        most = arms_kept(max(1, self.context_dim), self.memory_bytes)
+        self._contexts = Sample(self.context_dim, max_rows=most, **given)
+        self._history = History.empty(dim, self.context_dim)
+
+    @property
+    def epoch_log(self) -> tuple[LatentRecord, ...]:
+        """One record for each epoch opened so far."""
+        return (*self._log, *(() if self._epoch is None else (self._epoch.record,)))
+
+    @property
+    def current_rank(self) -> int | None:
+        """Number of latent coordinates in the current epoch; None before the first one."""
+        return None if self._epoch is None else self._epoch.record.rank
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return ranks of all epochs, and noise and scales of the last one."""
+        log = self.epoch_log
+        return {
+            "epoch_starts": [record.round for record in log],
+            "epoch_ranks": [record.rank for record in log],
+            "noise_scale": log[-1].noise_scale if log else None,
+            "scales": log[-1].scales if log else {},
+            "frequency": log[-1].frequency if log else 0.0,
+            "carry_error": log[-1].carry_error if log else 0.0,
+            "n_failed_refits": self._schedule.n_failed_refits,
+        }
+
+    # Choosing
+
+    def decide(self, slate: Slate) -> Choice:
+        """Open an epoch if one is due, then choose by its models."""
+        return self._choice(slate, self.exploration, self.uniform_share)
+
+    def exploit(self, slate: Slate) -> Choice:
+        """Choose the largest estimate; at random while all rewards are equal."""
+        return self._choice(slate, "greedy", 0.0)
+
+    def _choice(self, slate: Slate, exploration: str, share: float) -> Choice:
+        self._open_if_due()
+        self.observe(slate)
+        schedule = self._schedule
+        if schedule.is_logging:
+            schedule = schedule._replace(n_logged=schedule.n_logged + 1)
+        elif self._round == schedule.n_logged > 0:  # the first choice after a log
+            schedule = schedule.no_later_than(self._round + _SOON)
+        self._schedule = schedule._replace(n_offered=schedule.n_offered + slate.n_arms)
+        model, epoch = self._model, self._epoch
+        if model is None or epoch is None:
+            return self._at_random(slate)
+        widths, arms = self._widths, model.candidates(slate, self._context_row(slate))
+        parts = model.score(arms, *widths)
+        arm, law = _best(slate, parts[0]), None
+        if exploration != "ucb":
+            arm, law = self._explored(model, slate, arms, parts, exploration)
+        if share:
+            arm, law = self._shared(slate, parts[1], arm, law, share)
+        return Choice(arm, parts, epoch.record.epoch, law)
+
+    @property
+    def _model(self) -> RewardModel | None:
+        """The reward model; None while all rewards are equal."""
+        return None if self._epoch is None else self._epoch.rewards
+
+    @property
+    def _widths(self) -> tuple[float, float]:
+        """The multiples of the deviations of the regression and of item effects.
+
+        To know an arm better pays off the more often it comes back. If all arms come in every
+        round, multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong
+        arm.
+        """
+        frequency = 0.0 if self._epoch is None else self._epoch.record.frequency
+        often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
+        item_width = self.width_scale * _ITEM_SHARE * often
+        return max(self.width_scale, item_width), item_width
+
+    def _context_row(self, slate: Slate) -> FloatArray:
+        """Return the context of a slate, shape (1, context_dim); all hidden if it has none."""
+        context = slate._context
+        return np.full((1, self.context_dim), np.nan) if context is None else context[None]
+
+    def _explored(
+        self,
+        model: RewardModel,
+        slate: Slate,
+        arms: Candidates,
+        parts: FloatArray,
+        exploration: str,
+    ) -> tuple[int, FloatArray | None]:
+        """Return the arm that another exploration plays, and its law; widths are overwritten.
+
+        Each round has its own random streams, so there is no stream state to save.
+        """
+        widths, law, keys = self._widths, None, item_keys(slate._table, slate._items)
+        random = stream(self.seed, exploration, str(self._round + 1))
+        parts[2] = model.draw(arms, random, *widths) if exploration == "thompson" else 0.0
+        np.add(parts[1], parts[2], out=parts[0])
+        arm = _best(slate, parts[0])
+        if exploration == "thompson":
+            law = model.win_shares(keys, arms, parts[1], arm, random, *widths)
+        elif exploration == INVERSE_GAP:
+            rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.information())
+            law = inverse_gap(parts[1] / model.scales.noise, rate)
+            arm = drawn(law, parts[1], keys, random)
+        return arm, law
+
+    def _shared(
+        self, slate: Slate, estimates: FloatArray, arm: int, law: FloatArray | None, share: float
+    ) -> tuple[int, FloatArray]:
+        """Return arm and probabilities if a share of the rounds is uniform."""
+        uniform = np.full(slate.n_arms, 1.0 / slate.n_arms)
+        law = np.eye(slate.n_arms)[arm] if law is None else law
+        round = str(self._round + 1)
+        if stream(self.seed, "share", round).random() < share:
+            keys = item_keys(slate._table, slate._items)
+            arm = drawn(uniform, estimates, keys, stream(self.seed, "uniform", round))
+        return arm, (1.0 - share) * law + share * uniform
+
+    def _at_random(self, slate: Slate) -> Choice:
+        """Choose every arm with the same probability.
+
+        The arms are sorted by their size and item first, so that neither their order nor units,
+        offsets or the order of features matter.
+        """
+        table = slate._table
+        latent = Arms(table).empty_model() if self._epoch is None else self._epoch.arms.latent
+        sizes = np.nansum(latent.residuals(table) ** 2, axis=1)
+        place = stream(self.seed, "uniform", str(self._round + 1)).integers(slate.n_arms)
+        items = np.zeros(slate.n_arms) if slate._items is None else slate._items
+        arm = int(np.lexsort((items, sizes))[place])
+        law = np.full(slate.n_arms, 1.0 / slate.n_arms)
+        return Choice(arm, np.zeros((3, slate.n_arms)), self._latest_epoch, probabilities=law)
+
+    # Answers about the present models, also if the next choice will open another epoch
+
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Return estimates with widths as in "ucb", also if draws or nothing take their place."""
+        model = self._model
+        if model is None:
+            return np.zeros((3, slate.n_arms))
+        return model.score(model.candidates(slate, self._context_row(slate)), *self._widths)
+
+    def reasons(self, slate: Slate) -> Reasons:
+        """Return the parts of each score; all are 0 while all rewards are equal."""
+        model = self._model
+        if model is None:
+            return Reasons.none(slate.n_arms, slate.dim, self.context_dim)
+        return explanation.reasons(model, slate, self._context_row(slate), *self._widths)
+
+    def moved_by_seeing(self, slate: Slate, groups: Sequence[Sequence[int]]) -> FloatArray:
+        """Return deviations under the latent model, given what is seen of each arm."""
+        model = self._model
+        if model is None:
+            return super().moved_by_seeing(slate, groups)
+        return explanation.moved_by_seeing(model, slate, self._context_row(slate), groups)
+
+    def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
+        """Return moves under the latent model of contexts, given what is seen of this one."""
+        model = self._model
+        if model is None:
+            return super().moved_by_context(slate, groups)
+        return explanation.moved_by_context(model, slate, self._context_row(slate), groups)
+
+    # Learning
+
+    def observe(self, slate: Slate) -> None:
+        """Add the arms, and their context, to those on which the next models are fitted."""
+        self._arms = self._arms.plus(slate._table, slate._items)
+        context = slate._context
+        if context is not None and (context == context).any():
+            self._contexts = self._contexts.plus(context[None], None)
+
+    def update(self, note: Note, reward: float) -> None:
+        """Keep the reward, and add it to the present epoch's regression."""
+        before = self._history.last_reward
+        arm, context = note.arm, note.context
+        if context is None:
+            context = np.full(self.context_dim, np.nan)
+        if self._levels or self._context_levels:
+            arm = widened_rows(arm[None], len(arm), self._levels)[0]
+            context = widened_rows(context[None], len(context), self._context_levels)[0]
+        item = NO_ITEM if note.item is None else note.item
+        self._history = self._history.plus(note.round, arm, context, item, reward)
+        usual = 0.0 if self.through_origin else reward if before is None else before
+        if not self._schedule.is_informative and is_different(reward, usual):
+            self._schedule = self._schedule._replace(is_informative=True)
+        epoch, model = self._epoch, self._model
+        if epoch is not None and model is not None:
+            key = 0
+            if model.features.n_parts:
+                key = int(item_keys(arm[None], np.array([item]))[0])
+            model = model.fork()
+            model.learn(arm, context, key, reward)
+            self._epoch = epoch._replace(rewards=model)
+
+    def play_logged(
+        self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
+    ) -> None:
+        """Learn from logged arms; they do not say how many arms a round offers."""
+        self._schedule = self._schedule._replace(is_logging=True)
+        try:
+            super().play_logged(slate, rewards, contexts)
+        finally:
+            self._schedule = self._schedule._replace(is_logging=False)
+
+    # Epochs
+
+    @property
+    def _settings(self) -> Settings:
+        """What the models need to know."""
+        n_kept = self._n_kept(self.dim or 1, self.context_dim)
+        return Settings(
+            self.groups,
+            self.rank,
+            self.through_origin,
+            self.half_life,
+            n_kept,
+            self._levels,
+            self._context_levels,
+        )
+
+    def _n_kept(self, dim: int, context_dim: int) -> int:
+        """Return the number of offered arms, and of played arms, that are kept."""
+        return arms_kept(dim + context_dim, self.memory_bytes)
+
+    def _open_if_due(self) -> None:
+        """Open an epoch, or let it be prepared, if one is due; keep memory bounded."""
+        if self._prepared is not None:
+            if not self._prepared.work.is_done:
+                return
+            if self._prepared.work.is_lost:
+                self._prepared = None  # it is still due
+            else:
+                self._finish(self._prepared)
+        epoch, is_ready = self._epoch, self._model is not None
+        schedule, most = self._schedule, self._n_kept(self.dim or 1, self.context_dim)
+        is_due = self._round >= schedule.next_event or (schedule.is_informative and not is_ready)
+        if self._round > 0 and is_due:
+            if is_ready and self.refit == "background":
+                self._prepared = _Prepared(Background(self._opening()), len(self._history))
+            else:
+                self._enter(*self._opening()())
+            # What was learned is in the models, or has faded.
+            self._schedule = self._schedule._replace(is_informative=False)
+        elif epoch is not None and len(self._history) >= 2 * most:
+            longest = self._settings.longest_epoch
+            self._history = self._history.compacted(epoch.features, most, longest)
+
+    def _opening(self) -> Callable[[], tuple[Epoch, History]]:
+        """Return a function that fits both models to what still counts.
+
+        It uses nothing that later rounds change.
+        """
+        settings, round, schedule = self._settings, self._round + 1, self._schedule
+        dim, n_context = self.dim or 1, self.context_dim
+        arms = Offered.of(self._arms, dim, self._round, schedule.per_round(self._round))
+        contexts = Offered.of(self._contexts, n_context, self._round - schedule.context_since, 1.0)
+        last, history = self._epoch, self._history
+        if self.half_life is not None:
+            history = history.since(round - settings.memory)
+        return lambda: Epoch.open(settings, arms, contexts, history, round, last)
+
+    def _enter(self, epoch: Epoch, history: History) -> None:
+        if self._epoch is not None:
+            self._log = (*self._log[1 - _LONGEST_LOG :], self._epoch.record)
+        self._epoch, self._history = epoch, history
+        self._plan_next(epoch.record.round)
+
+    def _plan_next(self, round: int) -> None:
+        longest = self._settings.longest_epoch
+        self._schedule = self._schedule.after(round, self.growth, longest)
+
+    def _finish(self, prepared: _Prepared) -> None:
+        """Go on with an epoch that was prepared beside the present one."""
+        self._prepared = None
+        before = self.__dict__.copy()
+        try:
+            self._take_over(*prepared.work.result(), prepared.n_known)
+        except Exception:
+            self.__dict__ = before
+            n_failed = self._schedule.n_failed_refits + 1
+            self._schedule = self._schedule._replace(n_failed_refits=n_failed)
+            logger.exception("a refit failed, %d so far: the epoch goes on", n_failed)
+            self._plan_next(self._round + 1)
+
+    def _take_over(self, epoch: Epoch, history: History, n_known: int) -> None:
+        """Enter an epoch that was prepared, which nobody changes, and learn what came since."""
+        later = self._history.rows.some(slice(n_known, None))
+        self._enter(epoch, deepcopy(history))
+        self._widen_models(self.dim or 1, self.context_dim)  # features may have entered meanwhile
+        for round, arm, context, item, reward, _ in zip(*later, strict=True):
+            given = int(round), arm, context, int(item), float(reward)
+            self._history = self._history.plus(*given)
+        epoch, model = self._epoch or epoch, self._model
+        if model is not None:
+            model = model.copied()
+            model.learn_all(later)
+            self._epoch = epoch._replace(rewards=model)
+        schedule = self._schedule
+        if epoch.record.round <= schedule.n_logged + 1 <= self._round:
+            # It knows a log alone, which does not say how often arms come back.
+            self._schedule = schedule.no_later_than(self._round + _SOON)
+
+    # Features that come later
+
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let arms have more features, in all that is kept and in the models."""
+        self._levels = {**self._levels, **levels}
+        self._widen_all(dim, self.context_dim)
+
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Let contexts have more features; before the first one they were hidden."""
+        self._context_levels = {**self._context_levels, **levels}
+        most = arms_kept(dim, self.memory_bytes)
+        self._contexts = self._contexts.widened(dim, self._context_levels, most)
+        if self._round and not self.context_dim:
+            schedule = self._schedule._replace(context_since=self._round)
+            self._schedule = schedule.no_later_than(self._round + _SOON)
+        self._widen_all(self.dim or 1, dim)
+
+    def _widen_all(self, dim: int, context_dim: int) -> None:
+        self._arms = self._arms.widened(dim, self._levels, self._n_kept(dim, context_dim))
+        self._widen_models(dim, context_dim)
+
+    def _widen_models(self, dim: int, context_dim: int) -> None:
+        """Let the present epoch and its history have more features."""
+        history, epoch = self._history, self._epoch
+        known = history.rows
+        if known.arms.shape[1] == dim and known.contexts.shape[1] == context_dim:
+            return
+        settings, before = self._settings, known.keys
+        history = history.widened(dim, context_dim, self._levels, self._context_levels)
+        if epoch is not None:
+            wider = epoch.widened(settings, dim, context_dim, before, history.rows.keys)
+            history = history.matched(epoch.features, wider.features, before)
+            if epoch.rewards is not None and wider.rewards is None:  # it would be too large
+                self._schedule = self._schedule.no_later_than(self._round)
+                self._prepared = None
+            self._epoch = wider
+        self._history = history
+
+    # Saving
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        for name in ("levels", "context_levels"):  # an epoch needs them
+            field = self.STATE[f"_{name}"]
+            setattr(self, f"_{name}", field.load(name, saved[name], Sizes(self)))
+        super().restore(saved)
+        epoch = self._epoch
+        sizes = (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_parts)
+        for summary in self._history.summaries:
+            columns = summary.items.sums.shape[1:]
+            if summary.rows.shape[1] != sizes[0] + 1 or columns != (sizes[1], sum(sizes) + 1):
+                raise ArchiveError("a summary does not fit the features of the epoch")
+
+    @property
+    def _latest_epoch(self) -> int:
+        return -1 if self._epoch is None else self._epoch.record.epoch
+
+    def _checked(self, options: Any, context: Any = None, items: Any = None) -> Slate:
+        if self.dim is None:  # the first slate determines it
+            options = Slate.of(options)
+            self.__dict__["dim"] = options.dim
+            self.setup()
+        return super()._checked(options, context, items)
+
+
+def _best(slate: Slate, scores: FloatArray) -> int:
+    """Return the arm with the largest score; of equal ones that with the smallest item id.
+
+    Items of which nothing is known have equal scores, wherever they stand.
+    """
+    if slate._items is None:
+        return int(scores.argmax())
+    return int(np.lexsort((slate._items, -scores))[0])
+
+
+def _checked_groups(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
+        raise InvalidSettingError(f"{name} must be a list of words among {PARTS}, got {value!r}")
+    words = {checks.one_of(name, word, PARTS) for word in value}
+    return tuple(word for word in PARTS if word in words)

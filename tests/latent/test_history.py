@@ -1,0 +1,158 @@
+"""Rewards in bounded memory: merged by arm, summed up, and projected onto other features."""
+
+import numpy as np
+import pytest
+
+from halfseen.factors.model import Factors
+from halfseen.latent.features import RowFeatures, chosen_crossing, joint_features
+from halfseen.latent.history import History, Rows, Summary, joined, projection
+from halfseen.latent.reward_model import RewardModel
+from latent.test_reward_model import CONTEXT_DIM, DIM, GROUPS, features_of, scores, side, world
+
+
+def history_of(rows, history=None):
+    history = history or History.empty(rows.arms.shape[1], rows.contexts.shape[1])
+    for row in range(len(rows.rounds)):
+        history = history.plus(*(column[row] for column in rows[:5]))
+    return history
+
+
+def fitted(history, features):
+    rows, within = history.rows.merged()
+    summary = joined(history.summaries) if history.summaries else None
+    return RewardModel.fitted(features, rows, np.hypot(within, history.within), summary)
+
+
+def same_models(ours, theirs, new, rtol=1e-6):
+    assert ours.scales.logs == pytest.approx(theirs.scales.logs, abs=1e-5)
+    assert ours.scales.noise == pytest.approx(theirs.scales.noise, rel=rtol)
+    for width in (0.0, 1.0):
+        np.testing.assert_allclose(
+            scores(ours, new, 1.0, width), scores(theirs, new, 1.0, width), rtol=rtol, atol=1e-6
+        )
+
+
+def test_merging_equal_arms_loses_nothing():
+    rows = world(300, kind="return")
+    features, history = features_of(rows), history_of(rows)
+    merged = history.compacted(features, 50)
+    assert (len(history), len(merged), merged.summaries) == (300, 8, ())
+    assert merged.rows.counts.sum() == 300
+    new = rows.some(slice(0, 20))
+    same_models(fitted(merged, features), fitted(history, features), new)
+    # Also if more rewards come after merging.
+    more = world(40, seed=1, kind="return")
+    history, merged = (history_of(more, each) for each in (history, merged))
+    same_models(fitted(merged, features), fitted(history, features), new)
+
+
+@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_summary_is_as_good_as_its_rewards(kind, offset):
+    rows = world(400, kind=kind)
+    rows = rows._replace(rewards=rows.rewards + offset)
+    most = 4 if kind == "return" else 100
+    features, history = features_of(rows), history_of(rows.some(slice(0, 250)))
+    small = history.compacted(features, most)
+    history, small = (history_of(rows.some(slice(250, 400)), each) for each in (history, small))
+    small = small.compacted(features, most)
+    (summary,) = small.summaries
+    assert len(small) == most
+    assert summary.n_rewards == 400 - small.rows.counts.sum()
+    assert summary.rows.shape[1] == features.n_features + 1
+    new = world(20, seed=3, kind=kind)
+    same_models(fitted(small, features), fitted(history, features), new, rtol=1e-4)
+
+
+def test_of_too_many_arms_those_played_least_and_then_the_oldest_are_summed_up():
+    arms = np.arange(5.0 * DIM).reshape(5, DIM)
+    rows = world(7)._replace(arms=arms[[0, 1, 1, 2, 3, 3, 4]])
+    kept = history_of(rows).compacted(features_of(world(30)), 3)
+    np.testing.assert_array_equal(kept.rows.arms, arms[[1, 3, 4]])
+    np.testing.assert_array_equal(kept.rows.counts, [2, 2, 1])
+    assert kept.summaries[0].n_rewards == 2
+
+
+def test_with_a_span_rewards_of_different_times_have_different_summaries():
+    rows = world(300)
+    features, history = features_of(rows), None
+    for row in range(300):
+        history = history_of(rows.some(slice(row, row + 1)), history)
+        if len(history) == 40:
+            history = history.compacted(features, 20, 50.0)
+    rounds = [each.round for each in history.summaries]
+    assert 3 <= len(rounds) <= 6
+    assert (np.diff(rounds) > 30).all()
+    assert sum(each.n_rewards for each in history.summaries) + len(history) == 300
+    assert min(each.round for each in history.since(200).summaries) >= 200
+
+
+@pytest.mark.parametrize("kind", ["fresh", "features"])
+def test_summaries_project_exactly_between_linear_features(kind):
+    """Other units and offsets of features, all entries seen."""
+    rows = Rows(*(np.nan_to_num(column, nan=0.5) for column in world(200, kind=kind)))
+    loadings = np.random.default_rng(0).normal(size=(2, DIM))
+
+    def features(location, scale):
+        def linear(dim):
+            model = Factors(
+                np.full(dim, location), np.full(dim, scale), loadings[:, :dim].copy(), np.ones(dim)
+            )
+            return RowFeatures(model, np.full(dim, 0.5), GROUPS)
+
+        context = linear(CONTEXT_DIM) if kind == "features" else side(rows.contexts)
+        option = linear(DIM)
+        crossing = chosen_crossing(option, context, by_item=True)
+        return joint_features(option, context, crossing, by_item=kind == "features")
+
+    old, new = features(0.0, 1.0), features(0.7, 2.0)
+    projected, error = history_of(rows).compacted(old, 60).projected(old, new)
+    assert error < 1e-6
+    ours, theirs = projected.summaries[0], history_of(rows).compacted(new, 60).summaries[0]
+    grams = [each.gram(0.0) for each in (ours, theirs)]
+    np.testing.assert_allclose(*grams, rtol=1e-6, atol=1e-5)
+    np.testing.assert_array_equal(ours.items.keys, theirs.items.keys)
+    np.testing.assert_allclose(ours.items.sums, theirs.items.sums, rtol=1e-6, atol=1e-5)
+
+
+def test_directions_that_no_arm_shows_are_matched_by_name():
+    old = np.array([[1.0, 2.0, 0.0], [1.0, 3.0, 0.0]])
+    matrix, error = projection(old, 2.0 * old, np.eye(3))
+    np.testing.assert_allclose(matrix, [[2, 0, 0], [0, 2, 0], [0, 0, 1]], atol=1e-9)
+    assert error < 1e-9
+    unrelated = np.column_stack([np.ones(2), [1.0, -1.0], np.zeros(2)])
+    assert projection(np.ones((2, 3)), unrelated, np.eye(3))[1] > 0.5
+
+
+def test_summaries_join_to_the_summary_of_all():
+    rows = world(50, kind="features")
+    features = features_of(rows)
+    whole = Summary.of(rows, features)
+    ours = joined(
+        [
+            Summary.of(rows.some(part), features)
+            for part in (slice(0, 9), slice(9, 30), slice(30, 50))
+        ]
+    )
+    np.testing.assert_allclose(ours.gram(0.0), whole.gram(0.0), atol=1e-8)
+    np.testing.assert_allclose(ours.items.sums, whole.items.sums, atol=1e-8)
+    assert ours[1:4] == pytest.approx(whole[1:4])
+    half = whole.decayed(0.25)
+    np.testing.assert_allclose(half.rows, whole.rows / 2)
+    assert (half.n_rewards, half.round) == (whole.n_rewards / 4, whole.round)
+
+
+def test_a_summary_in_many_steps_plays_like_all_rewards():
+    """The latent model changes between the steps, so that projections have an error."""
+    rows = world(2000)
+    history, features = None, None
+    for first in range(0, 2000, 200):
+        last, features = features, features_of(rows.some(slice(0, first + 200)))
+        if last is not None:
+            history, error = history.compacted(last, 150).projected(last, features)
+            assert error < 0.2
+        history = history_of(rows.some(slice(first, first + 200)), history)
+    new = world(50, seed=5)
+    ours = scores(fitted(history, features), new, 1.0, 0.0)[1]
+    theirs = scores(fitted(history_of(rows), features), new, 1.0, 0.0)[1]
+    assert np.abs(ours - theirs).max() < 0.1 * theirs.std()

@@ -1,0 +1,367 @@
+"""The reward model: exact against dense Gaussians, with and without contexts and items."""
+
+import math
+
+import numpy as np
+import pytest
+
+from halfseen import Slate
+from halfseen.factors.model import Arms, Search
+from halfseen.latent.epoch import RowModel
+from halfseen.latent.evidence import ITEM, Evidence, Rewards, Scales, narrowed
+from halfseen.latent.explanation import reasons
+from halfseen.latent.features import (
+    BY_ITEM,
+    CONTEXT,
+    CROSSED,
+    INTERCEPT,
+    Features,
+    RowFeatures,
+    chosen_crossing,
+    joint_features,
+)
+from halfseen.latent.history import Rows
+from halfseen.latent.items import ItemSums
+from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, _rewards
+
+DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
+GROUPS = ["latent", "filled", "mask"]
+
+
+def half_seen(random, n, dim, rank=2):
+    rows = 2.0 + random.normal(size=(n, rank)) @ random.normal(size=(rank, dim))
+    rows += 0.5 * random.normal(size=rows.shape)
+    return np.where(random.random(rows.shape) < 0.7, rows, np.nan)
+
+
+def world(n, *, seed=0, kind="fresh"):
+    """Plays: "fresh" arms, arms that "return", or named items with changing "features"."""
+    random = np.random.default_rng(seed)
+    numbers = random.integers(N_ITEMS, size=n)
+    context_dim = CONTEXT_DIM if kind == "features" else 0
+    contexts = half_seen(random, n, context_dim) if context_dim else np.empty((n, 0))
+    arms = half_seen(np.random.default_rng(7 if kind == "return" else seed), max(n, N_ITEMS), DIM)
+    arms = arms[numbers] if kind == "return" else arms[:n]
+    own = np.random.default_rng(99).normal(size=(N_ITEMS, 1 + context_dim))
+    parts = np.column_stack([np.ones(n), np.nan_to_num(contexts)])
+    rewards = 4.0 + np.nan_to_num(arms)[:, 0] + 0.3 * random.normal(size=n)
+    if kind != "fresh":
+        rewards += (parts * own[numbers]).sum(axis=1)
+    items = numbers if kind == "features" else np.full(n, -1)
+    return Rows(np.arange(1, n + 1), arms, contexts, items, rewards, np.ones(n))
+
+
+def side(table, groups=GROUPS):
+    if table.shape[1] == 0:
+        return RowModel.unknown(0).features([], {})
+    return RowFeatures(Search(Arms(table)).run().model, (table == table).mean(axis=0), groups)
+
+
+def features_of(rows, *, by_item=None, intercept=True):
+    option, context = side(rows.arms), side(rows.contexts)
+    by_item = len(np.unique(rows.keys)) < len(rows.keys) if by_item is None else by_item
+    crossing = chosen_crossing(option, context, by_item=by_item)
+    return joint_features(option, context, crossing, by_item=by_item, intercept=intercept)
+
+
+def model_of(rows, features=None, **given):
+    return RewardModel.fitted(features or features_of(rows), *rows.merged(), **given)
+
+
+def slates(rows):
+    """Each row as a slate with its context."""
+    for row in range(len(rows.rounds)):
+        items = None if rows.items[row] < 0 else [rows.items[row]]
+        yield Slate(rows.arms[row : row + 1], items=items), rows.contexts[row : row + 1]
+
+
+def scores(model, rows, *widths):
+    found = [model.score(model.candidates(*each), *widths) for each in slates(rows)]
+    return np.hstack(found)
+
+
+def covariance(model, left, right):
+    """That of the rewards of arms, in units of the noise, without the intercept."""
+    points, others = (
+        model.features.points(each.arms, each.contexts)[:, 1:] for each in (left, right)
+    )
+    parts, theirs = (
+        model.features.parts(len(each.rounds), each.contexts) for each in (left, right)
+    )
+    return points @ others.T + (parts @ theirs.T) * (left.keys[:, None] == right.keys)
+
+
+@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
+def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
+    rows = world(70, kind=kind)
+    model = model_of(rows.some(slice(0, 50)))
+    model.learn_all(rows.some(slice(50, 70)))
+    new = world(10, seed=5, kind=kind)
+    if kind == "features":
+        new.items[-2:] = 77, 78  # two items are new
+    _, estimates, widths = scores(model, new, 1.0, 1.0)
+    inverse = np.linalg.inv(covariance(model, rows, rows) + np.eye(70))
+    gain, ones = covariance(model, new, rows) @ inverse, np.ones(70)
+    precision = ones @ inverse @ ones
+    intercept = ones @ inverse @ rows.rewards / precision
+    means = intercept + gain @ (rows.rewards - intercept)
+    rest = (covariance(model, new, new) - gain @ covariance(model, rows, new)).diagonal()
+    deviations = model.scales.noise * np.sqrt(rest + (1.0 - gain @ ones) ** 2 / precision)
+    # The intercept's prior is wide, not flat.
+    np.testing.assert_allclose(estimates, means, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(widths, deviations, rtol=1e-4)
+
+
+def evidence_of(rows, features, *, narrow=False):
+    points = features.points(rows.arms, rows.contexts)
+    columns = features.columns
+    if narrow:
+        points, columns = narrowed(points, columns)
+    shift = float(rows.rewards.mean()) if features.intercept else 0.0
+    parts = features.parts(len(points), rows.contexts)
+    rewards = _rewards(points, parts, rows, 0.0, None, shift)
+    return Evidence(rewards, columns, features.item_columns, CENTRES, intercept=features.intercept)
+
+
+@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
+@pytest.mark.parametrize(("n", "intercept"), [(12, True), (60, True), (60, False)])
+def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
+    """Up to a constant: with the intercept left out, the noise at its best, and the priors."""
+    rows = world(n, kind=kind)
+    features = features_of(rows, intercept=intercept)
+    evidence = evidence_of(rows, features, narrow=n == 12)
+    random, found = np.random.default_rng(0), []
+    for _ in range(3):
+        logs = dict(zip(evidence.groups, random.normal(size=len(evidence.groups)), strict=True))
+        scales = Scales(logs, 1.0)
+        scaled = features.scaled(scales, list(features.columns), list(features.item_columns))
+        model = RewardModel(scaled, scales, 0.0, None, None)
+        v = covariance(model, rows, rows) + np.eye(n)
+        inverse, ones = np.linalg.inv(v), np.ones(n)
+        targets = (rows.rewards - intercept * rows.rewards.mean()) / evidence.unit
+        left, log_det = targets @ inverse @ targets, np.linalg.slogdet(v)[1]
+        if intercept:
+            left -= (ones @ inverse @ targets) ** 2 / (ones @ inverse @ ones)
+            log_det += np.log(ones @ inverse @ ones)
+        left, size = left + 2.0 * 0.05, n - intercept + 2.0
+        value, noise = evidence.value(np.array(list(logs.values())))
+        assert noise == pytest.approx(left / size, rel=1e-6)
+        rests = [log - CENTRES[group] for group, log in logs.items()]
+        if ITEM in logs:
+            place = evidence.groups.index(ITEM)
+            rests[place] += 0.5 * math.log(noise) - evidence._log_spread
+        prior = 0.5 * np.sum(np.square(rests))
+        found.append(value + prior + 0.5 * (size * np.log(left / size) + log_det))
+    np.testing.assert_allclose(found, found[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_gradient_is_that_of_the_density(kind, intercept):
+    rows = world(50, kind=kind)
+    evidence = evidence_of(rows, features_of(rows, intercept=intercept))
+    logs = np.random.default_rng(1).normal(size=len(evidence.groups))
+    point, step = evidence.at(logs), 1e-5
+    for place, slope in enumerate(point.gradient):
+        values = [
+            evidence.value(logs + sign * step * np.eye(len(logs))[place])[0] for sign in (-1, 1)
+        ]
+        assert slope == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-4, abs=1e-4)
+    assert np.linalg.eigvalsh(point.information).min() > 0.0
+
+
+def test_no_scales_are_more_likely_than_those_found():
+    rows = world(150, kind="features")
+    evidence = evidence_of(rows, features_of(rows))
+    start = np.array([CENTRES[group] for group in evidence.groups])
+    scales = evidence.maximise({})
+    again = evidence.maximise(scales.logs)
+    features = [group for group in evidence.groups if group not in (ITEM, *BY_ITEM.values())]
+    for group in features:
+        assert again.logs[group] == pytest.approx(scales.logs[group], abs=0.3)
+    best = evidence.value(np.array([scales.logs[group] for group in evidence.groups]))[0]
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        assert evidence.value(start + random.normal(size=len(start)))[0] < best + 1.0
+
+
+def test_scales_do_not_depend_on_the_unit_or_the_mean_of_rewards():
+    rows = world(80)
+    scales = model_of(rows).scales
+    for factor, shift in ((1e-90, 0.0), (1e90, 0.0), (3.0, 1e6)):
+        other = model_of(rows._replace(rewards=factor * rows.rewards + shift)).scales
+        assert other.logs == pytest.approx(scales.logs, abs=1e-4)
+        assert other.noise == pytest.approx(factor * scales.noise, rel=1e-4)
+
+
+def test_a_scale_stays_at_its_centre_while_rewards_say_nothing_about_it():
+    # One arm, played again and again: its rewards say nothing about features.
+    one = world(1)
+    rows = Rows(*(np.repeat(column, 50, axis=0) for column in one))
+    rows = rows._replace(rewards=np.random.default_rng(0).normal(size=50))
+    model = model_of(rows, features_of(world(50)))
+    assert model.scales.logs == pytest.approx({"latent": 0.0, "filled": 0.0, "mask": -1.0})
+
+
+@pytest.mark.parametrize("n_items", [3, 8, 60])
+def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
+    """Without features, against a fine sum over log τ."""
+    random = np.random.default_rng(n_items)
+    items = np.repeat(np.arange(n_items), 4)
+    rewards = random.normal(size=n_items)[items] + 0.3 * random.normal(size=len(items))
+    rewards -= rewards.mean()
+    ones = np.ones((len(items), 1))
+    sums = ItemSums.of(items.astype(np.uint64), ones, ones, ones[:, 0], rewards, 0.0)
+    samples = np.column_stack([ones, rewards])
+    given = Rewards(samples.T @ samples, sums, float(len(items)), 0.0)
+    evidence = Evidence(given, {}, {ITEM: slice(0, 1)}, CENTRES)
+    grid = np.linspace(-5.0, 7.0, 2401)
+    density = np.array([evidence.value(np.array([log]))[0] for log in grid])
+    weights = np.exp(density - density.max())
+    expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
+    assert abs(math.log(evidence.maximise({}).of(ITEM) / expected)) < 0.1
+
+
+def test_evidence_finds_the_groups_that_matter():
+    random = np.random.default_rng(0)
+    points = np.column_stack([np.ones(400), random.normal(size=(400, 9)) / math.sqrt(3)])
+    columns = {name: slice(1 + 3 * i, 4 + 3 * i) for i, name in enumerate(GROUPS)}
+    nothing = ItemSums.of(np.empty(0), np.empty((400, 0)), points, None, None, 0.0)
+    for name in GROUPS:
+        rewards = 5.0 * points[:, columns[name]] @ random.normal(size=3) + random.normal(size=400)
+        samples = np.column_stack([points, rewards - rewards.mean()])
+        given = Rewards(samples.T @ samples, nothing, 400.0, 0.0)
+        scales = Evidence(given, columns, {}, CENTRES).maximise({})
+        others = [scales.of(other) for other in GROUPS if other != name]
+        assert scales.of(name) > 5 * max(others)
+        assert scales.noise == pytest.approx(1.0, abs=0.15)  # 4 standard errors
+
+
+def test_a_reward_by_context_and_item_is_found_in_its_groups():
+    scales = model_of(world(400, kind="features")).scales
+    by_item = max(scales.of(group) for group in BY_ITEM.values())
+    assert by_item > 5.0 * scales.of(CROSSED)
+    assert by_item > max(scales.of(group) for group in CONTEXT.values())
+
+
+def test_a_group_that_moves_nothing_is_left_out_of_a_round():
+    random = np.random.default_rng(0)
+    arms = random.normal(size=(40_000, 2)) @ random.normal(size=(2, DIM))
+    arms += 0.1 * random.normal(size=arms.shape)
+    arms[random.random(arms.shape) < 0.4] = np.nan
+    rows = world(40_000)._replace(arms=arms)
+    features = features_of(rows.some(slice(0, 500)))
+    latent = features.option.points(arms)[:, features.option.columns["latent"]]
+    rewards = latent @ np.resize([5.0, 3.0], latent.shape[1]) + random.normal(size=40_000)
+    model = model_of(rows._replace(rewards=rewards), features)
+    assert model.scales.logs["mask"] <= NEGLIGIBLE
+    assert "mask" not in model.features.columns
+    assert "latent" in model.features.columns
+
+
+@pytest.mark.parametrize("kind", ["return", "features"])
+def test_thompson_draws_have_the_posterior_deviation(kind):
+    rows = world(60, kind=kind)
+    model = model_of(rows)
+    slate = Slate(rows.arms[:4], items=None if kind == "return" else rows.items[:4])
+    arms = model.candidates(slate, rows.contexts[:1])
+    widths = model.score(arms, 1.0, 1.0)[2]
+    draws = [model.draw(arms, np.random.default_rng(seed), 1.0, 1.0) for seed in range(4000)]
+    # The standard error of a deviation from 4000 draws is 1.1 %.
+    np.testing.assert_allclose(np.std(draws, axis=0), widths, rtol=0.06)
+
+
+def test_copies_of_an_item_get_the_same_draw_wherever_they_stand():
+    rows = world(60, kind="return")
+    model = model_of(rows)
+    table = np.vstack([rows.arms[:4], rows.arms[:1]])
+
+    def draws(table):
+        arms = model.candidates(Slate(table), rows.contexts[:1])
+        return model.draw(arms, np.random.default_rng(0), 1.0, 1.0)
+
+    assert draws(table)[0] == draws(table)[4]
+    np.testing.assert_array_equal(draws(table[::-1].copy())[::-1], draws(table))
+
+
+def test_the_number_of_items_is_bounded(monkeypatch):
+    monkeypatch.setattr("halfseen.latent.items.MOST_ITEMS", 5)
+    rows = world(60, kind="return")
+    model = model_of(rows)
+    keys, counts = np.unique(rows.keys, return_counts=True)
+    kept, _ = model.items.stacked()
+    assert sorted(counts[np.isin(keys, kept)]) == sorted(counts)[-5:]
+    model.learn_all(world(3, seed=9))
+    assert len(model.items) == 5
+
+
+def test_a_fork_leaves_the_model_as_it_was():
+    rows = world(60, kind="features")
+    model, new = model_of(rows), world(9, seed=3, kind="features")
+    before = scores(model, new, 1.0, 1.0)
+    for row in range(len(new.rounds)):  # each reward is learned by a fork that is given up
+        fork = model.fork()
+        fork.learn_all(new.some(slice(row, row + 1)))
+    np.testing.assert_array_equal(scores(model, new, 1.0, 1.0), before)
+
+
+def test_the_parts_of_a_score_add_up():
+    rows = world(80, kind="features")
+    model = model_of(rows)
+    slate, contexts = Slate(rows.arms[:4], items=rows.items[:4]), rows.contexts[:1]
+    why = reasons(model, slate, contexts, 2.0, 1.0)
+    found = model.score(model.candidates(slate, contexts), 2.0, 1.0)
+    np.testing.assert_allclose(why.estimates, found[1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(why.scores, found[0], rtol=1e-9, atol=1e-9)
+    assert np.ptp(why.context, axis=0).max() == 0.0
+    assert np.ptp(why.crossed, axis=0).max() > 0.0
+
+
+@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
+def test_a_model_survives_saving(kind):
+    rows = world(60, kind=kind)
+    features = features_of(rows)
+    model = model_of(rows, features)
+    again = RewardModel.restored(model.state(), features)
+    np.testing.assert_array_equal(scores(again, rows, 2.0, 1.0), scores(model, rows, 2.0, 1.0))
+
+
+def test_a_widened_model_scores_as_before():
+    """New features of arms and contexts, which no reward has used, change nothing."""
+    rows = world(80, kind="features")
+    features = features_of(rows)
+    model = model_of(rows, features)
+
+    def widened(old, dim):
+        shares = np.pad(old.shares, (0, dim - old.model.dim))
+        return RowFeatures(old.model.widened(dim), shares, list(old.columns))
+
+    sides = widened(features.option, DIM + 2), widened(features.context, CONTEXT_DIM + 1)
+    wider = joint_features(*sides, features.crossing, by_item=True)
+    grown = model.widened(wider, rows.keys, rows.keys)
+    new = world(10, seed=4, kind="features")
+    longer = new._replace(
+        arms=np.pad(new.arms, ((0, 0), (0, 2)), constant_values=np.nan),
+        contexts=np.pad(new.contexts, ((0, 0), (0, 1)), constant_values=np.nan),
+    )
+    np.testing.assert_allclose(
+        scores(grown, longer, 1.0, 1.0), scores(model, new, 1.0, 1.0), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_features_by_hand():
+    table = np.array([[1.0, 3.0], [3.0, 5.0], [2.0, np.nan]])
+    option = RowFeatures(Arms(table).empty_model(), np.array([1.0, 2 / 3]), ["filled", "mask"])
+    context = RowModel.unknown(0).features([], {})
+    scales = Scales({"filled": 0.0, "mask": math.log(2)}, 1.0)
+    features = Features(option, context, ["filled", "mask"], scales=scales)
+    deviation = math.sqrt(2 / 3)
+    np.testing.assert_allclose(
+        features.points(table, np.empty((1, 0))),
+        [
+            [INTERCEPT, -1 / deviation / math.sqrt(2), -1 / math.sqrt(2), 0, math.sqrt(2)],
+            [INTERCEPT, 1 / deviation / math.sqrt(2), 1 / math.sqrt(2), 0, math.sqrt(2)],
+            [INTERCEPT, 0, 0, 0, -2 * math.sqrt(2)],
+        ],
+        atol=1e-12,
+    )
