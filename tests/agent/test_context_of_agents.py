@@ -9,6 +9,7 @@ import pytest
 
 from agent.tables import looks
 from halfseen import Agent, AmbientOful, InvalidInputError, InvalidTableError, LatentUcb
+from halfseen.factors.rows import NO_ITEM
 
 DOSES = ["low", "medium", "high"]
 
@@ -281,7 +282,7 @@ def test_rows_of_a_frame_without_names_are_no_items_also_after_a_replay(tmp_path
         agent.learn(agent.choose(frame, context={"hour": 1.0}), 1.0)
     agent.close()
     for each in (agent, Agent.open(*files)):
-        assert not each._policy._has_items
+        assert (each._policy._history.rows.items == NO_ITEM).all()
 
 
 def test_ids_may_be_an_array():

@@ -25,8 +25,8 @@ from halfseen import (
     UnknownDecisionError,
 )
 from halfseen.errors import InvalidRewardError, InvalidSlateError
+from halfseen.latent import policy as latent_ucb
 from halfseen.latent.policy import Background
-from halfseen.policies import latent_ucb
 from halfseen.testing.policies import copy_of, looks
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS

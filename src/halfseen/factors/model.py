@@ -360,9 +360,9 @@ _FIRST_PATIENCE = 3
 _PATIENCE = 2
 # Large ranks are tried in steps of this share: evidence hardly changes between neighbours.
 _STEP_SHARE = 1 / 8
-# After this much work, as counted by `step_work`, a search returns the best rank so far, from which
-# the next one goes on: about .4 seconds on one core.
-_MOST_WORK = 4e9
+# After this much work, as counted by `step_work`, a search returns the best rank so far: about .4
+# seconds on one core.
+_MOST_SEARCH_WORK = 4e9
 
 
 class Search:
@@ -377,10 +377,14 @@ class Search:
     arms : Arms
     last : Factors, optional
         The previous model, from which the fit of its rank starts, too.
+    most_work : float
+        As counted by `step_work`; then the best rank so far is returned.
     """
 
-    def __init__(self, arms: Arms, last: Factors | None = None) -> None:
-        self._arms, self._last = arms, last
+    def __init__(
+        self, arms: Arms, last: Factors | None = None, *, most_work: float = _MOST_SEARCH_WORK
+    ) -> None:
+        self._arms, self._last, self._most_work = arms, last, most_work
         self._spectrum = Spectrum(arms)
         self._fits: dict[int, Fit] = {}
         self._work = 0.0
@@ -419,13 +423,22 @@ class Search:
             misses = 0 if fit.evidence > best.evidence else misses + 1
             best = fit if misses == 0 else best
             patience = _FIRST_PATIENCE if best.model.rank == 0 else _PATIENCE
-            if misses == patience or fit.model.explains_all or self._work > _MOST_WORK:
+            if misses == patience or fit.model.explains_all or self._is_exhausted:
                 break
-        while best.model.rank == first > 0 and self._work <= _MOST_WORK:
+        while best.model.rank == first > 0 and not self._is_exhausted:
             first -= max(1, int(_STEP_SHARE * first))
             fit = self.fit(first)
             best = fit if fit.evidence >= best.evidence else best
         return best
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the search ended by itself, and not because it had taken too long."""
+        return not self._is_exhausted
+
+    @property
+    def _is_exhausted(self) -> bool:
+        return self._work > self._most_work
 
     def affordable(self, rank: int | None) -> int:
         """Return a rank, or less if its model would have more loadings than there are entries."""

@@ -55,6 +55,9 @@ _DIFFERENT = 0.9
 _LOOK = 256
 # The rank is chosen on this many rows, evenly spaced in time, and then fitted to all of them.
 _SEARCH_ROWS = 2000
+# A search for the rank goes on in the next epoch after this much work: about 60 milliseconds on one
+# core.
+_SEARCH_WORK = 6e8
 # The rank is chosen again when the number of these rows has grown by this factor, and after a pause
 # of this many times the rounds so far.
 _RANK_GROWTH = 2.0
@@ -246,7 +249,7 @@ def _latent(
     last: RowModel,
     rank: int | None,
 ) -> tuple[Factors, bool]:
-    """Return the factor model to freeze, and whether its rank was chosen anew."""
+    """Return the factor model to freeze, and whether its rank is chosen: a search may go on."""
     known = last.latent if last.n_arms else None
 
     def arms(some: Any = ...) -> Arms:
@@ -265,10 +268,14 @@ def _latent(
         return search.fit(search.affordable(rank)).model, True
     if known is not None and not _is_rank_due(settings, len(table), round, last):
         return fit_factors(all_arms, known).model, False
-    if len(table) <= _SEARCH_ROWS:
-        return Search(all_arms, known).run().model, True
-    some = arms(np.linspace(0, len(table) - 1, _SEARCH_ROWS).astype(np.int64))
-    return fit_factors(all_arms, Search(some, known).run().model).model, True
+    some = all_arms
+    if len(table) > _SEARCH_ROWS:
+        some = arms(np.linspace(0, len(table) - 1, _SEARCH_ROWS).astype(np.int64))
+    search = Search(some, known, most_work=_SEARCH_WORK)
+    found = search.run().model
+    if some is not all_arms:
+        found = fit_factors(all_arms, found).model
+    return found, search.is_complete
 
 
 def _is_rank_due(settings: Settings, n_arms: int, round: int, last: RowModel) -> bool:

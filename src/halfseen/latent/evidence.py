@@ -257,18 +257,21 @@ class Evidence:
     def _with_mean_squares(self, logs: FloatArray, mode: _Point) -> FloatArray:
         """Return the scales with ½ log E[τ²] for each group of items, given the others' modes.
 
-        The posterior density is integrated by Gauss and Hermite's rule between its mode and that of
-        τ² times it, which is two variances above.
+        That of effects is integrated by Gauss and Hermite's rule between the mode of its density
+        and that of τ² times it, which is two variances above. Of other groups, which have many
+        coefficients per item, the density is taken for a normal law.
         """
         found = logs.copy()
         for place in range(len(self._columns), len(self.groups)):
             variance = 1.0 / float(mode.information[place, place])
-            nodes = logs[place] + 0.5 * variance + math.sqrt(variance) * _NODES
-            values = [self.value(_replaced(logs, place, node))[0] for node in nodes.tolist()]
-            weights = np.log(_NODE_WEIGHTS) + np.array(values) + 0.5 * _NODES**2
-            weights = np.exp(weights - weights.max())
-            mean = float(weights @ np.exp(2.0 * (nodes - logs[place]))) / float(weights.sum())
-            found[place] = min(max(logs[place] + 0.5 * math.log(mean), LOWEST), HIGHEST)
+            higher = variance
+            if self._is_item[place]:
+                nodes = 0.5 * variance + math.sqrt(variance) * _NODES
+                values = [self.value(_moved(logs, place, node))[0] for node in nodes.tolist()]
+                weights = np.log(_NODE_WEIGHTS) + np.array(values) + 0.5 * _NODES**2
+                weights = np.exp(weights - weights.max())
+                higher = 0.5 * math.log(weights @ np.exp(2.0 * nodes) / weights.sum())
+            found[place] = min(max(logs[place] + higher, LOWEST), HIGHEST)
         return found
 
     def value(self, logs: FloatArray) -> tuple[float, float]:
@@ -366,9 +369,9 @@ class _Solved(NamedTuple):
     white: FloatArray
 
 
-def _replaced(logs: FloatArray, place: int, log: float) -> FloatArray:
+def _moved(logs: FloatArray, place: int, step: float) -> FloatArray:
     moved = logs.copy()
-    moved[place] = log
+    moved[place] += step
     return moved
 
 
