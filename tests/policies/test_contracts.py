@@ -1,5 +1,6 @@
-"""What holds for every policy: a new one joins `CASES` and all of this applies to it."""
+"""What holds for every policy: all of this applies to a new one as soon as it is registered."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -9,21 +10,17 @@ from halfseen import (
     AmbientOful,
     Choice,
     ConstantThreshold,
-    Greedy,
     Imputed,
+    InvalidSettingError,
     InvalidSlateError,
     LatentUcb,
-    LinearThompson,
     Oracle,
-    PerArmRidge,
-    SameArm,
     Standardized,
     TofuPov,
     TwoPhase,
-    Uniform,
 )
-from halfseen.paper import Pslb, SignSeeker
-from halfseen.policies import registry
+from halfseen.paper import Pslb
+from halfseen.policies.registry import all_policies
 from halfseen.testing import policy_checks
 from policy_runs import few_arms, offers, state_bytes, twin_of, walk
 
@@ -62,7 +59,6 @@ CASES = {
         impute_ridge=1e-3,
     ),
     "TOFU as burn-in of TOFU": nested,
-    "ambient": partial(AmbientOful, dim=6, noise_scale=0.1),
     "ambient in 150 dimensions": partial(AmbientOful, dim=150, noise_scale=0.1),
     "PSLB": partial(Pslb, **BASICS),
     "sampled PSLB": partial(Pslb, **BASICS, search="sampled"),
@@ -82,8 +78,6 @@ CASES = {
         refresh="every-round",
         search="sampled",
     ),
-    "Thompson": partial(LinearThompson, dim=6, noise_scale=0.1),
-    "greedy": partial(Greedy, dim=6),
     "oracle": partial(Oracle, basis=np.eye(6)[:, :2]),
     "oracle by least squares, told of changes": partial(
         Oracle,
@@ -98,9 +92,6 @@ CASES = {
         Standardized, dim=6, indicators=True, exploration="thompson", first_fit=3
     ),
     "greedy standardised": partial(Standardized, dim=6, exploration="greedy", first_fit=1),
-    "a regression per arm": partial(PerArmRidge, dim=6),
-    "the same arm": partial(SameArm, dim=6),
-    "sign seeker": partial(SignSeeker, dim=6),
     "counted probability": partial(TofuPov, **BASICS | {"observe_prob": "counted"}),
     "latent-ucb": partial(LatentUcb, dim=6),
     "latent-ucb without arguments": LatentUcb,
@@ -115,7 +106,14 @@ CASES = {
     "two-phase from a uniform start": partial(
         TwoPhase, **WITHOUT_BURN_IN, split=5, first_phase="uniform", replay="burn-in", seed=7
     ),
-    "uniform": partial(Uniform, dim=6, seed=3),
+}
+SHIPPED = [each for each in all_policies().values() if each.__module__.startswith("halfseen.")]
+FACTS = BASICS | {"seed": 0, "horizon": 100}
+NAMED = {type(make()) for make in CASES.values()}
+CASES |= {
+    each.__name__: partial(each, **{name: FACTS[name] for name in each.needs})
+    for each in SHIPPED
+    if each not in NAMED
 }
 # Replay of the whole history needs the whole history.
 KEEPS_PLAYED = [
@@ -129,7 +127,7 @@ KEEPS_PLAYED = [
     "standardised",
     "standardised with indicators by Thompson sampling",
     "greedy standardised",
-    "a regression per arm",
+    "PerArmRidge",
     "counted probability",
     "latent-ucb",
     "latent-ucb without arguments",
@@ -138,7 +136,7 @@ KEEPS_PLAYED = [
     "greedy latent-ucb of few arms",
 ]
 DRAWS_PARAMETERS = [
-    "Thompson",
+    "LinearThompson",
     "standardised with indicators by Thompson sampling",
     "oracle by least squares, told of changes",
     "latent-ucb of few arms by Thompson sampling",
@@ -168,11 +166,15 @@ def test_contract(make, check):
     check(make)
 
 
-def test_every_policy_of_the_package_is_under_contract():
-    shipped = {
-        policy for policy in registry._CLASSES.values() if policy.__module__.startswith("halfseen.")
-    }
-    assert {type(make()) for make in CASES.values()} == shipped
+@pytest.mark.parametrize("policy", SHIPPED, ids=lambda policy: policy.__name__)
+def test_every_setting_refuses_what_is_no_value_of_it_by_name(policy):
+    for name, param in policy.params.items():
+        bad = [object()] if name not in ("imputer", "imputer_settings") else []
+        bad += [math.nan, -math.inf, True] if param.kind == "float" else []
+        bad += [-1, 1.5, True] if param.kind == "int" else []
+        for value in bad:
+            with pytest.raises(InvalidSettingError, match=name):
+                param.checked(value)
 
 
 # What only our own policies promise
@@ -195,7 +197,7 @@ def test_the_first_of_equal_scores_is_the_best_choice():
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in CASES if name not in ("uniform", "the same arm", "a regression per arm")],
+    [name for name in CASES if name not in ("Uniform", "SameArm", "PerArmRidge")],
 )
 def test_among_equally_good_arms_the_first_is_chosen(name):
     policy = CASES[name]()
@@ -215,7 +217,7 @@ def test_among_equally_good_arms_the_first_is_chosen(name):
     [
         name
         for name in CASES
-        if name not in ("imputation without ridge", "imputed by the mean", "a regression per arm")
+        if name not in ("imputation without ridge", "imputed by the mean", "PerArmRidge")
         and "standardised" not in name
         and "latent-ucb" not in name
     ],
@@ -231,7 +233,7 @@ def test_an_arm_with_nothing_seen_scores_nothing(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["uniform", "uniform burn-in", "Thompson", "latent-ucb of few arms by Thompson sampling"],
+    ["Uniform", "uniform burn-in", "LinearThompson", "latent-ucb of few arms by Thompson sampling"],
 )
 def test_another_seed_is_another_trace(name):
     first, second = (walk(CASES[name](seed=seed), offers(60)) for seed in (1, 2))
