@@ -379,6 +379,11 @@ class Search:
         The previous model, from which the fit of its rank starts, too.
     most_work : float
         As counted by `step_work`; then the best rank so far is returned.
+
+    Attributes
+    ----------
+    is_complete : bool
+        Whether the search ended at a rank between worse ones. Otherwise it was still under way.
     """
 
     def __init__(
@@ -387,7 +392,7 @@ class Search:
         self._arms, self._last, self._most_work = arms, last, most_work
         self._spectrum = Spectrum(arms)
         self._fits: dict[int, Fit] = {}
-        self._work = 0.0
+        self._work, self.is_complete = 0.0, True
 
     def fit(self, rank: int) -> Fit:
         """Return the fit of a rank: from a fresh start, from the last model, or the likelier."""
@@ -423,18 +428,19 @@ class Search:
             misses = 0 if fit.evidence > best.evidence else misses + 1
             best = fit if misses == 0 else best
             patience = _FIRST_PATIENCE if best.model.rank == 0 else _PATIENCE
-            if misses == patience or fit.model.explains_all or self._is_exhausted:
+            if misses == patience or fit.model.explains_all:
                 break
-        while best.model.rank == first > 0 and not self._is_exhausted:
+            if self._is_exhausted:
+                self.is_complete = misses > 0
+                break
+        while best.model.rank == first > 0:
+            if self._is_exhausted:
+                self.is_complete = False
+                break
             first -= max(1, int(_STEP_SHARE * first))
             fit = self.fit(first)
             best = fit if fit.evidence >= best.evidence else best
         return best
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the search ended by itself, and not because it had taken too long."""
-        return not self._is_exhausted
 
     @property
     def _is_exhausted(self) -> bool:

@@ -213,8 +213,10 @@ class Block(NamedTuple):
         """Return the block after one more reward, by the formula of Sherman and Morrison."""
         moved = self.covariance @ part
         grown = 1.0 + max(0.0, float(part @ moved))
-        covariance = self.covariance - np.outer(moved, moved) / grown
-        sums = self.sums + np.outer(part, np.append(point, target))
+        covariance = self.covariance - moved[:, None] * (moved / grown)
+        sums = self.sums.copy()
+        sums[:, :-1] += part[:, None] * point
+        sums[:, -1] += target * part
         return Block(covariance, sums, self.log_det + math.log(grown))
 
 

@@ -512,7 +512,8 @@ class LatentUcb(Policy):
         if epoch is not None and model is not None:
             key = 0
             if model.features.n_parts:
-                key = int(item_keys(arm[None], np.array([item]))[0])
+                items = None if note.item is None else np.array([item])
+                key = int(item_keys(arm[None], items)[0])
             model = model.fork()
             model.learn(arm, context, key, reward)
             self._epoch = epoch._replace(rewards=model)
