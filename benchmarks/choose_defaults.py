@@ -119,7 +119,7 @@ class Catalogue:
 
 def regrets(candidate: dict[str, float], name: str, seed: int) -> tuple[float, float]:
     """Return a candidate's regret in the first and in the second half of the rounds."""
-    policy = type("Candidate", (LatentUcb,), {"item_share": candidate["item_share"]})(
+    policy = type("Candidate", (LatentUcb,), {"_item_share": candidate["item_share"]})(
         seed=seed, width_scale=candidate["width_scale"], growth=candidate["growth"]
     )
     if name in TABLES:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen import Decision, LowRankWorld, Slate, Uniform, play
+from halfseen import Decision, LowRankWorld, Note, Slate, Uniform, play
 from halfseen.simulation.cells import in_chunks
 from halfseen.worlds.base import Facts, Round
 
@@ -39,10 +39,12 @@ class Scripted:
         self.seen.append(options)
         arm = next(self.arms)
         n_arms = options.n_arms
-        return Decision(f"id-{len(self.seen)}", arm, 1, -1, np.zeros(1), np.zeros((3, n_arms)))
+        return Decision(
+            "Scripted", arm, Note(len(self.seen), -1, np.zeros(1)), np.zeros((3, n_arms))
+        )
 
     def learn(self, decision, reward):
-        self.learned.append((decision.id, reward))
+        self.learned.append((decision.round, reward))
 
 
 def test_regret_is_the_summed_difference_to_the_best_arms():
@@ -58,7 +60,7 @@ def test_the_best_arms_cost_nothing_whatever_the_noise():
 def test_a_policy_learns_the_noisy_reward_of_each_of_its_decisions_once():
     policy = Scripted(0, 1, 1)
     play(policy, FakeRealization())
-    assert policy.learned == [("id-1", 1.5), ("id-2", -7.5), ("id-3", 97.0)]
+    assert policy.learned == [(1, 1.5), (2, -7.5), (3, 97.0)]
 
 
 def test_the_truth_never_reaches_the_policy():

@@ -471,10 +471,9 @@ class Epoch(NamedTuple):
         record = RECORD.load("record", plain["record"], sizes)
         arms = _row_model_field("dim").load("arms", plain["arms"], sizes)
         context = _row_model_field("context_dim").load("context", plain["context"], sizes)
-        if record.rank != arms.latent.rank:
-            raise ArchiveError(
-                f"a latent model must have rank {record.rank}, got {arms.latent.rank}"
-            )
+        for model, rank in ((arms, record.rank), (context, record.context_rank or 0)):
+            if model.latent.rank != rank:
+                raise ArchiveError(f"a latent model must have rank {rank}, got {model.latent.rank}")
         groups = [checked_groups(each, GROUPS) for each in plain["groups"]]
         left, right = (tuple(checked_groups(each, GROUPS)) for each in plain["crossing"])
         crossing: Crossing = (left, right)

@@ -50,11 +50,9 @@ T = TypeVar("T")
 INVERSE_GAP = "inverse-gap"
 
 WIDTH_SCALE = 2.0
-"""Chosen, like `_ITEM_SHARE`, by benchmarks/choose_defaults.py, on worlds and seeds that no study
-reports."""
+"""Chosen, like `LatentUcb._item_share`, by benchmarks/choose_defaults.py, on worlds and seeds that
+no study reports."""
 
-# Share of `width_scale`, times √(2 log t), for effects of items that are always offered.
-_ITEM_SHARE = 0.375
 # Records of this many epochs are kept.
 _LONGEST_LOG = 1000
 # An epoch opens so many rounds after the first context, and after a log from which a policy starts.
@@ -208,6 +206,9 @@ class LatentUcb(Policy):
     >>> policy.dim, policy.current_rank
     (12, 2)
     """
+
+    _item_share: ClassVar[float] = 0.375
+    """Share of `width_scale`, times √(2 log t), for effects of items that are always offered."""
 
     STATE: ClassVar = {
         "_levels": Levels("dim"),
@@ -395,7 +396,7 @@ class LatentUcb(Policy):
         """
         frequency = 0.0 if self._epoch is None else self._epoch.record.frequency
         often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
-        item_width = self.width_scale * _ITEM_SHARE * often
+        item_width = self.width_scale * self._item_share * often
         return max(self.width_scale, item_width), item_width
 
     def _context_row(self, slate: Slate) -> FloatArray:
