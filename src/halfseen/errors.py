@@ -113,17 +113,14 @@ class StudyError(InvalidInputError):
 
 
 class UnknownDecisionError(HalfseenError, LookupError):
-    """The decision is unknown to this policy, was already learned, or was forgotten.
+    """The policy or agent cannot have made the decision, or no longer waits for its reward.
 
     Examples
     --------
     >>> from halfseen import AmbientOful
-    >>> policy = AmbientOful(dim=1)
-    >>> policy.choose([[1.0]]).round
-    1
-    >>> policy.learn("some other id", 1.0)
+    >>> AmbientOful(dim=1).learn("some id", 1.0)
     Traceback (most recent call last):
-    halfseen.errors.UnknownDecisionError: decision some other id is not open here: ...
+    halfseen.errors.UnknownDecisionError: AmbientOful.learn needs a Decision of its own, got ...
     """
 
 
