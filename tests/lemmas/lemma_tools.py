@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.linalg import norm
 
-from halfseen.core.theory import Problem
+from halfseen.theory import Problem
 from halfseen.values import Slate
 from halfseen.worlds.base import Facts, Round
 

@@ -22,7 +22,7 @@ from lemma_tools import (
 )
 from numpy.linalg import norm
 
-from halfseen.core import theory
+from halfseen import theory
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.tofu.imputation import coordinates, fill

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from halfseen.core import theory
-from halfseen.core.theory import Problem
+from halfseen import theory
 from halfseen.paper.studies import study_named
+from halfseen.theory import Problem
 
 FAILURE_PROB = 0.05
 OBSERVE_PROBS = study_named("synthetic").observe_probs
@@ -87,7 +87,7 @@ def test_no_p_meets_the_condition_on_masks_before_dimension_1561(observe_prob):
 def test_the_burn_in_of_the_theory_grows_like_the_fourth_power_of_missingness(
     problem, observe_prob, burn_in
 ):
-    # For p = .8, 2.05e6 and 4.74e7: tests/core/test_theory.py.
+    # For p = .8, 2.05e6 and 4.74e7: tests/theory/test_theory.py.
     here = replace(problem, observe_prob=observe_prob)
     assert theory.theorem_burn_in(here, failure_prob=LEVEL) == pytest.approx(burn_in, rel=0.01)
 

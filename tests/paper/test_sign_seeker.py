@@ -9,10 +9,9 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import InvalidSettingError, play
-from halfseen.core import theory
-from halfseen.core.theory import Gaps
+from halfseen import InvalidSettingError, play, theory
 from halfseen.paper import HardInstanceWorld, SignSeeker
+from halfseen.theory import Gaps
 
 NAN = math.nan
 

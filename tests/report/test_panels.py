@@ -6,7 +6,6 @@ from functools import partial
 import matplotlib.image
 import pytest
 
-from halfseen.core.theory import expected_wait
 from halfseen.paper.studies import hard_instance
 from halfseen.report import figures
 from halfseen.report.figures import (
@@ -30,6 +29,7 @@ from halfseen.report.report import Report
 from halfseen.report.tables import FinalTable
 from halfseen.simulation.tables import csv_bytes
 from halfseen.simulation.tune import CALIBRATION
+from halfseen.theory import expected_wait
 from made_results import METHODS, WORLD, setting, small_study, wobble, write_results
 
 LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}

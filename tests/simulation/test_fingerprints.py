@@ -32,7 +32,7 @@ def cell(method=METHODS["tofu"], world=WORLD):
 def test_reports_studies_and_commands_are_not_among_the_modules_that_compute():
     names = fingerprints.computing_modules()
     rooms = {name.partition("/")[0] for name in names}
-    assert {"core", "kernels", "policies", "worlds", "paper"} <= rooms
+    assert {"linear", "kernels", "policies", "worlds", "paper"} <= rooms
     assert not rooms & {"agent", "cli", "report", "testing"}
     assert {"simulation/cells.py", "simulation/methods.py"} <= set(names)
 
@@ -58,7 +58,7 @@ print(*(m.__file__ for name, m in list(sys.modules.items()) if name.startswith("
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    for name in ("report", "core"):
+    for name in ("report", "linear"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "part.py").write_text("x = 1\n")
     monkeypatch.setattr(fingerprints, "_PACKAGE", tmp_path)
@@ -67,7 +67,7 @@ def package(tmp_path, monkeypatch):
     fingerprints.package_digest.cache_clear()
 
 
-@pytest.mark.parametrize(("room", "counts"), [("report", False), ("core", True)])
+@pytest.mark.parametrize(("room", "counts"), [("report", False), ("linear", True)])
 def test_a_changed_report_throws_nothing_away_and_changed_mathematics_does(package, room, counts):
     first = cell().fingerprint
     (package / room / "part.py").write_text("x = 2\n")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.linalg import eigvalsh, inv, norm
 
-from halfseen.core import theory
+from halfseen import theory
 from halfseen.errors import InvalidSettingError
 from halfseen.paper.hard_instance import HardInstanceWorld
 from halfseen.paper.measures_runs import (

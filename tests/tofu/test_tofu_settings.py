@@ -16,8 +16,8 @@ from halfseen import (
     TofuPov,
     Uniform,
     load,
+    theory,
 )
-from halfseen.core import theory
 from policy_runs import copy_of, few_arms, looks, walk
 
 BASICS = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5}

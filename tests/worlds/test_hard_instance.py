@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError
-from halfseen.core.theory import (
+from halfseen.paper import HardInstanceWorld
+from halfseen.theory import (
     complete_slate_prob,
     explicit_lower_bound,
     gaps_fit,
     hard_instance_gaps,
 )
-from halfseen.paper import HardInstanceWorld
 
 SIGNS = list(product([1, -1], [1, -1]))
 BOUNDS = {"arm_bound": 3.0, "theta_bound": 0.5, "noise_scale": 2.0}

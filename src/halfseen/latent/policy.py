@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import Arms
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
@@ -33,6 +32,7 @@ from halfseen.latent.epoch import (
 )
 from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
 from halfseen.latent.reward_model import Candidates, RewardModel
+from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.log import logger
 from halfseen.params import choice, custom, flag, integer, real

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from halfseen import checks, state
-from halfseen.core.drawing import win_shares
 from halfseen.errors import ArchiveError
 from halfseen.factors.rows import Keys, item_keys
 from halfseen.latent.evidence import HIGHEST, ITEM, LOWEST, Evidence, Rewards, Scales, narrowed
@@ -33,6 +32,7 @@ from halfseen.latent.features import (
 )
 from halfseen.latent.history import Rows, Summary
 from halfseen.latent.items import MOST_SUMS, Conditional, Items, ItemsField, ItemSums
+from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import LARGEST, FloatArray, Slate
 

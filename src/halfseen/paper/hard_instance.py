@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from halfseen import checks, params, seeding
-from halfseen.core.theory import Gaps, Problem, hard_instance_gaps
 from halfseen.errors import InvalidSettingError
+from halfseen.theory import Gaps, Problem, hard_instance_gaps
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import Bernoulli

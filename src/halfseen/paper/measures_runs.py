@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen import seeding
-from halfseen.core import theory
-from halfseen.core.theory import Premises, Problem, premises_of
+from halfseen import seeding, theory
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import Moments
 from halfseen.paper.measures_subspace import bounded_low_rank, leading_basis, log_spaced
+from halfseen.theory import Premises, Problem, premises_of
 from halfseen.tofu.epoch import EpochRecord
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.tofu.policy import PremiseWarning, TofuPov

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen import checks, seeding
-from halfseen.core import theory
-from halfseen.core.theory import Problem
+from halfseen import checks, seeding, theory
 from halfseen.errors import InvalidSettingError
 from halfseen.factors.model import Arms, Factors, Spectrum, fit_factors
 from halfseen.linear.covariance import Moments
@@ -17,6 +15,7 @@ from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Policy
 from halfseen.policies.trivial import SameArm
+from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.values import BoolArray, FloatArray
 from halfseen.worlds.base import Realization, Round

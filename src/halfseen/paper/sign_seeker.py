@@ -19,7 +19,7 @@ class SignSeeker(Policy):
 
     It knows the family: features 0 and 1 label decision arms, of mean aνγ + bσΔ with Δ ≥ γ, and
     the signs of features 2 and 3 of a side arm agree if σ = 1. It is told ν and ignores rewards.
-    So its regret is the cost of discovering σ from slates (`halfseen.core.theory.discovery_cost`).
+    So its regret is the cost of discovering σ from slates (`halfseen.theory.discovery_cost`).
 
     Examples
     --------

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.drawing import win_shares
 from halfseen.factors.rows import row_keys
+from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import LARGEST_SCALE, SMALLEST_RIDGE, Confidence, Ridge
 from halfseen.params import Declared, custom, integer, real
 from halfseen.policies.base import Policy

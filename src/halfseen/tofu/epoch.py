@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfseen import checks
-from halfseen.core.theory import n_epochs_bound
 from halfseen.linear.history import LARGEST_GROWTH, next_start
 from halfseen.linear.ridge import Confidence, Ridge, fitting
 from halfseen.state import Basis, Each, Maybe, Real, Sizes, Value, Whole
+from halfseen.theory import n_epochs_bound
 from halfseen.tofu.imputation import check_identified
 from halfseen.tofu.rank import Known
 from halfseen.tofu.subspace import Offered

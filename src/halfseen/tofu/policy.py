@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from halfseen import checks
-from halfseen.core import theory
-from halfseen.core.theory import balanced_split, power_split
+from halfseen import checks, theory
 from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.linear.covariance import LARGEST_DENSE_DIM, ObserveProb
 from halfseen.linear.history import LARGEST_GROWTH, Played
@@ -22,6 +20,7 @@ from halfseen.policies.base import Policy
 from halfseen.policies.registry import InnerPolicy, register_policy, registered
 from halfseen.policies.trivial import Uniform
 from halfseen.state import Built, Each, Maybe, Part, Whole
+from halfseen.theory import balanced_split, power_split
 from halfseen.tofu.epoch import RECORD, Epoch, EpochRecord, EpochSchedule
 from halfseen.tofu.imputation import Imputation, LeastSquares
 from halfseen.tofu.ingredient import ingredient

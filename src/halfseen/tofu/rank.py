@@ -8,8 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
-from halfseen import checks, params
-from halfseen.core import theory
+from halfseen import checks, params, theory
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import checks, params, seeding
-from halfseen.core.theory import Problem
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.eigen import incoherence
+from halfseen.theory import Problem
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_param

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from halfseen.core.theory import (
+from halfseen.paper.claims import Claims, above_bound, exponent
+from halfseen.paper.study import Plain, Setting, Small, standard
+from halfseen.report.figures import Figure, growth, label_small_decades, regret_over_p
+from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID
+from halfseen.report.results import Point, Results
+from halfseen.theory import (
     Gaps,
     Problem,
     context_limited_applies,
@@ -14,11 +19,6 @@ from halfseen.core.theory import (
     lower_bound_applies,
     optimized_lower_bound,
 )
-from halfseen.paper.claims import Claims, above_bound, exponent
-from halfseen.paper.study import Plain, Setting, Small, standard
-from halfseen.report.figures import Figure, growth, label_small_decades, regret_over_p
-from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID
-from halfseen.report.results import Point, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ both of its entries are seen. Until then the policy plays an arm of label a = ν
 nothing.
 """
 
-from halfseen.core.theory.lower_bound import Gaps
-from halfseen.core.theory.problem import Problem
+from halfseen.theory.lower_bound import Gaps
+from halfseen.theory.problem import Problem
 
 _SIDE, _LABEL = 1 / 2, 1 / 8  # probabilities of a side arm and of each decision arm
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfseen.core import theory
-from halfseen.core.theory import FirstRankedEpoch, Problem
+from halfseen import theory
 from halfseen.errors import InvalidSettingError
+from halfseen.theory import FirstRankedEpoch, Problem
 
 LOADING_WORLD = Problem.from_loadings(
     dim=30,

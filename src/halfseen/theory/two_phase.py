@@ -9,15 +9,15 @@ from bisect import bisect_left
 from dataclasses import replace
 
 from halfseen import checks
-from halfseen.core.theory.problem import Problem
-from halfseen.core.theory.regret import (
+from halfseen.theory.problem import Problem
+from halfseen.theory.regret import (
     RegretBound,
     confidence_term,
     epoch_regret_bound,
     potential_envelope,
     theorem_ridge,
 )
-from halfseen.core.theory.rounds import misspecification_at, representation_level
+from halfseen.theory.rounds import misspecification_at, representation_level
 
 
 def two_phase_regret_bound(problem: Problem, *, split: int, failure_prob: float) -> RegretBound:

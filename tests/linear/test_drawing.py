@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from halfseen.core.drawing import N_DRAWS, drawn, inverse_gap, inverse_gap_rate, win_shares
+from halfseen.linear.drawing import N_DRAWS, drawn, inverse_gap, inverse_gap_rate, win_shares
 
 
 def keys_of(*numbers):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from halfseen.core import theory
+from halfseen import theory
 from halfseen.errors import InvalidSettingError
 
 PLAIN = theory.Problem(

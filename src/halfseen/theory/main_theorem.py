@@ -3,18 +3,18 @@
 import math
 from dataclasses import replace
 
-from halfseen.core.theory.problem import Problem
-from halfseen.core.theory.regret import (
+from halfseen.theory.problem import Problem
+from halfseen.theory.regret import (
     RegretBound,
     confidence_term,
     potential_envelope,
     representation_cost,
     theorem_ridge,
 )
-from halfseen.core.theory.regret import (
+from halfseen.theory.regret import (
     n_epochs as count_epochs,
 )
-from halfseen.core.theory.rounds import representation_level, theorem_burn_in
+from halfseen.theory.rounds import representation_level, theorem_burn_in
 
 
 def n_epochs_bound(horizon: int) -> int:

@@ -4,9 +4,9 @@
 smaller δ: see `representation_level`.
 """
 
-from halfseen.core.theory import representation
-from halfseen.core.theory.problem import Problem
-from halfseen.core.theory.sampling import observe_prob_condition
+from halfseen.theory import representation
+from halfseen.theory.problem import Problem
+from halfseen.theory.sampling import observe_prob_condition
 
 
 def representation_level(representation_failure_prob: float) -> float:

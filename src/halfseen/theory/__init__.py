@@ -8,13 +8,13 @@ whole problem. ``regret`` bounds one epoch, ``main_theorem`` and ``rank_adaptive
 ``premises`` says which of all this applies to a problem.
 """
 
-from halfseen.core.theory.hidden_sign import (
+from halfseen.theory.hidden_sign import (
     discovery_cost,
     expected_wait,
     reveal_prob,
     uninformed_loss,
 )
-from halfseen.core.theory.lower_bound import (
+from halfseen.theory.lower_bound import (
     COMPLETE_SLATE_FLOOR,
     LEAK_RATE_LIMIT,
     Gaps,
@@ -33,7 +33,7 @@ from halfseen.core.theory.lower_bound import (
     optimized_lower_bound,
     reward_sign_error,
 )
-from halfseen.core.theory.main_theorem import (
+from halfseen.theory.main_theorem import (
     doubling_sum_bound,
     is_vacuous,
     known_rank_confidence_term,
@@ -43,17 +43,17 @@ from halfseen.core.theory.main_theorem import (
     post_burn_in_regret_bound,
     trivial_regret_bound,
 )
-from halfseen.core.theory.premises import (
+from halfseen.theory.premises import (
     Premise,
     Premises,
     burn_in_premise,
     mask_premise,
     premises_of,
 )
-from halfseen.core.theory.problem import (
+from halfseen.theory.problem import (
     Problem,
 )
-from halfseen.core.theory.rank_adaptive import (
+from halfseen.theory.rank_adaptive import (
     FirstRankedEpoch,
     first_ranked_epoch_start,
     identification_length,
@@ -63,7 +63,7 @@ from halfseen.core.theory.rank_adaptive import (
     rank_identification_length,
     rank_is_separated,
 )
-from halfseen.core.theory.regret import (
+from halfseen.theory.regret import (
     confidence_term,
     contracted_bias_bound,
     epoch_regret_bound,
@@ -83,7 +83,7 @@ from halfseen.core.theory.regret import (
     theorem_ridge,
     uniform_epoch_regret_bound,
 )
-from halfseen.core.theory.representation import (
+from halfseen.theory.representation import (
     C_BURN_IN,
     burn_in_length,
     covariance_error,
@@ -93,7 +93,7 @@ from halfseen.core.theory.representation import (
     misspecification,
     subspace_error,
 )
-from halfseen.core.theory.rounds import (
+from halfseen.theory.rounds import (
     covariance_error_at,
     misspecification_at,
     observe_prob_suffices,
@@ -101,7 +101,7 @@ from halfseen.core.theory.rounds import (
     subspace_error_at,
     theorem_burn_in,
 )
-from halfseen.core.theory.sampling import (
+from halfseen.theory.sampling import (
     corrected_sample,
     corrected_sample_second_moment,
     gram_floor_estimated,
@@ -111,7 +111,7 @@ from halfseen.core.theory.sampling import (
     spectral_norm_bound,
     variance_proxy,
 )
-from halfseen.core.theory.two_phase import (
+from halfseen.theory.two_phase import (
     balanced_split,
     best_split,
     power_split,

@@ -4,12 +4,12 @@ import math
 from dataclasses import replace
 from enum import Enum
 
-from halfseen.core.theory.main_theorem import n_epochs_bound, post_burn_in_regret_bound
-from halfseen.core.theory.problem import Problem
-from halfseen.core.theory.regret import RegretBound, confidence_term
-from halfseen.core.theory.representation import log_term
-from halfseen.core.theory.rounds import representation_level, theorem_burn_in
 from halfseen.errors import InvalidSettingError
+from halfseen.theory.main_theorem import n_epochs_bound, post_burn_in_regret_bound
+from halfseen.theory.problem import Problem
+from halfseen.theory.regret import RegretBound, confidence_term
+from halfseen.theory.representation import log_term
+from halfseen.theory.rounds import representation_level, theorem_burn_in
 
 
 def rank_is_separated(*, covariance_error: float, last_eigenvalue: float) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfseen import checks
-from halfseen.core.theory.problem import Problem
-from halfseen.core.theory.representation import C_SUB
+from halfseen.theory.problem import Problem
+from halfseen.theory.representation import C_SUB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

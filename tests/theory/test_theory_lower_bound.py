@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfseen.core import theory
-from halfseen.core.theory import Gaps, Problem
+from halfseen import theory
 from halfseen.errors import InvalidSettingError
+from halfseen.theory import Gaps, Problem
 
 HARD = Problem(
     dim=4,

@@ -9,8 +9,8 @@ noisy rewards and the sign σ in spite of the masks; γ is the `reward_gap`, Δ 
 import math
 from dataclasses import dataclass
 
-from halfseen.core.theory.problem import Problem
 from halfseen.errors import InvalidSettingError
+from halfseen.theory.problem import Problem
 
 COMPLETE_SLATE_FLOOR = 3 / 512
 """Lower bound on the probability that a slate of four or more arms has all labels: 4!/8⁴.

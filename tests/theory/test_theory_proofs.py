@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halfseen.core import theory
+from halfseen import theory
 
 OBSERVE_PROB, ARM_BOUND, THETA_BOUND = 0.5, 2.0, 3.0
 

@@ -4,18 +4,18 @@ import math
 from typing import NamedTuple
 
 from halfseen import checks
-from halfseen.core.theory.lower_bound import LEAK_RATE_LIMIT, leak_rate
-from halfseen.core.theory.main_theorem import main_regret_bound, trivial_regret_bound
-from halfseen.core.theory.problem import Problem
-from halfseen.core.theory.rank_adaptive import rank_adaptive_regret_bound
-from halfseen.core.theory.rounds import (
+from halfseen.theory.lower_bound import LEAK_RATE_LIMIT, leak_rate
+from halfseen.theory.main_theorem import main_regret_bound, trivial_regret_bound
+from halfseen.theory.problem import Problem
+from halfseen.theory.rank_adaptive import rank_adaptive_regret_bound
+from halfseen.theory.rounds import (
     misspecification_at,
     representation_level,
     subspace_error_at,
     theorem_burn_in,
 )
-from halfseen.core.theory.sampling import observe_prob_condition
-from halfseen.core.theory.two_phase import best_split, two_phase_regret_bound
+from halfseen.theory.sampling import observe_prob_condition
+from halfseen.theory.two_phase import best_split, two_phase_regret_bound
 
 
 class Premise(NamedTuple):

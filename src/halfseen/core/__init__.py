@@ -1,1 +1,0 @@
-"""The mathematics: each piece usable and tested by itself."""
