@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from halfseen.errors import InvalidInputError
+from halfseen.lazy import from_extra
 from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID, Look, house_style, label_of, look_of
 from halfseen.report.numbers import (
     Comparison,
@@ -827,7 +828,8 @@ def drawn(figure: Figure) -> "Canvas | None":
     there = [panel for panel in figure.panels if panel is not None]
     if not there:
         return None
-    from matplotlib.figure import Figure as Canvas
+    with from_extra("paper"):
+        from matplotlib.figure import Figure as Canvas
 
     with house_style():
         canvas = Canvas(layout="constrained")
