@@ -6,7 +6,15 @@ from typing import Any
 from halfseen.paper.claims import Claims, lower, measured, slope, within
 from halfseen.paper.studies import digits, mnist, newsgroups, synthetic
 from halfseen.paper.study import Plain, Setting, Small, standard, taken
-from halfseen.report.figures import Figure, Line, Panel, diagnostics, differences, parts_over_p, regret_over_p
+from halfseen.report.figures import (
+    Figure,
+    Line,
+    Panel,
+    diagnostics,
+    differences,
+    parts_over_p,
+    regret_over_p,
+)
 from halfseen.report.numbers import Comparison, compare, difference
 from halfseen.report.results import Point, Results
 
@@ -32,18 +40,25 @@ ABLATION: dict[str, Plain] = {
     "latent-ucb-thompson": _changed(exploration="thompson"),
     "latent-ucb-greedy": _changed(exploration="greedy"),
 }
-_PAIRWISE = {**standard("latent-ucb zf-oful oracle-masked"), "tofu-fh-pairwise": {"method": "tofu-fh", "observe_prob": "unknown"}}
+_PAIRWISE = {
+    **standard("latent-ucb zf-oful oracle-masked"),
+    "tofu-fh-pairwise": {"method": "tofu-fh", "observe_prob": "unknown"},
+}
 _NO_TOFU = standard("latent-ucb zf-oful oracle-masked")
 
 
-def _else(methods: Mapping[str, Plain] = METHODS, probs: Sequence[float] = PROBS, **world: Any) -> Setting:
+def _else(
+    methods: Mapping[str, Plain] = METHODS, probs: Sequence[float] = PROBS, **world: Any
+) -> Setting:
     return Setting(world=WORLD | world, methods=methods, observe_probs=probs)
 
 
 ELSEWHERE = {
     "perturbed": _else(perturbation=0.1),
     "heavy-tails": _else(latent="student"),
-    "per-feature": _else(_PAIRWISE, (0.5, 0.3), masks={"law": "per-feature", "low": 0.1, "high": 0.9}),
+    "per-feature": _else(
+        _PAIRWISE, (0.5, 0.3), masks={"law": "per-feature", "low": 0.1, "high": 0.9}
+    ),
     "blocks": _else(_PAIRWISE, masks={"law": "blocks", "size": 5}),
     "change": _else(change_round=201),
     "rank-1": _else(rank=1),
@@ -53,8 +68,14 @@ ELSEWHERE = {
     "noise-large": _else(noise_scale=1.0),
     "two-arms": _else(n_arms=2),
     "many-arms": _else(n_arms=200),
-    "large-features": _else(METHODS | {"oracle-masked": {"entry_noise": 1e-4, "ridge": 1e4, "theta_bound": 0.01}}, feature_scale=100.0),
-    "small-features": _else(METHODS | {"oracle-masked": {"entry_noise": 1e-12, "ridge": 1e-4, "theta_bound": 100.0}}, feature_scale=0.01),
+    "large-features": _else(
+        METHODS | {"oracle-masked": {"entry_noise": 1e-4, "ridge": 1e4, "theta_bound": 0.01}},
+        feature_scale=100.0,
+    ),
+    "small-features": _else(
+        METHODS | {"oracle-masked": {"entry_noise": 1e-12, "ridge": 1e-4, "theta_bound": 100.0}},
+        feature_scale=0.01,
+    ),
     "little-seen": _else(probs=(0.15, 0.1)),
     "full-rank": _else(_NO_TOFU, rank=30),
     "full-rank-tail": _else(_NO_TOFU, rank=30, decay=1.0, theta="tail"),
@@ -64,9 +85,17 @@ SETTINGS = {
     "digits": taken(digits, EVERYWHERE),
     "mnist": taken(mnist, EVERYWHERE),
     "newsgroups": taken(newsgroups, EVERYWHERE),
-    "subspace": _else({"subspace-error": {"policy": "measure", "measure": "subspace-error"}}, (0.6, 0.3, 0.2, 0.15)),
+    "subspace": _else(
+        {"subspace-error": {"policy": "measure", "measure": "subspace-error"}},
+        (0.6, 0.3, 0.2, 0.15),
+    ),
     "split": _else(
-        {**METHODS, "latent-ucb-told": {}, "latent-ucb-full-view": _changed(view="full", facts=["rank"]), "oracle-full": {}},
+        {
+            **METHODS,
+            "latent-ucb-told": {},
+            "latent-ucb-full-view": _changed(view="full", facts=["rank"]),
+            "oracle-full": {},
+        },
         (0.8, 0.6, 0.4, 0.3, 0.2),
     ),
     "ablation": _else(METHODS | ABLATION, (0.6, 0.3, 0.2)),
@@ -90,7 +119,9 @@ NOTES = [
 def ablation(results: Results) -> Comparison:
     """Compare latent UCB with one part changed with itself."""
     caption = "Latent UCB with one part changed at a time"
-    return compare(results, "ablation", caption, list(ABLATION), ["latent-ucb"], settings=["ablation"])
+    return compare(
+        results, "ablation", caption, list(ABLATION), ["latent-ucb"], settings=["ablation"]
+    )
 
 
 def robustness(results: Results) -> Comparison:
@@ -105,7 +136,9 @@ def from_the_oracle(results: Results) -> Comparison:
     caption = "Latent UCB given nothing against OFUL given the true subspace"
     without = ("subspace", "split", "ablation", "full-rank", "full-rank-tail")
     places = [name for name in SETTINGS if name not in without]
-    return compare(results, "from-the-oracle", caption, ["latent-ucb"], ["oracle-masked"], settings=places)
+    return compare(
+        results, "from-the-oracle", caption, ["latent-ucb"], ["oracle-masked"], settings=places
+    )
 
 
 def comparisons(results: Results) -> list[Comparison]:
@@ -156,11 +189,19 @@ def _split(results: Results, method: str, title: str) -> Panel | None:
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    worlds = {"synthetic": "main synthetic study", "digits": "optical digits", "mnist": "MNIST", "newsgroups": "20 Newsgroups"}
+    worlds = {
+        "synthetic": "main synthetic study",
+        "digits": "optical digits",
+        "mnist": "MNIST",
+        "newsgroups": "20 Newsgroups",
+    }
     yield Figure(
         "beyond_everywhere",
         "Final regret against the share of entries seen, on the worlds of four studies. Latent UCB is not from the paper",
-        [regret_over_p(results, EVERYWHERE, setting=name, log=True, title=title) for name, title in worlds.items()],
+        [
+            regret_over_p(results, EVERYWHERE, setting=name, log=True, title=title)
+            for name, title in worlds.items()
+        ],
     )
     yield Figure(
         "beyond_subspace",
@@ -178,7 +219,10 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "beyond_ablation",
         "Latent UCB with one part changed, against itself: mean differences with 95 % intervals",
-        [differences(ablation(results), p=p, log=True, title=f"p = {p:g}") for p in (0.6, 0.3, 0.2)],
+        [
+            differences(ablation(results), p=p, log=True, title=f"p = {p:g}")
+            for p in (0.6, 0.3, 0.2)
+        ],
     )
     yield Figure(
         "beyond_robustness",
@@ -194,7 +238,12 @@ def claims(results: Results) -> Claims:
             results, "subspace-error", "covariance_distance", "round", near=(-0.5, 0.1), p=[0.6]
         ),
         "After 400 rounds the most likely subspace is closer to the truth than that of the covariance, in every seed": measured(
-            results, "subspace-error", "covariance_distance", "above", "likelihood_distance", at_end=True
+            results,
+            "subspace-error",
+            "covariance_distance",
+            "above",
+            "likelihood_distance",
+            at_end=True,
         ),
         "With features perturbed by 0.1 latent UCB pays less than TOFU with full history given the rank": lower(
             results, "latent-ucb", "tofu-fh", setting="perturbed"
@@ -211,9 +260,15 @@ def claims(results: Results) -> Claims:
         "With a subspace that changes halfway it pays less than TOFU with full history": lower(
             results, "latent-ucb", "tofu-fh", setting="change"
         ),
-        "The same defaults hold for ranks 1, 8 and 15": lower(results, "latent-ucb", "tofu-fh", setting=["rank-1", "rank-8", "rank-15"]),
-        "The same defaults hold for noise of 0.01 and 1": lower(results, "latent-ucb", "tofu-fh", setting=["noise-small", "noise-large"]),
-        "The same defaults hold for 2 and 200 arms": lower(results, "latent-ucb", "tofu-fh", setting=["two-arms", "many-arms"]),
+        "The same defaults hold for ranks 1, 8 and 15": lower(
+            results, "latent-ucb", "tofu-fh", setting=["rank-1", "rank-8", "rank-15"]
+        ),
+        "The same defaults hold for noise of 0.01 and 1": lower(
+            results, "latent-ucb", "tofu-fh", setting=["noise-small", "noise-large"]
+        ),
+        "The same defaults hold for 2 and 200 arms": lower(
+            results, "latent-ucb", "tofu-fh", setting=["two-arms", "many-arms"]
+        ),
         "The same defaults hold for features multiplied by 100 and by 0.01": lower(
             results, "latent-ucb", "tofu-fh", setting=["large-features", "small-features"]
         ),

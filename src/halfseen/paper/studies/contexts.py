@@ -32,11 +32,15 @@ _TABLES: dict[str, Plain] = {
 }
 PROBLEMS = {
     **{
-        name: Setting(world={"kind": "labels", "horizon": 1000, "table": name, **changes}, methods=METHODS)
+        name: Setting(
+            world={"kind": "labels", "horizon": 1000, "table": name, **changes}, methods=METHODS
+        )
         for name, changes in _TABLES.items()
     },
     "bilinear": Setting(world={"kind": "bilinear"}, methods=_WITH_FEATURES),
-    "bilinear-catalogue": Setting(world={"kind": "bilinear", "n_items": 30}, methods=_WITH_FEATURES),
+    "bilinear-catalogue": Setting(
+        world={"kind": "bilinear", "n_items": 30}, methods=_WITH_FEATURES
+    ),
     "disjoint-arms": Setting(world={"kind": "disjoint-arms"}, methods=METHODS),
 }
 SETTINGS = PROBLEMS | {
@@ -45,12 +49,19 @@ SETTINGS = PROBLEMS | {
         methods={
             "latent-ucb": {},
             "uniform": {},
-            "latent-ucb-no-context": {"method": "latent-ucb", "groups": ["latent", "filled", "mask", "item"]},
+            "latent-ucb-no-context": {
+                "method": "latent-ucb",
+                "groups": ["latent", "filled", "mask", "item"],
+            },
         },
         seeds=range(100),
     )
 }
-SMALL = Small(seeds=(0, 10), world={"horizon": 30}, settings=["wine", "bilinear", "disjoint-arms", "irrelevant"])
+SMALL = Small(
+    seeds=(0, 10),
+    world={"horizon": 30},
+    settings=["wine", "bilinear", "disjoint-arms", "irrelevant"],
+)
 NOTES = [
     "The first eight problems show a row of a public table as context in every round, drawn with replacement; its labels are the arms, and the right one pays 1. Arms are names, without features. Hepatitis, bone-marrow and skillcraft1 have holes of their own; p is the probability that a recorded entry is shown. A numeric target has three labels: low, middle, high.",
     "Bilinear: options and contexts have rank 2 in 15 and 10 dimensions, and the reward is bilinear in their latents; in the catalogue, 8 of the same 30 options are offered in every round. Disjoint arms: five arms without features have parameters of their own, contexts have rank 3 in 15 dimensions. Half of all entries are hidden, and the noise is 0.3.",
@@ -117,6 +128,10 @@ def claims(results: Results) -> Claims:
             results, best_other(results), than="uniform"
         ),
         "A context that does not matter costs latent UCB at most 10 % more regret": within(
-            results, "latent-ucb", relative_to="latent-ucb-no-context", at_most=1.1, setting="irrelevant"
+            results,
+            "latent-ucb",
+            relative_to="latent-ucb-no-context",
+            at_most=1.1,
+            setting="irrelevant",
         ),
     }

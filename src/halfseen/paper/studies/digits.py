@@ -19,7 +19,15 @@ PROBS = (0.8, 0.6, 0.4, 0.3, 0.2)
 LOW = PROBS[2:]
 WORLD = {"kind": "digits", "dim": 80, "rank": 3, "n_arms": 8, "horizon": 600, "noise_scale": 0.05}
 _BURN_IN = {"burn_in": 40}
-_CHOSEN = _BURN_IN | {"rank": {"rule": "PracticalThreshold", "constant": 0.12, "scale": 1.0, "failure_prob": 0.05, "cap": 10}}
+_CHOSEN = _BURN_IN | {
+    "rank": {
+        "rule": "PracticalThreshold",
+        "constant": 0.12,
+        "scale": 1.0,
+        "failure_prob": 0.05,
+        "cap": 10,
+    }
+}
 METHODS: dict[str, Plain] = {
     "tofu": _BURN_IN,
     "ra-tofu": _CHOSEN,
@@ -38,10 +46,17 @@ METHODS: dict[str, Plain] = {
     **standard("oracle-masked oracle-full uniform"),
 }
 MULTIPLIERS = Search(grid={"rank.multiplier": [0.03, 0.05, 0.07, 0.1, 0.15, 0.25, 0.5, 1.0]})
-OFUL = Search(grid={"ridge": [0.1, 1.0, 10.0], "radius_scale": [0.25, 0.5, 1.0, 2.0]}, ties="nearest-one")
+OFUL = Search(
+    grid={"ridge": [0.1, 1.0, 10.0], "radius_scale": [0.25, 0.5, 1.0, 2.0]}, ties="nearest-one"
+)
 TUNING = Tuning(
     seeds=range(10000, 10003),
-    searches={"ra-tofu": MULTIPLIERS, "zf-pslb-adaptive-sampled": MULTIPLIERS, "zf-pslb-adaptive": MULTIPLIERS, "zf-oful": OFUL},
+    searches={
+        "ra-tofu": MULTIPLIERS,
+        "zf-pslb-adaptive-sampled": MULTIPLIERS,
+        "zf-pslb-adaptive": MULTIPLIERS,
+        "zf-oful": OFUL,
+    },
     shared={"ra-tofu-fh": "ra-tofu", "oracle-full": "zf-oful", "oracle-masked": "zf-oful"},
 )
 SETTINGS = {"default": Setting(world=WORLD, methods=METHODS, observe_probs=PROBS, tuning=TUNING)}
@@ -69,26 +84,43 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "digits_all_methods",
         "All methods: the effect of full history, the effect of tuning zero-filled OFUL, and the regret of OFUL given the true subspace. Latent UCB is not from the paper",
-        [regret_over_rounds(results, shown, p=0.3, log=True), regret_over_p(results, shown, log=True)],
+        [
+            regret_over_rounds(results, shown, p=0.3, log=True),
+            regret_over_p(results, shown, log=True),
+        ],
     )
 
 
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "When p is large, zero-filled OFUL is competitive: no worse than TOFU": lower(results, "zf-oful", "tofu", p=[0.8]),
-        "As p decreases, TOFU separates from zero-filled OFUL": lower(results, "tofu", "zf-oful", p=LOW),
-        "As p decreases, TOFU separates from zero-filled PSLB": lower(results, "tofu", "zf-pslb-sampled", p=LOW),
-        "RA-TOFU, with a threshold tuned on other seeds, also separates from zero-filled OFUL": lower(results, "ra-tofu", "zf-oful", p=LOW),
-        "RA-TOFU separates from zero-filled PSLB": lower(results, "ra-tofu", "zf-pslb-sampled", p=LOW),
+        "When p is large, zero-filled OFUL is competitive: no worse than TOFU": lower(
+            results, "zf-oful", "tofu", p=[0.8]
+        ),
+        "As p decreases, TOFU separates from zero-filled OFUL": lower(
+            results, "tofu", "zf-oful", p=LOW
+        ),
+        "As p decreases, TOFU separates from zero-filled PSLB": lower(
+            results, "tofu", "zf-pslb-sampled", p=LOW
+        ),
+        "RA-TOFU, with a threshold tuned on other seeds, also separates from zero-filled OFUL": lower(
+            results, "ra-tofu", "zf-oful", p=LOW
+        ),
+        "RA-TOFU separates from zero-filled PSLB": lower(
+            results, "ra-tofu", "zf-pslb-sampled", p=LOW
+        ),
         "TOFU benefits most when missingness is substantial: its lead over zero-filled OFUL widens as fewer entries are seen": rises(
             results, "zf-oful", minus="tofu"
         ),
-        "Its lead over zero-filled PSLB widens, too": rises(results, "zf-pslb-sampled", minus="tofu"),
+        "Its lead over zero-filled PSLB widens, too": rises(
+            results, "zf-pslb-sampled", minus="tofu"
+        ),
         "The zero-filled representation becomes increasingly distorted: zero-filled OFUL degrades as fewer entries are seen": rises(
             results, "zf-oful"
         ),
-        "With full history TOFU beats tuned zero-filled OFUL at every p": lower(results, "tofu-fh", "zf-oful"),
+        "With full history TOFU beats tuned zero-filled OFUL at every p": lower(
+            results, "tofu-fh", "zf-oful"
+        ),
         "Past the paper: latent UCB given the rank and zero means pays at most half of what TOFU with full history pays, at p ≤ 0.4": within(
             results, "latent-ucb-told", relative_to="tofu-fh", at_most=0.5, p=LOW
         ),

@@ -19,7 +19,15 @@ TUNING = Tuning(
 
 def _setting(rank: int, horizon: int, burn_in: int, cap: int) -> Setting:
     fixed = {"burn_in": burn_in}
-    chosen = fixed | {"rank": {"rule": "PracticalThreshold", "constant": 0.12, "scale": 1.0, "failure_prob": 0.05, "cap": cap}}
+    chosen = fixed | {
+        "rank": {
+            "rule": "PracticalThreshold",
+            "constant": 0.12,
+            "scale": 1.0,
+            "failure_prob": 0.05,
+            "cap": cap,
+        }
+    }
     return Setting(
         world={"kind": "digits", "dim": 160, "rank": rank, "horizon": horizon},
         methods={
@@ -49,7 +57,10 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "digits_160",
         "Twice the dimension, and a higher rank",
-        [regret_over_p(results, results.methods, setting="rank-3"), regret_over_p(results, results.methods, setting="rank-5")],
+        [
+            regret_over_p(results, results.methods, setting="rank-3"),
+            regret_over_p(results, results.methods, setting="rank-5"),
+        ],
     )
 
 
@@ -59,5 +70,7 @@ def claims(results: Results) -> Claims:
         "TOFU with full history beats tuned zero-filled OFUL, also in 160 dimensions": lower(
             results, "tofu-fh", "zf-oful", setting="rank-3"
         ),
-        "TOFU with full history also beats it at rank 5": lower(results, "tofu-fh", "zf-oful", setting="rank-5"),
+        "TOFU with full history also beats it at rank 5": lower(
+            results, "tofu-fh", "zf-oful", setting="rank-5"
+        ),
     }

@@ -36,20 +36,39 @@ METHODS: dict[str, Plain] = {**standard("sign-seeker"), **_POLICIES}
 ARMS = (4, 8, 16, 32)
 DISCOVERY = [f"discovery, K = {n}" for n in ARMS]
 SETTINGS = {
-    **{f"K = {n}": Setting(world=WORLD | {"n_arms": n}, methods=METHODS, observe_probs=PROBS) for n in ARMS},
-    "K = 32, all masked": Setting(world=WORLD | {"n_arms": 32, "masking": "fully-masked"}, methods=_POLICIES, observe_probs=PROBS),
+    **{
+        f"K = {n}": Setting(world=WORLD | {"n_arms": n}, methods=METHODS, observe_probs=PROBS)
+        for n in ARMS
+    },
+    "K = 32, all masked": Setting(
+        world=WORLD | {"n_arms": 32, "masking": "fully-masked"},
+        methods=_POLICIES,
+        observe_probs=PROBS,
+    ),
     "nearest to the bound": Setting(
-        world=WORLD | {"n_arms": 32, "noise_scale": 10000.0}, methods=METHODS, observe_probs=(0.01, 0.003, 0.001)
+        world=WORLD | {"n_arms": 32, "noise_scale": 10000.0},
+        methods=METHODS,
+        observe_probs=(0.01, 0.003, 0.001),
     ),
     **{
         f"discovery, K = {n}": Setting(
-            world=WORLD | {"n_arms": n, "horizon": 2000}, methods=standard("sign-seeker"), observe_probs=(0.2, 0.1, 0.05), seeds=range(100)
+            world=WORLD | {"n_arms": n, "horizon": 2000},
+            methods=standard("sign-seeker"),
+            observe_probs=(0.2, 0.1, 0.05),
+            seeds=range(100),
         )
         for n in ARMS
     },
 }
 SMALL = Small(
-    settings=["K = 4", "K = 32, all masked", "discovery, K = 4", "discovery, K = 8", "nearest to the bound"], world={"horizon": 100}
+    settings=[
+        "K = 4",
+        "K = 32, all masked",
+        "discovery, K = 4",
+        "discovery, K = 8",
+        "nearest to the bound",
+    ],
+    world={"horizon": 100},
 )
 NOTES = [
     "The hidden sign is drawn anew for each seed. The reward sign is 1, which by symmetry is no restriction: no policy knows it, except for the one that knows all but the hidden sign.",
@@ -142,17 +161,37 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "hard_instance",
         "Final regret on the hard family with the forms of the lower bound. The policy that knows all but the hidden sign knows the reward sign, so that only the part due to masks bounds its regret",
-        [regret_over_p(results, results.methods, setting=name, after=_draw_bounds(results, name)) for name in swept],
+        [
+            regret_over_p(results, results.methods, setting=name, after=_draw_bounds(results, name))
+            for name in swept
+        ],
     )
-    by_arms: dict[str, Any] = {"over": "n_arms", "settings": DISCOVERY, "p": 0.05, "slopes": [-1], "title": "p = 0.05"}
-    by_p: dict[str, Any] = {"over": "p", "settings": ["discovery, K = 8"], "slopes": [-2], "title": "K = 8"}
+    by_arms: dict[str, Any] = {
+        "over": "n_arms",
+        "settings": DISCOVERY,
+        "p": 0.05,
+        "slopes": [-1],
+        "title": "p = 0.05",
+    }
+    by_p: dict[str, Any] = {
+        "over": "p",
+        "settings": ["discovery, K = 8"],
+        "slopes": [-2],
+        "title": "K = 8",
+    }
     wait: dict[str, Any] = {"value": "wait", "ylabel": "rounds until the sign is known"}
     yield Figure(
         "hard_instance_discovery",
         "Rounds until a side arm betrays the hidden sign, and the regret of these rounds, with exponents; lines of dashes are what the construction implies",
         [
-            *(growth(results, "sign-seeker", **where, **wait, expected=_expected(results, "wait")) for where in (by_arms, by_p)),
-            *(growth(results, "sign-seeker", **where, expected=_expected(results, "cost")) for where in (by_arms, by_p)),
+            *(
+                growth(results, "sign-seeker", **where, **wait, expected=_expected(results, "wait"))
+                for where in (by_arms, by_p)
+            ),
+            *(
+                growth(results, "sign-seeker", **where, expected=_expected(results, "cost"))
+                for where in (by_arms, by_p)
+            ),
         ],
         columns=2,
     )
@@ -161,16 +200,33 @@ def figures(results: Results) -> Iterator[Figure]:
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "No policy pays less than the explicit lower bound": above_bound(results, _bound(results, "explicit"), list(_POLICIES)),
-        "No policy pays less than the optimized lower bound": above_bound(results, _bound(results, "optimized"), list(_POLICIES)),
+        "No policy pays less than the explicit lower bound": above_bound(
+            results, _bound(results, "explicit"), list(_POLICIES)
+        ),
+        "No policy pays less than the optimized lower bound": above_bound(
+            results, _bound(results, "optimized"), list(_POLICIES)
+        ),
         "No policy pays less than the bound of the context-limited corollary, where it applies": above_bound(
             results, _bound(results, "context-limited"), list(_POLICIES)
         ),
         "The policy that only has to discover the hidden sign pays at most five times the masks' part of the bound where that is nearest": above_bound(
-            results, _bound(results, "hidden"), ["sign-seeker"], setting="nearest to the bound", p=[0.001], most=5
+            results,
+            _bound(results, "hidden"),
+            ["sign-seeker"],
+            setting="nearest to the bound",
+            p=[0.001],
+            most=5,
         ),
         "The rounds until the hidden sign is known fall like 1/K": exponent(
-            results, "sign-seeker", "n_arms", near=(-1, 0.1), settings=DISCOVERY, p=0.05, value="wait"
+            results,
+            "sign-seeker",
+            "n_arms",
+            near=(-1, 0.1),
+            settings=DISCOVERY,
+            p=0.05,
+            value="wait",
         ),
-        "They fall like 1/p^2": exponent(results, "sign-seeker", "p", near=(-2, 0.1), settings=["discovery, K = 8"], value="wait"),
+        "They fall like 1/p^2": exponent(
+            results, "sign-seeker", "p", near=(-2, 0.1), settings=["discovery, K = 8"], value="wait"
+        ),
     }

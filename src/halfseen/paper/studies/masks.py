@@ -27,7 +27,10 @@ _CHANGES: dict[str, Plain] = {
     "large-hidden": {"masks": _BY_VALUE | {"strength": -3.0}},
     "low-hidden": {"rank": 30, "masks": _BY_VALUE | {"strength": 3.0, "signed": True}},
 }
-SETTINGS = {name: Setting(world=WORLD | change, methods=METHODS, observe_probs=(0.6, 0.3)) for name, change in _CHANGES.items()}
+SETTINGS = {
+    name: Setting(world=WORLD | change, methods=METHODS, observe_probs=(0.6, 0.3))
+    for name, change in _CHANGES.items()
+}
 SMALL = Small(observe_probs=[0.3], world={"horizon": 70})
 NOTES = [
     "In `low-hidden` arms have full rank, so that no entry predicts another one, and an entry is the more likely hidden the lower it is; TOFU is given rank 30 there.",
@@ -38,26 +41,43 @@ NOTES = [
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
     yield Figure(
-        "mask_laws", "Final regret under every mask law", [bars(results, results.methods, p=0.6), bars(results, results.methods, p=0.3)]
+        "mask_laws",
+        "Final regret under every mask law",
+        [bars(results, results.methods, p=0.6), bars(results, results.methods, p=0.3)],
     )
 
 
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "Under independent masks TOFU with full history beats zero-filled OFUL": lower(results, "tofu-fh", "zf-oful", setting="bernoulli"),
-        "With one probability per feature it still beats it": lower(results, "tofu-fh", "zf-oful", setting="per-feature"),
+        "Under independent masks TOFU with full history beats zero-filled OFUL": lower(
+            results, "tofu-fh", "zf-oful", setting="bernoulli"
+        ),
+        "With one probability per feature it still beats it": lower(
+            results, "tofu-fh", "zf-oful", setting="per-feature"
+        ),
         "With one probability per arm it still beats it, though it is given only the average": lower(
             results, "tofu-fh", "zf-oful", setting="per-arm"
         ),
-        "With blocks missing together it still beats it": lower(results, "tofu-fh", "zf-oful", setting="blocks"),
-        "With masks that show large values more often it still beats it": lower(results, "tofu-fh", "zf-oful", setting="value-dependent"),
-        "With masks that hide large values it still beats it": lower(results, "tofu-fh", "zf-oful", setting="large-hidden"),
+        "With blocks missing together it still beats it": lower(
+            results, "tofu-fh", "zf-oful", setting="blocks"
+        ),
+        "With masks that show large values more often it still beats it": lower(
+            results, "tofu-fh", "zf-oful", setting="value-dependent"
+        ),
+        "With masks that hide large values it still beats it": lower(
+            results, "tofu-fh", "zf-oful", setting="large-hidden"
+        ),
         "Where low values of full-rank arms are hidden, holes predict rewards: latent UCB pays less with masks among its features than without": lower(
             results, "latent-ucb", "latent-ucb-no-mask", setting="low-hidden"
         ),
         "Where only the size of a value decides, holes say nothing about its sign, and masks among the features change the regret by at most 10 %": within(
-            results, "latent-ucb", relative_to="latent-ucb-no-mask", at_least=0.9, at_most=1.1, setting=["value-dependent", "large-hidden"]
+            results,
+            "latent-ucb",
+            relative_to="latent-ucb-no-mask",
+            at_least=0.9,
+            at_most=1.1,
+            setting=["value-dependent", "large-hidden"],
         ),
         "If masks are not independent, counting pairs seen together helps: blocks at p = 0.3": lower(
             results, "tofu-fh-pairwise", "tofu-fh", setting="blocks", p=[0.3]

@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, final_rank, lower, rises, within
 from halfseen.paper.studies import digits
 from halfseen.paper.study import Plain, Setting, Small, Tuning, standard
-from halfseen.report.figures import Figure, rank_over_rounds, regret_of_candidates, regret_over_p, regret_over_rounds
+from halfseen.report.figures import (
+    Figure,
+    rank_over_rounds,
+    regret_of_candidates,
+    regret_over_p,
+    regret_over_rounds,
+)
 from halfseen.report.results import Results
 from halfseen.simulation.tune import Search
 
@@ -20,7 +26,15 @@ SEEDS = range(10)
 PROBS = (0.7, 0.5, 0.3, 0.2)
 WORLD = {"kind": "product-context", "source": "mnist"}
 _BURN_IN = {"burn_in": 500}
-_CHOSEN = _BURN_IN | {"rank": {"rule": "PracticalThreshold", "constant": 0.08, "scale": 1.0, "failure_prob": 0.05, "cap": 20}}
+_CHOSEN = _BURN_IN | {
+    "rank": {
+        "rule": "PracticalThreshold",
+        "constant": 0.08,
+        "scale": 1.0,
+        "failure_prob": 0.05,
+        "cap": 20,
+    }
+}
 METHODS: dict[str, Plain] = {
     "tofu-fh": _BURN_IN,
     "ra-tofu-fh": _CHOSEN,
@@ -100,7 +114,10 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "mnist_all_methods",
         "All methods, including those that are given the true subspace or see all entries. Latent UCB is not from the paper",
-        [regret_over_rounds(results, shown, p=0.3, log=True), regret_over_p(results, shown, log=True)],
+        [
+            regret_over_rounds(results, shown, p=0.3, log=True),
+            regret_over_p(results, shown, log=True),
+        ],
     )
 
 
@@ -110,11 +127,21 @@ def claims(results: Results) -> Claims:
         "TOFU-FH matches zero-filled OFUL at mild missingness (within 10 %)": within(
             results, "tofu-fh", relative_to="zf-oful", at_least=0.9, at_most=1.1, p=[0.7]
         ),
-        "TOFU-FH outperforms zero-filled OFUL as features become sparse": lower(results, "tofu-fh", "zf-oful", p=[0.5, 0.3, 0.2]),
-        "Zero-filled PSLB is consistently worse than TOFU-FH": lower(results, "tofu-fh", "zf-pslb-sampled"),
-        "The gap between zero-filled PSLB and TOFU-FH widens as fewer entries are seen": rises(results, "zf-pslb-sampled", minus="tofu-fh"),
-        "TOFU-FH increasingly outperforms zero-filled OFUL: that gap widens, too": rises(results, "zf-oful", minus="tofu-fh"),
-        "Zero-filled PSLB pays more than zero-filled OFUL": lower(results, "zf-oful", "zf-pslb-sampled"),
+        "TOFU-FH outperforms zero-filled OFUL as features become sparse": lower(
+            results, "tofu-fh", "zf-oful", p=[0.5, 0.3, 0.2]
+        ),
+        "Zero-filled PSLB is consistently worse than TOFU-FH": lower(
+            results, "tofu-fh", "zf-pslb-sampled"
+        ),
+        "The gap between zero-filled PSLB and TOFU-FH widens as fewer entries are seen": rises(
+            results, "zf-pslb-sampled", minus="tofu-fh"
+        ),
+        "TOFU-FH increasingly outperforms zero-filled OFUL: that gap widens, too": rises(
+            results, "zf-oful", minus="tofu-fh"
+        ),
+        "Zero-filled PSLB pays more than zero-filled OFUL": lower(
+            results, "zf-oful", "zf-pslb-sampled"
+        ),
         "With the published thresholds the adaptive rank concentrates near the construction rank 4 (mean within 0.5)": final_rank(
             results, "ra-tofu-fh-published", tolerance=0.5
         ),

@@ -20,7 +20,13 @@ WORLD = {"kind": "product-context", "source": "newsgroups"}
 
 
 def _chosen(multiplier: float) -> Plain:
-    rule = {"rule": "PracticalThreshold", "constant": 0.08, "scale": 1.0, "failure_prob": 0.05, "cap": 40}
+    rule = {
+        "rule": "PracticalThreshold",
+        "constant": 0.08,
+        "scale": 1.0,
+        "failure_prob": 0.05,
+        "cap": 40,
+    }
     return {"burn_in": 400, "rank": rule | {"multiplier": multiplier}}
 
 
@@ -60,27 +66,44 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "fig:app_text_product_context",
         "Final regret against the share of entries seen, regret over time, and the chosen rank",
-        [regret_over_p(results, shown), regret_over_rounds(results, shown, p=0.4), rank_over_rounds(results, "ra-tofu-fh", p=0.4)],
+        [
+            regret_over_p(results, shown),
+            regret_over_rounds(results, shown, p=0.4),
+            rank_over_rounds(results, "ra-tofu-fh", p=0.4),
+        ],
     )
     shown = "tofu-fh ra-tofu-fh latent-ucb latent-ucb-told zf-oful zf-pslb-sampled impute-mean full-oful pslb oracle-masked"
     yield Figure(
         "newsgroups_all_methods",
         "All methods, including those that are given the true subspace or see all entries. Latent UCB is not from the paper",
-        [regret_over_rounds(results, shown, p=0.2, log=True), regret_over_p(results, shown, log=True)],
+        [
+            regret_over_rounds(results, shown, p=0.2, log=True),
+            regret_over_p(results, shown, log=True),
+        ],
     )
 
 
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "Fixed-rank TOFU-FH has lower regret than zero-filled OFUL at all tested missingness levels": lower(results, "tofu-fh", "zf-oful"),
-        "Fixed-rank TOFU-FH has the lowest final regret of all, also lower than adaptive TOFU": lower(results, "tofu-fh", "ra-tofu-fh"),
+        "Fixed-rank TOFU-FH has lower regret than zero-filled OFUL at all tested missingness levels": lower(
+            results, "tofu-fh", "zf-oful"
+        ),
+        "Fixed-rank TOFU-FH has the lowest final regret of all, also lower than adaptive TOFU": lower(
+            results, "tofu-fh", "ra-tofu-fh"
+        ),
         "Adaptive TOFU remains close to the fixed rank (within 5 %)": within(
             results, "ra-tofu-fh", relative_to="tofu-fh", at_least=0.95, at_most=1.05
         ),
-        "Masked PSLB is worse than TOFU-FH, especially at p = 0.2": lower(results, "tofu-fh", "zf-pslb-sampled"),
-        "Even with its lower rank, adaptive TOFU improves over zero-filled OFUL": lower(results, "ra-tofu-fh", "zf-oful"),
-        "Adaptive TOFU also improves over masked PSLB": lower(results, "ra-tofu-fh", "zf-pslb-sampled"),
+        "Masked PSLB is worse than TOFU-FH, especially at p = 0.2": lower(
+            results, "tofu-fh", "zf-pslb-sampled"
+        ),
+        "Even with its lower rank, adaptive TOFU improves over zero-filled OFUL": lower(
+            results, "ra-tofu-fh", "zf-oful"
+        ),
+        "Adaptive TOFU also improves over masked PSLB": lower(
+            results, "ra-tofu-fh", "zf-pslb-sampled"
+        ),
         "The gap between masked PSLB and TOFU-FH is largest at p = 0.2: it widens as fewer entries are seen": rises(
             results, "zf-pslb-sampled", minus="tofu-fh"
         ),

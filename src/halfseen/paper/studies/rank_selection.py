@@ -19,7 +19,9 @@ SEEDS = range(10)
 WARM = "random-burn-in replay-none replay-burn-in-once replay-burn-in replay-full"
 
 
-def _methods(ranks: tuple[int, int, int], burn_in: int, cap: int, tofu: float, pslb: float) -> dict[str, Plain]:
+def _methods(
+    ranks: tuple[int, int, int], burn_in: int, cap: int, tofu: float, pslb: float
+) -> dict[str, Plain]:
     """Return each family with a rank too small, the true one, one too large, and a chosen one."""
     found: dict[str, Plain] = {"zf-oful": {}}
     for family, threshold in (("tofu", tofu), ("tofu-fh", tofu), ("zf-pslb-sampled", pslb)):
@@ -35,9 +37,15 @@ def _setting(p: float, methods: dict[str, Plain], **world: int) -> Setting:
 
 
 SETTINGS = {
-    "12 features": _setting(0.8, _methods((2, 3, 6), 30, 6, 0.08, 0.08), dim=12, rank=3, n_arms=8, horizon=300),
-    "30 features": _setting(0.3, _methods((2, 3, 6), 30, 8, 0.12, 0.06), dim=30, rank=3, n_arms=8, horizon=350),
-    "50 features": _setting(0.2, _methods((4, 5, 10), 50, 10, 0.16, 0.05), dim=50, rank=5, n_arms=10, horizon=400),
+    "12 features": _setting(
+        0.8, _methods((2, 3, 6), 30, 6, 0.08, 0.08), dim=12, rank=3, n_arms=8, horizon=300
+    ),
+    "30 features": _setting(
+        0.3, _methods((2, 3, 6), 30, 8, 0.12, 0.06), dim=30, rank=3, n_arms=8, horizon=350
+    ),
+    "50 features": _setting(
+        0.2, _methods((4, 5, 10), 50, 10, 0.16, 0.05), dim=50, rank=5, n_arms=10, horizon=400
+    ),
     "warm start": taken(warm_start, WARM),
 }
 SMALL = Small(world={"horizon": 70})
@@ -64,12 +72,25 @@ def figures(results: Results) -> Iterator[Figure]:
         [bars(results, shown, ranks="tofu-adaptive zf-pslb-sampled-adaptive")],
     )
     wrong = "tofu-under tofu-true tofu-over tofu-adaptive zf-pslb-sampled-under zf-pslb-sampled-true zf-pslb-sampled-over zf-pslb-sampled-adaptive zf-oful"
-    yield Figure("fig:app_rank_misspecification", "The cost of a rank below or above the true one", [bars(results, wrong)])
+    yield Figure(
+        "fig:app_rank_misspecification",
+        "The cost of a rank below or above the true one",
+        [bars(results, wrong)],
+    )
     shown = "tofu-fh-under tofu-fh-true tofu-fh-over tofu-fh-adaptive zf-oful"
-    yield Figure("rank_misspecification_full_history", "The same with full history", [bars(results, shown)])
-    worlds, shown = ("12 features", "30 features", "50 features"), "tofu-adaptive zf-pslb-sampled-adaptive"
+    yield Figure(
+        "rank_misspecification_full_history", "The same with full history", [bars(results, shown)]
+    )
+    worlds, shown = (
+        ("12 features", "30 features", "50 features"),
+        "tofu-adaptive zf-pslb-sampled-adaptive",
+    )
     recovery = [rank_over_rounds(results, shown, setting=name) for name in worlds]
-    yield Figure("fig:app_rank_recovery", "Selected rank over time; the dashed line is the true rank", recovery)
+    yield Figure(
+        "fig:app_rank_recovery",
+        "Selected rank over time; the dashed line is the true rank",
+        recovery,
+    )
     warm = regret_over_p(results, WARM, setting="warm start", title="warm start, 12 features")
     yield Figure(
         "fig:app_rank_and_warm_start",
@@ -90,11 +111,15 @@ def claims(results: Results) -> Claims:
         "Adaptive TOFU reduces sensitivity to rank choice: it pays less than a rank that is too small": lower(
             results, "tofu-adaptive", "tofu-under"
         ),
-        "Adaptive TOFU pays no more than a rank that is too large": lower(results, "tofu-adaptive", "tofu-over", or_equal=True),
+        "Adaptive TOFU pays no more than a rank that is too large": lower(
+            results, "tofu-adaptive", "tofu-over", or_equal=True
+        ),
         "RA-TOFU-FH tracks the known-rank TOFU-FH closely (within 20 %) when the spectrum separates": within(
             results, "tofu-fh-adaptive", relative_to="tofu-fh-true", at_least=0.8, at_most=1.2
         ),
-        "The last selected rank is close to the true one (mean within 0.5)": final_rank(results, "tofu-adaptive", tolerance=0.5),
+        "The last selected rank is close to the true one (mean within 0.5)": final_rank(
+            results, "tofu-adaptive", tolerance=0.5
+        ),
         "The corrected covariance has a usable eigengap: the largest gap of the mean spectrum is after the true rank": eigengap(
             results, "tofu-adaptive"
         ),

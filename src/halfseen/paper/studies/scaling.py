@@ -37,9 +37,14 @@ _CHANGES: dict[str, Plain] = {
 }
 SETTINGS = {
     "base": Setting(world=WORLD, methods=METHODS, observe_probs=(0.3, 0.8, 0.6, 0.4)),
-    **{name: Setting(world=WORLD | change, methods=METHODS, observe_probs=[0.3]) for name, change in _CHANGES.items()},
+    **{
+        name: Setting(world=WORLD | change, methods=METHODS, observe_probs=[0.3])
+        for name, change in _CHANGES.items()
+    },
 }
-SMALL = Small(settings=["base", "K = 2", "κ = 5.2", "m = 1"], observe_probs=(0.8, 0.3), world={"horizon": 100})
+SMALL = Small(
+    settings=["base", "K = 2", "κ = 5.2", "m = 1"], observe_probs=(0.8, 0.3), world={"horizon": 100}
+)
 NOTES = [
     "The theorem's cost of the representation is of order κ m sqrt(T)/(p^2 sqrt(K)). The whole regret also has the cost of learning rewards, m sqrt(T), which hides it. So each policy has a twin that sees every entry, with the same burn-in rounds, the same epochs and the same noise. What it pays is subtracted seed by seed, and exponents are fitted to the rest.",
     "OFUL given the subspace is no such twin. It has no burn-in and learns rewards once, not in every epoch. In excess of it the cost of the frozen form is mostly that of learning rewards anew in every epoch, which grows with K, because the best of more arms is better.",

@@ -44,16 +44,25 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "synthetic_all_methods",
         "All methods: the cost of zero-filling, and the regret of OFUL given the true subspace. Latent UCB is not from the paper",
-        [regret_over_rounds(results, shown, p=0.3, log=True), regret_over_p(results, shown, log=True)],
+        [
+            regret_over_rounds(results, shown, p=0.3, log=True),
+            regret_over_p(results, shown, log=True),
+        ],
     )
 
 
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "TOFU substantially outperforms zero-filled OFUL when missingness is substantial": lower(results, "tofu", "zf-oful", p=LOW),
-        "TOFU substantially outperforms zero-filled PSLB when missingness is substantial": lower(results, "tofu", "zf-pslb-sampled", p=LOW),
-        "RA-TOFU substantially outperforms zero-filled OFUL when missingness is substantial": lower(results, "ra-tofu", "zf-oful", p=LOW),
+        "TOFU substantially outperforms zero-filled OFUL when missingness is substantial": lower(
+            results, "tofu", "zf-oful", p=LOW
+        ),
+        "TOFU substantially outperforms zero-filled PSLB when missingness is substantial": lower(
+            results, "tofu", "zf-pslb-sampled", p=LOW
+        ),
+        "RA-TOFU substantially outperforms zero-filled OFUL when missingness is substantial": lower(
+            results, "ra-tofu", "zf-oful", p=LOW
+        ),
         "RA-TOFU substantially outperforms zero-filled PSLB when missingness is substantial": lower(
             results, "ra-tofu", "zf-pslb-sampled", p=LOW
         ),
@@ -61,18 +70,27 @@ def claims(results: Results) -> Claims:
             results, "zf-oful", relative_to="tofu", at_least=0.8, at_most=1.2, p=[0.8]
         ),
         "TOFU and RA-TOFU remain close in moderate missingness (within 5 %)": within(
-            results, "ra-tofu", relative_to="tofu", at_least=0.95, at_most=1.05, p=[0.8, 0.6, 0.4, 0.3]
+            results,
+            "ra-tofu",
+            relative_to="tofu",
+            at_least=0.95,
+            at_most=1.05,
+            p=[0.8, 0.6, 0.4, 0.3],
         ),
         "Zero-filled OFUL degrades as fewer entries are seen": rises(results, "zf-oful"),
         "Zero-filled PSLB degrades as fewer entries are seen": rises(results, "zf-pslb-sampled"),
         "TOFU gains most when missingness is substantial: its lead over zero-filled OFUL widens as fewer entries are seen": rises(
             results, "zf-oful", minus="tofu"
         ),
-        "Its lead over zero-filled PSLB widens, too": rises(results, "zf-pslb-sampled", minus="tofu"),
+        "Its lead over zero-filled PSLB widens, too": rises(
+            results, "zf-pslb-sampled", minus="tofu"
+        ),
         "RA-TOFU gains most when missingness is substantial: its lead over zero-filled OFUL widens as fewer entries are seen": rises(
             results, "zf-oful", minus="ra-tofu"
         ),
-        "The lead of RA-TOFU over zero-filled PSLB widens, too": rises(results, "zf-pslb-sampled", minus="ra-tofu"),
+        "The lead of RA-TOFU over zero-filled PSLB widens, too": rises(
+            results, "zf-pslb-sampled", minus="ra-tofu"
+        ),
         "Past the paper: the regret of latent UCB given the rank and zero means is close to that of OFUL given the true subspace": within(
             results, "latent-ucb-told", at_most=[3.9, 3.6, 4.4, 6.5, 15.5], p=PROBS
         ),

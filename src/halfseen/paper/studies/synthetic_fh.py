@@ -16,10 +16,14 @@ TITLE = "Full history: all earlier rewards replayed at every epoch"
 SEEDS = range(20)
 PROBS = (0.8, 0.6, 0.4, 0.3, 0.2)
 WORLD = {"kind": "low-rank", "dim": 30, "rank": 3, "n_arms": 8, "horizon": 400, "noise_scale": 0.05}
-METHODS = standard("tofu-fh ra-tofu-fh tofu ra-tofu zf-oful zf-pslb-sampled zf-pslb-adaptive-sampled")
+METHODS = standard(
+    "tofu-fh ra-tofu-fh tofu ra-tofu zf-oful zf-pslb-sampled zf-pslb-adaptive-sampled"
+)
 SETTINGS = {"default": Setting(world=WORLD, methods=METHODS, observe_probs=PROBS)}
 SMALL = Small(observe_probs=(0.8, 0.3), world={"horizon": 70})
-NOTES = ["No published script makes this figure; it is the main study with the replay option of TOFU changed, as in the reference figures."]
+NOTES = [
+    "No published script makes this figure; it is the main study with the replay option of TOFU changed, as in the reference figures."
+]
 
 
 def figures(results: Results) -> Iterator[Figure]:
@@ -36,9 +40,17 @@ def figures(results: Results) -> Iterator[Figure]:
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "Replaying past rewards lowers regret relative to the restart version": lower(results, "tofu-fh", "tofu"),
-        "So it does with a chosen rank: RA-TOFU-FH pays less than RA-TOFU": lower(results, "ra-tofu-fh", "ra-tofu"),
-        "Full history beats zero-filled OFUL at every observation probability": lower(results, "tofu-fh", "zf-oful"),
-        "The missingness trend is the same: regret rises as fewer entries are seen": rises(results, "tofu-fh"),
+        "Replaying past rewards lowers regret relative to the restart version": lower(
+            results, "tofu-fh", "tofu"
+        ),
+        "So it does with a chosen rank: RA-TOFU-FH pays less than RA-TOFU": lower(
+            results, "ra-tofu-fh", "ra-tofu"
+        ),
+        "Full history beats zero-filled OFUL at every observation probability": lower(
+            results, "tofu-fh", "zf-oful"
+        ),
+        "The missingness trend is the same: regret rises as fewer entries are seen": rises(
+            results, "tofu-fh"
+        ),
         "So does that of RA-TOFU-FH": rises(results, "ra-tofu-fh"),
     }

@@ -19,14 +19,22 @@ def _radii(*families: str) -> dict[str, Plain]:
     return {
         f"{family}{end}": {"method": family, **scale}
         for family in families
-        for end, scale in (("", {}), ("-third", {"radius_scale": 0.3}), ("-tenth", {"radius_scale": 0.1}))
+        for end, scale in (
+            ("", {}),
+            ("-third", {"radius_scale": 0.3}),
+            ("-tenth", {"radius_scale": 0.1}),
+        )
     }
 
 
 METHODS: dict[str, Plain] = {
     "latent-ucb": {},
     **_radii("zf-oful", "scaled-zero", "scaled-mean", "scaled-indicators"),
-    _SLOW: {"method": "scaled-iterative", "radius_scale": 0.1, "skip": "a run takes 10 seconds or more"},
+    _SLOW: {
+        "method": "scaled-iterative",
+        "radius_scale": 0.1,
+        "skip": "a run takes 10 seconds or more",
+    },
     **standard("scaled-greedy scaled-thompson"),
     "tofu-fh": {"rank": 5, "observe_prob": "counted"},
     **standard("uniform same-arm"),
@@ -44,14 +52,26 @@ _TABLES: dict[str, Plain] = {
     "segment": {"table": "segment", "observe_prob": 0.7},
     "satimage": {"table": "satimage", "observe_prob": 0.3},
     # One catalogue, and clicks
-    "catalogue": {"table": "winequality", "observe_prob": 0.7, "n_arms": 50, "catalogue": True, "noise_scale": 1.0},
+    "catalogue": {
+        "table": "winequality",
+        "observe_prob": 0.7,
+        "n_arms": 50,
+        "catalogue": True,
+        "noise_scale": 1.0,
+    },
     "clicks": {"table": "skillcraft1", "observe_prob": 0.7, "click_rate": 0.05},
 }
 SETTINGS = {
-    name: Setting(world=WORLD | table, methods=_PATIENT if name in ("diabetes", "hepatitis") else METHODS)
+    name: Setting(
+        world=WORLD | table, methods=_PATIENT if name in ("diabetes", "hepatitis") else METHODS
+    )
     for name, table in _TABLES.items()
 }
-SMALL = Small(seeds=(0, 10), world={"horizon": 40}, settings=["bone-marrow", "hepatitis", "catalogue", "clicks"])
+SMALL = Small(
+    seeds=(0, 10),
+    world={"horizon": 40},
+    settings=["bone-marrow", "hepatitis", "catalogue", "clicks"],
+)
 NOTES = [
     "Every round offers 10 rows of a public table, drawn with replacement; the reward is the target of the chosen row. A target with classes pays 1 for the rarest class and 0 otherwise; a numeric target is standardised. Features stay in the units of the table. Hepatitis, bone-marrow and skillcraft1 have holes of their own; p is the probability that a recorded entry is shown.",
     "In the catalogue the same 50 rows with the same holes are offered in every round, and rewards have noise of deviation 1. With clicks a reward is 1 or 0, a random row is clicked in 5 % of all cases, and the log-odds of a click rise by 1 with each standard deviation of the target; regret counts expected clicks.",

@@ -13,7 +13,9 @@ TITLE = "Theory: every bound against measurements"
 SEEDS = range(10)
 
 
-def _setting(measure: str, probs: Sequence[float], *more: str, world: Plain, **settings: float) -> Setting:
+def _setting(
+    measure: str, probs: Sequence[float], *more: str, world: Plain, **settings: float
+) -> Setting:
     """Return a world of bounded arms in which something is measured."""
     plain = {"kind": "low-rank", "latent": "uniform", "loadings": [1.0, 1.0], "noise_scale": 0.1}
     methods = {key: {"policy": "measure", "measure": key, **settings} for key in (measure, *more)}
@@ -37,16 +39,24 @@ def _coverage(world: Plain, **settings: float) -> Setting:
 
 RANKS = ["m=1", "m=4", "m=16"]
 SETTINGS = {
-    "estimation": _setting("representation", (0.8, 0.5), world={"dim": 64, "rank": 2, "n_arms": 250, "horizon": 4000}),
+    "estimation": _setting(
+        "representation", (0.8, 0.5), world={"dim": 64, "rank": 2, "n_arms": 250, "horizon": 4000}
+    ),
     **{f"d={dim}": _gram(dim) for dim in (64, 1024, 16384)},
     "catalogue": _setting(
-        "algorithm-1", (), world={"dim": 16, "rank": 2, "n_arms": 8, "horizon": 3999, "observe_prob": 0.95}, catalogue=4000000
+        "algorithm-1",
+        (),
+        world={"dim": 16, "rank": 2, "n_arms": 8, "horizon": 3999, "observe_prob": 0.95},
+        catalogue=4000000,
     ),
     **{f"m={rank}": _runs(rank) for rank in (1, 4, 16)},
     "noisy": _coverage({"rank": 1, "noise_scale": 30.0}, ridge=1.0),
     "biased": _coverage({"rank": 2}, burn_in=3),
     "main study": _setting(
-        "freezing", [0.3], "excitation", world={"dim": 30, "rank": 3, "n_arms": 8, "horizon": 400, "loadings": [0.75, 1.25]}
+        "freezing",
+        [0.3],
+        "excitation",
+        world={"dim": 30, "rank": 3, "n_arms": 8, "horizon": 400, "loadings": [0.75, 1.25]},
     ),
 }
 SMALL = Small(
@@ -71,7 +81,9 @@ NOTES = [
 ]
 
 
-def _representation(results: Results, what: str, *more: Line, title: str, ylabel: str) -> Panel | None:
+def _representation(
+    results: Results, what: str, *more: Line, title: str, ylabel: str
+) -> Panel | None:
     """Show an error of the representation and its bound at both probabilities."""
     measured_name = "subspace_distance" if what == "subspace" else f"{what}_error"
     lines = [
@@ -104,7 +116,17 @@ def _over(
     xlabel: str = "",
     **scales: Any,
 ) -> Panel | None:
-    return diagnostics(results, measure, x, lines, setting=setting, title=title, xlabel=xlabel or _AXES[x], ylabel=ylabel, **scales)
+    return diagnostics(
+        results,
+        measure,
+        x,
+        lines,
+        setting=setting,
+        title=title,
+        xlabel=xlabel or _AXES[x],
+        ylabel=ylabel,
+        **scales,
+    )
 
 
 def figures(results: Results) -> Iterator[Figure]:
@@ -114,7 +136,9 @@ def figures(results: Results) -> Iterator[Figure]:
         "theory_representation",
         "Errors of the representation after n arms, and their bounds (worst of 250 new arms in the lower row)",
         [
-            _representation(results, "covariance", title="corrected covariance", ylabel="spectral error"),
+            _representation(
+                results, "covariance", title="corrected covariance", ylabel="spectral error"
+            ),
             _representation(
                 results,
                 "subspace",
@@ -156,11 +180,20 @@ def figures(results: Results) -> Iterator[Figure]:
         "Conditioning of the seen rows of a basis: smallest eigenvalue of their Gram matrix over p, worst arm, m = 2",
         [
             over("gram", "n_arms", known, None, "true basis, p = 0.6", ylabel),
-            over("representation", "n_arms", estimated, "estimation", "estimated basis, d = 64", ylabel),
+            over(
+                "representation",
+                "n_arms",
+                estimated,
+                "estimation",
+                "estimated basis, d = 64",
+                ylabel,
+            ),
         ],
     )
     run = partial(_over, results, "algorithm-1")
-    missed = partial(_over, results, "coverage", "round", xlabel="round of the epoch", yscale="linear")
+    missed = partial(
+        _over, results, "coverage", "round", xlabel="round of the epoch", yscale="linear"
+    )
     share, bound = "share of epochs that missed", Line("failure_prob", "bound", "bound")
     potential = [Line("potential", "measured"), Line("potential_bound", "bound", "bound")]
     widths = [Line("squared_widths", "measured"), Line("squared_widths_bound", "bound", "bound")]
@@ -212,7 +245,10 @@ def figures(results: Results) -> Iterator[Figure]:
         Line("naive_over_contracted", f"ratio, m = {m}", role, setting=f"m={m}")
         for m, role in ((16, "third"), (4, "fourth"), (1, "reference"))
     ]
-    regrets = [Line("far_naive_representation", "naive bound", "other-bound"), Line("far_representation", "contracted bound", "bound")]
+    regrets = [
+        Line("far_naive_representation", "naive bound", "other-bound"),
+        Line("far_representation", "contracted bound", "bound"),
+    ]
     part, of_bound = "misspecification part of the radius", "representation part of the bound"
     yield Figure(
         "theory_misspecification",
@@ -220,7 +256,14 @@ def figures(results: Results) -> Iterator[Figure]:
         [
             run("n_samples", radius, "m=1", "m = 1", part),
             run("n_samples", radius, "m=16", "m = 16", part),
-            run("n_samples", ratios, None, "naive over contracted", "ratio of the bounds", yscale="linear"),
+            run(
+                "n_samples",
+                ratios,
+                None,
+                "naive over contracted",
+                "ratio of the bounds",
+                yscale="linear",
+            ),
             run("far_horizon", regrets, "m=1", "regret bound, m = 1", of_bound),
             run("far_horizon", regrets, "m=16", "regret bound, m = 16", of_bound),
             growth(
@@ -240,14 +283,24 @@ def figures(results: Results) -> Iterator[Figure]:
         Line("example_oful", "chosen by OFUL", "second"),
         Line("example_fixed", "always the first", "fourth"),
     ]
-    world = [Line("world_offered", "offered arms", "bound"), Line("world_chosen", "chosen by OFUL", "second")]
+    world = [
+        Line("world_offered", "offered arms", "bound"),
+        Line("world_chosen", "chosen by OFUL", "second"),
+    ]
     ylabel = "smallest eigenvalue, per round"
     yield Figure(
         "theory_excitation",
         "Chosen arms need not excite all directions that offered arms excite",
         [
             over("excitation", "round", example, "main study", "every slate is {e1, e2}", ylabel),
-            over("excitation", "round", world, "main study", "the main study's arms, subspace known", ylabel),
+            over(
+                "excitation",
+                "round",
+                world,
+                "main study",
+                "the main study's arms, subspace known",
+                ylabel,
+            ),
         ],
     )
     frozen = partial(_over, results, "freezing", "reestimated_round", setting="main study")
@@ -264,12 +317,26 @@ def figures(results: Results) -> Iterator[Figure]:
                 ylabel="length of one step",
                 xscale="linear",
             ),
-            frozen(lines=_both("drift"), title="all old noise projected again", ylabel="share of the noise sum", **linear),
-            frozen(lines=_both("smallest_increment"), title="design: smallest eigenvalue of a step", ylabel="eigenvalue", **linear),
+            frozen(
+                lines=_both("drift"),
+                title="all old noise projected again",
+                ylabel="share of the noise sum",
+                **linear,
+            ),
+            frozen(
+                lines=_both("smallest_increment"),
+                title="design: smallest eigenvalue of a step",
+                ylabel="eigenvalue",
+                **linear,
+            ),
             frozen(
                 lines=[
                     Line("reestimated_squared_widths", "re-estimated", "third"),
-                    Line("reestimated_potential_sum", "bound, proved for frozen designs only", "bound"),
+                    Line(
+                        "reestimated_potential_sum",
+                        "bound, proved for frozen designs only",
+                        "bound",
+                    ),
                 ],
                 title="potential of the re-estimated run",
                 ylabel="sum of squared widths",
@@ -280,79 +347,173 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def _both(what: str) -> list[Line]:
-    return [Line(f"reestimated_{what}", "re-estimated", "third"), Line(f"frozen_{what}", "frozen", x="frozen_round")]
+    return [
+        Line(f"reestimated_{what}", "re-estimated", "third"),
+        Line(f"frozen_{what}", "frozen", x="frozen_round"),
+    ]
 
 
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
         "The corrected covariance stays within its bound": measured(
-            results, "representation", "covariance_error", "at most", "covariance_bound", setting="estimation"
+            results,
+            "representation",
+            "covariance_error",
+            "at most",
+            "covariance_bound",
+            setting="estimation",
         ),
         "Its error falls like n^(-1/2)": slope(
-            results, "representation", "covariance_error", "n_arms", near=(-0.5, 0.05), setting="estimation"
+            results,
+            "representation",
+            "covariance_error",
+            "n_arms",
+            near=(-0.5, 0.05),
+            setting="estimation",
         ),
         "The subspace stays within its bound": measured(
-            results, "representation", "aligned_distance", "at most", "subspace_bound", setting="estimation"
+            results,
+            "representation",
+            "aligned_distance",
+            "at most",
+            "subspace_bound",
+            setting="estimation",
         ),
         "Its distance falls like n^(-1/2)": slope(
-            results, "representation", "subspace_distance", "n_arms", near=(-0.5, 0.05), setting="estimation"
+            results,
+            "representation",
+            "subspace_distance",
+            "n_arms",
+            near=(-0.5, 0.05),
+            setting="estimation",
         ),
         "Filled arms stay within the imputation bound": measured(
-            results, "representation", "imputation_error", "at most", "imputation_bound", setting="estimation"
+            results,
+            "representation",
+            "imputation_error",
+            "at most",
+            "imputation_bound",
+            setting="estimation",
         ),
         "Filled arms stay within that bound with the measured distance in place of epsilon": measured(
-            results, "representation", "imputation_error", "at most", "imputation_bound_actual", setting="estimation"
+            results,
+            "representation",
+            "imputation_error",
+            "at most",
+            "imputation_bound_actual",
+            setting="estimation",
         ),
         "Surrogate rewards stay within b": measured(
-            results, "representation", "surrogate_error", "at most", "surrogate_bound", setting="estimation"
+            results,
+            "representation",
+            "surrogate_error",
+            "at most",
+            "surrogate_bound",
+            setting="estimation",
         ),
         "Surrogate rewards stay within b with the measured distance in place of epsilon": measured(
-            results, "representation", "surrogate_error", "at most", "surrogate_bound_actual", setting="estimation"
+            results,
+            "representation",
+            "surrogate_error",
+            "at most",
+            "surrogate_bound_actual",
+            setting="estimation",
         ),
         "The rank is found long before imputation is stable: t_rank of the theorem is below its t_b at every horizon": measured(
             results, "algorithm-1", "far_burn_in", "above", "far_rank_length"
         ),
         "So it is in the runs: the spectrum separates after fewer arms than stable imputation needs": measured(
-            results, "representation", "imputation_stable", "above", "rank_found", at_end=True, setting="estimation"
+            results,
+            "representation",
+            "imputation_stable",
+            "above",
+            "rank_found",
+            at_end=True,
+            setting="estimation",
         ),
         "At d = 16384 p satisfies its condition": measured(
             results, "gram", "needed_observe_prob", "at most", "observe_prob", setting="d=16384"
         ),
-        "At d = 16384 no arm's seen rows fall below 3p/4": measured(results, "gram", "smallest", "at least", "floor", setting="d=16384"),
+        "At d = 16384 no arm's seen rows fall below 3p/4": measured(
+            results, "gram", "smallest", "at least", "floor", setting="d=16384"
+        ),
         "At d = 64, where p does not satisfy its condition, some arms do": measured(
             results, "gram", "floor", "above", "smallest", at_end=True, setting="d=64"
         ),
         "At d = 64 and p = .5 the floor p/2 of an estimated basis does not hold, either": measured(
-            results, "representation", "gram_floor", "above", "gram_smallest", at_end=True, setting="estimation", p=[0.5]
+            results,
+            "representation",
+            "gram_floor",
+            "above",
+            "gram_smallest",
+            at_end=True,
+            setting="estimation",
+            p=[0.5],
         ),
         "The potential of an epoch stays within its bound": measured(
             results, "algorithm-1", "potential", "at most", "potential_bound", setting="catalogue"
         ),
         "Squared widths sum to at most twice the potential": measured(
-            results, "algorithm-1", "squared_widths", "at most", "squared_widths_bound", setting="catalogue"
+            results,
+            "algorithm-1",
+            "squared_widths",
+            "at most",
+            "squared_widths_bound",
+            setting="catalogue",
         ),
         "With noise alone the confidence set misses no more often than stated": measured(
             results, "coverage", "missed_true_subspace", "at most", "failure_prob", setting="noisy"
         ),
         "With a poor subspace it also misses no more often, if the radius has its misspecification part": measured(
-            results, "coverage", "missed_with_bias_part", "at most", "failure_prob", setting="biased"
+            results,
+            "coverage",
+            "missed_with_bias_part",
+            "at most",
+            "failure_prob",
+            setting="biased",
         ),
         "Without that part of the radius it misses more often": measured(
-            results, "coverage", "missed_without_bias_part", "above", "failure_prob", at_end=True, setting="biased"
+            results,
+            "coverage",
+            "missed_without_bias_part",
+            "above",
+            "failure_prob",
+            at_end=True,
+            setting="biased",
         ),
         "Regret stays within the bounds of the lemmas": measured(
             results, "algorithm-1", "regret", "at most", "lemma_bound", setting="catalogue"
         ),
         "With four million arms known, the bounds of the lemmas are below the trivial bound": measured(
-            results, "algorithm-1", "trivial_bound", "above", "lemma_bound", at_end=True, setting="catalogue"
+            results,
+            "algorithm-1",
+            "trivial_bound",
+            "above",
+            "lemma_bound",
+            at_end=True,
+            setting="catalogue",
         ),
-        "Regret stays within the theorem": measured(results, "algorithm-1", "regret", "at most", "theorem_bound", setting="catalogue"),
+        "Regret stays within the theorem": measured(
+            results, "algorithm-1", "regret", "at most", "theorem_bound", setting="catalogue"
+        ),
         "At this horizon the theorem's bound is above the trivial bound": measured(
-            results, "algorithm-1", "theorem_bound", "above", "trivial_bound", at_end=True, setting="catalogue"
+            results,
+            "algorithm-1",
+            "theorem_bound",
+            "above",
+            "trivial_bound",
+            at_end=True,
+            setting="catalogue",
         ),
         "At a horizon of 10^12 rounds it is below the trivial bound": measured(
-            results, "algorithm-1", "far_trivial", "above", "far_theorem", at_end=True, setting="catalogue"
+            results,
+            "algorithm-1",
+            "far_trivial",
+            "above",
+            "far_theorem",
+            at_end=True,
+            setting="catalogue",
         ),
         "The worst misspecification found stays within the contracted bound": measured(
             results, "algorithm-1", "worst_bias_term", "at most", "contracted_bound"
@@ -361,16 +522,38 @@ def claims(results: Results) -> Claims:
             results, "algorithm-1", "naive_bound", "above", "contracted_bound", at_end=True
         ),
         "So is the regret bound that follows from it": measured(
-            results, "algorithm-1", "far_naive_representation", "above", "far_representation", at_end=True
+            results,
+            "algorithm-1",
+            "far_naive_representation",
+            "above",
+            "far_representation",
+            at_end=True,
         ),
         "It is larger by a factor of order m^(1/2), so that it is of order m^(3/2) where the contracted one is of order m (exponent near 1/2, up to .05)": exponent(
-            results, "algorithm-1", "rank", near=(0.5, 0.05), settings=RANKS, value="far_naive_factor"
+            results,
+            "algorithm-1",
+            "rank",
+            near=(0.5, 0.05),
+            settings=RANKS,
+            value="far_naive_factor",
         ),
         "If every slate is {e1, e2}, offered arms excite both directions, and the rule that always chooses e1 does not": measured(
-            results, "excitation", "example_offered", "above", "example_fixed", at_end=True, setting="main study"
+            results,
+            "excitation",
+            "example_offered",
+            "above",
+            "example_fixed",
+            at_end=True,
+            setting="main study",
         ),
         "There OFUL, too, excites the second direction less than linearly": measured(
-            results, "excitation", "example_offered", "above", "example_oful", at_end=True, setting="main study"
+            results,
+            "excitation",
+            "example_offered",
+            "above",
+            "example_oful",
+            at_end=True,
+            setting="main study",
         ),
         "With a subspace re-estimated every round, every step of the design has a negative eigenvalue": measured(
             results, "freezing", "reestimated_smallest_increment", "below", setting="main study"
@@ -379,12 +562,23 @@ def claims(results: Results) -> Claims:
             results, "freezing", "frozen_smallest_increment", "at least", setting="main study"
         ),
         "In the re-estimated run, the noise sum contains old noise projected again": measured(
-            results, "freezing", "reestimated_drift", "above", "frozen_drift", at_end=True, setting="main study"
+            results,
+            "freezing",
+            "reestimated_drift",
+            "above",
+            "frozen_drift",
+            at_end=True,
+            setting="main study",
         ),
         "With a frozen subspace the noise sum has no such part": measured(
             results, "freezing", "frozen_retrospective", "equal to", setting="main study"
         ),
         "The potential bound still holds for the re-estimated run, although its proof does not apply": measured(
-            results, "freezing", "reestimated_squared_widths", "at most", "reestimated_potential_sum", setting="main study"
+            results,
+            "freezing",
+            "reestimated_squared_widths",
+            "at most",
+            "reestimated_potential_sum",
+            setting="main study",
         ),
     }

@@ -21,9 +21,13 @@ METHODS: dict[str, Plain] = {
     "two-phase-zf-best": {"method": "two-phase", "first_phase": "zero-filled"},
 }
 _SEARCH = Search(grid={"split": [0.3, 0.4, 0.5, 0.6, 0.6667, 0.75]})
-TUNING = Tuning(seeds=range(10000, 10005), searches={"two-phase-best": _SEARCH, "two-phase-zf-best": _SEARCH})
+TUNING = Tuning(
+    seeds=range(10000, 10005), searches={"two-phase-best": _SEARCH, "two-phase-zf-best": _SEARCH}
+)
 SETTINGS = {
-    f"T = {horizon:,}": Setting(world=WORLD | {"horizon": horizon}, methods=METHODS, observe_probs=[0.3], tuning=TUNING)
+    f"T = {horizon:,}": Setting(
+        world=WORLD | {"horizon": horizon}, methods=METHODS, observe_probs=[0.3], tuning=TUNING
+    )
     for horizon in HORIZONS
 }
 SMALL = Small(settings=["T = 1,000", "T = 3,162"])
@@ -42,8 +46,20 @@ def figures(results: Results) -> Iterator[Figure]:
         [
             growth(results, results.methods, slopes=[1 / 2, 2 / 3]),
             regret_over_rounds(results, results.methods, setting="T = 100,000"),
-            regret_of_candidates(results, "two-phase-best two-phase-zf-best", "split", setting="T = 1,000", title="T = 1,000"),
-            regret_of_candidates(results, "two-phase-best two-phase-zf-best", "split", setting="T = 100,000", title="T = 100,000"),
+            regret_of_candidates(
+                results,
+                "two-phase-best two-phase-zf-best",
+                "split",
+                setting="T = 1,000",
+                title="T = 1,000",
+            ),
+            regret_of_candidates(
+                results,
+                "two-phase-best two-phase-zf-best",
+                "split",
+                setting="T = 100,000",
+                title="T = 100,000",
+            ),
         ],
         columns=2,
     )
@@ -52,7 +68,9 @@ def figures(results: Results) -> Iterator[Figure]:
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "Epochs beat a single estimate after T^(2/3) rounds of uniform exploration, at every horizon": lower(results, "tofu", "two-phase"),
+        "Epochs beat a single estimate after T^(2/3) rounds of uniform exploration, at every horizon": lower(
+            results, "tofu", "two-phase"
+        ),
         "They also beat a single estimate after the best number of rounds of uniform exploration, chosen for each horizon on other seeds": lower(
             results, "tofu", "two-phase-best"
         ),
@@ -65,7 +83,11 @@ def claims(results: Results) -> Claims:
         "T^(2/3) is the rate of the bound's balance, not of the best first phase: with that one, uniform, regret grows like T^(1/2) (up to .1)": exponent(
             results, "two-phase-best", near=(0.5, 0.1)
         ),
-        "The best first phase also pays less than the balanced one at every horizon": lower(results, "two-phase-best", "two-phase"),
+        "The best first phase also pays less than the balanced one at every horizon": lower(
+            results, "two-phase-best", "two-phase"
+        ),
         "Regret with epochs grows no faster than T^(1/2)": exponent(results, "tofu", at_most=0.5),
-        "Regret with epochs and full history grows no faster than T^(1/2)": exponent(results, "tofu-fh", at_most=0.5),
+        "Regret with epochs and full history grows no faster than T^(1/2)": exponent(
+            results, "tofu-fh", at_most=0.5
+        ),
     }

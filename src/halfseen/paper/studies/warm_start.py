@@ -41,8 +41,14 @@ def figures(results: Results) -> Iterator[Figure]:
         "fig:app_warm_start",
         "Final regret of every kind of replay, and beside other methods on a logarithmic axis",
         [
-            regret_over_p(results, "random-burn-in replay-none replay-burn-in-once replay-burn-in replay-full"),
-            regret_over_p(results, "replay-none replay-full theory-radius zf-oful oracle-full uniform", log=True),
+            regret_over_p(
+                results, "random-burn-in replay-none replay-burn-in-once replay-burn-in replay-full"
+            ),
+            regret_over_p(
+                results,
+                "replay-none replay-full theory-radius zf-oful oracle-full uniform",
+                log=True,
+            ),
         ],
     )
 
@@ -50,9 +56,15 @@ def figures(results: Results) -> Iterator[Figure]:
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "Warm-starting the first epoch improves finite-sample performance": lower(results, "replay-burn-in-once", "replay-none"),
-        "Zero-filled OFUL is a better burn-in than uniform play": lower(results, "replay-none", "random-burn-in"),
-        "Replaying burn-in rewards at every epoch is better than once": lower(results, "replay-burn-in", "replay-burn-in-once"),
+        "Warm-starting the first epoch improves finite-sample performance": lower(
+            results, "replay-burn-in-once", "replay-none"
+        ),
+        "Zero-filled OFUL is a better burn-in than uniform play": lower(
+            results, "replay-none", "random-burn-in"
+        ),
+        "Replaying burn-in rewards at every epoch is better than once": lower(
+            results, "replay-burn-in", "replay-burn-in-once"
+        ),
         "With the paper's bonus on, play at this size is close to random (at least 80 % of uniform's regret)": within(
             results, "theory-radius", relative_to="uniform", at_least=0.8, at_most=1.2
         ),
