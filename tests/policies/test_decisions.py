@@ -49,7 +49,7 @@ def test_a_decision_without_the_note_of_its_inner_policy_is_refused():
     policy = tofu()
     plain = policy.choose(few_arms(1)[0].table).to_dict()
     plain["inner"]["round"] = 9
-    with pytest.raises(UnknownDecisionError, match="cannot have made the decision: its round is 9"):
+    with pytest.raises(UnknownDecisionError, match=r"cannot have made the decision: .* are \(9, "):
         policy.learn(Decision.from_dict(plain), 1.0)
 
 

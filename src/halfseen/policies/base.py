@@ -384,17 +384,13 @@ class Policy(Declared, ABC):
     def check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
         n_context = 0 if note.context is None else len(note.context)
-        for what, got, most in (
-            ("round", note.round, self._round),
-            ("epoch", note.epoch, self._latest_epoch),
-            ("number of features", len(note.arm), self.dim or 0),
-            ("number of context features", n_context, self.context_dim),
-        ):
-            if got > most:
-                raise UnknownDecisionError(
-                    f"this {type(self).__name__} cannot have made the decision: its {what} is "
-                    f"{got}, and {most} is the largest so far"
-                )
+        made = note.round, note.epoch, len(note.arm), n_context
+        known = self._round, self._latest_epoch, self.dim or 0, self.context_dim
+        if made[0] > known[0] or made[1] > known[1] or made[2] > known[2] or made[3] > known[3]:
+            raise UnknownDecisionError(
+                f"this {type(self).__name__} cannot have made the decision: round, epoch, features "
+                f"and context features are {made}, and {known} are the largest so far"
+            )
 
     @property
     def _latest_epoch(self) -> int:
