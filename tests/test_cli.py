@@ -302,21 +302,6 @@ def test_ctrl_c_tells_how_to_go_on(here, monkeypatch, options, how):
     )
 
 
-def test_rebuild_needs_features_that_were_made_from_raw_data(here):
-    result = CliRunner().invoke(app, ["reproduce", "synthetic", "--scale", "smoke", "--rebuild"])
-    assert result.exit_code == 2
-    assert "--rebuild: synthetic has no features" in " ".join(result.output.split())
-
-
-def test_rebuild_compares_with_the_features_that_ship(monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        "halfseen.cli.build_data", lambda source, compare: seen.append((source, compare))
-    )
-    halfseen.cli._rebuild_for(study_named("mnist", "smoke"))
-    assert seen == [("mnist", True)]
-
-
 # A table of one's own
 
 LINES = ["round,arm,mean,a,b"] + [

@@ -19,7 +19,6 @@ from halfseen.errors import HalfseenError, StudyError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from halfseen.paper.databuild import Difference
     from halfseen.paper.published import Group, Level, Order, SeedComparison, SummaryComparison
     from halfseen.paper.study import Study
     from halfseen.report.report import Report
@@ -144,12 +143,6 @@ def reproduce(
     out: Out = None,
     again: Again = False,
     timing: Timing = True,
-    rebuild: Annotated[
-        bool,
-        typer.Option(
-            "--rebuild", help="Real data: first rebuild its features from raw data and compare."
-        ),
-    ] = False,
     imports: Import = None,
 ) -> None:
     """Run a study of the package and write figures, tables and a report with verdicts."""
@@ -172,8 +165,6 @@ def reproduce(
         how = {"jobs": jobs, "cluster": cluster, "again": again, "timing": timing}
         beside_others, failed = everything or out is None, False
         for each, study in wanted:
-            if rebuild:
-                _rebuild_for(study)
             folder = _folder_for(each, scale, out / each if everything and out else out)
             results = _run(study, folder, console, beside_others=beside_others, **how)
             failed |= not _show_report(study.report(results), console)
@@ -326,43 +317,6 @@ def verify(
             agrees = _print_means(name, found, console, verbose)
     if not agrees:
         raise typer.Exit(1)
-
-
-@app.command()
-def build_data(
-    source: Annotated[str, typer.Argument(help="mnist (needs the extra `images`) or newsgroups.")],
-    seeds: Annotated[
-        str | None, typer.Option(help="Other seeds than those that ship: 100:120 or 3,5,7.")
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the archive and its manifest.")
-    ] = Path("data"),
-    again: Annotated[bool, typer.Option("--again", help="Also rebuild finished seeds.")] = False,
-    compare: Annotated[
-        bool,
-        typer.Option("--compare", help="Write nothing; compare with the features that ship."),
-    ] = False,
-) -> None:
-    """Build the frozen features of MNIST or 20 Newsgroups from raw data, which is downloaded."""
-    console = Console()
-    with _explained(console):
-        from halfseen import checks
-        from halfseen.paper import databuild as build
-
-        checks.one_of("source", source, tuple(build.RECIPES))
-        wanted = list(build.SEEDS if seeds is None else parse_seeds(seeds))
-        with console.status("loading the raw data (the first time it is downloaded)"):
-            raw = build.RECIPES[source].load()
-
-        def done(seed: int, frozen: Any) -> None:
-            accuracy = f"held-out accuracy {frozen.heldout_accuracy:.3f}"
-            console.print(f"{source}, seed {seed}: {accuracy}", highlight=False)
-
-        if compare:
-            console.print(_differences(source, build.compare(source, raw, wanted, done=done)))
-        else:
-            archive = build.build(source, raw, wanted, out, again=again, done=done)
-            console.print(f"{archive}, {archive.stat().st_size / 1e6:.2f} MB", soft_wrap=True)
 
 
 @app.command()
@@ -706,34 +660,7 @@ def _table(title: str, heads: Iterable[str], rows: Iterable[tuple[Any, ...]]) ->
     return table
 
 
-# Data and benchmarks
-
-
-def _rebuild_for(study: "Study") -> None:
-    """Build the features behind a study's worlds again, and compare them with those in use."""
-    worlds = [setting.world for setting in study.settings.values()]
-    sources = dict.fromkeys(world["source"] for world in worlds if "source" in world)
-    if not sources:
-        raise StudyError(f"--rebuild: {study.name} has no features that are built from raw data")
-    for source in sources:
-        build_data(source, compare=True)
-
-
-def _differences(source: str, differences: "dict[int, Difference]") -> "Table":
-    from rich.table import Table
-
-    table = Table(title=f"{source}: rebuilt features against those that ship")
-    for column in ("seed", "features", "weights", "labels", "held-out accuracy"):
-        table.add_column(column, justify="right")
-    for seed, each in differences.items():
-        table.add_row(
-            str(seed),
-            f"{each.features:.1e}",
-            f"{each.weights:.1e}",
-            str(each.labels),
-            f"{each.heldout_accuracy:+.4f}",
-        )
-    return table
+# Benchmarks
 
 
 def _clone(module: Path) -> Path:

@@ -1,26 +1,23 @@
 """Classification as a bandit, with representations of real data that are frozen per seed."""
 
-import io
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import checks, params, seeding
-from halfseen.errors import InvalidInputError, InvalidSettingError
+from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import MaskLaw, mask_param
 
 SOURCES = ("mnist", "newsgroups")
-_KINDS = {
+KINDS = {
     "features": np.float32,
     "weights": np.float32,
     "labels": np.uint8,
@@ -61,32 +58,24 @@ class Frozen:
         return np.asarray(guesses != self.labels)
 
 
-def load_frozen(source: str, seed: int, path: str | None = None) -> Frozen:
-    """Return the representation of a seed, from the package's archive or from one at a path.
+def load_frozen(source: str, seed: int) -> Frozen:
+    """Return the representation of a seed.
 
     Raises
     ------
     InvalidSettingError
-        The archive does not have this seed.
-    InvalidInputError
-        The archive cannot be read.
+        The package does not have this seed.
 
     Examples
     --------
     >>> load_frozen("newsgroups", seed=0).features.shape
     (749, 20)
     """
-    representations = read_archive(shipped_archive(source) if path is None else path)
+    representations = read_archive(shipped_archive(source))
     if seed not in representations:
-        remedy = "take one of these"
-        if path is None:
-            remedy += (
-                f", or make more with `halfseen build-data {source} --seeds {seed}` and give the "
-                f"archive's path"
-            )
         raise InvalidSettingError(
-            f"must be one with frozen features of {source} (there are "
-            f"{_listed(representations)}), got {seed}: {remedy}",
+            f"must be one with frozen features of {source}, {list(representations)}, got {seed}: "
+            f"tools/build_data.py makes more",
             name="seed",
         )
     return representations[seed]
@@ -97,23 +86,12 @@ def shipped_archive(source: str) -> Path:
     return Path(str(files("halfseen"))) / "paper" / "data" / f"{source}.npz"
 
 
-def read_archive(path: str | os.PathLike[str]) -> Mapping[int, Frozen]:
+@lru_cache(maxsize=4)  # many realizations share one
+def read_archive(path: Path) -> Mapping[int, Frozen]:
     """Return all representations of an archive by seed."""
-    try:
-        return _representations(Path(path).read_bytes())
-    except OSError as error:
-        raise InvalidInputError(
-            f"{path} cannot be read: {error.strerror}: make it with `halfseen build-data`"
-        ) from None
-    except (KeyError, ValueError, EOFError, BadZipFile) as error:
-        raise InvalidInputError(f"{path} is not an archive of frozen features: {error}") from None
-
-
-@lru_cache(maxsize=4)  # by content; many realizations share one
-def _representations(content: bytes) -> Mapping[int, Frozen]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+    with np.load(path, allow_pickle=False) as archive:
         seeds = archive["seeds"].tolist()
-        features, weights, labels, train, heldout = (archive[name] for name in _KINDS)
+        features, weights, labels, train, heldout = (archive[name] for name in KINDS)
         lifts = archive["lift"] if "lift" in archive.files else [None] * len(seeds)
     return {
         seed: Frozen(
@@ -126,42 +104,6 @@ def _representations(content: bytes) -> Mapping[int, Frozen]:
         )
         for index, seed in enumerate(seeds)
     }
-
-
-def write_archive(path: str | os.PathLike[str], representations: Mapping[int, Frozen]) -> None:
-    """Write representations, all of one shape; features and weights in single precision.
-
-    Equal representations give equal bytes.
-    """
-    seeds = sorted(representations)
-    arrays: dict[str, Any] = {
-        name: np.stack([np.asarray(getattr(representations[seed], name), kind) for seed in seeds])
-        for name, kind in _KINDS.items()
-    }
-    lifts = [lift for seed in seeds if (lift := representations[seed].lift) is not None]
-    if len(lifts) == len(seeds):
-        arrays["lift"] = np.stack(lifts)
-    place = Path(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_name(place.name + ".part")
-    with draft.open("wb") as file:
-        np.savez_compressed(file, seeds=np.array(seeds, dtype=np.int64), **arrays)
-    draft.replace(place)  # there is never half a file
-
-
-def _listed(seeds: Mapping[int, Frozen]) -> str:
-    """Return seeds as a text, runs of them shortened.
-
-    >>> _listed(dict.fromkeys([0, 1, 2, 7]))
-    '0–2, 7'
-    """
-    runs: list[list[int]] = []
-    for seed in sorted(seeds):
-        if runs and seed == runs[-1][-1] + 1:
-            runs[-1].append(seed)
-        else:
-            runs.append([seed])
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 _CHUNK = 2**18  # features of arms that are held at once: 2 MB
@@ -342,8 +284,6 @@ class ProductContextWorld(World):
     source : "mnist" or "newsgroups"
         Images, 10 classes, rank 4, every image at most once; or documents, 4 classes, rank 20,
         drawn with replacement.
-    path : str, optional
-        An archive that `halfseen build-data` made, for other seeds than those that ship.
     dim, horizon : int, optional
         By default the paper's: 100 and 5000 for images, 1000 and 8000 for documents.
     observe_prob : float
@@ -364,7 +304,6 @@ class ProductContextWorld(World):
     """
 
     source: str = params.choice(words=SOURCES)
-    path: str | None = params.custom(default=None, check=checks.text, kind="str")
     dim: int | None = params.size(default=None)
     horizon: int | None = params.horizon(default=None)
     observe_prob: float = params.probability(default=0.3)
@@ -381,7 +320,7 @@ class ProductContextWorld(World):
 
     def data_paths(self) -> dict[str, Path]:
         """Return the archive with the frozen features."""
-        return {"path": shipped_archive(self.source) if self.path is None else Path(self.path)}
+        return {"path": shipped_archive(self.source)}
 
     def realize(self, seed: int) -> "ProductContextRealization":
         """Return the realization of a seed, which must be one with frozen features."""
@@ -405,7 +344,7 @@ class ProductContextRealization:
 
     def __init__(self, world: ProductContextWorld, seed: int) -> None:
         self.world, self.seed = world, seed
-        self.frozen = load_frozen(world.source, seed, world.path)
+        self.frozen = load_frozen(world.source, seed)
         self._dim, self._horizon, tail = _settled(world)
         rank = self.frozen.features.shape[1]
         checks.integer("dim", self._dim, rank + 1 if tail else rank)
