@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from halfseen.errors import HalfseenError, InvalidInputError, InvalidSlateError
-from halfseen.values import LARGEST, SMALLEST, Decision, Note, Slate, is_plain_table
+from halfseen.values import LARGEST, SMALLEST, Decision, Note, Slate
 
 NAN, INF = math.nan, math.inf
 POISON = [NAN, INF, -INF, 1e300, -1e300]
@@ -302,22 +302,6 @@ def test_of_refuses_another_number_of_features(options):
 
 def test_the_repr_of_a_slate_says_how_much_is_seen():
     assert repr(Slate([[1.0, NAN], [NAN, NAN]])) == "Slate(n_arms=2, dim=2, seen=25%)"
-
-
-def test_a_plain_table_is_an_array_of_doubles_in_c_order():
-    assert is_plain_table(TABLE)
-    others = [
-        TABLE.tolist(),
-        TABLE[0],
-        TABLE[:0],
-        TABLE.T,
-        TABLE[:, ::2],
-        TABLE.astype(np.float32),
-        TABLE.astype(">f8"),
-        np.ma.array(TABLE),
-        Slate(TABLE),
-    ]
-    assert not any(is_plain_table(other) for other in others)
 
 
 # -- Decision --------------------------------------------------------------------------------------

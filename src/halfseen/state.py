@@ -32,7 +32,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.errors import ArchiveError
-from halfseen.values.arrays import LARGEST, FloatArray
+from halfseen.values.slate import LARGEST, FloatArray
 
 
 class Field(Protocol):

@@ -45,7 +45,7 @@ from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import AnyPolicy, policy_from_dict
 from halfseen.progress import with_bar
 from halfseen.values import Decision, FloatArray, Item, Note, Scores, Slate
-from halfseen.values.rewards import checked_reward, checked_rewards, listed
+from halfseen.values.decision import checked_reward, checked_rewards, listed
 
 T = TypeVar("T")
 Path = str | os.PathLike[str]

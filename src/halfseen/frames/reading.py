@@ -17,7 +17,7 @@ import numpy as np
 from halfseen.errors import HalfseenError, InvalidTableError
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray, Item, Slate
-from halfseen.values.arrays import as_table
+from halfseen.values.slate import as_table
 
 nw = LazyModule("narwhals")  # which most requests do not need
 

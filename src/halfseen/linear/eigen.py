@@ -14,7 +14,7 @@ from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.values import FloatArray
-from halfseen.values.arrays import read_only
+from halfseen.values.slate import read_only
 
 # Measured on one core: for ten eigenpairs Lanczos overtakes LAPACK between dim 100 and 150, and is
 # three times as fast at 250. Below that LAPACK takes at most 3 ms and always converges.

@@ -18,8 +18,8 @@ from halfseen.errors import (
 )
 from halfseen.params import Declared, integer
 from halfseen.values import LARGEST, Choice, Decision, FloatArray, Note, Scores, Slate
+from halfseen.values.decision import checked_reward, checked_rewards
 from halfseen.values.reasons import Gains, Reasons
-from halfseen.values.rewards import checked_reward, checked_rewards
 
 T = TypeVar("T")
 

@@ -1,16 +1,15 @@
 """Slate and Decision: what callers give to a policy and get from it."""
 
-from halfseen.values.arrays import (
+from halfseen.values.decision import Choice, Decision, Item, Note, Scores
+from halfseen.values.slate import (
     LARGEST,
     LARGEST_ITEM,
     LARGEST_POINT,
     SMALLEST,
     BoolArray,
     FloatArray,
-    is_plain_table,
+    Slate,
 )
-from halfseen.values.decision import Choice, Decision, Item, Note, Scores
-from halfseen.values.slate import Slate, checked_context
 
 __all__ = [
     "LARGEST",
@@ -25,6 +24,4 @@ __all__ = [
     "Note",
     "Scores",
     "Slate",
-    "checked_context",
-    "is_plain_table",
 ]

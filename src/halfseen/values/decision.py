@@ -1,23 +1,25 @@
-"""Decision: what was chosen and why, with all that is needed to learn its reward."""
+"""Decision: what was chosen and why, with all that is needed to learn its reward; and rewards."""
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
-from halfseen.errors import InvalidInputError
-from halfseen.values.arrays import (
+from halfseen.errors import InvalidInputError, InvalidRewardError
+from halfseen.values.slate import (
+    LARGEST,
     LARGEST_ITEM,
     BoolArray,
     FloatArray,
+    Slate,
     read_only,
     seen_entries,
     zero_filled,
 )
-from halfseen.values.slate import Slate
 
 Item = str | int
 """What names an option: a string or a whole number."""
@@ -392,3 +394,33 @@ def _number(value: Any) -> float:
     if not math.isfinite(number):
         raise ValueError(f"expected a finite number, got {value!r}")
     return number
+
+
+def checked_reward(reward: Any, place: str = "") -> float:
+    """Return a reward as a float if it is a finite number."""
+    if isinstance(reward, float | Real | np.bool_):  # float first: it is the common case
+        value = checks.as_float(reward)
+        if -LARGEST <= value <= LARGEST:
+            return value
+    raise InvalidRewardError(
+        f"a reward must be a finite number of size at most {LARGEST:g}, got {reward!r}{place}"
+    )
+
+
+def checked_rewards(rewards: Any, n_rewards: int) -> list[float]:
+    """Return rewards as floats if they are as many finite numbers as there should be."""
+    rewards = listed(rewards)
+    if isinstance(rewards, str | bytes | Mapping) or not isinstance(rewards, Iterable):
+        raise InvalidRewardError(f"rewards must be a list of numbers, got {rewards!r}")
+    values = [checked_reward(reward, f" in place {at}") for at, reward in enumerate(rewards)]
+    if len(values) != n_rewards:
+        raise InvalidRewardError(f"there must be {n_rewards} rewards, got {len(values)}")
+    return values
+
+
+def listed(column: Any) -> Any:
+    """Return a column of numpy, pandas, polars or pyarrow as a list; anything else as it is."""
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(column, name):
+            return getattr(column, name)()
+    return column

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen.lazy import LazyModule
-from halfseen.values.arrays import FloatArray
+from halfseen.values.slate import FloatArray
 
 _special = LazyModule("scipy.special")
 

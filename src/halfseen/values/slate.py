@@ -1,4 +1,4 @@
-"""Slate: the seen entries of the arms offered in one round."""
+"""Slate: the seen entries of the arms offered in one round, and the numbers that it may hold."""
 
 from typing import Any
 
@@ -9,21 +9,23 @@ from numpy.typing import NDArray
 
 from halfseen.errors import InvalidSlateError
 from halfseen.lazy import LazyModule
-from halfseen.values.arrays import (
-    LARGEST,
-    SMALLEST,
-    BoolArray,
-    FloatArray,
-    as_items,
-    as_mask,
-    as_table,
-    out_of_range_error,
-    read_only,
-    seen_entries,
-    zero_filled,
-)
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 _tables = LazyModule("halfseen.kernels.tables")
+
+LARGEST = 1e100
+"""Largest absolute value of a seen entry or a reward: their products and sums stay finite."""
+
+LARGEST_POINT = 1e130
+"""Above every coordinate and every root of a sum in a regression; its square is finite."""
+
+SMALLEST = 1e-100
+"""Entries with a smaller absolute value count as zero: squares of larger ones do not underflow."""
+
+LARGEST_ITEM = 2**53 - 1
+"""Largest number of an item: a float holds every whole number up to it."""
 
 
 class Slate:
@@ -83,19 +85,19 @@ class Slate:
         is_masked = isinstance(values, MaskedArray)
         given = as_table(values.data if is_masked else values)
         if mask is not None:
-            seen = as_mask(mask, given.shape)
+            seen = _as_mask(mask, given.shape)
             if (seen & np.isnan(given)).any():
-                raise out_of_range_error(given, seen)
+                raise _out_of_range_error(given, seen)
             given = np.where(seen, given, np.nan)
         elif is_masked:
             given = np.where(np.ma.getmaskarray(values), np.nan, given)
         # A copy: the caller's array is neither changed nor shared.
         table: FloatArray = empty(given.shape)
         if not _tables.copy_checked(given, table, SMALLEST, LARGEST):
-            raise out_of_range_error(given, ~np.isnan(given))
+            raise _out_of_range_error(given, ~np.isnan(given))
         self._table = table
-        self._context = None if context is None else checked_context(context)
-        self._items = None if items is None else as_items(items, len(table))
+        self._context = None if context is None else _checked_context(context)
+        self._items = None if items is None else _as_items(items, len(table))
 
     @classmethod
     def of(
@@ -109,9 +111,9 @@ class Slate:
         if context is not None or items is not None:
             other = object.__new__(cls)
             other._table = slate._table
-            other._context = slate._context if context is None else checked_context(context)
+            other._context = slate._context if context is None else _checked_context(context)
             n_arms = len(slate._table)
-            other._items = slate._items if items is None else as_items(items, n_arms)
+            other._items = slate._items if items is None else _as_items(items, n_arms)
             slate = other
         if dim is not None and slate._table.shape[1] != dim:
             raise InvalidSlateError(
@@ -171,7 +173,7 @@ class Slate:
         return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%}{more})"
 
 
-def checked_context(context: Any) -> FloatArray:
+def _checked_context(context: Any) -> FloatArray:
     """Return a context as a read-only array of shape (context_dim,), NaN where hidden.
 
     Raises
@@ -193,3 +195,102 @@ def _equal(ours: Any, theirs: Any) -> bool:
     if ours is None or theirs is None:
         return ours is theirs
     return np.array_equal(ours, theirs, equal_nan=True)
+
+
+def zero_filled(table: FloatArray) -> FloatArray:
+    """Return a table with zero where it has NaN, read-only."""
+    values = np.where(table == table, table, 0.0)
+    values.setflags(write=False)
+    return values
+
+
+def seen_entries(table: FloatArray) -> BoolArray:
+    """Return where a table has no NaN, read-only."""
+    mask: BoolArray = table == table  # NaN is the one value that differs from itself
+    mask.setflags(write=False)
+    return mask
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """Return a view that cannot be written to."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def as_table(values: Any) -> FloatArray:
+    """Return values as an array (n_arms, dim) of doubles; it may be the caller's own."""
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(f"entries are of type {raw.dtype}")
+        if raw.dtype.kind == "O":
+            raw = _plain_entries(raw)
+        table = raw.astype(np.float64, order="C", copy=False)
+    except Exception as error:  # the object's own code runs here, and may raise anything
+        raise InvalidSlateError(
+            f"a slate must be a table of numbers with shape (n_arms, dim): {error}"
+        ) from None
+    shape = table.shape
+    if len(shape) != 2:
+        raise InvalidSlateError(
+            f"a slate must have 2 dimensions (n_arms, dim), got {table.ndim} with shape "
+            f"{table.shape}: one arm is a slate of shape (1, dim)"
+        )
+    if 0 in shape:
+        raise InvalidSlateError(
+            f"a slate must have at least one arm and one feature, got shape {table.shape}"
+        )
+    return table
+
+
+def _plain_entries(raw: Any) -> Any:
+    """Return an array of objects with NaN for the NA of pandas, which has no float value."""
+    if any(isinstance(entry, str | bytes) for entry in raw.flat):
+        raise TypeError("some entries are texts")
+    missing = [type(entry).__name__ == "NAType" for entry in raw.flat]
+    return np.where(np.reshape(missing, raw.shape), np.nan, raw)
+
+
+def _as_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
+    """Return a mask as an array of bool with the shape of the values."""
+    try:
+        seen = np.asarray(mask)
+    except Exception as error:  # rows of different lengths, or the object's own error
+        raise InvalidSlateError(
+            f"a mask must be a table of bool with the shape of the values {shape}: {error}"
+        ) from None
+    if seen.dtype != np.bool_:
+        raise InvalidSlateError(f"a mask must be of type bool (True = seen), got {seen.dtype}")
+    if seen.shape != shape:
+        raise InvalidSlateError(
+            f"a mask must have the shape of the values {shape}, got {seen.shape}"
+        )
+    return seen
+
+
+def _out_of_range_error(given: FloatArray, seen: BoolArray) -> InvalidSlateError:
+    """Return the error that names the first seen entry that is not finite or too large."""
+    wrong = seen & ~(np.abs(given) <= LARGEST)
+    arm, feature = (int(index) for index in np.argwhere(wrong)[0])
+    return InvalidSlateError(
+        f"seen entries must be finite and at most {LARGEST:g} in size, got {given[arm, feature]} "
+        f"at arm {arm}, feature {feature}: hide it (NaN without a mask, False in the mask) or "
+        f"correct it"
+    )
+
+
+def _as_items(items: Any, n_arms: int) -> NDArray[np.int64]:
+    """Return the numbers of items, one per arm, read-only."""
+    try:
+        given = np.asarray(items)
+        numbers = given.astype(np.int64)
+        is_whole = given.dtype.kind in "iuf" and bool((numbers == given).all())
+    except Exception:  # the object's own code runs here, and may raise anything
+        is_whole = False
+    if not is_whole or numbers.shape != (n_arms,):
+        raise InvalidSlateError(f"items must be {n_arms} whole numbers, one per arm, got {items!r}")
+    if numbers.min() < 0 or numbers.max() > LARGEST_ITEM:
+        raise InvalidSlateError(f"items must be in [0, 2**53 - 1], got {items!r}")
+    numbers.setflags(write=False)
+    return numbers
