@@ -5,17 +5,20 @@ from typing import NamedTuple
 
 from halfseen import checks
 from halfseen.theory.lower_bound import LEAK_RATE_LIMIT, leak_rate
-from halfseen.theory.main_theorem import main_regret_bound, trivial_regret_bound
 from halfseen.theory.problem import Problem
-from halfseen.theory.rank_adaptive import rank_adaptive_regret_bound
-from halfseen.theory.rounds import (
+from halfseen.theory.regret import main_regret_bound, trivial_regret_bound
+from halfseen.theory.representation import (
     misspecification_at,
+    observe_prob_condition,
     representation_level,
     subspace_error_at,
     theorem_burn_in,
 )
-from halfseen.theory.sampling import observe_prob_condition
-from halfseen.theory.two_phase import best_split, two_phase_regret_bound
+from halfseen.theory.variants import (
+    best_split,
+    rank_adaptive_regret_bound,
+    two_phase_regret_bound,
+)
 
 
 class Premise(NamedTuple):

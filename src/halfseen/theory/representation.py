@@ -1,14 +1,20 @@
-"""Error bounds for the covariance, the subspace and the hidden entries, from masked arms.
+"""What masks do to one arm, and error bounds for covariance, subspace and hidden entries.
 
-Plain functions of numbers: a policy calls them during a run, `rounds` calls them with a whole
-`Problem`. For the paper's tK we use `n_arms`, the number of arms absorbed, which is the same for
-slates of equal size.
+Functions of plain numbers are what a policy calls during a run; for the paper's tK they take
+`n_arms`, the number of arms absorbed. Functions of a whole `Problem` evaluate the same bounds after
+a number of rounds. There `failure_prob` is the δ of the lemma; the theorems use the lemmas at a
+smaller δ: see `representation_level`.
 """
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
+from halfseen.theory.problem import Problem
+from halfseen.values import FloatArray
 
 C_SUB = 12.0
 """C_sub of the subspace bound; at least 8·sqrt(2), so that it also covers the aligned basis."""
@@ -17,6 +23,157 @@ C_BURN_IN = (32 * C_SUB) ** 2
 """C_b of the burn-in: solves ε_t ≤ p/32 for t."""
 
 _MOST_ROUNDS = 1e100
+
+
+def corrected_sample(masked_arm: ArrayLike, observe_prob: float) -> FloatArray:
+    """Return Y, one arm's unbiased contribution to the covariance.
+
+    ẋẋ'/p² off the diagonal and ẋ_j²/p on it: an off-diagonal product is seen with probability
+    p², a square with probability p, so E[Y | x] = xx'.
+
+    Paper: lemma:unbiased_covariance_missing
+
+    Parameters
+    ----------
+    masked_arm : array, (dim,)
+        The arm with zeros where it is hidden.
+    observe_prob : float
+        p.
+
+    Returns
+    -------
+    array, (dim, dim)
+
+    Examples
+    --------
+    >>> corrected_sample([1.0, 2.0, 0.0], 0.5)
+    array([[2., 8., 0.],
+           [8., 8., 0.],
+           [0., 0., 0.]])
+    """
+    arm = np.asarray(masked_arm, dtype=np.float64)
+    sample = np.outer(arm, arm) / observe_prob**2
+    np.fill_diagonal(sample, arm**2 / observe_prob)
+    return sample
+
+
+def corrected_sample_second_moment(arm: ArrayLike, observe_prob: float) -> FloatArray:
+    """Return E[Y² | x] for the corrected sample Y of a fixed arm x.
+
+    ‖x‖² xx'/p + (1/p² - 1/p) diag(x_j² (‖x‖² - x_j²)), exactly.
+
+    Paper: lemma:masked_second_moment
+
+    Parameters
+    ----------
+    arm : array, (dim,)
+        The whole arm, without hidden entries.
+    observe_prob : float
+        p.
+
+    Returns
+    -------
+    array, (dim, dim)
+
+    Examples
+    --------
+    >>> corrected_sample_second_moment([1.0, 1.0], 0.5)
+    array([[6., 4.],
+           [4., 6.]])
+    """
+    full = np.asarray(arm, dtype=np.float64)
+    energy = float(full @ full)
+    moment = energy / observe_prob * np.outer(full, full)
+    spread = (1 / observe_prob**2 - 1 / observe_prob) * full**2 * (energy - full**2)
+    moment[np.diag_indices_from(moment)] += spread
+    return np.asarray(moment, dtype=np.float64)
+
+
+def spectral_norm_bound(*, arm_bound: float, observe_prob: float) -> float:
+    """Return L_Q = 3 B_X²/p², the largest spectral norm of Y - E[xx'].
+
+    Paper: lemma:covariance_estimation_error
+
+    >>> spectral_norm_bound(arm_bound=1.0, observe_prob=0.5)
+    12.0
+    """
+    return 3 * arm_bound**2 / observe_prob**2
+
+
+def variance_proxy(*, arm_bound: float, top_eigenvalue: float, observe_prob: float) -> float:
+    """Return v = 2 B_X² λ̄/p², an upper bound on the spectral norm of the variance of Y.
+
+    Paper: lemma:covariance_estimation_error
+
+    >>> variance_proxy(arm_bound=1.0, top_eigenvalue=0.5, observe_prob=0.5)
+    4.0
+    """
+    return 2 * arm_bound**2 * top_eigenvalue / observe_prob**2
+
+
+def gram_floor_true(observe_prob: float) -> float:
+    """Return 3p/4, a lower bound on the eigenvalues of U_Ω'U_Ω if p satisfies its condition.
+
+    Paper: lemma:true_observed_gram_conditioning
+    """
+    return 0.75 * observe_prob
+
+
+def gram_floor_estimated(observe_prob: float) -> float:
+    """Return p/2, the same lower bound for an estimated basis with ε ≤ p/32.
+
+    Restricting two projectors to the seen coordinates moves no eigenvalue by more than ε, and
+    3p/4 - p/32 is above p/2.
+
+    Paper: lemma:min_eigenvalue_uu
+    """
+    return 0.5 * observe_prob
+
+
+def incoherence_constant() -> float:
+    """Return C_μ of the condition on p, about 29.2.
+
+    U_Ω'U_Ω is a sum of independent positive semidefinite terms, each at most L = μ²m/d, with mean
+    pI. The matrix Chernoff bound for its smallest eigenvalue is, for 0 < ε < 1,
+
+        P(λ_min ≤ (1-ε)p) ≤ m (exp(-ε) / (1-ε)^(1-ε))^(p/L) = m exp(-p/(L C)),
+
+    where 1/C = ε + (1-ε) log(1-ε). The floor 3p/4 is ε = 1/4. Over all TK masks this is at most δ
+    if p ≥ C L log(mTK/δ), so C is the constant that the paper does not specify.
+
+    Paper: lemma:true_observed_gram_conditioning
+
+    >>> round(incoherence_constant(), 1)
+    29.2
+    """
+    lost = 0.25
+    return 1 / (lost + (1 - lost) * math.log1p(-lost))
+
+
+def observe_prob_condition(
+    *,
+    dim: int,
+    rank: int,
+    n_arms: int,
+    horizon: int,
+    incoherence: float,
+    failure_prob: float,
+) -> float:
+    """Return the smallest p for which the lemma makes the seen rows well conditioned.
+
+    C_μ (μ²m/d) log(mTK/δ). If it is above 1, no p suffices: the dimension is too small for the
+    rank.
+
+    Paper: eq:p_condition_imputation
+
+    >>> round(observe_prob_condition(
+    ...     dim=10_000, rank=1, n_arms=1, horizon=1, incoherence=1.0, failure_prob=math.exp(-10),
+    ... ), 4)
+    0.0292
+    """
+    n_masks = horizon * n_arms
+    log_masks = math.log(rank * n_masks / failure_prob)
+    return incoherence_constant() * incoherence**2 * rank / dim * log_masks
 
 
 def log_term(*, dim: int, failure_prob: float, horizon: int | None, round: int) -> float:
@@ -195,3 +352,68 @@ def burn_in_length(
         else:
             enough = middle
     return enough
+
+
+def representation_level(representation_failure_prob: float) -> float:
+    """Return δ_rep/4, the δ of the lemmas if the representation event may fail with δ_rep.
+
+    The subspace lemma spends one quarter, the imputation lemma three.
+
+    Paper: def:representation_event
+
+    >>> representation_level(0.2)
+    0.05
+    """
+    return representation_failure_prob / 4
+
+
+def covariance_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:
+    """Return the bound on the covariance error after `round` slates (ρ_t for δ_rank)."""
+    return covariance_error(
+        n_arms=round * problem.n_arms,
+        arm_bound=problem.arm_bound,
+        top_eigenvalue=problem.top_eigenvalue,
+        observe_prob=problem.observe_prob,
+        log_term=_log_term(problem, failure_prob),
+    )
+
+
+def subspace_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:
+    """Return ε_t, the bound on the subspace error after `round` slates."""
+    return subspace_error(
+        n_arms=round * problem.n_arms,
+        arm_bound=problem.arm_bound,
+        top_eigenvalue=problem.top_eigenvalue,
+        last_eigenvalue=problem.last_eigenvalue,
+        observe_prob=problem.observe_prob,
+        log_term=_log_term(problem, failure_prob),
+    )
+
+
+def theorem_burn_in(problem: Problem, *, failure_prob: float) -> int:
+    """Return t_b, after which ε_t ≤ p/32."""
+    return burn_in_length(
+        dim=problem.dim,
+        n_arms=problem.n_arms,
+        arm_bound=problem.arm_bound,
+        top_eigenvalue=problem.top_eigenvalue,
+        last_eigenvalue=problem.last_eigenvalue,
+        observe_prob=problem.observe_prob,
+        failure_prob=failure_prob,
+        horizon=problem.horizon,
+    )
+
+
+def misspecification_at(problem: Problem, *, epoch_start: int, failure_prob: float) -> float:
+    """Return b_e of the epoch that starts at τ_e, after τ_e - 1 slates."""
+    error = subspace_error_at(problem, round=epoch_start - 1, failure_prob=failure_prob)
+    return misspecification(
+        theta_bound=problem.theta_bound,
+        arm_bound=problem.arm_bound,
+        observe_prob=problem.observe_prob,
+        subspace_error=error,
+    )
+
+
+def _log_term(problem: Problem, failure_prob: float) -> float:
+    return log_term(dim=problem.dim, failure_prob=failure_prob, horizon=problem.horizon, round=1)
