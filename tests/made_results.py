@@ -1,9 +1,8 @@
 """Results made by hand: the numbers are chosen, the files are those of a real run."""
 
 from halfseen.paper.study import Setting, Small, Study
-from halfseen.report.results import Results
 from halfseen.simulation.cells import Result, kept_rounds
-from halfseen.simulation.tables import Tables, versions
+from halfseen.simulation.results import Results, versions
 
 WORLD = {"kind": "low-rank", "dim": 8, "rank": 2, "horizon": 40}
 METHODS = {"tofu": {}, "zf-oful": {}, "uniform": {}}
@@ -69,9 +68,10 @@ def write_results(folder, study, regret, rank=None, diagnostics=None, run=None, 
         "seconds": 1.5,
         "cells_run_now": 3,
     }
-    tables = Tables.of(finished)
-    tables.write(folder, manifest)
-    return Results(study.places(), tables, folder, manifest)
+    results = Results.of(finished)
+    results.settings, results.manifest = study.places(), manifest
+    results.write(folder)
+    return results
 
 
 def wobble(key):

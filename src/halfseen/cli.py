@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from halfseen.paper.published import Group, Level, Order, SeedComparison, SummaryComparison
     from halfseen.paper.study import Study
     from halfseen.report.report import Report
-    from halfseen.report.results import Results
     from halfseen.simulation.cells import Cell
+    from halfseen.simulation.results import Results
     from halfseen.simulation.store import Store
 
 RESULTS = Path("results")
@@ -226,9 +226,8 @@ def compare(
             progress=True,
         )
         from halfseen.report.report import Report
-        from halfseen.report.results import Results
 
-        if not _show_report(Report.of(Results.of(results)), console):
+        if not _show_report(Report.of(results), console):
             raise typer.Exit(1)
 
 
@@ -523,10 +522,10 @@ def _show_report(report: "Report", console: Console) -> bool:
         text = f"not from the paper: {'; '.join(report.not_from_paper)}"
         console.print(text, highlight=False, markup=False)
     console.print(f"report: {written}", highlight=False, soft_wrap=True, markup=False)
-    failures = report.results.tables.failures
+    failures = report.results.failures
     if failures:
-        cell, error = failures[0]
-        example = f"{tuple(cell.key)}: {error.strip().splitlines()[-1]}"
+        key, error = failures[0]
+        example = f"{tuple(key)}: {error.strip().splitlines()[-1]}"
         console.print(
             f"[bold red]{len(failures)} of {report.n_cells()} cells failed[/], for example "
             f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",

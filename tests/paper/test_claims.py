@@ -28,7 +28,7 @@ from halfseen.paper.studies import BEYOND_PAPER, ORDER, study_named
 from halfseen.paper.studies.hard_instance import lower_bounds
 from halfseen.report.numbers import compare, growth_of, slope_interval
 from halfseen.report.render import markdown_text
-from halfseen.report.results import Point
+from halfseen.simulation.results import Point
 from made_results import METHODS, WORLD, setting, small_study, wobble, write_results
 
 SMALL = "too small to judge"

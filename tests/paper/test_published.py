@@ -88,7 +88,7 @@ def check_exact_regrets(name, observe_probs=None, **how):
     exact = {key: figure for key, figure in published(name).items() if figure.exact}
     methods = dict.fromkeys(key.method for key in exact)
     study = study_named(name).narrowed(seeds=range(4), methods=methods, observe_probs=observe_probs)
-    tables = run_study(study, jobs=1, **how).tables
+    tables = run_study(study, jobs=1, **how)
     asked = {cell.key[1:] for cell in study.cells()}
     comparison = compare_cells(tables.per_seed, {key: exact[key] for key in exact if key in asked})
     assert not comparison.missing

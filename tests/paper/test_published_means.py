@@ -11,8 +11,7 @@ from halfseen.cli import app
 from halfseen.paper import published as module
 from halfseen.paper.published import Summary, compare_summary, published_summary
 from halfseen.paper.studies import study_named
-from halfseen.report.results import Results
-from halfseen.simulation.tables import Tables
+from halfseen.simulation.results import Results
 from shared import shared_file
 
 NAMES = {
@@ -224,8 +223,10 @@ class TestVerify:
             def run(study, *arguments, **keywords):
                 asked.append(study)
                 per_seed, diagnostics = rows_of(**changes)
-                tables = Tables(per_seed, [], [], diagnostics, [], [])
-                return Results({}, tables, tmp_path, {"study": {"name": "mnist"}})
+                manifest = {"study": {"name": "mnist"}}
+                return Results(
+                    settings={}, per_seed=per_seed, diagnostics=diagnostics, manifest=manifest
+                )
 
             monkeypatch.setattr("halfseen.cli._run", run)
             arguments = ["verify", "mnist", "--p", ".2", *options]

@@ -34,11 +34,11 @@ def test_at_smoke_scale_a_study_runs_and_has_its_figures_and_claims(name, tmp_pa
     smoke = study_named(name, "smoke")
     study = smoke.narrowed(seeds=smoke.seeds[:1])  # another seed is more of the same
     results = run_study(study, Store(tmp_path), jobs=1)
-    assert [error for _, error in results.tables.failures] == []
-    for cell, row in zip(study.cells(), results.tables.per_seed, strict=True):
+    assert [error for _, error in results.failures] == []
+    for cell, row in zip(study.cells(), results.per_seed, strict=True):
         assert row["status"] == ("skipped" if cell.method.skip else "ok")
     if name == "theory":  # every cell measures something
-        told = results.tables.diagnostics
+        told = results.diagnostics
         found = {tuple(row[part] for part in CellKey._fields) for row in told}
         assert found == {cell.key for cell in study.cells()}
     report = study.report(results)
@@ -208,7 +208,9 @@ def test_every_probability_is_tuned_for_itself_and_shared_settings_arrive(tmp_pa
         world = world_from({**TUNED_WORLD, "observe_prob": p})
         alone = tune("zf-oful", GRID, world, [50, 51], reporting=[0], ties="nearest-one", jobs=1)
         assert chosen[p, "zf-oful"] == alone.chosen
-    for cell in results.tables.cells:
+    reported = study.cells({("default", *place): settings for place, settings in chosen.items()})
+    assert Store(tmp_path).missing(reported) == []
+    for cell in reported:
         if cell.key.method in ("zf-oful", "oracle-masked"):
             assert dict(cell.method.settings) == chosen[cell.key.p, "zf-oful"]
         if cell.key.method == "plain-oful":
@@ -216,7 +218,7 @@ def test_every_probability_is_tuned_for_itself_and_shared_settings_arrive(tmp_pa
         if cell.key.method == "ra-tofu":
             value = chosen[cell.key.p, "ra-tofu"]["rank.value"]
             assert cell.method.settings["rank"] == RULE | {"value": value}
-    assert [row["status"] for row in results.tables.per_seed] == ["ok"] * study.n_cells
+    assert [row["status"] for row in results.per_seed] == ["ok"] * study.n_cells
     with (tmp_path / "calibration.csv").open(newline="") as file:
         tried = list(csv.DictReader(file))
     assert len(tried) == 2 * 2 * (4 + 2)
@@ -226,7 +228,7 @@ def test_every_probability_is_tuned_for_itself_and_shared_settings_arrive(tmp_pa
     before = (tmp_path / "calibration.csv").read_bytes()
     again = run_study(study, Store(tmp_path), jobs=1)
     assert again.manifest["cells_run_now"] == 0
-    assert again.tables.per_seed == results.tables.per_seed
+    assert again.per_seed == results.per_seed
     assert (tmp_path / "calibration.csv").read_bytes() == before
     run_study(study.narrowed(methods=["tofu"]), Store(tmp_path), jobs=1)
     assert not (tmp_path / "calibration.csv").exists()
@@ -237,8 +239,8 @@ def test_a_part_is_tuned_like_the_whole_even_if_what_it_shares_is_left_out():
     part = whole.narrowed(methods=["oracle-masked"], observe_probs=[0.4])
     assert part.methods == ["oracle-masked"]
     assert [task.place[2:4] for task in part.tasks()] == [(0.4, "zf-oful")]
-    expected = run_study(whole, jobs=1, timing=False).tables.per_seed
-    found = run_study(part, jobs=1, timing=False).tables.per_seed
+    expected = run_study(whole, jobs=1, timing=False).per_seed
+    found = run_study(part, jobs=1, timing=False).per_seed
     assert found == [
         row for row in expected if row["method"] == "oracle-masked" and row["p"] == 0.4
     ]

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -27,7 +28,6 @@ from halfseen.report.page import (
 )
 from halfseen.report.render import embedded_json
 from halfseen.report.report import Report, Verdict
-from halfseen.report.results import Results
 from made_results import WORLD, setting, small_study, wobble, write_results
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -173,12 +173,9 @@ def test_charts_have_the_numbers_of_the_files(tmp_path):
 
 def test_long_lines_are_thinned_to_their_ends(tmp_path):
     report = made(tmp_path, settings={"default": setting(world=WORLD | {"horizon": 400})})
-    rows = report.results.tables.trajectories
+    rows = report.results.trajectories
     longer = [row | {"round": at} for row in rows if row["round"] == 1 for at in range(1, 301)]
-    results = report.results
-    tables = results.tables._replace(trajectories=longer)
-    thinned = Results(results.settings, tables, results.folder, results.manifest)
-    data = chart_data(Report.of(thinned))
+    data = chart_data(Report.of(replace(report.results, trajectories=longer)))
     assert len(data["rounds"]) == 1
     assert len(data["rounds"][0]) == MOST_POINTS
     assert (data["rounds"][0][0], data["rounds"][0][-1]) == (1, 300)
@@ -203,7 +200,7 @@ def test_no_digit_before_the_point_is_lost(value, digits, expected):
 
 
 def test_published_numbers_stand_below_ours(tmp_path):
-    rows = made(tmp_path).results.tables.per_seed
+    rows = made(tmp_path).results.per_seed
     cells = {
         Key(row["setting"], row["p"], row["method"], row["seed"]): PublishedCell(
             row["final_regret"], exact=True

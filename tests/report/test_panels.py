@@ -27,7 +27,7 @@ from halfseen.report.figures import (
 from halfseen.report.numbers import compare
 from halfseen.report.report import Report
 from halfseen.report.tables import FinalTable
-from halfseen.simulation.tables import csv_bytes
+from halfseen.simulation.results import csv_bytes
 from halfseen.simulation.tune import CALIBRATION
 from halfseen.theory import expected_wait
 from made_results import METHODS, WORLD, setting, small_study, wobble, write_results

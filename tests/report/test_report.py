@@ -19,10 +19,9 @@ from halfseen.report.figures import Figure, regret_over_p
 from halfseen.report.numbers import compare
 from halfseen.report.render import LATEX, MARKDOWN, render
 from halfseen.report.report import Report
-from halfseen.report.results import Point, Results
 from halfseen.report.tables import FinalTable, terminal_tables
 from halfseen.simulation.methods import METHODS
-from halfseen.simulation.tables import mean_of
+from halfseen.simulation.results import Point, Results, mean_of
 from made_results import METHODS as THREE
 from made_results import setting, small_study, wobble, write_results
 
@@ -194,7 +193,7 @@ def test_the_page_tells_everything(tmp_path):
     paid = lambda key: None if (key.method, key.seed, key.p) == broken else regret(key)  # noqa: E731
     report = STUDY.report(write_results(tmp_path, STUDY, paid))
     cells = {Key("default", 0.8, "tofu", seed): PublishedCell(6.25, False) for seed in range(6)}
-    report.published = published.compare_cells(report.results.tables.per_seed, cells).groups
+    report.published = published.compare_cells(report.results.per_seed, cells).groups
     page = report.write()
     text = page.read_text(encoding="utf-8")
     assert page == tmp_path / "report.md"

@@ -27,7 +27,7 @@ from halfseen.paper.sign_seeker import SignSeeker
 from halfseen.simulation.methods import MEASURES
 
 if TYPE_CHECKING:
-    from halfseen.simulation.tables import Tables
+    from halfseen.simulation.results import Results
 
 __all__ = [
     "DigitsWorld",
@@ -61,7 +61,7 @@ def run(
     scale: str = "paper",
     jobs: int | None = None,
     out: str | Path | None = None,
-) -> "Tables":
+) -> "Results":
     """Run a study of the paper, or a part of it, perhaps with a policy of your own.
 
     Parameters
@@ -93,4 +93,4 @@ def run(
         seeds=None if seeds is None else tuple(seeds),
         observe_probs=observe_probs,
     )
-    return run_study(study, None if out is None else Store(out), jobs=jobs).tables
+    return run_study(study, None if out is None else Store(out), jobs=jobs)

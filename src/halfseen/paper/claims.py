@@ -29,8 +29,7 @@ from halfseen.report.numbers import (
 )
 from halfseen.report.render import CLAIMS, render
 from halfseen.report.report import Verdict, count_outcomes
-from halfseen.report.results import Point, Results
-from halfseen.simulation.tables import Mean, mean_of
+from halfseen.simulation.results import Mean, Point, Results, mean_of
 from halfseen.values import FloatArray
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
@@ -709,7 +708,7 @@ def _of_study(name: str, folder: Path) -> StudyClaims:
 def _seeds(results: Results) -> str:
     """Return the seeds of most settings as a string, and those of others with their settings."""
     by_setting: dict[str, set[int]] = {}
-    for row in results.tables.per_seed:
+    for row in results.per_seed:
         by_setting.setdefault(row["setting"], set()).add(row["seed"])
     by_seeds: dict[str, list[str]] = {}
     for setting, seeds in by_setting.items():

@@ -8,8 +8,7 @@ from importlib.resources import files
 from itertools import combinations
 from typing import NamedTuple
 
-from halfseen.report.results import Results
-from halfseen.simulation.tables import Mean, Row, mean_of
+from halfseen.simulation.results import Mean, Results, Row, mean_of
 
 TOLERANCE = 1e-6
 """Largest deviation of a regret in which nothing is random but the instance."""
@@ -370,7 +369,7 @@ def compare_seeds(results: Results) -> SeedComparison:
     """Compare a run of a study with what is published for its cells."""
     asked = {(row["setting"], row["p"], row["method"], row["seed"]) for row in _played(results)}
     cells = {key: cell for key, cell in published(results.name).items() if tuple(key) in asked}
-    return compare_cells(results.tables.per_seed, cells)
+    return compare_cells(results.per_seed, cells)
 
 
 def compare_means(results: Results, *, complete: bool = False) -> SummaryComparison | None:
@@ -380,9 +379,9 @@ def compare_means(results: Results, *, complete: bool = False) -> SummaryCompari
     """
     asked = {(row["p"], row["method"]) for row in _played(results)}
     means = [mean for mean in published_summary(results.name) if (mean.p, mean.method) in asked]
-    found = compare_summary(results.tables.per_seed, results.tables.diagnostics, means)
+    found = compare_summary(results.per_seed, results.diagnostics, means)
     return found if found.excesses or (means and complete) else None
 
 
 def _played(results: Results) -> Iterable[Row]:
-    return (row for row in results.tables.per_seed if row["status"] != "skipped")
+    return (row for row in results.per_seed if row["status"] != "skipped")

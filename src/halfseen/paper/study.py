@@ -12,17 +12,16 @@ from halfseen.errors import StudyError
 from halfseen.paper.claims import Claims, judged
 from halfseen.paper.published import compare_means, compare_seeds
 from halfseen.policies.registry import all_policies
-from halfseen.report import results as report_results
 from halfseen.report.figures import Figure, Keys, keys_of
 from halfseen.report.look import in_paper, label_of
 from halfseen.report.numbers import Comparison
 from halfseen.report.report import Report
-from halfseen.report.results import Results, setting_from
 from halfseen.simulation import simulate
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import MEASURE, METHODS, Method, method_from
+from halfseen.simulation.results import Results, setting_from
+from halfseen.simulation.results import Setting as BuiltSetting
 from halfseen.simulation.store import Store
-from halfseen.simulation.tables import Tables
 from halfseen.simulation.tune import Candidate, Search, Task, applied, run_tasks, write_calibration
 
 Plain = dict[str, Any]
@@ -107,7 +106,7 @@ class Setting:
         found = self.methods[key]
         return found if isinstance(found, Method) else method_from(key, found)
 
-    def built(self) -> report_results.Setting:
+    def built(self) -> BuiltSetting:
         """Return its worlds by probability, and its reported methods."""
         methods = {key: self.method(key).to_dict() for key in self.keys}
         return setting_from(self.world, self.observe_probs, methods)
@@ -207,13 +206,13 @@ class Study:
             for each in self.settings.values()
         )
 
-    def places(self) -> dict[str, report_results.Setting]:
+    def places(self) -> dict[str, BuiltSetting]:
         """Return its settings as a report takes them."""
         return {name: setting.built() for name, setting in self.settings.items()}
 
     def no_results(self, folder: Path) -> Results:
         """Return the results of a study of which nothing was run."""
-        return Results(self.places(), Tables([], [], [], [], [], []), folder, {})
+        return Results(settings=self.places(), folder=folder)
 
     def cells(self, chosen: Mapping[Place, Candidate] | None = None) -> list[Cell]:
         """Return all cells in the order of the tables, with what tuning has chosen, by place."""
@@ -437,10 +436,10 @@ def run_study(
         manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
     cells = study.cells(chosen)
     announce("study", cells)
-    tables = simulate.run(cells, store, timing=timing, write=write, manifest=manifest, **how)
+    results = simulate.run(cells, store, timing=timing, write=write, manifest=manifest, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)
         else:  # of an earlier command
             (store.folder / "calibration.csv").unlink(missing_ok=True)
-    return Results.of(tables)
+    return results

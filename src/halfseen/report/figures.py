@@ -26,8 +26,7 @@ from halfseen.report.numbers import (
     number,
     words_for,
 )
-from halfseen.report.results import Point, Results
-from halfseen.simulation.tables import Mean, mean_of
+from halfseen.simulation.results import Mean, Point, Results, mean_of
 from halfseen.values import FloatArray
 from halfseen.worlds.recorded import TableWorld
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen import seeding
-from halfseen.report.results import Point, Results
-from halfseen.simulation.tables import Mean, mean_of
+from halfseen.simulation.results import Mean, Point, Results, mean_of
 from halfseen.values import FloatArray
 
 N_RESAMPLES = 2000

@@ -17,7 +17,7 @@ from halfseen.report.figures import share_label
 from halfseen.report.look import Look, look_of, shade
 from halfseen.report.render import HTML, render
 from halfseen.report.report import Report, count_outcomes
-from halfseen.simulation.tables import Row
+from halfseen.simulation.results import Row
 from halfseen.values import FloatArray
 
 PAGE = "index.html"

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from halfseen.report.look import label_of
 from halfseen.report.numbers import format_mean, number, seed_ranges
-from halfseen.simulation.tables import Mean
+from halfseen.simulation.results import Mean
 
 MARKDOWN, LATEX, HTML = "report.md.j2", "table.tex.j2", "index.html.j2"
 CLAIMS = "claims.md.j2"

@@ -12,9 +12,8 @@ from halfseen.errors import InvalidSettingError
 from halfseen.report.figures import Figure, default_figures, drawn, save_figure, share_label
 from halfseen.report.numbers import Comparison, difference
 from halfseen.report.render import LATEX, MARKDOWN, render
-from halfseen.report.results import Point, Results
 from halfseen.report.tables import FinalTable
-from halfseen.simulation.tables import Mean, Row, csv_bytes, mean_of
+from halfseen.simulation.results import Mean, Point, Results, Row, csv_bytes, mean_of
 from halfseen.worlds.base import World
 
 FILES = {
@@ -124,7 +123,7 @@ class Report:
     @property
     def folder(self) -> Path:
         """Where its files are."""
-        return self.results.folder
+        return self.results.folder or Path()
 
     @property
     def anchor(self) -> str:
@@ -176,7 +175,7 @@ class Report:
 
     def n_cells(self, status: str | None = None) -> int:
         """Return the number of cells, or of those with a status."""
-        found = [row["status"] for row in self.results.tables.per_seed]
+        found = [row["status"] for row in self.results.per_seed]
         return len(found) if status is None else found.count(status)
 
     # Claims and numbers
@@ -243,7 +242,7 @@ class Report:
         """Failed cells."""
         return [
             Cells(Point(row["setting"], row["p"]), row["method"], [row["seed"]])
-            for row in self.results.tables.per_seed
+            for row in self.results.per_seed
             if row["status"] == "failed"
         ]
 
@@ -251,7 +250,7 @@ class Report:
     def skipped(self) -> list[Cells]:
         """Skipped cells with the reason, by point and method."""
         found: dict[tuple[Point, str], Cells] = {}
-        for row in self.results.tables.skipped:
+        for row in self.results.skipped:
             place = Point(row["setting"], row["p"]), row["method"]
             found.setdefault(place, Cells(*place, [], row["note"])).seeds.append(row["seed"])
         return list(found.values())

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from halfseen.report.look import label_of
-from halfseen.report.results import Point, Results
-from halfseen.simulation.tables import Mean
+from halfseen.simulation.results import Mean, Point, Results
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -45,7 +45,7 @@ def run_on_cluster(calls: Callable[[int], Iterable[Callable[[], T]]], address: s
     with from_extra("cluster"):
         import cloudpickle
         from distributed import KilledWorker, as_completed
-    with _silenced("distributed.client"), _connected(address) as client:
+    with _silenced("distributed", "distributed.client"), _connected(address) as client:
         n_workers = sum(client.nthreads().values())
         own = _versions()
         # Pickled here: the scheduler unpickles what it is given, and must not import a user's code.
@@ -93,15 +93,16 @@ def _connected(address: str) -> "Iterator[Client]":
 
 
 @contextmanager
-def _silenced(logger: str) -> Iterator[None]:
+def _silenced(*names: str) -> Iterator[None]:
     """Suppress tracebacks of errors that are reported in one sentence."""
-    log = logging.getLogger(logger)
-    before = log.level
-    log.setLevel(logging.CRITICAL)
+    levels = {log: log.level for log in map(logging.getLogger, names)}
+    for log in levels:
+        log.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(before)
+        for log, level in levels.items():
+            log.setLevel(level)
 
 
 def _call(packed: bytes, wanted: dict[str, str]) -> Any:

@@ -31,7 +31,7 @@ _NOT_COMPUTING = (
     *(f"paper/{name}.py" for name in ("claims", "published", "study")),
     *("paper/__init__.py", "paper/studies"),
     *(f"simulation/{name}.py" for name in ("cluster", "simulate", "store")),
-    *(f"simulation/{name}.py" for name in ("fingerprints", "plugins", "tables", "tune")),
+    *(f"simulation/{name}.py" for name in ("fingerprints", "plugins", "results", "tune")),
 )
 
 

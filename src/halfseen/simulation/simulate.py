@@ -22,11 +22,9 @@ from halfseen.simulation.cells import Cell, CellKey, Result, run_together, skipp
 from halfseen.simulation.cluster import run_on_cluster
 from halfseen.simulation.methods import MEASURES, Method, method_from
 from halfseen.simulation.plugins import Plugins, loaded_plugins
+from halfseen.simulation.results import Results, prob_of, versions
 from halfseen.simulation.store import Store
-from halfseen.simulation.tables import Tables, versions
 from halfseen.worlds.base import Facts, World
-from halfseen.worlds.public_tables import RealTableWorld
-from halfseen.worlds.recorded import TableWorld
 
 try:
     from threadpoolctl import threadpool_limits
@@ -233,8 +231,8 @@ def simulate(
     again: bool = False,
     points: int = 100,
     progress: bool = False,
-) -> Tables:
-    """Let policies play the same realizations of a world and return their regrets as tables.
+) -> Results:
+    """Let policies play the same realizations of a world and return their regrets.
 
     Parameters
     ----------
@@ -260,7 +258,7 @@ def simulate(
 
     Returns
     -------
-    tables : Tables
+    Results
         Failed cells are in `failures`, those of methods with a reason to `skip` them in `skipped`;
         the others are complete.
 
@@ -273,8 +271,8 @@ def simulate(
     --------
     >>> from halfseen import LowRankWorld
     >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
-    >>> tables = simulate(["zf-oful", "uniform"], world, range(2), jobs=1)
-    >>> [(row["method"], row["n"]) for row in tables.summary]
+    >>> results = simulate(["zf-oful", "uniform"], world, range(2), jobs=1)
+    >>> [(row["method"], row["n"]) for row in results.summary]
     [('zf-oful', 2), ('uniform', 2)]
     """
     methods, each = methods_from(policies), seeds_from(seeds)
@@ -306,16 +304,16 @@ def simulate(
     return _warned(run(cells, store, manifest={"study": study}, **run_options))
 
 
-def _warned(tables: Tables) -> Tables:
+def _warned(results: Results) -> Results:
     """Log that cells failed, if some did; raise HalfseenError if all did."""
-    if tables.failures:
-        error = tables.failures[0][1].strip().splitlines()[-1]
-        n_failed = len(tables.failures)
-        n_cells = len(tables.per_seed) - len(tables.skipped)
+    if results.failures:
+        error = results.failures[0][1].strip().splitlines()[-1]
+        n_failed = len(results.failures)
+        n_cells = len(results.per_seed) - len(results.skipped)
         if n_failed == n_cells:
             raise HalfseenError(f"no cell could run, the first because of {error}")
-        logger.warning("%d of %d cells failed: %s (see tables.failures)", n_failed, n_cells, error)
-    return tables
+        logger.warning("%d of %d cells failed: %s (see results.failures)", n_failed, n_cells, error)
+    return results
 
 
 def run(
@@ -329,7 +327,7 @@ def run(
     progress: bool = False,
     write: bool = True,
     manifest: Mapping[str, Any] | None = None,
-) -> Tables:
+) -> Results:
     """Run the cells that a store does not have, and return (and write) the tables of all.
 
     Parameters
@@ -355,29 +353,28 @@ def run(
     elif store is not None:
         store.borrow(playing)
     missing = playing if store is None else store.missing(playing)
-    results = run_cells(missing, jobs=jobs, cluster=cluster)
-    for cell, result in _with_bar(results, cells, missing) if progress and cells else results:
+    running = run_cells(missing, jobs=jobs, cluster=cluster)
+    for cell, result in _with_bar(running, cells, missing) if progress and cells else running:
         if store is not None:
             store.add(cell, result)
         finished[cell.key] = result
     if store is not None:  # it may have run a cell under another name
         found = ((cell.key, store.get(cell)) for cell in playing)
         finished |= {key: result for key, result in found if result is not None}
-    tables = Tables.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
-    facts = {
+    results = Results.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
+    results.manifest = {
+        **(manifest or {}),
         "versions": versions(),
         "seeds": list(dict.fromkeys(cell.key.seed for cell in cells)),
         "cells": len(cells),
         "cells_run_now": len(missing),
-        "cells_failed": len(tables.failures),
-        "cells_skipped": len(tables.skipped),
+        "cells_failed": len(results.failures),
+        "cells_skipped": len(results.skipped),
         "seconds": round(time.perf_counter() - started, 1),
     }
-    tables = tables._replace(manifest={**(manifest or {}), **facts})
-    if store is None or not write:
-        return tables
-    tables.write(store.folder, tables.manifest)
-    return tables._replace(folder=store.folder)
+    if store is not None and write:
+        results.write(store.folder)
+    return results
 
 
 def _with_bar(
@@ -402,17 +399,6 @@ def _with_bar(
         patience=0.0,
         console=console,
     )
-
-
-def prob_of(world: World) -> float | None:
-    """Return the observation probability of a world in tables; None for a world without one.
-
-    A table from which nothing more is hidden has none: its own holes decide what is seen.
-    """
-    prob = getattr(world, "observe_prob", None)
-    if isinstance(world, TableWorld | RealTableWorld) and prob == 1:
-        return None
-    return float(prob) if isinstance(prob, float | int) else None
 
 
 def rooted(world: World) -> World:

@@ -13,9 +13,9 @@ from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import Method, method_from
-from halfseen.simulation.simulate import prob_of, rooted, run, seeds_from
+from halfseen.simulation.results import Row, csv_bytes, prob_of
+from halfseen.simulation.simulate import rooted, run, seeds_from
 from halfseen.simulation.store import Store
-from halfseen.simulation.tables import Row, csv_bytes
 from halfseen.worlds.base import World
 
 TIES = ("first", "nearest-one")
@@ -234,16 +234,16 @@ def run_tasks(
         A candidate failed, so that the best of the grid is not known.
     """
     cells = [cell for task in tasks for cell in task.cells()]
-    tables = run(
+    results = run(
         cells, store, jobs=jobs, cluster=cluster, again=again, progress=progress, write=False
     )
-    for cell, error in tables.failures:
+    for key, error in results.failures:
         raise HalfseenError(
-            f"tuning stopped, because {cell.key.method} failed on seed {cell.key.seed} "
-            f"(p = {cell.key.p}): {error.strip().splitlines()[-1]}"
+            f"tuning stopped, because {key.method} failed on seed {key.seed} "
+            f"(p = {key.p}): {error.strip().splitlines()[-1]}"
         )
     regrets = {}
-    for row in tables.per_seed:
+    for row in results.per_seed:
         if row["final_regret"] is None:
             raise HalfseenError(f"{row['method']} cannot be tuned: it has no regret")
         regrets[CellKey(*(row[name] for name in CellKey._fields))] = row["final_regret"]

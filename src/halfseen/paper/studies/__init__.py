@@ -8,7 +8,7 @@ from halfseen import checks
 from halfseen.errors import StudyError
 from halfseen.paper.study import Study
 from halfseen.report.report import Report
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 CORE_MINUTES = {
     "synthetic": 2,

@@ -16,7 +16,7 @@ from halfseen.report.figures import (
     regret_over_p,
 )
 from halfseen.report.numbers import Comparison, compare, difference
-from halfseen.report.results import Point, Results
+from halfseen.simulation.results import Point, Results
 
 TITLE = "Past the paper: latent UCB against all other methods"
 SEEDS = range(20)

@@ -6,7 +6,7 @@ from halfseen.paper.claims import Claims, better_on_average, no_worse, within
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, differences
 from halfseen.report.numbers import Comparison, compare
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Contexts: latent UCB against one regression per arm"
 SEEDS = range(20)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, lower, rises, within
 from halfseen.paper.study import Plain, Setting, Small, Tuning, standard
 from halfseen.report.figures import Figure, regret_over_p, regret_over_rounds
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 from halfseen.simulation.tune import Search
 
 TITLE = "Optical digits: real covariates, controlled rewards"

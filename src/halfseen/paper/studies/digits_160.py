@@ -6,7 +6,7 @@ from halfseen.paper.claims import Claims, lower
 from halfseen.paper.studies import digits
 from halfseen.paper.study import Setting, Small, Tuning
 from halfseen.report.figures import Figure, regret_over_p
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Optical digits in 160 dimensions, of rank 3 and 5"
 SEEDS = range(10)

@@ -7,7 +7,7 @@ from halfseen.paper.claims import Claims, above_bound, exponent
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, growth, label_small_decades, regret_over_p
 from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID
-from halfseen.report.results import Point, Results
+from halfseen.simulation.results import Point, Results
 from halfseen.theory import (
     Gaps,
     Problem,

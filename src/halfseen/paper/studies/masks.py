@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, lower, within
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, bars
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Mask laws: masks that are not independent, as the theory assumes"
 SEEDS = range(20)

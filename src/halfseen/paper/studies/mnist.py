@@ -18,7 +18,7 @@ from halfseen.report.figures import (
     regret_over_p,
     regret_over_rounds,
 )
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 from halfseen.simulation.tune import Search
 
 TITLE = "MNIST product contexts: choose the digit's class"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, final_rank, lower, rises, within
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, rank_over_rounds, regret_over_p, regret_over_rounds
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "20 Newsgroups product contexts: choose the document's class"
 SEEDS = range(5)

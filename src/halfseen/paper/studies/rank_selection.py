@@ -12,7 +12,7 @@ from halfseen.paper.claims import Claims, eigengap, final_rank, lower, within
 from halfseen.paper.studies import warm_start
 from halfseen.paper.study import Plain, Setting, Small, taken
 from halfseen.report.figures import Figure, bars, rank_over_rounds, regret_over_p, spectrum
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Rank selection: chosen, known, too small, too large"
 SEEDS = range(10)

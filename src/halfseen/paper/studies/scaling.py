@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, exponent
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, Panel, growth
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Scaling: the cost of hidden entries against K, κ, p and m"
 SEEDS = range(10)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, lower, rises
 from halfseen.paper.study import Setting, Small, standard
 from halfseen.report.figures import Figure, regret_over_p, regret_over_rounds
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Full history: all earlier rewards replayed at every epoch"
 SEEDS = range(20)

@@ -6,7 +6,7 @@ from halfseen.paper.claims import Claims, better_on_average, no_worse
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, differences, regret_over_rounds
 from halfseen.report.numbers import Comparison, compare
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Real tables: latent UCB against the best of the usual pipelines"
 SEEDS = range(30)

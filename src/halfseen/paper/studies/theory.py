@@ -7,7 +7,7 @@ from typing import Any
 from halfseen.paper.claims import Claims, exponent, measured, slope
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, Line, Panel, diagnostics, growth
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Theory: every bound against measurements"
 SEEDS = range(10)

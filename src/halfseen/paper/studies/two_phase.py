@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, exponent, lower
 from halfseen.paper.study import Plain, Setting, Small, Tuning
 from halfseen.report.figures import Figure, growth, regret_of_candidates, regret_over_rounds
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 from halfseen.simulation.tune import Search
 
 TITLE = "Two phases: epochs against estimating the subspace once"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import Claims, lower, within
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, regret_over_p
-from halfseen.report.results import Results
+from halfseen.simulation.results import Results
 
 TITLE = "Warm start: which earlier rewards an epoch begins with"
 SEEDS = range(20)

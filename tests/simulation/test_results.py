@@ -11,8 +11,8 @@ import halfseen
 from halfseen import InvalidSettingError, LowRankWorld
 from halfseen.simulation.cells import Cell, CellKey, Result, kept_rounds
 from halfseen.simulation.methods import METHODS
+from halfseen.simulation.results import SKIPPED, Results, mean_of
 from halfseen.simulation.simulate import simulate
-from halfseen.simulation.tables import SKIPPED, Tables, mean_of
 
 
 def cell(method, seed, p=0.5):
@@ -41,9 +41,15 @@ FINISHED = [
 ]
 
 
+def write(finished, folder, manifest=None):
+    results = Results.of(finished)
+    results.manifest = manifest or {}
+    results.write(folder)
+
+
 @pytest.fixture
 def written(tmp_path):
-    Tables.of(FINISHED).write(tmp_path, {"seeds": [0, 1]})
+    write(FINISHED, tmp_path, {"seeds": [0, 1]})
     return tmp_path
 
 
@@ -93,22 +99,22 @@ def test_diagnostics_have_a_row_per_number(written):
 
 def test_failures_are_reported_with_their_tracebacks_until_they_are_gone(written):
     assert "('hand', 'default', 0.5, 'b', 0)\nTraceback" in (written / "failures.txt").read_text()
-    Tables.of(FINISHED[:2]).write(written, {})
+    write(FINISHED[:2], written)
     assert not (written / "failures.txt").exists()
 
 
 def test_without_timing_the_seconds_are_empty():
-    assert {row["seconds"] for row in Tables.of(FINISHED, timing=False).per_seed} == {None}
+    assert {row["seconds"] for row in Results.of(FINISHED, timing=False).per_seed} == {None}
 
 
 def test_numbers_are_written_in_full(tmp_path):
     third = 1 / 3
-    Tables.of([(cell("a", 0), result(third))]).write(tmp_path, {})
+    write([(cell("a", 0), result(third))], tmp_path)
     assert float(rows((tmp_path / "per_seed.csv").read_bytes())[1][5]) == third
 
 
 def test_the_same_rows_give_the_same_bytes_at_any_time(written, tmp_path):
-    Tables.of(FINISHED).write(tmp_path / "again", {"seeds": [0, 1]})
+    write(FINISHED, tmp_path / "again", {"seeds": [0, 1]})
     for file in (tmp_path / "again").iterdir():
         assert file.read_bytes() == (written / file.name).read_bytes()
 
@@ -116,7 +122,7 @@ def test_the_same_rows_give_the_same_bytes_at_any_time(written, tmp_path):
 def test_the_manifest_is_strict_json(written):
     assert json.loads((written / "manifest.json").read_text()) == {"seeds": [0, 1]}
     with pytest.raises(ValueError, match="not JSON compliant"):
-        Tables.of(FINISHED).write(written, {"bad": float("nan")})
+        write(FINISHED, written, {"bad": float("nan")})
 
 
 def test_the_standard_error_is_the_sample_deviation_over_root_n():
@@ -135,7 +141,7 @@ def test_kept_rounds_begin_with_the_first_and_end_with_the_last(horizon, points)
 
 
 def test_versions_are_those_of_this_process():
-    from halfseen.simulation.tables import versions
+    from halfseen.simulation.results import versions
 
     assert versions()["halfseen"] == halfseen.__version__
     assert set(versions()) == {
@@ -165,4 +171,4 @@ def test_every_table_becomes_a_frame_with_its_columns_and_types():
 
 def test_an_unknown_table_is_refused():
     with pytest.raises(InvalidSettingError, match="name must be one of"):
-        Tables.of([]).to_pandas("regrets")
+        Results.of([]).to_pandas("regrets")

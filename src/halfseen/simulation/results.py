@@ -1,0 +1,608 @@
+"""Results of a run: tables per seed, over seeds and over rounds, and what is read off them.
+
+The same cells give the same bytes on any machine and in any order; only `seconds` differ, and may
+be left out.
+"""
+
+import csv
+import gzip
+import io
+import json
+import math
+import platform
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import halfseen
+from halfseen import checks
+from halfseen.errors import HalfseenError, InvalidInputError, StoreError
+from halfseen.lazy import from_extra
+from halfseen.simulation.cells import Cell, CellKey, Result
+from halfseen.simulation.methods import Method, method_from
+from halfseen.worlds.base import Facts, World, world_from
+from halfseen.worlds.public_tables import RealTableWorld
+from halfseen.worlds.recorded import TableWorld
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+_CELL = CellKey._fields
+_METHOD = _CELL[:-1]  # over all seeds
+_REGRET = ("n", "mean_regret", "se_regret", "mean_rank")
+
+PER_SEED = (*_CELL, "final_regret", "final_rank", "status", "seconds")
+SUMMARY = (*_METHOD, *_REGRET)
+TRAJECTORIES = (*_METHOD, "round", *_REGRET, "se_rank")
+SKIPPED = (*_CELL, "note")
+DIAGNOSTICS = (*_CELL, "name", "position", "value")
+TEXTS = ("study", "setting", "method", "status", "name", "note")
+INTEGERS = ("seed", "n", "round", "position")
+"""Columns of texts and of whole numbers in any table; the others are numbers or empty."""
+
+_COLUMNS = {
+    "per_seed": PER_SEED,
+    "summary": SUMMARY,
+    "trajectories": TRAJECTORIES,
+    "diagnostics": DIAGNOSTICS,
+    "skipped": SKIPPED,
+}
+
+Row = dict[str, Any]
+
+_REMEDY = "run the study again into this folder; finished cells are not repeated"
+
+
+class Mean(NamedTuple):
+    """A mean and its standard error, which is None for one value."""
+
+    mean: float | None
+    standard_error: float | None
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """Return mean and standard error (sample deviation over the root of the number of values).
+
+    >>> mean_of([1.0, 3.0])
+    Mean(mean=2.0, standard_error=1.0)
+    """
+    n = len(values)
+    if n == 0:
+        return Mean(None, None)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Mean(mean, None)
+    variance = math.fsum([(value - mean) ** 2 for value in values]) / (n - 1)
+    return Mean(mean, math.sqrt(variance / n))
+
+
+class Point(NamedTuple):
+    """Where methods meet: a setting of a study and an observation probability in it."""
+
+    setting: str
+    p: float | None
+
+    def __str__(self) -> str:
+        """Return what people read, without the name that a single setting has.
+
+        >>> str(Point("default", 0.3)), str(Point("blocks", None)), str(Point("default", None))
+        ('p = 0.3', 'blocks', '')
+        """
+        prob = "" if self.p is None else f"p = {self.p:g}"
+        if self.setting == "default":
+            return prob
+        # A setting that differs from others only in its probability may have it in its name.
+        named = self.p is None or f"p{self.p:g}" in self.setting
+        return self.setting if named else f"{self.setting}, {prob}"
+
+
+class Setting(NamedTuple):
+    """The worlds of a setting by observation probability, and its methods by key."""
+
+    worlds: Mapping[float | None, World]
+    methods: Mapping[str, Method]
+
+
+@dataclass(kw_only=True, eq=False)
+class Results:
+    """All results of a run, as rows in the order of its cells; numbers of a failed cell are None.
+
+    Attributes
+    ----------
+    settings : mapping from names to Setting
+        What was run.
+    per_seed, summary, trajectories, diagnostics : list of dict
+    failures : list of (CellKey, str)
+        Cells that failed, with their tracebacks.
+    skipped : list of dict
+        Cells that were not run, with the reason.
+    folder : Path or None
+        Where the tables were written, if they were.
+    manifest : mapping
+        What was run in words, with versions and duration.
+    """
+
+    settings: Mapping[str, Setting]
+    per_seed: list[Row] = field(default_factory=list)
+    summary: list[Row] = field(default_factory=list)
+    trajectories: list[Row] = field(default_factory=list)
+    diagnostics: list[Row] = field(default_factory=list)
+    failures: list[tuple[CellKey, str]] = field(default_factory=list)
+    skipped: list[Row] = field(default_factory=list)
+    folder: Path | None = None
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Results":
+        """Return the results of finished cells; without `timing` their seconds are empty."""
+        results = cls(settings={})
+        places: dict[str, tuple[dict[float | None, World], dict[str, Method]]] = {}
+        groups: dict[tuple[Any, ...], list[Result]] = {}
+        for cell, result in finished:
+            key = cell.key
+            worlds, methods = places.setdefault(key.setting, ({}, {}))
+            worlds.setdefault(key.p, cell.world)
+            methods.setdefault(key.method, cell.method)
+            ran = result.status != "skipped"
+            results.per_seed.append(
+                key._asdict()
+                | {
+                    "final_regret": result.final_regret,
+                    "final_rank": result.final_rank,
+                    "status": result.status,
+                    "seconds": round(result.seconds, 4) if timing and ran else None,
+                }
+            )
+            results.diagnostics += _diagnostics(key, result)
+            group = groups.setdefault(key[:-1], [])
+            if result.status == "ok":
+                group.append(result)
+            elif not ran:
+                results.skipped.append(key._asdict() | {"note": result.note})
+            else:
+                results.failures.append((key, result.error))
+        for place, found in groups.items():
+            results.summary.append(_summary(place, found))
+            results.trajectories += _over_time(place, found)
+        results.settings = {name: Setting(*each) for name, each in places.items()}
+        return results
+
+    @classmethod
+    def load(cls, folder: str | Path, settings: Mapping[str, Setting] | None = None) -> "Results":
+        """Read a results folder; `settings` are by default those that its manifest names.
+
+        Raises
+        ------
+        StoreError
+            A file is missing or damaged; the message names it and says what to do.
+        """
+        folder = Path(folder)
+        manifest = _manifest(folder / "manifest.json")
+        skipped = folder / "skipped.csv"
+        return cls(
+            settings=settings or _settings(manifest),
+            per_seed=_rows(folder / "per_seed.csv", PER_SEED),
+            summary=_rows(folder / "summary.csv", SUMMARY),
+            trajectories=_rows(folder / "trajectories.csv.gz", TRAJECTORIES),
+            diagnostics=_rows(folder / "diagnostics.csv", DIAGNOSTICS),
+            skipped=_rows(skipped, SKIPPED) if skipped.exists() else [],
+            folder=folder,
+            manifest=manifest,
+        )
+
+    @overload
+    def to_pandas(self, name: str) -> "DataFrame": ...
+    @overload
+    def to_pandas(self) -> "dict[str, DataFrame]": ...
+    def to_pandas(self, name: str | None = None) -> "DataFrame | dict[str, DataFrame]":
+        """Return one table as a data frame, or without a name all of them by name.
+
+        Parameters
+        ----------
+        name : "per_seed", "summary", "trajectories", "diagnostics" or "skipped"
+
+        Examples
+        --------
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+        >>> results = simulate(["uniform"], world, range(2), jobs=1)
+        >>> results.to_pandas("per_seed")[["method", "seed", "status"]]
+            method  seed status
+        0  uniform     0     ok
+        1  uniform     1     ok
+        """
+        with from_extra("paper"):
+            import pandas as pd
+        if name is None:
+            return {each: self.to_pandas(each) for each in _COLUMNS}
+        columns = _COLUMNS[checks.one_of("name", name, tuple(_COLUMNS))]
+        kinds = {each: "int64" for each in columns if each in INTEGERS}
+        kinds |= {each: "float64" for each in columns if each not in (*INTEGERS, *TEXTS)}
+        return pd.DataFrame(getattr(self, name), columns=columns).astype(kinds)
+
+    def plot(self) -> "Figure":
+        """Return a figure of regret over rounds, with bands of one standard error.
+
+        It has a panel for each setting and observation probability.
+
+        Raises
+        ------
+        InvalidInputError
+            No cell has a regret.
+        MissingExtraError
+            The extra `paper` is not installed.
+
+        Examples
+        --------
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+        >>> figure = simulate(["zf-oful", "uniform"], world, range(2), jobs=1).plot()
+        >>> figure.savefig("regret.png")  # doctest: +SKIP
+        """
+        with from_extra("paper"):
+            # Imports of this module that point upwards: see decision record 15.
+            from halfseen.report.figures import regret_figure
+        return regret_figure(self)
+
+    def table(self) -> "DataFrame":
+        """Return mean final regret with its standard error, the lowest first, as a data frame.
+
+        Examples
+        --------
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=50)
+        >>> simulate(["uniform", "zf-oful"], world, range(3), jobs=1).table().index[0]
+        'zf-oful'
+        """
+        frame = self.to_pandas("summary").sort_values("mean_regret", kind="stable")
+        return frame.set_index("method")[["p", "n", "mean_regret", "se_regret", "mean_rank"]]
+
+    def report(self, folder: str | Path | None = None) -> Path:
+        """Write tables, figures and a page about them into a folder; return the page's path.
+
+        Parameters
+        ----------
+        folder : path, optional
+            By default the folder that the tables were written to.
+
+        Raises
+        ------
+        InvalidInputError
+            There is no folder.
+        MissingExtraError
+            The extra `paper` is not installed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from halfseen import LowRankWorld, simulate
+        >>> world = LowRankWorld(dim=6, rank=1, horizon=20)
+        >>> results = simulate(["uniform"], world, range(2), jobs=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results.report(folder).name
+        'report.md'
+        """
+        with from_extra("paper"):
+            from halfseen.report.report import Report
+        home = self.folder if folder is None else Path(folder)
+        if home is None:
+            raise InvalidInputError("a report needs a folder: results.report('folder')")
+        if home != self.folder:
+            self.write(home)
+        return Report.of(self).write()
+
+    def write(self, folder: Path) -> None:
+        """Write all tables and the manifest into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        trajectories = csv_bytes(TRAJECTORIES, self.trajectories)
+        failures = [f"{tuple(key)}\n{error}" for key, error in self.failures]
+        contents = {
+            "per_seed.csv": csv_bytes(PER_SEED, self.per_seed),
+            "summary.csv": csv_bytes(SUMMARY, self.summary),
+            "diagnostics.csv": csv_bytes(DIAGNOSTICS, self.diagnostics),
+            "trajectories.csv.gz": gzip.compress(trajectories, mtime=0),  # no time in the bytes
+            "skipped.csv": csv_bytes(SKIPPED, self.skipped) if self.skipped else b"",
+            "failures.txt": "\n".join(failures).encode(),
+            "manifest.json": json.dumps(self.manifest, indent=1, allow_nan=False).encode() + b"\n",
+        }
+        for name, content in contents.items():
+            if content:
+                (folder / name).write_bytes(content)
+            else:  # of an earlier run
+                (folder / name).unlink(missing_ok=True)
+        self.folder = folder
+
+    @property
+    def name(self) -> str:
+        """The name of the study."""
+        return str(self._study.get("name", self.folder.name if self.folder else ""))
+
+    @property
+    def title(self) -> str:
+        """The heading of the report."""
+        return str(self._study.get("title", self.name))
+
+    @property
+    def _study(self) -> Mapping[str, Any]:
+        return self.manifest.get("study") or {}
+
+    @property
+    def methods(self) -> list[str]:
+        """Keys of all methods, in order of first appearance."""
+        keys = (key for setting in self.settings.values() for key in setting.methods)
+        return list(dict.fromkeys(keys))
+
+    @property
+    def seeds(self) -> list[int]:
+        """All seeds that were run."""
+        return sorted({row["seed"] for row in self.per_seed})
+
+    def points(self, settings: Sequence[str] | None = None) -> list[Point]:
+        """Return all points, or those of some settings, in the order of the study."""
+        return [
+            Point(name, p)
+            for name, setting in self.settings.items()
+            if settings is None or name in settings
+            for p in setting.worlds
+        ]
+
+    def first_point(self, setting: str | None = None, p: float | None = None) -> Point:
+        """Return a point, by default of the first setting and at its first probability."""
+        name = next(iter(self.settings), "") if setting is None else setting
+        if p is None and name in self.settings:
+            p = next(iter(self.settings[name].worlds))
+        return Point(name, p)
+
+    # Numbers at a point
+
+    @cached_property
+    def _per_seed(self) -> dict[tuple[Point, str], list[Row]]:
+        return _grouped(self.per_seed)
+
+    @cached_property
+    def _over_time(self) -> dict[tuple[Point, str], list[Row]]:
+        return _grouped(self.trajectories)
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[Point, str], dict[str, dict[int, dict[int, float]]]]:
+        found: dict[tuple[Point, str], dict[str, dict[int, dict[int, float]]]] = {}
+        for place, rows in _grouped(self.diagnostics).items():
+            names = found.setdefault(place, {})
+            for row in rows:
+                if row["value"] is not None and row["value"] == row["value"]:
+                    seeds = names.setdefault(row["name"], {})
+                    seeds.setdefault(row["seed"], {})[row["position"]] = row["value"]
+        return found
+
+    def regrets(self, point: Point, method: str) -> dict[int, float]:
+        """Return the final regrets of a method by seed, without failed cells."""
+        rows = self._per_seed.get((point, method), ())
+        found = {row["seed"]: row["final_regret"] for row in rows}
+        return {seed: found[seed] for seed in sorted(found) if found[seed] is not None}
+
+    def mean(self, point: Point, method: str) -> Mean:
+        """Return mean final regret and its standard error; both None where nothing was run."""
+        return mean_of(list(self.regrets(point, method).values()))
+
+    def final_ranks(self, point: Point, method: str) -> list[float]:
+        """Return the ranks with which a method ended."""
+        ranks = [row["final_rank"] for row in self._per_seed.get((point, method), ())]
+        return [rank for rank in ranks if rank is not None]
+
+    def over_time(self, point: Point, method: str) -> list[Row]:
+        """Return the rows of a method over rounds."""
+        return sorted(self._over_time.get((point, method), ()), key=lambda row: row["round"])
+
+    def diagnostic(self, point: Point, method: str, name: str) -> dict[int, dict[int, float]]:
+        """Return a diagnostic of a method, by seed and position."""
+        found = self._by_name.get((point, method), {}).get(name, {})
+        return {seed: found[seed] for seed in sorted(found)}
+
+    def irreducible(self, point: Point) -> dict[int, float]:
+        """Return the regret that no policy can avoid by seed; empty where no world knows it."""
+        found: dict[int, float] = {}
+        for method in self.settings[point.setting].methods:
+            for seed, values in self.diagnostic(point, method, "irreducible").items():
+                found.setdefault(seed, values[0])
+        return {seed: found[seed] for seed in sorted(found)}
+
+    def candidates(self, point: Point, method: str) -> list[tuple[dict[str, Any], float]]:
+        """Return the settings of a method that were tried on validation seeds, with regrets."""
+        path = (self.folder or Path()) / "calibration.csv"
+        if not path.exists():
+            return []
+        place = (point.setting, "" if point.p is None else str(point.p), method)
+        with path.open(newline="", encoding="utf-8") as file:
+            return [
+                (json.loads(row["candidate"]), float(row["final_regret"]))
+                for row in csv.DictReader(file)
+                if (row["setting"], row["p"], row["method"]) == place and row["final_regret"]
+            ]
+
+    # What the worlds know
+
+    @cached_property
+    def _realizations(self) -> dict[Point, Any]:
+        return {}
+
+    def realization(self, point: Point) -> Any:
+        """Return the realization of the first seed; None where its data are not on this machine."""
+        if point not in self._realizations:
+            setting = self.settings.get(point.setting)
+            world = None if setting is None else setting.worlds.get(point.p)
+            try:
+                found = world and world.realize(next(iter(self.seeds), 0))
+            except (HalfseenError, OSError):
+                found = None
+            self._realizations[point] = found
+        return self._realizations[point]
+
+    def facts(self, point: Point) -> Facts | None:
+        """Return what the world at a point reveals, where it is known."""
+        found: Facts | None = getattr(self.realization(point), "facts", None)
+        return found
+
+    def number(self, point: Point, name: str) -> float | None:
+        """Return p, κ ("conditioning") or a setting of the world; None where it has none."""
+        if name == "p":
+            return point.p
+        if name == "conditioning":
+            problem = getattr(self.realization(point), "problem", None)
+            return None if problem is None else float(round(problem().conditioning, 9))
+        if name == "horizon":
+            facts = self.facts(point)
+            return None if facts is None else float(facts.horizon)
+        setting = self.settings.get(point.setting)
+        value = getattr(setting and setting.worlds.get(point.p), name, None)
+        return float(value) if isinstance(value, int | float) else None
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that may change the numbers."""
+    found = {"halfseen": halfseen.__version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "numba", "scikit-learn", "joblib"):
+        with suppress(metadata.PackageNotFoundError):  # the last two come with an extra
+            found[name] = metadata.version(name)
+    return found
+
+
+def _summary(key: tuple[Any, ...], results: list[Result]) -> Row:
+    regret = mean_of([result.final_regret for result in results if result.final_regret is not None])
+    ranks = [result.final_rank for result in results if result.final_rank is not None]
+    return _named(key) | {
+        "n": len(results),
+        "mean_regret": regret.mean,
+        "se_regret": regret.standard_error,
+        "mean_rank": mean_of(ranks).mean,
+    }
+
+
+def _over_time(key: tuple[Any, ...], results: list[Result]) -> Iterable[Row]:
+    rounds = results[0].rounds if results else ()
+    alike = [result for result in results if result.rounds == rounds]
+    for index, round in enumerate(rounds):
+        regret = mean_of([result.regret[index] for result in alike])
+        rank = mean_of([r for result in alike if (r := result.ranks[index]) is not None])
+        yield _named(key) | {
+            "round": round,
+            "n": len(alike),
+            "mean_regret": regret.mean,
+            "se_regret": regret.standard_error,
+            "mean_rank": rank.mean,
+            "se_rank": rank.standard_error,
+        }
+
+
+def _diagnostics(key: CellKey, result: Result) -> Iterable[Row]:
+    for name, found in (result.diagnostics or {}).items():
+        values = found if isinstance(found, list) else [found]
+        for position, value in enumerate(values):
+            if isinstance(value, int | float):
+                yield key._asdict() | {"name": name, "position": position, "value": value}
+
+
+def _named(key: tuple[Any, ...]) -> Row:
+    return dict(zip(_METHOD, key, strict=True))
+
+
+def csv_bytes(columns: tuple[str, ...], rows: Iterable[Row]) -> bytes:
+    """Return a table as the bytes of a file, the same for the same rows."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)  # floats in full, None as nothing
+    return buffer.getvalue().encode()
+
+
+def _grouped(rows: Iterable[Row]) -> dict[tuple[Point, str], list[Row]]:
+    found: dict[tuple[Point, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((Point(row["setting"], row["p"]), row["method"]), []).append(row)
+    return found
+
+
+def _settings(manifest: Mapping[str, Any]) -> dict[str, Setting]:
+    """Return the settings that a manifest names."""
+    try:
+        return {
+            name: setting_from(each["world"], each["observe_prob"], each["methods"])
+            for name, each in manifest["study"]["settings"].items()
+        }
+    except (KeyError, TypeError, AttributeError):
+        raise StoreError(
+            "its manifest.json does not say what was run: run the study again"
+        ) from None
+
+
+def prob_of(world: World) -> float | None:
+    """Return the observation probability of a world in tables; None for a world without one.
+
+    A table from which nothing more is hidden has none: its own holes decide what is seen.
+    """
+    prob = getattr(world, "observe_prob", None)
+    if isinstance(world, TableWorld | RealTableWorld) and prob == 1:
+        return None
+    return float(prob) if isinstance(prob, float | int) else None
+
+
+def setting_from(
+    world: Mapping[str, Any], probs: Iterable[float], methods: Mapping[str, Mapping[str, Any]]
+) -> Setting:
+    """Return a setting from plain data; without probabilities the world keeps its own."""
+    worlds: dict[float | None, World] = {
+        float(p): world_from({**world, "observe_prob": p}) for p in probs
+    }
+    if not worlds:
+        alone = world_from(world)
+        worlds[prob_of(alone)] = alone
+    return Setting(worlds, {key: method_from(key, plain) for key, plain in methods.items()})
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> list[Row]:
+    """Return the rows of a table in their types; only numbers that are not whole may be missing."""
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+        lines = csv.reader(io.StringIO(text))
+        header = next(lines, [])
+        places = [header.index(name) for name in columns]
+        kinds = [_kind(name) for name in columns]
+        return [
+            {name: kind(line[at]) for name, at, kind in zip(columns, places, kinds, strict=True)}
+            for line in lines
+        ]
+    except FileNotFoundError:
+        raise StoreError(f"{path} is not there: {_REMEDY}") from None
+    except (ValueError, IndexError, OSError, EOFError, zlib.error, csv.Error) as error:
+        raise StoreError(f"{path} is damaged ({error}): {_REMEDY}") from None
+
+
+def _kind(name: str) -> Any:
+    """Return what turns the text of a column into a value."""
+    if name in INTEGERS:
+        return int
+    return _word if name in TEXTS else lambda text: float(text) if text else None
+
+
+def _word(text: str) -> str:
+    if not text:
+        raise ValueError("a name is empty")
+    return text
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoreError(f"{path} is not there: {_REMEDY}") from None
+    except (ValueError, RecursionError, OSError) as error:
+        raise StoreError(f"{path} is damaged ({error}): {_REMEDY}") from None
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("versions", {}), dict):
+        raise StoreError(f"{path} is damaged (it is not a table of tables): {_REMEDY}")
+    return manifest
