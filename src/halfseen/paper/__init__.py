@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from halfseen.paper.digits import DigitsWorld
 from halfseen.paper.hard_instance import HardInstanceWorld
-from halfseen.paper.measures_runs import algorithm_1_run, freezing, premises
+from halfseen.paper.measures_runs import algorithm_1_run, freezing
 from halfseen.paper.measures_subspace import (
     coverage,
     excitation,
@@ -35,7 +35,6 @@ __all__ = [
     "ProductContextWorld",
     "Pslb",
     "SignSeeker",
-    "premises",
     "run",
 ]
 

@@ -1,4 +1,4 @@
-"""Measures of whole runs: the regression of each epoch, freezing, premises of the theorems."""
+"""Measures of whole runs: the regression of each epoch, and what freezing the subspace is for."""
 
 import warnings
 from collections.abc import Iterator
@@ -9,18 +9,24 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen import seeding, theory
-from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import Moments
-from halfseen.paper.measures_subspace import bounded_low_rank, leading_basis, log_spaced
-from halfseen.theory import Premises, Problem, premises_of
+from halfseen.paper.measures_subspace import Radii, bounded_low_rank, leading_basis, log_spaced
+from halfseen.theory import Problem
 from halfseen.tofu.epoch import EpochRecord
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.tofu.policy import PremiseWarning, TofuPov
 from halfseen.values import Decision, FloatArray, Slate
-from halfseen.worlds.base import Realization, Round, World
+from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization
 
+# A run of Algorithm 1, epoch by epoch
+
+
 _BLOCK = 20_000  # arms of a catalogue that are drawn at once
+
+_FARTHEST = 10**12
+
+_SIGN_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,10 @@ class FrozenEpoch:
     @cached_property
     def grams(self) -> FloatArray:
         """V before each round and after the last, shape (n_rounds + 1, rank, rank)."""
-        return grams_before(self.played, self.ridge)
+        rank = self.played.shape[1]
+        squares = self.played[:, :, None] * self.played[:, None, :]
+        sums = np.concatenate([np.zeros((1, rank, rank)), np.cumsum(squares, axis=0)])
+        return np.asarray(self.ridge * np.eye(rank) + sums)
 
     @cached_property
     def potentials(self) -> FloatArray:
@@ -84,18 +93,10 @@ class FrozenEpoch:
 
     def radii(self, problem: Problem) -> FloatArray:
         """Return β_t before each round with the policy's δ_e and b_e, shape (n_rounds,)."""
-        deviation = self.potentials[:-1] + theory.confidence_term(self.record.failure_prob)
-        steady = np.sqrt(self.ridge) * problem.theta_bound
-        growing = self.record.misspecification * np.sqrt(np.arange(self.n_rounds))
-        return np.asarray(steady + problem.noise_scale * np.sqrt(deviation) + growing)
-
-
-def grams_before(features: FloatArray, ridge: float) -> FloatArray:
-    """Return λI + Σzz' before each sample and after the last, shape (n + 1, rank, rank)."""
-    squares = features[:, :, None] * features[:, None, :]
-    start = np.zeros((1, features.shape[1], features.shape[1]))
-    sums = np.concatenate([start, np.cumsum(squares, axis=0)])
-    return np.asarray(ridge * np.eye(features.shape[1]) + sums)
+        record = self.record
+        known = (problem.noise_scale, record.failure_prob, record.misspecification)
+        radii = Radii(self.ridge, problem.theta_bound, *known)
+        return radii.at(self.potentials[:-1], np.arange(self.n_rounds))
 
 
 class EpochRun(NamedTuple):
@@ -201,10 +202,6 @@ def play_epochs(
     return EpochRun(epochs, losses)
 
 
-_FARTHEST = 10**12
-_SIGN_STEPS = 20
-
-
 def algorithm_1_run(
     realization: Realization,
     *,
@@ -256,7 +253,7 @@ def algorithm_1_run(
 def potential_of(
     epoch: FrozenEpoch, problem: Problem, samples: list[int]
 ) -> dict[str, list[float]]:
-    """Return Γ, Σq² and Σq after n samples of an epoch, and what bounds each of them."""
+    """Return Γ and Σq² after n samples of an epoch, and what bounds each of them."""
     known = {"arm_bound": problem.arm_bound, "observe_prob": problem.observe_prob}
     # b_e is proportional to ε, so the policy's b_e gives its ε.
     per_error = theory.misspecification(
@@ -265,9 +262,8 @@ def potential_of(
     feature_bound = theory.feature_bound(
         subspace_error=epoch.record.misspecification / per_error, **known
     )
-    sizes = np.cumsum(epoch.widths)
     squares = np.cumsum(epoch.widths**2)
-    found: dict[str, list[float]] = {
+    return {
         "potential": [float(epoch.potentials[n]) for n in samples],
         "potential_bound": [
             theory.potential_bound(
@@ -276,15 +272,11 @@ def potential_of(
             for n in samples
         ],
         "squared_widths": [float(squares[n - 1]) for n in samples],
-        "widths": [float(sizes[n - 1]) for n in samples],
+        "squared_widths_bound": [
+            theory.potential_sums(n_rounds=n, potential=float(epoch.potentials[n]))[0]
+            for n in samples
+        ],
     }
-    sums = [
-        theory.potential_sums(n_rounds=n, potential=potential)
-        for n, potential in zip(samples, found["potential"], strict=True)
-    ]
-    found["squared_widths_bound"] = [pair[0] for pair in sums]
-    found["widths_bound"] = [pair[1] for pair in sums]
-    return found
 
 
 def bias_of(epoch: FrozenEpoch, samples: list[int]) -> dict[str, list[float]]:
@@ -292,15 +284,13 @@ def bias_of(epoch: FrozenEpoch, samples: list[int]) -> dict[str, list[float]]:
 
     b is the largest bias of any offered arm of the epoch: the smallest for which the lemma's
     premise holds. `bias_term` has the run's own ξ, `worst_bias_term` the worst ξ = ±b found for the
-    same features; `triangle_sum` is the middle step of the naive argument, bΣ‖z_s‖ in V_s⁻¹.
+    same features.
     """
     b = float(np.abs(epoch.biases).max())
     own = epoch.biases[np.arange(epoch.n_rounds), epoch.chosen]
-    summed = np.cumsum(epoch.widths)
     found: dict[str, list[float]] = {
         "bias_term": [],
         "worst_bias_term": [],
-        "triangle_sum": [b * float(summed[n - 1]) for n in samples],
         "naive_bound": [],
         "contracted_bound": [],
     }
@@ -386,6 +376,9 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
         ],
         "far_trivial": [theory.trivial_regret_bound(there) for there in far],
     }
+
+
+# Freezing against re-estimating in every round
 
 
 _EVERY_ROUND = 1 + 1e-9  # growth of the schedule: the next epoch starts in the next round
@@ -477,9 +470,9 @@ def steps_of(samples: RegressionSamples, ridge: float) -> dict[str, FloatArray]:
 
     Returned arrays have shape (n - 1,): `martingale` and `retrospective` are the lengths of the two
     parts; `drift` that of the sum of all retrospective parts, relative to S; `smallest_increment`
-    and `largest_increment` the extreme eigenvalues of A_{t+1} - A_t, `increment_rank` the number of
-    those that are not zero; `squared_widths` the sum of min(1, ‖x_s‖²) in the inverse designs up to
-    round t, and `potential_sum`, 2 log(det A_{t+1} / λ^m), bounds it if the design only grows.
+    is the smallest eigenvalue of A_{t+1} - A_t; `squared_widths` the sum of min(1, ‖x_s‖²) in the
+    inverse designs up to round t, and `potential_sum`, 2 log(det A_{t+1} / λ^m), bounds it if the
+    design only grows.
     """
     pushes = samples.arms * samples.noise[:, None]
     summed = np.cumsum(pushes, axis=0)
@@ -512,59 +505,8 @@ def _design_steps(samples: RegressionSamples, ridge: float) -> dict[str, FloatAr
         potentials.append(np.linalg.slogdet(inner)[1] - rank * np.log(ridge))
         squares.append(min(1.0, float(latent @ np.linalg.solve(inner, latent))))
         full += np.outer(arm, arm)
-    eigenvalues = np.linalg.eigvalsh(np.diff(designs, axis=0))
-    sizes = np.abs(eigenvalues)
     return {
-        "smallest_increment": eigenvalues[:, 0],
-        "largest_increment": eigenvalues[:, -1],
-        "increment_rank": np.sum(sizes > 1e-9 * sizes.max(axis=1, keepdims=True), axis=1) * 1.0,
+        "smallest_increment": np.linalg.eigvalsh(np.diff(designs, axis=0))[:, 0],
         "squared_widths": np.cumsum(squares)[:-1],
         "potential_sum": 2 * np.array(potentials[1:]),
     }
-
-
-def premises(
-    world: World, *, failure_prob: float = 0.05, burn_in: int | None = None, seed: int = 0
-) -> Premises:
-    """Return which premises of the theorems hold in a world, and which bounds say nothing there.
-
-    Parameters
-    ----------
-    world : LowRankWorld or HardInstanceWorld
-        A world that knows the constants of the theory.
-    failure_prob : float
-        δ.
-    burn_in : int, optional
-        Rounds of burn-in of a policy; by default the whole horizon.
-    seed : int
-        The realization whose constants count.
-
-    Returns
-    -------
-    Premises
-        `upper` and `lower`: each premise with `holds`, the `factor` by which it does not, and a
-        sentence. `shares`: each bound relative to the trivial one. `vacuous`: those at 1 or above.
-
-    Raises
-    ------
-    InvalidSettingError
-        The world has no such constants, because its masks are not independent, its arms do not
-        lie in a subspace, or it is another kind of world.
-
-    Examples
-    --------
-    >>> from halfseen import LowRankWorld
-    >>> found = premises(LowRankWorld(latent="uniform"))
-    >>> [premise.name for premise in found.upper if not premise.holds]
-    ['condition on p', 'burn-in']
-    >>> found.vacuous
-    ('known rank', 'unknown rank', 'one estimate', 'subspace error', 'misspecification')
-    """
-    realization = world.realize(seed)
-    problem = getattr(realization, "problem", None)
-    if problem is None:
-        raise InvalidSettingError(
-            "the premises need the constants of the theory, which only LowRankWorld and "
-            f"HardInstanceWorld have, got {type(world).__name__}"
-        )
-    return premises_of(problem(), failure_prob=failure_prob, burn_in=burn_in)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,9 @@ def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArr
     return top_eigenpairs(moments.covariance(world.observe_prob), world.rank)[1]
 
 
+# Errors of what is estimated from masked arms
+
+
 Point = dict[str, float]
 
 
@@ -75,13 +78,12 @@ def representation(
     its leading subspace are compared with the truth, and the next slate, which the estimate has
     not seen, is filled in. The realization has bounded arms and at least two rounds.
 
-    Imputation and surrogate errors are those of the worst and of the median arm of a slate;
-    `*_bound_actual` is the lemma with the measured distance of the subspaces in place of ε;
-    `gram_smallest` is λ_min(Û_Ω'Û_Ω)/p of the worst arm; `share_below_floor` is the share of arms
-    below the lemma's 1/2. `rank_found` and `imputation_stable` are single numbers of arms: those at
-    which the covariance error is at most λ_m/4, so that a threshold separates the spectrum, and at
-    which the subspace is within p/32, as stable imputation requires. Between positions both are
-    interpolated, and beyond the last one extrapolated, by the rate n^(-1/2).
+    Imputation and surrogate errors are those of the worst arm of a slate; `*_bound_actual` is the
+    lemma with the measured distance of the subspaces in place of ε; `gram_smallest` is
+    λ_min(Û_Ω'Û_Ω)/p of the worst arm. `rank_found` and `imputation_stable` are single numbers of
+    arms: those at which the covariance error is at most λ_m/4, so that a threshold separates the
+    spectrum, and at which the subspace is within p/32, as stable imputation requires. Between
+    positions both are interpolated, and beyond the last one extrapolated, by the rate n^(-1/2).
     """
     truth = bounded_low_rank(realization)
     rounds = log_spaced(truth.world.horizon - 1, points)
@@ -140,14 +142,10 @@ def _of_arms(
     filled = np.linalg.norm(fill(basis, slate, impute_ridge) - arms, axis=1)
     surrogate = np.abs(means - coordinates(basis, slate, impute_ridge) @ (basis.T @ truth.theta))
     p = truth.world.observe_prob
-    grams = seen_gram_eigenvalues(basis, slate.mask)
     return {
         "imputation_error": float(filled.max()),
-        "imputation_median": float(np.median(filled)),
         "surrogate_error": float(surrogate.max()),
-        "surrogate_median": float(np.median(surrogate)),
-        "gram_smallest": float(grams.min()) / p,
-        "share_below_floor": float(np.mean(grams < theory.gram_floor_estimated(p))),
+        "gram_smallest": float(seen_gram_eigenvalues(basis, slate.mask).min()) / p,
     }
 
 
@@ -209,6 +207,18 @@ def gram(
     }
 
 
+def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
+    """Return the smallest eigenvalue of U_Ω'U_Ω of every arm, shape (n_arms,).
+
+    >>> seen_gram_eigenvalues(np.full((4, 1), 0.5), np.array([[True, False, True, True]])).tolist()
+    [0.75]
+    """
+    dim, rank = basis.shape
+    squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
+    grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
+    return np.asarray(np.linalg.eigvalsh(grams)[:, 0], dtype=np.float64)
+
+
 def subspace_error(realization: Realization, *, points: int = 16) -> dict[str, list[float]]:
     """Return how far two estimates of known rank are from the subspace as slates come in.
 
@@ -251,16 +261,7 @@ def _span(model: Factors) -> FloatArray:
     return basis
 
 
-def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
-    """Return the smallest eigenvalue of U_Ω'U_Ω of every arm, shape (n_arms,).
-
-    >>> seen_gram_eigenvalues(np.full((4, 1), 0.5), np.array([[True, False, True, True]])).tolist()
-    [0.75]
-    """
-    dim, rank = basis.shape
-    squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
-    grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
-    return np.asarray(np.linalg.eigvalsh(grams)[:, 0], dtype=np.float64)
+# Coverage of the confidence set
 
 
 class Surrogate(NamedTuple):
@@ -293,8 +294,8 @@ class Radii(NamedTuple):
     failure_prob: float
     misspecification: float
 
-    def at(self, log_dets: FloatArray, n_samples: int) -> FloatArray:
-        """Return β for the log-determinant ratio of each replicate."""
+    def at(self, log_dets: FloatArray, n_samples: Any) -> FloatArray:
+        """Return β for log-determinant ratios, after one or as many numbers of samples."""
         deviation = log_dets - 2 * np.log(self.failure_prob)
         steady = np.sqrt(self.ridge) * self.theta_bound
         growing = self.misspecification * np.sqrt(n_samples)
@@ -344,7 +345,6 @@ def coverage(
         "round": [float(round) for round in rounds],
         **{name: shares[rounds - 1].tolist() for name, shares in missed.items()},
         "failure_prob": [failure_prob] * len(rounds),
-        "largest_bias": [estimated.largest_bias],
     }
 
 
@@ -381,6 +381,9 @@ def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
         grams += played[:, :, None] * played[:, None, :]
         responses += played * (means[chosen] + noise[:, round])[:, None]
     return shares
+
+
+# Excitation
 
 
 class PaidArms(NamedTuple):

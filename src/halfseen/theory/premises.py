@@ -103,8 +103,12 @@ def burn_in_premise(*, needed: float, burn_in: int) -> Premise:
     return Premise("burn-in", needed, burn_in, text)
 
 
-def premises_of(problem: Problem, *, failure_prob: float, burn_in: int | None = None) -> Premises:
+def premises_of(
+    problem: Problem, *, failure_prob: float = 0.05, burn_in: int | None = None
+) -> Premises:
     """Return which premises of the theorems hold and which of their bounds are vacuous.
+
+    A realization of `LowRankWorld` or `HardInstanceWorld` has a `problem()`.
 
     `burn_in` is that of a policy; by default the whole horizon, the most that there can be. The
     bound for one estimate is proved only if that comes after t_b rounds: where these are more than
@@ -119,7 +123,7 @@ def premises_of(problem: Problem, *, failure_prob: float, burn_in: int | None = 
     ...     dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.8, arm_bound=1.0,
     ...     last_eigenvalue=0.25, incoherence=1.0, theta_bound=1.0, noise_scale=0.05,
     ... )
-    >>> found = premises_of(problem, failure_prob=0.05)
+    >>> found = premises_of(problem)
     >>> [(premise.name, premise.holds) for premise in found.upper]
     [('bounded arms', True), ('condition on p', False), ('burn-in', False)]
     >>> round(found.upper[1].factor)

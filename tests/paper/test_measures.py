@@ -107,10 +107,8 @@ def test_representation_errors_agree_with_a_computation_from_all_slates(realizat
             "covariance_error": norm(covariance - lift @ lift.T, 2),
             "subspace_distance": norm(projectors[0] - projectors[1], 2),
             "imputation_error": norm(filled - fresh.arms, axis=1).max(),
-            "imputation_median": np.median(norm(filled - fresh.arms, axis=1)),
             "surrogate_error": surrogate.max(),
             "gram_smallest": min(grams) / 0.8,
-            "share_below_floor": np.mean(np.array(grams) < 0.4),
             "covariance_bound": theory.covariance_error_at(problem, round=t, failure_prob=0.1),
             "subspace_bound": theory.subspace_error_at(problem, round=t, failure_prob=0.1),
             "surrogate_bound": theory.misspecification_at(
@@ -194,7 +192,6 @@ def test_the_potential_of_a_run_agrees_with_determinants(realization, run):
     assert found["potential"] == pytest.approx([math.log1p(first), potential])
     assert found["squared_widths"][0] == pytest.approx(first)
     assert found["squared_widths_bound"][-1] == pytest.approx(2 * potential)
-    assert found["widths_bound"][-1] == pytest.approx(math.sqrt(42 * potential))
     error = theory.subspace_error_at(
         problem, round=39, failure_prob=theory.representation_level(0.05)
     )
@@ -214,16 +211,9 @@ def test_the_bias_term_lies_between_nothing_and_the_worst_signs(run):
     b = np.abs(epoch.means - epoch.latent @ epoch.target).max()
     assert found["bias_term"][-1] == pytest.approx(math.sqrt(pushed @ inverse @ pushed))
     assert found["contracted_bound"] == pytest.approx([b * math.sqrt(5), b * math.sqrt(21)])
-    for own, worst, contracted, summed, naive in zip(
-        found["bias_term"],
-        found["worst_bias_term"],
-        found["contracted_bound"],
-        found["triangle_sum"],
-        found["naive_bound"],
-        strict=True,
-    ):
-        assert own <= worst <= min(contracted, summed)
-        assert summed <= naive
+    names = ("bias_term", "worst_bias_term", "contracted_bound", "naive_bound")
+    for own, worst, contracted, naive in zip(*(found[name] for name in names), strict=True):
+        assert own <= worst <= min(contracted, naive)
 
 
 def test_regret_stays_below_what_the_lemmas_promise_and_they_below_the_trivial(realization):
@@ -327,8 +317,6 @@ def test_one_turn_of_the_projection_by_hand():
     assert steps["drift"] == pytest.approx([math.sqrt(2) / 7])
     # A goes from diag(λ, 0) to diag(0, λ + 1): one direction is lost, one is won.
     assert steps["smallest_increment"] == pytest.approx([-1.0])
-    assert steps["largest_increment"] == pytest.approx([2.0])
-    assert steps["increment_rank"].tolist() == [2.0]
     assert steps["squared_widths"] == pytest.approx([1.0])  # of x_1: 1/λ
     assert steps["potential_sum"] == pytest.approx([2 * math.log(2)])
 
@@ -342,9 +330,6 @@ def test_a_frozen_projection_only_adds_one_positive_term():
     steps = steps_of(samples, ridge=0.5)
     assert not steps["retrospective"].any()
     assert np.all(steps["smallest_increment"] > -1e-12)
-    assert steps["increment_rank"].tolist() == [1.0] * 19
-    sizes = norm(samples.arms[:-1] @ basis, axis=1) ** 2
-    assert steps["largest_increment"] == pytest.approx(sizes)
     assert np.all(steps["squared_widths"] <= steps["potential_sum"])
 
 
@@ -355,10 +340,8 @@ def test_reestimating_every_round_changes_the_past_and_freezing_does_not(realiza
     assert [t for t in range(11, 61) if float(t) not in found["frozen_round"]] == [20, 40]
     assert min(found["reestimated_retrospective"]) > 0
     assert max(found["reestimated_smallest_increment"]) < -1e-4
-    assert set(found["reestimated_increment_rank"]) <= {3.0, 4.0}
     assert max(found["frozen_retrospective"]) == 0
     assert min(found["frozen_smallest_increment"]) > -1e-9
-    assert set(found["frozen_increment_rank"]) == {1.0}
 
 
 def test_the_first_step_of_reestimation_agrees_with_projectors(realization):
