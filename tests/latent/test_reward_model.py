@@ -144,7 +144,7 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
             left -= (ones @ inverse @ targets) ** 2 / (ones @ inverse @ ones)
             log_det += np.log(ones @ inverse @ ones)
         left, size = left + 2.0 * 0.05, n - intercept + 2.0
-        value, noise = evidence.value(np.array(list(logs.values())))
+        value, noise, *_ = evidence.posterior(np.array(list(logs.values())))
         assert noise == pytest.approx(left / size, rel=1e-6)
         rests = [log - CENTRES[group] for group, log in logs.items()]
         if ITEM in logs:
@@ -161,13 +161,13 @@ def test_the_gradient_is_that_of_the_density(kind, intercept):
     rows = world(50, kind=kind)
     evidence = evidence_of(rows, features_of(rows, intercept=intercept))
     logs = np.random.default_rng(1).normal(size=len(evidence.groups))
-    point, step = evidence.at(logs), 1e-5
-    for place, slope in enumerate(point.gradient):
-        values = [
-            evidence.value(logs + sign * step * np.eye(len(logs))[place])[0] for sign in (-1, 1)
-        ]
+    gradient, information = evidence.derivatives(evidence.posterior(logs))
+    step = 1e-5
+    for place, slope in enumerate(gradient):
+        moves = step * np.eye(len(logs))[place]
+        values = [evidence.posterior(logs + sign * moves).value for sign in (-1, 1)]
         assert slope == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-4, abs=1e-4)
-    assert np.linalg.eigvalsh(point.information).min() > 0.0
+    assert np.linalg.eigvalsh(information).min() > 0.0
 
 
 def test_no_scales_are_more_likely_than_those_found():
@@ -179,10 +179,10 @@ def test_no_scales_are_more_likely_than_those_found():
     features = [group for group in evidence.groups if group not in (ITEM, *BY_ITEM.values())]
     for group in features:
         assert again.logs[group] == pytest.approx(scales.logs[group], abs=0.3)
-    best = evidence.value(np.array([scales.logs[group] for group in evidence.groups]))[0]
+    best = evidence.posterior(np.array([scales.logs[group] for group in evidence.groups])).value
     random = np.random.default_rng(0)
     for _ in range(20):
-        assert evidence.value(start + random.normal(size=len(start)))[0] < best + 1.0
+        assert evidence.posterior(start + random.normal(size=len(start))).value < best + 1.0
 
 
 def test_scales_do_not_depend_on_the_unit_or_the_mean_of_rewards():
@@ -216,10 +216,11 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     given = Rewards(samples.T @ samples, sums, float(len(items)), 0.0)
     evidence = Evidence(given, {}, {ITEM: slice(0, 1)}, CENTRES)
     grid = np.linspace(-5.0, 7.0, 2401)
-    density = np.array([evidence.value(np.array([log]))[0] for log in grid])
+    density = np.array([evidence.posterior(np.array([log])).value for log in grid])
     weights = np.exp(density - density.max())
     expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
-    assert abs(math.log(evidence.maximise({}).of(ITEM) / expected)) < 0.1
+    error = abs(math.log(evidence.maximise({}).of(ITEM) / expected))
+    assert error < (0.02 if n_items <= 8 else 0.1)
 
 
 def test_evidence_finds_the_groups_that_matter():

@@ -383,7 +383,7 @@ class Search:
     Attributes
     ----------
     is_complete : bool
-        Whether the search ended at a rank between worse ones. Otherwise it was still under way.
+        Whether the search ended because a larger rank was worse. Otherwise it was still under way.
     """
 
     def __init__(
@@ -418,10 +418,8 @@ class Search:
         """Return the fit with the largest evidence."""
         highest = self.affordable(None)
         last_rank = 0 if self._last is None else self._last.rank
-        first = 0 if len(self._arms) < FEW_ARMS else min(max(0, last_rank - 1), highest)
-        best = self.fit(first)
-        misses = 0
-        rank = first
+        first = 0 if len(self._arms) < FEW_ARMS else min(last_rank, highest)
+        best, misses, rank = self.fit(first), 0, first
         while rank < highest:
             rank = min(highest, rank + max(1, int(_STEP_SHARE * rank)))
             fit = self.fit(rank)
@@ -433,10 +431,7 @@ class Search:
             if self._is_exhausted:
                 self.is_complete = misses > 0
                 break
-        while best.model.rank == first > 0:
-            if self._is_exhausted:
-                self.is_complete = False
-                break
+        while best.model.rank == first > 0 and not self._is_exhausted:
             first -= max(1, int(_STEP_SHARE * first))
             fit = self.fit(first)
             best = fit if fit.evidence >= best.evidence else best

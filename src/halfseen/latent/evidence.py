@@ -10,6 +10,7 @@ has a prior N(centre, 1): while rewards carry no evidence about a scale, its pri
 enough to explore. For item effects the centre is relative to the deviation between items' means: an
 item that is played again and again shows how small the noise is, but nothing about other items.
 
+With δ integrated out, θ has the precision V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i (`reward_model`).
 With a_g the posterior mean and M_gg the posterior covariance of the coefficients of a group, in
 units of their prior deviations and of σ, the gradient is
 
@@ -28,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from halfseen.latent.items import Block, Items, ItemSums
 from halfseen.values import FloatArray
@@ -42,8 +43,8 @@ LOWEST, HIGHEST = -6.0, 8.0
 # The search ends when a step is expected to gain less than this, or after so many.
 _LEAST_GAIN = 0.01
 _MOST_STEPS = 12
-# No scale moves farther than this in one step.
-_LONGEST_STEP = 2.0
+# No scale moves farther than this in one step; a step that loses is shortened down to this.
+_LONGEST_STEP, _SHORTEST_STEP = 2.0, 0.05
 # The noise estimate includes this many pseudo-rewards whose squared residual is this share of the
 # rewards' variance: a few rewards do not prove that there is no noise.
 _PRIOR_REWARDS = 2.0
@@ -54,7 +55,7 @@ _LEAST_SPREAD = 1e-6
 # What is below this share of the largest is rounding.
 _ROUNDING = 1e-12
 # Nodes and weights of Gauss and Hermite's rule for a normal law.
-_NODES, _NODE_WEIGHTS = np.array([-1.0, 0.0, 1.0]) * math.sqrt(3.0), np.array([1.0, 4.0, 1.0]) / 6.0
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 
 class Scales(NamedTuple):
@@ -108,64 +109,97 @@ class Rewards(NamedTuple):
         sums[:, :, -1] /= unit
         return Rewards(gram, self.items._replace(sums=sums), self.n, self.within / unit**2)
 
-    def marginal(self, scales: FloatArray) -> "Marginal":
-        """Return the rewards with the coefficients of items integrated out.
+    def marginal(self, scales: FloatArray, first: int = 0) -> "Marginal":
+        """Return the rewards with the coefficients of items integrated out, from a part on.
 
-        `scales`, shape (n_parts,), are their prior deviations.
+        `scales`, shape (n_parts,), are their prior deviations D. With A = I + DΣcc'D and
+        B = DΣc(φ, r)', the products Σ(φ, r)(φ, r)' become Σ(φ, r)(φ, r)' − Σ_i B'A⁻¹B. Parts before
+        the first one are treated like features.
         """
-        k, sums = self.items.n_parts, self.items.sums
-        inner = scales[:, None] * sums[:, :, :k] * scales
-        inner[:, np.arange(k), np.arange(k)] += 1.0
-        roots = _stable_roots(inner)
-        inverses = np.asarray(np.linalg.inv(roots))
-        white = inverses @ (scales[:, None] * sums[:, :, k:])
-        rows = white.reshape(-1, white.shape[2])
-        log_dets = 2.0 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-        return Marginal(self.gram - rows.T @ rows, inverses, white, log_dets)
+        sums, scales = self.items.sums, scales[first:]
+        k, n_parts = len(scales), self.items.n_parts
+        blocks = scales[:, None] * sums[:, first:, first:n_parts] * scales
+        blocks[:, np.arange(k), np.arange(k)] += 1.0
+        blocks, roots = _positive(blocks)
+        covariances = np.asarray(np.linalg.inv(blocks))
+        outer = np.concatenate([sums[:, first:, :first], sums[:, first:, n_parts:]], axis=2)
+        outer *= scales[:, None]
+        means = covariances @ outer
+        rows = (-1, outer.shape[2] - first)
+        gram = self.gram - outer[:, :, first:].reshape(rows).T @ means[:, :, first:].reshape(rows)
+        kept = np.concatenate([sums[:, :first, :first], sums[:, :first, n_parts:]], axis=2)
+        kept -= outer[:, :, :first].transpose(0, 2, 1) @ means
+        log_det = 2.0 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+        rest = Rewards(gram, self.items._replace(sums=kept), self.n, self.within)
+        return Marginal(rest, covariances, means, log_det)
 
     def fit(
         self, scales: FloatArray, part_scales: FloatArray
     ) -> tuple[FloatArray, FloatArray, Items]:
         """Return V = I + Σφφ' of scaled features without item coefficients, Σφr, and the items."""
-        marginal = self.marginal(part_scales)
-        gram = marginal.gram
+        (gram, *_), covariances, _, log_dets = self.marginal(part_scales)
         precision = scales[:, None] * gram[:-1, :-1] * scales
         precision.ravel()[:: len(scales) + 1] += 1.0
-        factors = marginal.roots.transpose(0, 2, 1) @ marginal.roots
         sums = part_scales[:, None] * self.items.sums[:, :, self.items.n_parts :]
         sums[:, :, :-1] *= scales
-        blocks = Block(factors, sums, marginal.log_dets)
+        blocks = Block(covariances, sums, log_dets)
         return precision, scales * gram[:-1, -1], Items.of(self.items.keys, blocks)
 
 
 class Marginal(NamedTuple):
-    """Rewards with item coefficients integrated out, where A = LL' for each item.
+    """Rewards with item coefficients integrated out.
 
     Attributes
     ----------
-    gram : ndarray, shape (n_features + 1, n_features + 1)
-        Σ(φ, r)(φ, r)' − ΣB'A⁻¹B.
-    roots : ndarray, shape (n_items, n_parts, n_parts)
-        L⁻¹.
-    white : ndarray, shape (n_items, n_parts, n_features + 1)
-        L⁻¹B with B = DΣc(φ, r)'.
+    rewards : Rewards
+        Of what remains.
+    covariances : ndarray, shape (n_items, n_parts, n_parts)
+        A⁻¹.
+    means : ndarray, shape (n_items, n_parts, n_features + 1)
+        A⁻¹B.
     log_dets : ndarray, shape (n_items,)
         log det A.
     """
 
-    gram: FloatArray
-    roots: FloatArray
-    white: FloatArray
+    rewards: Rewards
+    covariances: FloatArray
+    means: FloatArray
     log_dets: FloatArray
 
 
-class _Point(NamedTuple):
-    """The evidence at some scales, with its first and second derivatives by log τ."""
+class Posterior(NamedTuple):
+    """The posterior of all coefficients at some scales.
+
+    Attributes
+    ----------
+    value : float
+        The log density of the scales.
+    noise : float
+        σ², in units.
+    rests : ndarray
+        log τ minus their centres.
+    scales : ndarray, shape (n_features − 1,)
+        τ of each feature.
+    total : float
+        Number of rewards in the intercept, items taken into account; 1 without an intercept.
+    slopes : ndarray, shape (n_features,)
+        Of features and rewards on the intercept.
+    inverse : ndarray, shape (n_features − 1, n_features − 1)
+        L⁻¹ with LL' = V.
+    means : ndarray, shape (n_features − 1,)
+        V⁻¹Σφr.
+    marginal : Marginal
+    """
 
     value: float
-    noise: float  # σ², in units
-    gradient: FloatArray
-    information: FloatArray
+    noise: float
+    rests: FloatArray
+    scales: FloatArray
+    total: float
+    slopes: FloatArray
+    inverse: FloatArray
+    means: FloatArray
+    marginal: Marginal
 
 
 class Evidence:
@@ -185,6 +219,8 @@ class Evidence:
     ----------
     unit : float
         Root mean square of the rewards, in which noise is measured.
+    groups : list of str
+        In the order of log τ.
     """
 
     def __init__(
@@ -199,12 +235,12 @@ class Evidence:
         total = float(rewards.gram[-1, -1]) + rewards.within
         self.unit = math.sqrt(total / rewards.n)
         self._rewards, self._intercept = rewards.in_unit(self.unit), intercept
-        self._columns, self._item_columns = columns, item_columns
+        self._n_groups = len(columns)
         self.groups = [*columns, *item_columns]
         self._centres = np.array([centres[group] for group in self.groups])
         self._n = rewards.n - intercept + _PRIOR_REWARDS
         self._of_feature, self._of_part = _indicators(columns), _indicators(item_columns)
-        self._is_item = np.array([group == ITEM for group in self.groups], dtype=np.float64)
+        self._is_item = np.array([float(group == ITEM) for group in self.groups])
         self._log_spread = self._item_spread()
 
     def _item_spread(self) -> float:
@@ -225,154 +261,135 @@ class Evidence:
         """Return the most likely scales, found from others; by item the mean of τ² given these."""
         pairs = zip(self.groups, self._centres.tolist(), strict=True)
         logs = np.array([start.get(group, centre) for group, centre in pairs])
-        best = self.at(logs)
+        best = self.posterior(logs)
+        gradient, information = self.derivatives(best)
         for _ in range(_MOST_STEPS):
-            step = self._step(logs, best)
-            if 0.5 * float(best.gradient @ step) < _LEAST_GAIN:
+            step = _newton_step(logs, gradient, information)
+            if 0.5 * float(gradient @ step) < _LEAST_GAIN:
                 break
             moved = np.clip(logs + step, LOWEST, HIGHEST)
-            tried = self.at(moved)
-            while tried.value < best.value and np.abs(step).max() > 0.05:
+            tried = self.posterior(moved)
+            while tried.value < best.value and np.abs(step).max() > _SHORTEST_STEP:
                 step = 0.25 * step
                 moved = np.clip(logs + step, LOWEST, HIGHEST)
-                tried = self.at(moved)
+                tried = self.posterior(moved)
             if tried.value <= best.value:
                 break
             logs, best = moved, tried
-        logs = self._with_mean_squares(logs, best)
-        noise = self.value(logs)[1]
+            gradient, information = self.derivatives(best)
+        if len(self.groups) > self._n_groups:
+            logs = self._with_mean_squares(logs, information)
+            best = self.posterior(logs)
         found = dict(zip(self.groups, logs.tolist(), strict=True))
-        return Scales(found, self.unit * math.sqrt(noise))
+        return Scales(found, self.unit * math.sqrt(best.noise))
 
-    def _step(self, logs: FloatArray, point: _Point) -> FloatArray:
-        """Return a step of Newton's kind; a scale at a bound does not move beyond it."""
-        gradient = point.gradient
-        free = ((logs > LOWEST) | (gradient > 0.0)) & ((logs < HIGHEST) | (gradient < 0.0))
-        step = np.zeros(len(logs))
-        some = point.information[np.ix_(free, free)]
-        step[free] = np.linalg.solve(some, gradient[free])
-        longest = float(np.abs(step).max(initial=0.0))
-        return step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
-
-    def _with_mean_squares(self, logs: FloatArray, mode: _Point) -> FloatArray:
+    def _with_mean_squares(self, logs: FloatArray, information: FloatArray) -> FloatArray:
         """Return the scales with ½ log E[τ²] for each group of items, given the others' modes.
 
-        That of effects is integrated by Gauss and Hermite's rule between the mode of its density
-        and that of τ² times it, which is two variances above. Of other groups, which have many
-        coefficients per item, the density is taken for a normal law.
+        That of effects, the first group, is integrated by Gauss and Hermite's rule between the mode
+        of its density and that of τ² times it, which is two variances above. Of other groups, which
+        have many coefficients per item, the density is taken for a normal law.
         """
-        found = logs.copy()
-        for place in range(len(self._columns), len(self.groups)):
-            variance = 1.0 / float(mode.information[place, place])
-            higher = variance
-            if self._is_item[place]:
-                nodes = 0.5 * variance + math.sqrt(variance) * _NODES
-                values = [self.value(_moved(logs, place, node))[0] for node in nodes.tolist()]
-                weights = np.log(_NODE_WEIGHTS) + np.array(values) + 0.5 * _NODES**2
-                weights = np.exp(weights - weights.max())
-                higher = 0.5 * math.log(weights @ np.exp(2.0 * nodes) / weights.sum())
-            found[place] = min(max(logs[place] + higher, LOWEST), HIGHEST)
-        return found
+        found, place = logs.copy(), self._n_groups
+        variances = 1.0 / information.diagonal()[place:]
+        found[place:] += variances
+        nodes = 0.5 * variances[0] + math.sqrt(variances[0]) * _NODES
+        effects = self._rewards.marginal(self._of_part @ np.exp(logs[place:]), 1).rewards
+        values = []
+        for node in nodes.tolist():
+            moved = logs.copy()
+            moved[place] += node
+            values.append(self.posterior(moved, effects).value)
+        weights = np.log(_NODE_WEIGHTS) + np.array(values) + 0.5 * _NODES**2
+        weights = np.exp(weights - weights.max())
+        mean = float(weights @ np.exp(2.0 * nodes) / weights.sum())
+        found[place] = logs[place] + 0.5 * math.log(mean)
+        return np.clip(found, LOWEST, HIGHEST)
 
-    def value(self, logs: FloatArray) -> tuple[float, float]:
-        """Return the log density and the noise variance, in units."""
-        solved = self._solved(logs)
-        return solved.value, solved.left / self._n
+    def posterior(self, logs: FloatArray, rewards: Rewards | None = None) -> Posterior:
+        """Return the posterior at some log τ.
 
-    def _solved(self, logs: FloatArray) -> "_Solved":
+        By default of all rewards; others may have items with an effect alone.
+        """
+        rewards = self._rewards if rewards is None else rewards
         taus = np.exp(logs)
-        n_groups = len(self._columns)
-        scales, part_scales = self._of_feature @ taus[:n_groups], self._of_part @ taus[n_groups:]
-        marginal = self._rewards.marginal(part_scales)
-        gram, log_det = marginal.gram, float(marginal.log_dets.sum())
+        scales = self._of_feature @ taus[: self._n_groups]
+        part_scales = self._of_part @ taus[self._n_groups :]
+        marginal = rewards.marginal(part_scales[: rewards.items.n_parts])
+        gram, log_det = marginal.rewards.gram, float(marginal.log_dets.sum())
         total, slopes = 1.0, np.zeros(len(gram) - 1)
         if self._intercept:  # eliminated
-            total = max(float(gram[0, 0]), _ROUNDING * self._rewards.n)
+            total = max(float(gram[0, 0]), _ROUNDING * rewards.n)
             slopes = gram[0, 1:] / total
-            log_det += math.log(total / self._rewards.n)
-            gram = gram[1:, 1:] - total * np.outer(slopes, slopes)
-        else:
-            gram = gram[1:, 1:]
+            log_det += math.log(total / rewards.n)
+        gram = gram[1:, 1:] - total * slopes[:, None] * slopes
         precision = scales[:, None] * gram[:-1, :-1] * scales
         # Less than its share of the trace would be lost to rounding.
         precision.ravel()[:: len(scales) + 1] += max(1.0, _ROUNDING * float(precision.trace()))
         root = np.asarray(np.linalg.cholesky(precision))
-        white = solve_triangular(root, scales * gram[:-1, -1], lower=True, check_finite=False)
+        inverse = _inverse(root)
+        white = inverse @ (scales * gram[:-1, -1])
         left = max(0.0, float(gram[-1, -1]) - float(white @ white))
-        left += self._rewards.within + _PRIOR_REWARDS * _PRIOR_SHARE
+        noise = (left + rewards.within + _PRIOR_REWARDS * _PRIOR_SHARE) / self._n
         log_det += 2.0 * float(np.log(root.diagonal()).sum())
         rests = logs - self._centres
-        rests += self._is_item * (0.5 * math.log(left / self._n) - self._log_spread)
-        value = -0.5 * (self._n * math.log(left / self._n) + log_det + float(rests @ rests))
-        return _Solved(value, left, rests, marginal, scales, total, slopes, root, white)
+        rests += self._is_item * (0.5 * math.log(noise) - self._log_spread)
+        value = -0.5 * (self._n * math.log(noise) + log_det + float(rests @ rests))
+        means = white @ inverse
+        return Posterior(value, noise, rests, scales, total, slopes, inverse, means, marginal)
 
-    def at(self, logs: FloatArray) -> _Point:
-        """Return the log density with its derivatives."""
-        value, left, rests, marginal, scales, total, slopes, root, white = self._solved(logs)
-        noise, n_groups = left / self._n, len(self._columns)
-        # Posterior means a, and 1 − the posterior variance of each coefficient, by group.
-        means = solve_triangular(root, white, lower=True, trans=1, check_finite=False)
-        inverse = solve_triangular(
-            root, np.eye(len(root)), lower=True, check_finite=False, overwrite_b=True
-        )
+    def derivatives(self, at: Posterior) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient of the log density by log τ, and the average information."""
+        inverse, means = at.inverse, at.means
+        covariances, n_groups = at.marginal.covariances, self._n_groups
+        n_items, k = covariances.shape[:2]
+        # 1 − the posterior variance of each coefficient, and the means δ of items.
         known = 1.0 - (inverse * inverse).sum(axis=0)
-        theta = scales * means
-        n_items, k = marginal.white.shape[:2]
-        # Of items: with the intercept eliminated, L⁻¹B(φ − slope).
-        back = marginal.roots.transpose(0, 2, 1)
-        ones, points = marginal.white[:, :, 0], marginal.white[:, :, 1:]
-        points = points - ones[:, :, None] * slopes
-        own = points[:, :, -1] - points[:, :, :-1] @ theta
-        own = (back @ own[:, :, None])[:, :, 0]
-        turned = (back @ (points[:, :, :-1] * scales)).reshape(n_items * k, len(scales))
-        spread = ((turned @ inverse.T) ** 2).sum(axis=1).reshape(n_items, k)
-        flat = (back @ ones[:, :, None])[:, :, 0] ** 2 * (self._intercept / total)
-        variances = (back * back).sum(axis=2) + spread + flat
+        ones, moved = at.marginal.means[:, :, 0], at.marginal.means[:, :, 1:]
+        moved = moved - ones[:, :, None] * at.slopes  # with the intercept eliminated
+        own = moved[:, :, -1] - moved[:, :, :-1] @ (at.scales * means)
+        moved = (moved[:, :, :-1] * at.scales).reshape(n_items * k, len(at.scales))
+        flat = math.sqrt(self._intercept / at.total) * ones
+        spread = ((moved @ inverse.T) ** 2).sum(axis=1).reshape(n_items, k)
+        variances = np.diagonal(covariances, axis1=1, axis2=2) + spread + flat**2
         squares = np.append(means**2 @ self._of_feature, (own**2).sum(axis=0) @ self._of_part)
+        squares /= at.noise
         effective = np.append(
             known @ self._of_feature, (1.0 - variances).sum(axis=0) @ self._of_part
         )
-        # The whitened columns z_g of the posterior means of each group.
-        by_group = np.zeros((len(scales), len(logs)))
+        # a_g'M_gh a_h of the posterior means a of each two groups.
+        by_group, by_part = (
+            np.zeros((len(means), len(squares))),
+            np.zeros((n_items, k, len(squares))),
+        )
         by_group[:, :n_groups] = means[:, None] * self._of_feature
-        by_part = np.zeros((n_items, k, len(logs)))
         by_part[:, :, n_groups:] = own[:, :, None] * self._of_part
-        first = marginal.roots @ by_part
-        flat_first = first.reshape(n_items * k, len(logs))
-        scaled = points[:, :, :-1].reshape(n_items * k, len(scales)) * scales
-        middle = ones.reshape(n_items * k) @ flat_first * math.sqrt(self._intercept / total)
-        last = inverse @ (by_group - scaled.T @ flat_first)
-        shared = flat_first.T @ flat_first + np.outer(middle, middle) + last.T @ last
-        squares = squares / noise
-        information = 2.0 * (np.diag(squares) - shared / noise)
-        information -= 2.0 / self._n * np.outer(squares, squares)
+        rows = by_part.reshape(n_items * k, len(squares))
+        shared = rows.T @ (covariances @ by_part).reshape(rows.shape)
+        level, white = flat.ravel() @ rows, inverse @ (by_group - moved.T @ rows)
+        shared += level[:, None] * level + white.T @ white
+        information = 2.0 * (np.diag(squares) - shared / at.noise)
+        information -= 2.0 / self._n * squares[:, None] * squares
         # Far from the mode, where a scale is too large for its coefficients, it understates.
         information += np.diag(2.0 * np.maximum(effective - squares, 0.0))
         # The prior; that of item effects depends on the noise, and so on all scales.
-        slopes_of_rests = np.eye(len(logs)) - np.outer(self._is_item, squares / self._n)
-        information += slopes_of_rests.T @ slopes_of_rests
-        gradient = squares - effective - slopes_of_rests.T @ rests
-        return _Point(value, noise, gradient, information)
+        slopes = np.eye(len(squares)) - self._is_item[:, None] * (squares / self._n)
+        information += slopes.T @ slopes
+        return squares - effective - at.rests @ slopes, information
 
 
-class _Solved(NamedTuple):
-    """The regression at some scales: its precision is root·root'."""
-
-    value: float
-    left: float
-    rests: FloatArray
-    marginal: Marginal
-    scales: FloatArray
-    total: float
-    slopes: FloatArray
-    root: FloatArray
-    white: FloatArray
+def _newton_step(logs: FloatArray, gradient: FloatArray, information: FloatArray) -> FloatArray:
+    """Return a step of Newton's kind; a scale at a bound does not move beyond it."""
+    free = ((logs > LOWEST) | (gradient > 0.0)) & ((logs < HIGHEST) | (gradient < 0.0))
+    step = np.zeros(len(logs))
+    step[free] = np.linalg.solve(information[np.ix_(free, free)], gradient[free])
+    longest = float(np.abs(step).max(initial=0.0))
+    return step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
 
 
-def _moved(logs: FloatArray, place: int, step: float) -> FloatArray:
-    moved = logs.copy()
-    moved[place] += step
-    return moved
+def _inverse(root: FloatArray) -> FloatArray:
+    """Return the inverse of a lower triangular matrix."""
+    return np.asarray(dtrtri(root.T, lower=0)[0]).T if len(root) else root
 
 
 def narrowed(
@@ -394,15 +411,15 @@ def narrowed(
     return np.hstack(blocks), kept
 
 
-def _stable_roots(inner: FloatArray) -> FloatArray:
-    """Return Cholesky factors of I + a positive matrix each."""
+def _positive(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return blocks I + a positive matrix each, and their Cholesky factors."""
     try:
-        return np.asarray(np.linalg.cholesky(inner))
+        return blocks, np.asarray(np.linalg.cholesky(blocks))
     except np.linalg.LinAlgError:  # projected sums may be off by rounding: clip eigenvalues at 1
-        values, vectors = np.linalg.eigh(0.5 * (inner + inner.transpose(0, 2, 1)))
+        values, vectors = np.linalg.eigh(0.5 * (blocks + blocks.transpose(0, 2, 1)))
         values = np.maximum(values, 1.0)
-        mended = (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
-        return np.asarray(np.linalg.cholesky(mended))
+        blocks = (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
+        return blocks, np.asarray(np.linalg.cholesky(blocks))
 
 
 def _indicators(columns: Mapping[str, slice]) -> FloatArray:
