@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfseen import checks, state
 from halfseen.errors import ArchiveError, InvalidSlateError, InvalidTableError
@@ -52,12 +51,11 @@ class Column:
         own = zip(self.levels, self.features, strict=False)
         object.__setattr__(self, "feature_of", dict(own))
 
-    def feature(self, level: str) -> int | None:
-        """Return the feature of a level; None if it has none."""
-        own = self.feature_of.get(level)
-        if own is None and self.n_shared:
-            return self.features[len(self.levels) + hashed(level)]
-        return own
+    def feature(self, level: str) -> int:
+        """Return the feature of a level."""
+        if level in self.feature_of:
+            return self.feature_of[level]
+        return self.features[len(self.levels) + _hashed(level)]
 
     def __str__(self) -> str:
         if self.kind != "category":
@@ -79,13 +77,10 @@ _COLUMNS = state.Each(
 )
 
 
-def hashed(level: str) -> int:
+def _hashed(level: str) -> int:
     """Return which of the shared features a level has: the same in every process."""
     digest = hashlib.blake2b(level.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % N_SHARED
-
-
-_LARGEST_CACHE = 64
 
 
 class _New(NamedTuple):
@@ -148,89 +143,43 @@ class Encoder:
     max_columns: int = 1000
     columns: Mapping[str, Column] = field(default_factory=dict)
     width: int = field(init=False, compare=False)
-    _plans: dict[tuple[str, ...], NDArray[np.intp] | slice | None] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     def __post_init__(self) -> None:
         width = sum(len(column.features) for column in self.columns.values())
         object.__setattr__(self, "width", width)
 
-    def encode(self, rows: Rows, *, dim: int = 0, grow: bool = True) -> Encoded:
+    def encode(self, rows: Rows, *, dim: int = 0) -> Encoded:
         """Return rows as a slate with all known features, and at least `dim` of them.
 
-        Features that no column has are hidden. Unless the encoder may grow, columns that it does
-        not know are left out, and all features of a level that it does not know are 0. Rows without
-        a seen value need a `dim` of at least 1.
+        Features that no column has are hidden. Rows without a seen value need a `dim` of at least
+        1.
 
         Raises
         ------
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
         """
-        table, encoder, levels = self.table(rows, dim=dim, grow=grow)
-        if not table.shape[1]:
+        encoder, levels = self._grown(rows)
+        width = max(dim, encoder.width)
+        if not width:
             raise ids_alone()
+        table = encoder._filled(rows, width)
         try:
             return Encoded(Slate(table), encoder, levels)
         except InvalidSlateError:
             raise encoder._out_of_range(table) from None
 
-    def table(
-        self, rows: Rows, *, dim: int = 0, grow: bool = True
-    ) -> tuple[FloatArray, "Encoder", dict[int, int]]:
-        """Return what `encode` does, but with an array instead of a slate: any size, any range."""
-        encoder, levels = self, dict[int, int]()
-        if isinstance(rows.columns, np.ndarray) and (plan := self._plan(rows.names)) is not None:
-            if isinstance(plan, slice) and dim <= self.width:
-                return rows.columns, encoder, levels
-            table = np.full((len(rows.items), max(dim, self.width)), np.nan)
-            table[:, plan] = rows.columns
-            return table, encoder, levels
-        values = rows.values()
-        self._check_kinds(rows.names, values)
-        if grow:
-            encoder, levels = self._grown(rows.names, values)
-        table = np.full((len(rows.items), max(dim, encoder.width)), np.nan)
-        encoder._fill(table, rows.names, values)
-        return table, encoder, levels
-
-    def _plan(self, names: tuple[str, ...]) -> NDArray[np.intp] | slice | None:
-        """Return the features of columns if all are known numbers, else None.
-
-        A slice if they are all features in their order, as those of arrays are.
-        """
-        if names not in self._plans:
-            found = [self.columns.get(name) for name in names]
-            known = [column.features[0] for column in found if column and column.kind == "number"]
-            if len(self._plans) >= _LARGEST_CACHE:
-                self._plans.clear()
-            plan: NDArray[np.intp] | slice = np.array(known, dtype=np.intp)
-            if known == list(range(self.width)):
-                plan = slice(0, self.width)
-            self._plans[names] = plan if len(known) == len(names) else None
-        return self._plans[names]
-
-    def _check_kinds(self, names: tuple[str, ...], values: list[FloatArray | Labels]) -> None:
-        for name, column in zip(names, values, strict=True):
-            known, row = self.columns.get(name), _first_seen(column)
-            if known is None or known.kind == _kind(column) or row is None:
-                continue
-            before = "numbers" if known.kind == "number" else "texts"
-            raise InvalidTableError(
-                f"column {name!r} held {before} before, got {column[row]!r} in row {row}: correct "
-                "it, leave it empty, or list the column in categorical=[…] from the start"
-            )
-
-    def _grown(
-        self, names: tuple[str, ...], values: list[FloatArray | Labels]
-    ) -> tuple["Encoder", dict[int, int]]:
-        """Return an encoder that knows these columns and levels; see `Encoded.levels`."""
+    def _grown(self, rows: Rows) -> tuple["Encoder", dict[int, int]]:
+        """Return an encoder that knows the columns and levels of rows; see `Encoded.levels`."""
         news: list[_New] = []
-        for place, (name, column) in enumerate(zip(names, values, strict=True)):
-            if isinstance(column, list):
+        for place, (name, column) in enumerate(zip(rows.names, rows.values(), strict=True)):
+            known = self.columns.get(name)
+            is_category = isinstance(column, list)
+            if known is not None and (known.kind == "category") != is_category:
+                _check_hidden(known, column)
+            elif isinstance(column, list):
                 news += self._new_levels(place, name, column)
-            elif name not in self.columns and (row := _first_seen(column)) is not None:
+            elif known is None and (row := _first_seen(column)) is not None:
                 news.append(_New(row, place, name, None))
         if not news:
             return self, {}
@@ -277,26 +226,25 @@ class Encoder:
             news[label] = _New(row, place, name, label)
         return list(news.values())
 
-    def _fill(
-        self, table: FloatArray, names: tuple[str, ...], values: list[FloatArray | Labels]
-    ) -> None:
-        """Write the seen values into a table (n_rows, width) of NaN."""
-        for name, column in zip(names, values, strict=True):
-            known = self.columns.get(name)
-            if known is None:
-                continue
+    def _filled(self, rows: Rows, width: int) -> FloatArray:
+        """Return a table (n_rows, width) with the seen values, and NaN elsewhere."""
+        columns, found = rows.columns, [self.columns.get(name) for name in rows.names]
+        table = np.full((len(rows.items), width), np.nan)
+        if isinstance(columns, np.ndarray) and all(
+            each and each.kind == "number" for each in found
+        ):
+            table[:, [each.features[0] for each in found if each]] = columns
+            return table
+        for known, column in zip(found, rows.values(), strict=True):
+            if known is None or (known.kind == "category") != isinstance(column, list):
+                continue  # nothing is seen
             if not isinstance(column, list):
-                if known.kind == "number":  # otherwise nothing is seen
-                    table[:, known.features[0]] = column
+                table[:, known.features[0]] = column
                 continue
             seen = [row for row, label in enumerate(column) if label is not None]
-            if not seen:
-                continue
             table[np.ix_(seen, known.features)] = 0.0
-            for row in seen:
-                feature = known.feature(column[row] or "")
-                if feature is not None:
-                    table[row, feature] = 1.0
+            table[seen, [known.feature(label) for label in column if label is not None]] = 1.0
+        return table
 
     def _out_of_range(self, table: FloatArray) -> InvalidTableError:
         row, feature = np.argwhere(np.abs(table) > LARGEST)[0]
@@ -334,8 +282,15 @@ def ids_alone() -> InvalidTableError:
     )
 
 
-def _kind(column: FloatArray | Labels) -> str:
-    return "category" if isinstance(column, list) else "number"
+def _check_hidden(known: Column, column: FloatArray | Labels) -> None:
+    """Raise an error if anything is seen in a column that is not of the known kind."""
+    row = _first_seen(column)
+    if row is not None:
+        before = "numbers" if known.kind == "number" else "strings"
+        raise InvalidTableError(
+            f"column {known.name!r} held {before} before, got {column[row]!r} in row {row}: correct"
+            " it, leave it empty, or list the column in categorical=[…] from the start"
+        )
 
 
 def _first_seen(column: FloatArray | Labels) -> int | None:

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
+from itertools import chain
 from numbers import Real
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,18 +43,13 @@ class Rows(NamedTuple):
     names: tuple[str, ...]
     columns: FloatArray | list[FloatArray | Labels]
 
-    @property
-    def is_block(self) -> bool:
-        """Whether all columns are numbers in one array."""
-        return isinstance(self.columns, np.ndarray)
-
     def values(self) -> list[FloatArray | Labels]:
         """Return one entry per column."""
         return list(self.columns.T) if isinstance(self.columns, np.ndarray) else self.columns
 
     @property
     def is_named(self) -> bool:
-        """Whether ids say who an option is: texts do, whole numbers may count rows."""
+        """Whether ids say who an option is: strings do, whole numbers may count rows."""
         return all(isinstance(item, str) for item in self.items)
 
     def numbers(self) -> list[int]:
@@ -96,49 +91,12 @@ def _number(item: Item) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 11
 
 
-def checked_items(values: Any, source: str, *, unique: bool = True) -> list[Item]:
-    """Return ids after checking that each is a text or a whole number, and maybe unique.
-
-    >>> checked_items([1, 2.0, "a"], "the index")
-    [1, 2, 'a']
-    """
-    items = [_item(value, row, source) for row, value in enumerate(values)]
-    if unique and len(set(items)) < len(items):
-        first: dict[Item, int] = {}
-        again = next(row for row, item in enumerate(items) if first.setdefault(item, row) != row)
-        raise InvalidTableError(
-            f"{source} has {items[again]!r} twice, in rows {first[items[again]]} and {again}: an "
-            "id must name one option, so make ids unique, or number the options "
-            "(reset_index(drop=True) in pandas)"
-        )
-    return items
-
-
-def _item(value: Any, row: int, source: str) -> Item:
-    if type(value) is int or type(value) is str:
-        return value
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value) if isinstance(value, str) else int(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    raise InvalidTableError(
-        f"{source} must hold texts or whole numbers as ids, got {value!r} in row {row}: convert "
-        "it, or name another column with id=…"
-    )
-
-
 # Tables
 
 FORMS = (
     "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, an array "
     "(n_options, n_columns), or a list of ids"
 )
-
-# Up to so many cells the rows of a polars frame are read as tuples: its `to_numpy` wakes a pool of
-# threads, which takes longer.
-_SMALL = 1000
 
 
 @dataclass(frozen=True)
@@ -202,7 +160,7 @@ class Reader:
             row = row[None]
         elif hasattr(row, "to_dict") and hasattr(row, "index") and not hasattr(row, "columns"):
             if not row.index.is_unique:  # a series of pandas
-                raise twice(str(row.index[row.index.duplicated()][0]))
+                raise _twice(str(row.index[row.index.duplicated()][0]))
             row = [row.to_dict()]
         elif isinstance(row, str | bytes) or not hasattr(row, "__len__"):
             raise InvalidTableError(
@@ -232,10 +190,6 @@ class Reader:
         )
 
     def _read(self, options: Any) -> Rows:
-        if type(options) is np.ndarray and options.ndim == 2:
-            return self._of_array(options)
-        if type(options).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
-            return self._of_numbers(options) or self._of_frame(options)
         if isinstance(options, Mapping):
             return self._of_columns(options)
         if isinstance(options, np.ndarray) and options.ndim == 1 and options.dtype.kind in "iuUO":
@@ -246,29 +200,10 @@ class Reader:
             if isinstance(options[0], Mapping):
                 return self._of_dicts(options)
             if isinstance(options[0], str | int | np.integer):
-                return Rows(self.items(options, "the list of options"), (), [])
+                return Rows(self._items(options, "the list of options"), (), [])
         if isinstance(options, np.ndarray | Slate | list | tuple):
             return self._of_array(options)
         return self._of_frame(options)
-
-    def _of_numbers(self, frame: Any) -> Rows | None:
-        """Return a frame of numbers alone; None for all others, which take longer."""
-        names, values = _numeric_block(frame)
-        if values is None or self.id is not None or self._is_special(names):
-            return None
-        items: list[Item] = list(range(len(values)))
-        if (index := getattr(frame, "index", None)) is not None:
-            items = self.items(index.tolist(), "the index")
-        return Rows(items, names, values)
-
-    def _is_special(self, names: tuple[Any, ...]) -> bool:
-        """Return whether some columns are not read, or not as they are."""
-        if not {str}.issuperset(map(type, names)):
-            return True
-        return not (self.ignore.isdisjoint(names) and self.categorical.isdisjoint(names))
-
-    def _of_frame(self, options: Any) -> Rows:
-        return read_frame(options, self)
 
     def _of_array(self, options: Any) -> Rows:
         # A copy in any case: the encoder checks the values.
@@ -286,23 +221,13 @@ class Reader:
                     f"every option must be a dict if the first one is, got {type(row).__name__} in "
                     f"row {index}"
                 )
-        names = tuple(rows[0])
-        if any(row.keys() != rows[0].keys() for row in rows):
-            names = tuple(dict.fromkeys(name for row in rows for name in row))
-        if not self._is_special(names):
-            features = tuple(name for name in names if name != self.id)
-            cells = _cells(rows, features)
-            if PLAIN.issuperset(map(type, cells)) and features:
-                ids = {name: [row.get(name) for row in rows] for name in names if name == self.id}
-                items = self.ids_in(ids or dict.fromkeys(names), len(rows))
-                with suppress(OverflowError):
-                    table = np.array(cells, dtype=np.float64)
-                    return Rows(items, features, table.reshape(len(rows), -1))
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        return self._of_columns(columns, len(rows))
+        names = dict.fromkeys(name for row in rows for name in row)
+        return self._of_columns({name: [row.get(name) for row in rows] for name in names})
 
-    def _of_columns(self, columns: Mapping[Any, Any], n_rows: int | None = None) -> Rows:
+    def _of_columns(self, columns: Mapping[Any, Any]) -> Rows:
         """Return a dictionary of columns of equal lengths."""
+        n_rows = None
+        read: dict[str, Any] = {}
         for name, cells in columns.items():
             if not _is_column(cells):
                 raise InvalidTableError(
@@ -316,35 +241,100 @@ class Reader:
                     f"columns must have equal lengths, got {len(cells)} cells in {str(name)!r} and "
                     f"{n_rows} in {str(next(iter(columns)))!r}"
                 )
-        items = self.ids_in(columns, n_rows or 0)
-        read: dict[str, FloatArray | Labels] = {}
-        for name, cells in columns.items():
-            text = str(name)
-            if text in read:
-                raise twice(text)
-            if self.reads(text):
-                read[text] = read_cells(text, cells, categorical=text in self.categorical)
-        return Rows(items, tuple(read), list(read.values()))
+            if str(name) in read:
+                raise _twice(str(name))
+            read[str(name)] = cells
+        items = self._ids_in(read, n_rows or 0)
+        read = {name: cells for name, cells in read.items() if self._is_feature(name)}
+        return Rows(items, tuple(read), self._values(read))
 
-    def reads(self, name: str) -> bool:
-        """Return whether a column is one of features."""
+    def _of_frame(self, native: Any) -> Rows:
+        """Return a data frame of any library that narwhals knows."""
+        frame = _frame(native)
+        index = nw.maybe_get_index(frame)  # of pandas
+        if self.id is not None:
+            ids = {name: frame.get_column(name).to_list() for name in (self.id,) if name in frame}
+            items = self._ids_in(ids or dict.fromkeys(frame.columns), len(frame))
+        elif index is not None:
+            items = self._items(index.tolist(), "the index")
+        else:
+            items = list(range(len(frame)))
+        kinds = {name: kind for name, kind in frame.schema.items() if self._is_feature(name)}
+        for name, kind in kinds.items():
+            if kind.is_temporal() or kind.is_nested():
+                raise _refusal(name, f"got {kind}", kind.is_temporal(), kind.is_nested())
+        if len(kinds) < len(frame.columns):
+            frame = frame.select(*kinds)
+        names = tuple(kinds)
+        if all(kind.is_numeric() for kind in kinds.values()) and self.categorical.isdisjoint(names):
+            return Rows(items, names, np.asarray(frame.to_numpy(), dtype=np.float64))
+        if index is None:
+            columns = frame.to_dict(as_series=False)
+        else:  # twice as fast as column by column
+            cells = frame.to_native().to_numpy(dtype=object)
+            columns = dict(zip(names, cells.T.tolist(), strict=True))
+        labelled = [
+            name for name, kind in kinds.items() if isinstance(kind, nw.Categorical | nw.Enum)
+        ]
+        return Rows(items, names, self._values(columns, labelled))
+
+    def _values(
+        self, columns: Mapping[str, Any], labelled: Iterable[str] = ()
+    ) -> FloatArray | list[FloatArray | Labels]:
+        """Return one array if all columns are numbers, else a list of numbers and labels."""
+        cells, categorical = list(columns.values()), self.categorical.union(labelled)
+        if cells and categorical.isdisjoint(columns):
+            with suppress(OverflowError):  # of a whole number
+                if PLAIN.issuperset(map(type, chain.from_iterable(cells))):
+                    return np.array(list(zip(*cells, strict=True)), dtype=np.float64)
+        values = [read_cells(name, cells, name in categorical) for name, cells in columns.items()]
+        numbers = [column for column in values if not isinstance(column, list)]
+        return np.column_stack(numbers) if values and len(numbers) == len(values) else values
+
+    def _is_feature(self, name: str) -> bool:
         return name != self.id and name not in self.ignore
 
-    def ids_in(self, columns: Mapping[Any, Any], n_rows: int) -> list[Item]:
+    def _ids_in(self, columns: Mapping[str, Any], n_rows: int) -> list[Item]:
         """Return the ids of rows from their column, or their positions."""
         if self.id is None:
             return list(range(n_rows))
         if self.id not in columns:
-            known = ", ".join(repr(str(name)) for name in list(columns)[:10])
+            known = ", ".join(repr(name) for name in list(columns)[:10])
             raise InvalidTableError(
                 f"the id column {self.id!r} is not in the table, which has {known or 'no columns'}:"
                 " add it, or make an agent with another id=…"
             )
-        return self.items(columns[self.id], f"column {self.id!r}")
+        return self._items(columns[self.id], f"column {self.id!r}")
 
-    def items(self, values: Any, source: str) -> list[Item]:
-        """Return ids after checking them."""
-        return checked_items(values, source, unique=self.unique)
+    def _items(self, values: Any, source: str) -> list[Item]:
+        """Return ids after checking that each is a string or a whole number, and maybe unique."""
+        items = [_item(value, row, source) for row, value in enumerate(values)]
+        if self.unique and len(set(items)) < len(items):
+            first: dict[Item, int] = {}
+            again = next(
+                row for row, item in enumerate(items) if first.setdefault(item, row) != row
+            )
+            raise InvalidTableError(
+                f"{source} has {items[again]!r} twice, in rows {first[items[again]]} and {again}: "
+                "an id must name one option, so make ids unique, or number the options "
+                "(reset_index(drop=True) in pandas)"
+            )
+        return items
+
+
+def _item(value: Any, row: int, source: str) -> Item:
+    if type(value) is int or type(value) is str:
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value) if isinstance(value, str) else int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise InvalidTableError(
+        f"{source} must hold strings or whole numbers as ids, got {value!r} in row {row}: convert "
+        "it, or name another column with id=…"
+    )
 
 
 @lru_cache
@@ -356,92 +346,21 @@ def _is_column(value: Any) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
-def _numeric_block(frame: Any) -> tuple[tuple[str, ...], FloatArray | None]:
-    """Return names and values of a frame if its columns are numbers without need of conversion."""
-    kind = type(frame)  # pandas looks for attributes that an object lacks among its columns
-    is_arrow = hasattr(kind, "column_names")
-    if not is_arrow and not (hasattr(kind, "to_numpy") and hasattr(frame, "columns")):
-        return (), None
-    columns = frame.column_names if is_arrow else frame.columns
-    names = tuple(columns.tolist() if hasattr(columns, "tolist") else columns)
-    try:
-        if is_arrow:
-            (batch,) = frame.combine_chunks().to_batches()
-            values = batch.to_tensor(null_to_nan=True).to_numpy()
-        elif not _all_numbers(frame.dtypes):
-            return names, None  # such as dates and categories, which may become numbers silently
-        elif hasattr(kind, "rows") and len(frame) * len(names) <= _SMALL:
-            values = np.array(frame.rows(), dtype=np.float64)
-        else:
-            values = frame.to_numpy()
-    except (AttributeError, TypeError, ValueError):  # other kinds of columns, or no rows
-        return names, None
-    if values.dtype.kind not in "fiub" or len(set(names)) < len(names):
-        return names, None
-    return names, values.astype(np.float64, copy=False)
-
-
-def _all_numbers(dtypes: Any) -> bool:
-    """Return whether all dtypes of a pandas or polars frame are those of numbers."""
-    if isinstance(dtypes, list):  # of polars
-        kinds: set[Any] = set(map(type, dtypes))
-        return all(kind.is_numeric() for kind in kinds)
-    return all(kind.kind in "fiub" for kind in set(dtypes.tolist()))
-
-
-def _cells(rows: Sequence[Any], names: tuple[str, ...]) -> list[Any]:
-    """Return the cells of all rows, row by row; None where a key is absent."""
-    if len(names) > 1:
-        getter, cells = itemgetter(*names), []
-        try:
-            for row in rows:
-                cells.extend(getter(row))
-            return cells
-        except KeyError:
-            pass
-    return [row.get(name) for row in rows for name in names]
-
-
-def twice(name: str) -> InvalidTableError:
-    """Return the error for two columns of one name."""
+def _twice(name: str) -> InvalidTableError:
     return InvalidTableError(
         f"column {name!r} is there twice: names decide what a column is, so rename or remove one"
     )
 
 
-# Data frames of any library that narwhals knows, column by column
-
-
-def read_frame(native: Any, reader: Reader) -> Rows:
-    """Return the rows of a data frame."""
-    frame = _frame(native)
-    kinds = {name: kind for name, kind in frame.schema.items() if reader.reads(str(name))}
-    # All columns of floats at once, which saves most of the time.
-    floats = [
-        name
-        for name, kind in kinds.items()
-        if kind.is_float() and str(name) not in reader.categorical
-    ]
-    read: dict[str, FloatArray | Labels] = {str(name): [] for name in kinds}
-    if floats:
-        block = np.asarray(frame.select(*floats).to_numpy(), dtype=np.float64)
-        read.update(zip(map(str, floats), block.T, strict=True))
-    for name in kinds.keys() - set(floats):
-        column, categorical = frame.get_column(name), str(name) in reader.categorical
-        read[str(name)] = _values(str(name), column, kinds[name], categorical)
-    return Rows(_items(frame, reader), tuple(read), list(read.values()))
-
-
 def _frame(native: Any) -> Any:
-    if hasattr(native, "set_axis") and hasattr(native, "columns"):  # pandas, with any names
-        native = native.set_axis([str(name) for name in native.columns], axis=1)
-    try:
-        frame = nw.from_native(native, pass_through=True, allow_series=True)
-    except Exception as error:  # the object's own code runs here; or two columns have one name
-        _check_names(getattr(native, "column_names", getattr(native, "columns", ())))
-        raise InvalidTableError(f"the table cannot be read: {error}") from None
+    """Return a data frame of narwhals, whose columns have different names."""
+    names = [str(name) for name in getattr(native, "column_names", getattr(native, "columns", ()))]
+    if len(set(names)) < len(names):
+        raise _twice(next(name for name in names if names.count(name) > 1))
+    if names and hasattr(native, "set_axis") and names != list(native.columns):  # of pandas
+        native = native.set_axis(names, axis=1)
+    frame = nw.from_native(native, pass_through=True, allow_series=True)
     if isinstance(frame, nw.DataFrame):
-        _check_names(frame.columns)
         return frame
     if isinstance(frame, nw.LazyFrame):
         raise InvalidTableError("the table is lazy: call .collect() on it first")
@@ -453,54 +372,23 @@ def _frame(native: Any) -> Any:
     raise InvalidTableError(f"options must be {FORMS}, got {type(native).__name__}")
 
 
-def _check_names(names: Iterable[Any]) -> None:
-    texts = [str(name) for name in names]
-    if len(set(texts)) < len(texts):
-        raise twice(next(text for text in texts if texts.count(text) > 1))
-
-
-def _items(frame: Any, reader: Reader) -> list[Item]:
-    if reader.id is not None:
-        found = {name: None for name in frame.columns if name != reader.id}
-        if len(found) < len(frame.columns):
-            found[reader.id] = frame.get_column(reader.id).to_list()
-        return reader.ids_in(found, len(frame))
-    index = nw.maybe_get_index(frame)
-    if index is None:
-        return list(range(len(frame)))
-    return reader.items(index.tolist(), "the index")
-
-
-def _values(name: str, column: Any, kind: Any, categorical: bool) -> FloatArray | Labels:
-    if kind.is_temporal():
-        raise date_refusal(name, f"got {kind}")
-    if kind.is_nested():
-        raise nested_refusal(name, f"got {kind}")
-    if kind in (nw.Categorical, nw.Enum):
-        return read_cells(name, column.to_list(), categorical=True)
-    if not categorical and (kind.is_numeric() or kind == nw.Boolean):
-        numbers = column.to_numpy()
-        if numbers.dtype.kind in "fiub":  # not so for decimals, or booleans with holes
-            return np.asarray(numbers, dtype=np.float64)
-    return read_cells(name, column.to_list(), categorical=categorical)
-
-
 # Single cells: missing, a number, a label, or refused with a remedy
 
 _MISSING_TYPES = ("NAType", "NaTType")  # of pandas, which need not be installed
 PLAIN = frozenset((float, int, bool, type(None)))
+STRINGS = frozenset((str, type(None)))
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _NESTED = (list, dict, tuple, set, frozenset, np.ndarray)
 
 IGNORE = "or list the column in ignore=[…]"
 
 
-def read_cells(name: str, cells: Iterable[Any], *, categorical: bool) -> FloatArray | Labels:
+def read_cells(name: str, cells: Iterable[Any], categorical: bool = False) -> FloatArray | Labels:
     """Return cells of one column as numbers or labels.
 
-    >>> read_cells("colour", ["red", None, float("nan")], categorical=False)
+    >>> read_cells("colour", ["red", None, float("nan")])
     ['red', None, None]
-    >>> read_cells("size", [1, True, None], categorical=False)
+    >>> read_cells("size", [1, True, None])
     array([ 1.,  1., nan])
     """
     if isinstance(cells, np.ndarray):
@@ -508,18 +396,20 @@ def read_cells(name: str, cells: Iterable[Any], *, categorical: bool) -> FloatAr
             return np.asarray(cells, dtype=np.float64)
         cells = cells.tolist()
     cells = list(cells)
-    if not categorical and PLAIN.issuperset(map(type, cells)):
+    kinds = set(map(type, cells))
+    if kinds <= PLAIN and not categorical:
         return _as_numbers(cells)
-    cells = [None if is_missing(cell) else cell for cell in cells]
-    seen = [cell for cell in cells if cell is not None]
+    if kinds <= STRINGS:
+        return cells
+    seen = [None if _is_missing(cell) else cell for cell in cells]
     if categorical:
-        return [None if cell is None else label_of(name, cell) for cell in cells]
-    if all(isinstance(cell, str) for cell in seen):
-        return [None if cell is None else str(cell) for cell in cells]
-    for row, cell in enumerate(cells):
-        if cell is not None and not is_number(cell):
-            raise refusal(name, cell, row)
-    return _as_numbers(cells)
+        return [None if cell is None else label_of(name, cell) for cell in seen]
+    if all(cell is None or isinstance(cell, str) for cell in seen):
+        return [None if cell is None else str(cell) for cell in seen]
+    for row, cell in enumerate(seen):
+        if cell is not None and not _is_number(cell):
+            raise _refused_cell(name, cell, f" in row {row}")
+    return _as_numbers(seen)
 
 
 def _as_numbers(cells: list[Any]) -> FloatArray:
@@ -536,7 +426,7 @@ def _as_float(cell: Any) -> float:
         return math.inf
 
 
-def is_missing(cell: Any) -> bool:
+def _is_missing(cell: Any) -> bool:
     """Return whether a cell is hidden: None, NaN, NA or NaT."""
     if cell is None or type(cell).__name__ in _MISSING_TYPES:
         return True
@@ -547,7 +437,7 @@ def is_missing(cell: Any) -> bool:
     return isinstance(cell, np.datetime64 | np.timedelta64) and bool(np.isnat(cell))
 
 
-def is_number(cell: Any) -> bool:
+def _is_number(cell: Any) -> bool:
     """Return whether a cell is a real number or a boolean."""
     return isinstance(cell, Real | Decimal | np.bool_) and not isinstance(cell, np.timedelta64)
 
@@ -562,44 +452,29 @@ def label_of(name: str, cell: Any) -> str:
         cell = cell.item()
     if isinstance(cell, str | int):  # or a boolean
         return str(cell)
-    if not is_number(cell):
-        raise refusal(name, cell, None)
+    if not _is_number(cell):
+        raise _refused_cell(name, cell)
     return str(int(cell)) if math.isfinite(cell) and cell == int(cell) else str(float(cell))
 
 
-def refusal(name: str, cell: Any, row: int | None) -> InvalidTableError:
+def _refused_cell(name: str, cell: Any, where: str = "") -> InvalidTableError:
     """Return the error for a cell that is neither number nor label."""
-    where = "" if row is None else f" in row {row}"
-    got = f"got {type(cell).__name__} {_short(cell)}{where}"
+    text = repr(cell)
+    text = text if len(text) <= 40 else f"{text[:37]}…"
     if isinstance(cell, str):
         return InvalidTableError(
-            f"column {name!r} must be numbers or texts, not both, got the text {_short(cell)}"
-            f"{where}: correct it, leave it empty, or list the column in categorical=[…]"
+            f"column {name!r} must be numbers or strings, not both, got the string {text}{where}: "
+            "correct it, leave it empty, or list the column in categorical=[…]"
         )
-    if isinstance(cell, _DATES):
-        return date_refusal(name, got)
-    if isinstance(cell, _NESTED):
-        return nested_refusal(name, got)
-    return InvalidTableError(
-        f"column {name!r} must be numbers, booleans or texts, {got}: convert it, {IGNORE}"
-    )
+    got = f"got {type(cell).__name__} {text}{where}"
+    return _refusal(name, got, isinstance(cell, _DATES), isinstance(cell, _NESTED))
 
 
-def date_refusal(name: str, got: str) -> InvalidTableError:
-    """Return the error for dates and times."""
-    return InvalidTableError(
-        f"column {name!r} must not be dates or times, {got}: turn it into numbers, such as an age "
-        f"in days or the hour of the day, {IGNORE}"
-    )
-
-
-def nested_refusal(name: str, got: str) -> InvalidTableError:
-    """Return the error for lists, structures and arrays."""
-    return InvalidTableError(
-        f"column {name!r} must not be nested, {got}: give each part a column of its own, {IGNORE}"
-    )
-
-
-def _short(cell: Any) -> str:
-    text = repr(cell)
-    return text if len(text) <= 40 else f"{text[:37]}…"
+def _refusal(name: str, got: str, is_date: bool, is_nested: bool) -> InvalidTableError:
+    rule, remedy = "be numbers, booleans or strings", "convert it"
+    if is_date:
+        rule = "not be dates or times"
+        remedy = "turn it into numbers, such as an age in days or the hour of the day"
+    elif is_nested:
+        rule, remedy = "not be nested", "give each part a column of its own"
+    return InvalidTableError(f"column {name!r} must {rule}, {got}: {remedy}, {IGNORE}")
