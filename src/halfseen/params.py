@@ -353,4 +353,4 @@ class Value(Declared):
         return hash((type(self), self._values()))
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple(self.__dict__[name] for name in self.params)
+        return tuple([self.__dict__[name] for name in self.params])

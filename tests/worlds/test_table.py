@@ -49,7 +49,8 @@ def random_arrays(rounds=40, n_arms=5, dim=6, holes=0.3, seed=0):
 
 
 def test_a_csv_has_one_line_per_arm_and_holes_where_cells_are_empty(tmp_path):
-    world = TableWorld(path=written(tmp_path, CSV), features=["price", "rating"])
+    numbers = "\n".join(line.rpartition(",")[0] for line in CSV.splitlines())
+    world = TableWorld(path=written(tmp_path, numbers))
     assert_recorded(walked(world))
     assert world.table().names == ("price", "rating")
 
@@ -73,36 +74,15 @@ def test_columns_may_have_other_names(tmp_path):
     assert (round.arms.tolist(), round.means.tolist()) == ([[1, 2], [3, 4]], [0.5, 0.25])
 
 
-def test_features_may_be_chosen_and_ordered(tmp_path):
-    path = written(tmp_path, CSV)
-    world = TableWorld(path=path, features=["rating"])
-    assert [round.slate.dim for round in walked(world)] == [1, 1]
-    both = TableWorld(path=path, features=["rating", "price"])
-    assert walked(both)[0].arms[0].tolist() == [2.0, 1.0]
-    saved = TableWorld(path=path).save(tmp_path / "log.npz")
-    chosen = TableWorld(path=saved.path, features=["rating"])
-    assert walked(chosen)[0].arms[:, 0].tolist() == [2.0, 3.0]
-
-
-@pytest.mark.parametrize("name", ["log.npz", "folder"])
-def test_what_is_saved_is_read_again(tmp_path, name):
+def test_what_is_saved_is_read_again(tmp_path):
     world = TableWorld(path=written(tmp_path, CSV), observe_prob=0.5, shuffle=True)
-    again = world.save(tmp_path / name)
-    assert again.path == str(tmp_path / name)
+    again = world.save(tmp_path / "log.npz")
+    assert again.path == str(tmp_path / "log.npz")
     assert again.observe_prob == 0.5
     for first, second in zip(walked(world, 3), walked(again, 3), strict=True):
         assert first.slate == second.slate
         assert np.array_equal(first.arms, second.arms, equal_nan=True)
         assert np.array_equal(first.means, second.means)
-
-
-def test_a_folder_is_memory_mapped(tmp_path):
-    arms, means = random_arrays()
-    world = TableWorld.from_arrays(arms, means=means).save(tmp_path / "folder")
-    base = world.table().values
-    while base.base is not None and not isinstance(base, np.memmap):
-        base = base.base
-    assert isinstance(base, np.memmap)
 
 
 def test_an_archive_may_hold_whole_rounds(tmp_path):
@@ -175,21 +155,6 @@ def test_a_shuffle_is_a_permutation_that_depends_on_the_seed():
         assert np.array_equal(walk[np.argsort(walk[:, 0])], means[np.argsort(means[:, 0])])
 
 
-def test_scaling_makes_the_mean_square_of_every_feature_one():
-    arms, means = random_arrays()
-    scaled = TableWorld.from_arrays(arms * 50, means=means, standardize="scale")
-    values = np.array([round.arms for round in walked(scaled)])
-    assert np.nanmean(values**2, axis=(0, 1)) == pytest.approx(np.ones(6), rel=1e-12)
-    assert np.nanmean(values, axis=(0, 1)) == pytest.approx(
-        np.nanmean(arms, axis=(0, 1)) / np.sqrt(np.nanmean(arms**2, axis=(0, 1))), rel=1e-9
-    )
-
-
-def test_a_feature_that_is_always_zero_stays_so_when_scaled():
-    world = TableWorld.from_arrays(np.zeros((2, 3, 1)), means=np.zeros((2, 3)), standardize="scale")
-    assert [round.arms.sum() for round in walked(world)] == [0.0, 0.0]
-
-
 def test_means_get_noise_and_recorded_rewards_do_not():
     """2000 normal numbers: the mean square is within 5 standard errors √(2/n) (6e-7)."""
     arms, pays = random_arrays(rounds=2000, n_arms=2)
@@ -237,12 +202,11 @@ def test_the_noise_of_recorded_rewards_is_unknown_unless_it_is_given(kind, noise
 
 def test_a_path_is_plain_data_and_arrays_are_not(tmp_path):
     path = written(tmp_path, CSV)
-    world = TableWorld(path=path, features=["rating"], masks="blocks", horizon=1)
+    world = TableWorld(path=path, masks="blocks", horizon=1)
     plain = world.to_dict()
     assert plain == {
         "kind": "table",
         "path": path,
-        "features": ["rating"],
         "masks": {"law": "blocks"},
         "horizon": 1,
     }
@@ -252,7 +216,7 @@ def test_a_path_is_plain_data_and_arrays_are_not(tmp_path):
         TableWorld.from_arrays(arms, means=means).to_dict()
 
 
-def test_a_column_of_texts_is_a_category_and_every_feature_is_reported(tmp_path):
+def test_a_column_of_strings_is_a_category_and_every_feature_is_reported(tmp_path):
     text = "round,arm,chosen,reward,x,colour\n1,a,1,0,,red\n1,b,0,1,2,\n2,a,1,0,3,blue\n"
     world = TableWorld(path=written(tmp_path, text))
     assert world.shares() == pytest.approx({"x": 2 / 3, "colour=red": 2 / 3, "colour=blue": 2 / 3})
@@ -263,11 +227,6 @@ def test_a_column_of_texts_is_a_category_and_every_feature_is_reported(tmp_path)
 def test_what_was_chosen_and_what_it_paid_are_never_features(tmp_path):
     path = written(tmp_path, "round,mean,chosen,x\n1,1,1,1\n1,0,0,2\n")
     assert list(TableWorld(path=path).shares()) == ["x"]
-    for name in ("chosen", "mean"):
-        with pytest.raises(InvalidSettingError, match=rf"features must not have '{name}'.*rename"):
-            TableWorld(path=path, features=["x", name]).realize(0)
-    with pytest.raises(InvalidSettingError, match="features must name every column once"):
-        TableWorld(path=path, features=["x", "x"]).realize(0)
 
 
 # Errors
@@ -286,7 +245,7 @@ BAD_FILES = [
     ("round,mean,chosen\n1,1,1\n", r"no features: .*besides \['chosen', 'mean', 'round'\]"),
     (
         "round,mean,title\n" + "".join(f"1,1,text {i}\n" for i in range(60)),
-        r"'title' of .*log.csv has 60 different texts, more than the 50.*`features`",
+        "'title' of .*log.csv has 60 different strings, more than the 50.*leave out",
     ),
     ("round,mean,x\n1,1,1\n\n1,1,big\n", "column 'x' must be numbers, got 'big' in line 4"),
     (
@@ -327,16 +286,11 @@ def test_a_file_of_something_else_is_refused(tmp_path, name):
 
 
 def test_an_unknown_kind_of_file_is_refused(tmp_path):
-    with pytest.raises(InvalidSettingError, match=r"\.csv, a \.npz or a folder, got .*xlsx"):
+    with pytest.raises(InvalidSettingError, match=r"\.csv or a \.npz, got .*xlsx"):
         TableWorld(path=written(tmp_path, "", "log.xlsx")).realize(0)
     arms, means = random_arrays()
     with pytest.raises(InvalidSettingError, match=r"must end in \.npz"):
         TableWorld.from_arrays(arms, means=means).save(tmp_path / "log.csv")
-
-
-def test_a_feature_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidSettingError, match=r"no column 'size', only .*'price'"):
-        TableWorld(path=written(tmp_path, CSV), features=["size"]).realize(0)
 
 
 ONE = np.ones((2, 3, 4))
@@ -390,8 +344,6 @@ def test_a_bad_archive_is_refused(tmp_path, contents, says):
     [
         ({"path": None}, "path .* got None.*from_arrays"),
         ({"path": 3}, "path .* got 3"),
-        ({"features": "x"}, "features .* got 'x'"),
-        ({"features": []}, r"features .* got \[\]"),
     ],
     ids=str,
 )

@@ -1,9 +1,9 @@
-"""Recorded arms and rewards, from a .csv or .npz file, a folder, or arrays."""
+"""Recorded arms and rewards, from a .csv or .npz file or arrays."""
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidInputError, InvalidSettingError
-from halfseen.frames import Encoder, Labels, Rows
 from halfseen.lazy import from_extra
 from halfseen.values import LARGEST, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
@@ -23,18 +22,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-_CHUNK = 1 << 16
 _CONTENT = ("arms", "means", "rewards", "rounds", "features")
 
 
 class Columns(NamedTuple):
-    """Names of the columns of a table; `features` None means all others."""
+    """Names of the columns of a table that are no features."""
 
     round: str
     arm: str
     mean: str
     reward: str
-    features: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +48,8 @@ class Recorded:
         Round i has rows starts[i] to starts[i + 1].
     names : tuple of str
         Of the features.
-    shares, sizes : ndarray, shape (dim,)
-        Share of recorded entries of each feature, and their root mean square.
+    shares : ndarray, shape (dim,)
+        Share of recorded entries of each feature.
     """
 
     values: FloatArray
@@ -61,7 +58,6 @@ class Recorded:
     noisy: bool
     names: tuple[str, ...]
     shares: FloatArray
-    sizes: FloatArray
 
     @property
     def n_rounds(self) -> int:
@@ -81,51 +77,27 @@ class Recorded:
             'world = world.save("table.npz"), and use the world that this returns'
         )
 
-    def contents(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a file of this table holds."""
-        rounds = np.repeat(np.arange(self.n_rounds), np.diff(self.starts))
-        return {
+    def save(self, path: str) -> None:
+        """Write the table to a .npz file."""
+        if Path(path).suffix != ".npz":
+            raise InvalidSettingError(f"must end in .npz, got {path!r}", name="path")
+        arrays: dict[str, Any] = {
             "arms": self.values,
             "rewards" if self.noisy else "means": self.payoffs,
-            "rounds": rounds,
+            "rounds": np.repeat(np.arange(self.n_rounds), np.diff(self.starts)),
             "features": np.array(self.names),
         }
-
-
-def _profile(
-    values: NDArray[Any], names: tuple[str, ...], place: Callable[[int], str]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the number of recorded entries of each feature, and the sum of their squares."""
-    seen, squares = np.zeros(len(names)), np.zeros(len(names))
-    for first in range(0, len(values), _CHUNK):
-        block = np.asarray(values[first : first + _CHUNK], dtype=np.float64)
-        too_large = np.argwhere(np.abs(block) > LARGEST)
-        if len(too_large):
-            row, feature = too_large[0].tolist()
-            raise InvalidInputError(
-                f"features must be finite and at most {LARGEST:g} in size, got "
-                f"{block[row, feature]} in {place(first + row)}, feature {names[feature]!r}: "
-                f"correct it, or leave it empty (NaN) if it is not known"
-            )
-        seen += (block == block).sum(axis=0)
-        squares += np.nansum(block**2, axis=0)
-    if not seen.all():
-        name = names[int(np.argmin(seen))]
-        raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
-    return seen, squares
+        np.savez(path, **arrays)
 
 
 def record_arrays(
-    found: Mapping[str, Any],
-    features: tuple[str, ...] | None,
-    source: str,
-    lines: NDArray[np.int64] | None = None,
+    found: Mapping[str, Any], source: str, lines: NDArray[np.int64] | None = None
 ) -> Recorded:
     """Check arrays by name, "arms", "means" or "rewards", "rounds", "features"; return the table.
 
     Arms have shape (rounds, n_arms, dim), or are a list of (n_arms, dim) arrays; or they have
-    shape (n_rows, dim), with the round of each row in "rounds". `features` are those to use, by
-    default all. Messages name `lines` if there are any, those of a text file.
+    shape (n_rows, dim), with the round of each row in "rounds". Messages name `lines` if there are
+    any, those of a CSV file.
     """
     given = [name for name in ("means", "rewards") if found.get(name) is not None]
     if found.get("arms") is None or len(given) != 1:
@@ -143,8 +115,11 @@ def record_arrays(
             f"{given[0]} of {source} must have one number per arm, {len(values)} in the same "
             f"rounds as the arms, got {len(payoffs)}"
         )
-    values, names = _named(values[order], found.get("features"), features, source)
-    payoffs = np.asarray(payoffs[order], dtype=np.float64)
+    dim = values.shape[1]
+    names = tuple(str(name) for name in found.get("features", range(dim)))
+    if len(names) != dim:
+        raise InvalidInputError(f"{source} must name {dim} features, got {len(names)} names")
+    values, payoffs = (np.array(each[order], dtype=np.float64) for each in (values, payoffs))
 
     def place(row: int) -> str:
         if lines is not None:
@@ -152,27 +127,30 @@ def record_arrays(
         index = int(np.searchsorted(starts, row, side="right")) - 1
         return f"round {index}, arm {row - int(starts[index])} of {source}"
 
-    seen, squares = _profile(values, names, place)
-    _check_payoffs(payoffs, given[0], place)
+    for row, feature in np.argwhere(np.abs(values) > LARGEST).tolist():
+        raise InvalidInputError(
+            f"features must be finite and at most {LARGEST:g} in size, got {values[row, feature]} "
+            f"in {place(row)}, feature {names[feature]!r}: correct it, or leave it empty (NaN) if "
+            "it is not known"
+        )
+    for row in np.flatnonzero(~(np.abs(payoffs) <= LARGEST)).tolist():
+        raise InvalidInputError(
+            f"every arm must have a finite {given[0][:-1]}, got {payoffs[row]} in {place(row)}: "
+            "fill it in, or leave out its round"
+        )
+    shares = (values == values).mean(axis=0)
+    if not shares.all():
+        name = names[int(np.argmin(shares))]
+        raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
     if np.diff(starts).max() == 1:
         raise InvalidInputError(
             f"{source} has one row per round, so only the reward of the chosen option is known: a "
             "simulation needs every option of a round, each with its mean or reward"
         )
-    shares, sizes = seen / len(values), np.sqrt(squares / seen)
-    return Recorded(values, payoffs, starts, given == ["rewards"], names, shares, sizes)
+    return Recorded(values, payoffs, starts, given == ["rewards"], names, shares)
 
 
-def _check_payoffs(payoffs: FloatArray, name: str, place: Callable[[int], str]) -> None:
-    bad = np.flatnonzero(~(np.abs(payoffs) <= LARGEST))
-    if len(bad):
-        raise InvalidInputError(
-            f"every arm must have a finite {name[:-1]}, got {payoffs[bad[0]]} in "
-            f"{place(int(bad[0]))}: fill it in, or leave out its round"
-        )
-
-
-def _grouped(given: Any, n_rows: int, source: str) -> tuple[Any, NDArray[np.int64]]:
+def _grouped(given: Any, n_rows: int, source: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the index that groups rows by round, and where rounds start."""
     rounds = np.asarray(given)
     if rounds.shape != (n_rows,) or rounds.dtype.kind not in "iu":
@@ -180,32 +158,10 @@ def _grouped(given: Any, n_rows: int, source: str) -> tuple[Any, NDArray[np.int6
             f"rounds of {source} must be {n_rows} whole numbers, got {rounds.dtype} of shape "
             f"{rounds.shape}"
         )
-    in_order = (rounds[1:] >= rounds[:-1]).all()
-    order = slice(None) if in_order else np.argsort(rounds, kind="stable")  # a slice copies nothing
+    order = np.argsort(rounds, kind="stable")
     rounds = rounds[order]
     first = np.concatenate([[True], rounds[1:] != rounds[:-1], [True]])
     return order, np.flatnonzero(first)
-
-
-def _named(
-    values: NDArray[Any], given: Any, features: tuple[str, ...] | None, source: str
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Return the features to use and their names, which by default are their numbers."""
-    dim = values.shape[1]
-    names = tuple(str(name) for name in (range(dim) if given is None else given))
-    if len(names) != dim:
-        raise InvalidInputError(f"{source} must name {dim} features, got {len(names)} names")
-    if features is None:
-        return values, names
-    places = [names.index(present(name, names, source)) for name in features]
-    return values[:, places], features
-
-
-def present(name: str, names: tuple[str, ...], source: str) -> str:
-    """Return a column's name if it is there."""
-    if name not in names:
-        raise InvalidSettingError(f"{source} has no column {name!r}, only {list(names)}")
-    return name
 
 
 def _rows(
@@ -231,67 +187,43 @@ def _rows(
 
 
 def load(path: str, columns: Columns) -> Recorded:
-    """Return the table of a .csv or .npz file, or of a folder of .npy files (memory-mapped).
-
-    A file is read once and cached as long as it does not change.
-    """
+    """Return the table of a .csv or .npz file, which is read once as long as it does not change."""
     place = Path(path)
     if not place.exists():
         raise InvalidSettingError(f"{path!r} does not exist (seen from {Path.cwd()})", name="path")
-    files = sorted(place.iterdir()) if place.is_dir() else [place]
-    stamp = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
-    return _load(str(place.resolve()), path, stamp, columns)
+    status = place.stat()
+    return _load(str(place.resolve()), path, (status.st_mtime_ns, status.st_size), columns)
 
 
 @lru_cache(maxsize=4)
-def _load(resolved: str, path: str, stamp: tuple[Any, ...], columns: Columns) -> Recorded:
+def _load(resolved: str, path: str, stamp: tuple[int, int], columns: Columns) -> Recorded:
     place = Path(resolved)
     if place.suffix == ".csv":
-        arrays, lines = read_csv(place, columns, path)
-        return record_arrays(arrays, None, path, lines)
+        return record_arrays(*read_csv(place, columns, path))
+    if place.suffix != ".npz":
+        raise InvalidSettingError(f"must be a .csv or a .npz, got {path!r}", name="path")
     try:
-        if place.is_dir():
-            files = [(name, place / f"{name}.npy") for name in _CONTENT]
-            found = {name: np.load(file, mmap_mode="r") for name, file in files if file.exists()}
-        elif place.suffix == ".npz":
-            with np.load(place, allow_pickle=False) as archive:
-                found = {name: archive[name] for name in _CONTENT if name in archive}
-        else:
-            raise InvalidSettingError(
-                f"must be a .csv, a .npz or a folder, got {path!r}", name="path"
-            )
+        with np.load(place, allow_pickle=False) as archive:
+            found = {name: archive[name] for name in _CONTENT if name in archive}
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        if isinstance(error, InvalidInputError):
-            raise
         raise InvalidInputError(f"{path} cannot be read as arrays: {error}") from None
-    return record_arrays(found, columns.features, path)
-
-
-def save(table: Recorded, path: str) -> None:
-    """Write a table to a .npz file, or to a folder of .npy files if the path has no suffix."""
-    place = Path(path)
-    if place.suffix == ".npz":
-        arrays: dict[str, Any] = dict(table.contents())
-        np.savez(place, **arrays)
-    elif place.suffix == "":
-        place.mkdir(parents=True, exist_ok=True)
-        for name, array in table.contents().items():
-            np.save(place / f"{name}.npy", array)
-    else:
-        raise InvalidSettingError(f"must end in .npz, or have no suffix, got {path!r}", name="path")
+    return record_arrays(found, path)
 
 
 CHOSEN = "chosen"
 """A column of this name says what was played; it is never a feature."""
 
+MAX_LEVELS = 50
+"""Number of different strings that a column may have."""
+
 
 def read_csv(
     file: Path, columns: Columns, source: str
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Return the arrays of a file as `record_arrays` takes them, and the line of each row.
+) -> tuple[dict[str, NDArray[Any]], str, NDArray[np.int64]]:
+    """Return what `record_arrays` takes: the arrays of a file, its name, the line of each row.
 
-    Messages call the file `source`. A column of texts alone is a category, one feature per text. A
-    text among numbers is an error, and so are more texts than categories can have.
+    A column of strings alone is a category, one feature per string. A string among numbers is an
+    error, and so are more strings than a category may have.
 
     Raises
     ------
@@ -299,26 +231,36 @@ def read_csv(
         Names the line and the column, the value got, and the remedy.
     """
     frame = _frame(file, source)
-    names = tuple(str(name) for name in frame.columns)
-    rounds = _rounds(frame, present(columns.round, names, source), source)
+    names = [str(name) for name in frame.columns]
+    if columns.round not in names:
+        raise InvalidSettingError(f"{source} has no column {columns.round!r}, only {names}")
     paid = [name for name in (columns.mean, columns.reward) if name in names]
     if len(paid) != 1:
         raise InvalidInputError(
             f"{source} must have one of the columns {columns.mean!r} and {columns.reward!r}, got "
-            f"{paid or list(names)}: rename or remove columns, or set mean_column, reward_column"
+            f"{paid or names}: rename or remove columns, or set mean_column, reward_column"
         )
-    features = _features(names, columns, source)
+    rounds = _numbers(frame, columns.round, source)
+    whole = (rounds == np.floor(rounds)) & (np.abs(rounds) < 2.0**53)
+    for row in np.flatnonzero(~whole).tolist():
+        raise InvalidInputError(
+            f"column {columns.round!r} must be whole numbers, got {rounds[row]} in line "
+            f"{frame.index[row] + 2} of {source}"
+        )
+    others = {*columns, CHOSEN}
+    features = [_features(frame, name, source) for name in names if name not in others]
+    if not features:
+        raise InvalidInputError(
+            f"{source} has no features: no column besides {sorted(others & set(names))}"
+        )
     _check_twins(frame, columns, source)
-    arms, feature_names = _arms(frame, features, source)
     arrays = {
-        "arms": arms,
-        "means" if paid == [columns.mean] else "rewards": _numbers(
-            frame, paid[0], source, "correct it"
-        ),
-        "rounds": rounds,
-        "features": np.array(feature_names),
+        "arms": np.column_stack([values for values, _ in features]),
+        "means" if paid == [columns.mean] else "rewards": _numbers(frame, paid[0], source),
+        "rounds": rounds.astype(np.int64),
+        "features": np.concatenate([names for _, names in features]),
     }
-    return arrays, frame.index.to_numpy() + 2  # the header is line 1
+    return arrays, source, frame.index.to_numpy() + 2  # the header is line 1
 
 
 def _frame(file: Path, source: str) -> "DataFrame":
@@ -345,98 +287,37 @@ def _frame(file: Path, source: str) -> "DataFrame":
     return frame
 
 
-def _features(names: tuple[str, ...], columns: Columns, source: str) -> tuple[str, ...]:
-    """Return the columns that are features: those listed, or all that have no other meaning."""
-    if columns.features is not None:
-        meanings = {CHOSEN: "what was played", columns.mean: "the mean reward"}
-        for name, meaning in {**meanings, columns.reward: "the reward"}.items():
-            if name in columns.features:
-                raise InvalidSettingError(
-                    f"must not have {name!r}, which is {meaning} and no feature of an option: "
-                    f"rename it in {source} if it is something else",
-                    name="features",
-                )
-        if len(set(columns.features)) < len(columns.features):
-            raise InvalidSettingError(
-                f"must name every column once, got {list(columns.features)}", name="features"
-            )
-        return tuple(present(name, names, source) for name in columns.features)
-    others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN}
-    found = tuple(name for name in names if name not in others)
-    if not found:
-        raise InvalidInputError(
-            f"{source} has no features: no column besides {sorted(others & set(names))}"
-        )
-    return found
-
-
-def _arms(
-    frame: "DataFrame", features: tuple[str, ...], source: str
-) -> tuple[FloatArray, list[str]]:
-    """Return all features, shape (n_rows, dim), and their names, in the order of the columns."""
-    values: list[FloatArray | Labels] = []
-    for name in features:
-        column = frame[name]
-        remedy = "correct it, leave it empty, or list the other columns in `features`"
-        values.append(
-            _labels(column, source) if _is_text(column) else _numbers(frame, name, source, remedy)
-        )
-    table, encoder, _ = Encoder(max_columns=len(features)).table(
-        Rows(list(range(len(frame))), features, values)
-    )
-    places: list[int] = []
-    names: list[str] = []
-    for name in features:
-        known = encoder.columns.get(name)
-        if known is None:
-            raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
-        places += known.features
-        names += [f"{name}={level}" for level in known.levels] or [name]
-    return np.take(table, places, axis=1), names
-
-
-def _is_text(column: Any) -> bool:
+def _features(frame: "DataFrame", name: str, source: str) -> tuple[FloatArray, list[str]]:
+    """Return the features of a column, shape (n_rows, n), and their names."""
     import pandas as pd
 
-    return bool(column.notna().any() and pd.to_numeric(column, errors="coerce").isna().all())
-
-
-def _labels(column: Any, source: str) -> Labels:
-    n_levels, most = column.nunique(), Encoder.max_levels
-    if n_levels > most:
+    column = frame[name]
+    levels = column.dropna().unique()
+    if not len(levels) or pd.to_numeric(column, errors="coerce").notna().any():
+        remedy = "correct it, leave it empty, or leave out the column"
+        return _numbers(frame, name, source, remedy)[:, None], [name]
+    if len(levels) > MAX_LEVELS:
         raise InvalidInputError(
-            f"column {str(column.name)!r} of {source} has {n_levels} different texts, more than "
-            f"the {most} that categories can have: list the other columns in `features`"
+            f"column {name!r} of {source} has {len(levels)} different strings, more than the "
+            f"{MAX_LEVELS} that a category may have: leave out the column"
         )
-    return [str(cell) if seen else None for cell, seen in zip(column, column.notna(), strict=True)]
+    is_level = np.asarray(column, object)[:, None] == np.asarray(levels, object)
+    values = np.where(column.isna().to_numpy()[:, None], np.nan, is_level)
+    return values, [f"{name}={level}" for level in levels]
 
 
-def _numbers(frame: "DataFrame", name: str, source: str, remedy: str) -> FloatArray:
+def _numbers(frame: "DataFrame", name: str, source: str, remedy: str = "correct it") -> FloatArray:
     import pandas as pd
 
     column = frame[name]
     parsed = pd.to_numeric(column, errors="coerce")
     numbers: FloatArray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-    texts = np.flatnonzero(column.notna().to_numpy() & np.isnan(numbers))
-    if len(texts):
-        row = int(texts[0])
+    for row in np.flatnonzero(column.notna().to_numpy() & np.isnan(numbers)).tolist():
         raise InvalidInputError(
             f"column {name!r} must be numbers, got {column.iloc[row]!r} in line "
             f"{frame.index[row] + 2} of {source}: {remedy}"
         )
     return numbers
-
-
-def _rounds(frame: "DataFrame", name: str, source: str) -> NDArray[np.int64]:
-    numbers = _numbers(frame, name, source, "correct it")
-    whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**53)
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise InvalidInputError(
-            f"column {name!r} must be whole numbers, got {numbers[row]} in line "
-            f"{frame.index[row] + 2} of {source}"
-        )
-    return numbers.astype(np.int64)
 
 
 def _check_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
@@ -451,19 +332,10 @@ def _check_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
         )
 
 
-STANDARDIZATIONS = ("none", "scale")
-
-
 def _path(name: str, value: Any) -> str:
     if not isinstance(value, str | os.PathLike):
         raise InvalidSettingError(f"must be a string, got {value!r}", name=name)
     return str(os.fspath(value))
-
-
-def _column_names(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-        raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
-    return tuple(str(each) for each in value)
 
 
 @register_world("table")
@@ -474,18 +346,15 @@ class TableWorld(World):
 
     - `.csv`: one line per offered arm, with a column for the round, one of mean and reward, maybe
       one for the arm's name and one called `chosen`; all other columns are features. A column of
-      texts is a category, one feature per text. Empty cells, NaN and NA are holes. Rounds may have
-      different numbers of arms.
+      strings is a category, one feature per string. Empty cells, NaN and NA are holes. Rounds may
+      have different numbers of arms.
     - `.npz`: `arms` (rounds, n_arms, dim) with NaN holes and `means` or `rewards`
       (rounds, n_arms); or `arms` (n_rows, dim), `means` or `rewards` (n_rows,) and `rounds`
       (n_rows,); maybe names in `features` (dim,).
-    - a folder with the same arrays as `.npy` files, which are memory-mapped: `save` writes either.
 
     Parameters
     ----------
     path : str
-    features : sequence of str, optional
-        The columns to use.
     round_column, arm_column, mean_column, reward_column : str
         Names of the other columns of a `.csv`.
     observe_prob : float
@@ -500,9 +369,6 @@ class TableWorld(World):
     shuffle : bool
         Rounds come in an order drawn from the seed. Without it, without masks and without noise
         all seeds are the same.
-    standardize : "none" or "scale"
-        "scale" divides each feature by the root mean square of its recorded entries. Means are not
-        subtracted: the second moment about zero is low-rank, and rewards are linear in the arms.
     rank : int, optional
         A fact for methods that need one.
     recorded : Recorded, optional
@@ -517,9 +383,6 @@ class TableWorld(World):
     """
 
     path: str | None = params.custom(default=None, check=_path, kind="str")
-    features: tuple[str, ...] | None = params.custom(
-        default=None, check=_column_names, kind="sequence of str", plain=list
-    )
     round_column: str = params.custom(default="round", check=checks.text, kind="str")
     arm_column: str = params.custom(default="arm", check=checks.text, kind="str")
     mean_column: str = params.custom(default="mean", check=checks.text, kind="str")
@@ -529,7 +392,6 @@ class TableWorld(World):
     noise_scale: float | None = params.real(default=None, low=0.0)
     horizon: int | None = params.horizon(default=None)
     shuffle: bool = params.flag(default=False)
-    standardize: str = params.choice(default="none", words=STANDARDIZATIONS)
     rank: int | None = params.integer(default=None, low=1)
     recorded: Recorded | None = params.custom(
         default=None, check=lambda _, value: value, kind="Recorded", plain=lambda it: it.to_dict()
@@ -539,7 +401,7 @@ class TableWorld(World):
         """Raise InvalidSettingError unless there is either a file or arrays."""
         if (self.path is None) == (self.recorded is None):
             raise InvalidSettingError(
-                f"must name a .csv, a .npz or a folder, got {self.path!r}: for arrays, use "
+                f"must name a .csv or a .npz, got {self.path!r}: for arrays, use "
                 f"TableWorld.from_arrays without a path",
                 name="path",
             )
@@ -561,16 +423,14 @@ class TableWorld(World):
         """
         found = {"arms": arms, "means": means, "rewards": rewards}
         given = {name: value for name, value in found.items() if value is not None}
-        table = record_arrays(given, settings.pop("features", None), "the arrays given")
-        table = replace(table, values=np.array(table.values), payoffs=np.array(table.payoffs))
-        return cls(recorded=table, **settings)
+        return cls(recorded=record_arrays(given, "the arrays given"), **settings)
 
     def table(self) -> Recorded:
         """Return the recorded table; a file is read if it has not been read yet."""
         if self.recorded is not None:
             return self.recorded
         names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
-        return load(str(self.path), Columns(*names, self.features))
+        return load(str(self.path), Columns(*names))
 
     def shares(self) -> dict[str, float]:
         """Return which features the table has, and the share of recorded entries of each.
@@ -583,12 +443,12 @@ class TableWorld(World):
         return dict(zip(table.names, table.shares.tolist(), strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> "TableWorld":
-        """Write the table to a .npz file (without a suffix: a folder); return its world."""
-        save(self.table(), os.fspath(path))
-        return self.replace(path=path, recorded=None, features=None)
+        """Write the table to a .npz file; return its world."""
+        self.table().save(os.fspath(path))
+        return self.replace(path=path, recorded=None)
 
     def data_paths(self) -> dict[str, Path]:
-        """Return the file or folder of the table."""
+        """Return the file of the table."""
         return {} if self.path is None else {"path": Path(self.path)}
 
     def realize(self, seed: int) -> "TableRealization":
@@ -638,11 +498,10 @@ class TableRealization:
         order: Any = range(table.n_rounds)
         if world.shuffle:
             order = seeding.stream(seed, "world", "order").permutation(table.n_rounds)
-        scale = np.where(table.sizes > 0, table.sizes, 1.0) if world.standardize == "scale" else 1.0
         noise_scale = 0.0 if table.noisy else world.noise_scale or 0.0
         for index in order[: world.horizon]:
             rows = slice(table.starts[index], table.starts[index + 1])
-            arms = np.divide(table.values[rows], scale, dtype=np.float64)
+            arms = table.values[rows].copy()
             mask = world.masks.mask(masks, arms, world.observe_prob)
             noise = noise_scale * noises.standard_normal()
             slate = Slate(np.where(mask, arms, np.nan))
