@@ -14,8 +14,9 @@ from typing import Any
 
 from PIL import Image
 
+from halfseen.paper.claims import seeds_of
 from halfseen.paper.studies import ORDER, report_on, study_named
-from halfseen.report.numbers import seed_ranges
+from halfseen.simulation.results import Results
 
 FOLDER = Path(__file__).resolve().parent / "figures"
 INDEX = FOLDER / "figures.json"
@@ -57,7 +58,7 @@ def _collected(folder: Path) -> dict[str, Any]:
     return {
         "title": study["title"],
         "scale": manifest["scale"],
-        "seeds": seed_ranges(sorted(seeds)),
+        "seeds": seeds_of(Results.load(folder)),
         "command": _command(study["name"], manifest["scale"], seeds),
         "figures": figures,
     }

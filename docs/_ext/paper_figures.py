@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 PLACE = re.compile(r"^<!-- figures: (.+) -->$", re.MULTILINE)
-SECTION = re.compile(r"^## (?P<title>.+)\n\n`(?P<study>[\w-]+)`, (?P<run>.+)\n\n", re.MULTILINE)
+SECTION = re.compile(
+    r"^### (?P<title>.+)\n\n`(?P<study>[\w-]+)`, (?P<run>.+)\n\n(?P<rows>(?:\|.+\n)+)", re.MULTILINE
+)
 LABEL = re.compile(r"^\| `((?:fig|tab):\w+)` \| (.+?) \| `([\w-]+)` \|", re.MULTILINE)
-ROW = re.compile(r"^\| (?P<text>.+?) \| \*\*(?P<verdict>[\w ]+)\*\* \|", re.MULTILINE)
+ROW = re.compile(r"^\| (?P<text>.+?) \|(?: .+? \|)? \*\*(?P<verdict>[\w ]+)\*\* \|", re.MULTILINE)
 MARKS = {"holds": "✓", "fails": "✗"}
 
 
 def verdicts(claims: str) -> dict[str, tuple[str, str, list[tuple[str, str]]]]:
-    """Return title, run and judged claims of every study in the text of `claims.md`."""
-    found, heads = {}, list(SECTION.finditer(claims))
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
-        text = claims[head.end() : following.start() if following else None]
-        found[head["study"]] = head["title"], head["run"], ROW.findall(text)
+    """Return title, run and judged claims of every study, from all lists of `claims.md`."""
+    found: dict[str, tuple[str, str, list[tuple[str, str]]]] = {}
+    for part in SECTION.finditer(claims):
+        known = found.setdefault(part["study"], (part["title"], part["run"], []))
+        known[2].extend(ROW.findall(part["rows"]))
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from halfseen.paper.studies import study_named
-from halfseen.report.render import counted
+from halfseen.report.report import OUTCOMES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 INDEX = json.loads((DOCS / "figures" / "figures.json").read_text("utf-8"))
@@ -53,8 +53,6 @@ def test_the_pictures_stay_small():
 def test_all_verdicts_of_the_table_of_claims_are_read(extension):
     claims = (DOCS / "claims.md").read_text("utf-8")
     judged = extension.verdicts(claims)
-    rows = [verdict for _, _, rows in judged.values() for _, verdict in rows]
-    summary = claims.split("##")[0]
-    assert rows
-    for verdict in rows:
-        assert counted(verdict, rows.count(verdict)) in summary
+    rows = [row for _, _, found in judged.values() for row in found]
+    assert len(rows) == len(re.findall(r"^\|.* \*\*[\w ]+\*\* \|", claims, re.M)) > 50
+    assert {verdict for _, verdict in rows} <= set(OUTCOMES)

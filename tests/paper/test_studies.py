@@ -8,7 +8,7 @@ import pytest
 from halfseen import Uniform, register_policy
 from halfseen.errors import HalfseenError, StudyError
 from halfseen.paper.published import published
-from halfseen.paper.studies import BEYOND_PAPER, CORE_MINUTES, ORDER, report_on, study_named
+from halfseen.paper.studies import CORE_MINUTES, ORDER, report_on, study_named
 from halfseen.paper.study import Setting, Tuning, run_study, taken
 from halfseen.policies.registry import registered
 from halfseen.simulation.cells import CellKey
@@ -26,6 +26,7 @@ def test_no_two_cells_of_a_study_have_the_same_name(name, scale):
     study = study_named(name, scale)
     keys = [cell.key for cell in study.cells()]
     assert len(set(keys)) == len(keys) == study.n_cells > 0
+    assert CORE_MINUTES[name] > 0
 
 
 @EACH
@@ -44,7 +45,6 @@ def test_at_smoke_scale_a_study_runs_and_has_its_figures_and_claims(name, tmp_pa
     report = study.report(results)
     names = [figure.name for figure in report.specs]
     assert len(set(names)) == len(names) > 0
-    assert len(report.verdicts) >= 2
     assert {verdict.outcome for verdict in report.verdicts} == {"too small to judge"}
     report.write()
     assert any(tmp_path.glob("*.png")) or name == "contexts"  # one seed has no comparison
@@ -69,16 +69,6 @@ def test_a_smoke_run_compares_the_methods_of_the_full_one(name):
 def test_every_published_cell_is_a_cell_of_its_study(name):
     cells = {cell.key[1:] for cell in study_named(name).cells()}
     assert {tuple(key) for key in published(name)} <= cells
-
-
-@EACH
-def test_only_a_study_of_the_paper_has_figures_of_it(name, tmp_path):
-    study = study_named(name)
-    figures = list(study.figures(study.no_results(tmp_path)))
-    of_paper = [figure for figure in figures if figure.label.startswith("fig:")]
-    assert figures
-    assert not (of_paper and name in BEYOND_PAPER)
-    assert CORE_MINUTES[name] > 0
 
 
 def test_a_study_that_does_not_exist_is_refused_with_those_that_do():

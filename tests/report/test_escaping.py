@@ -58,7 +58,7 @@ def odd(tmp_path):
         {ODD: each, "other": each},
         title=ODD,
         notes=[ODD],
-        claims=lambda results: {ODD: lower(results, ODD, "tofu")},
+        claims=lambda results: {ODD: {ODD: lower(results, [ODD], "tofu")}},
         comparisons=lambda results: [compare(results, "it", ODD, [ODD], ["tofu"])],
         figures=lambda results: [
             Figure("it", ODD, [regret_over_p(results, results.methods, title=ODD)])

@@ -39,7 +39,7 @@ def with_methods(*keys, **more):
 
 STUDY = small_study(
     figures=lambda results: [Figure("fig:it", "It", [regret_over_p(results, list(THREE))])],
-    claims=lambda results: {"a | b": lower(results, "tofu", "zf-oful")},
+    claims=lambda results: {"fig:a": {"a | b": lower(results, "tofu", "zf-oful")}},
     comparisons=lambda results: [
         compare(results, "beside", "Beside each other", ["tofu", "uniform"], ["other", "zf-oful"])
     ],
@@ -204,7 +204,7 @@ def test_the_page_tells_everything(tmp_path):
         "halfseen ",
         "![It](it.png)",
         "Claims (1 holds)",
-        "| a \\| b | **holds** |",
+        "| a \\| b | fig:a | **holds** |",
         "| method | p = 0.8 | p = 0.2 |",
         "**Beside each other** ([beside.csv](beside.csv))",
         "Published results and ours",

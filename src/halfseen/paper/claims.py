@@ -1,54 +1,54 @@
-"""How a claim of the paper is judged: one function per kind of claim, and the page of verdicts.
+"""How a claim is judged: one function per kind of claim, and the page of verdicts.
 
-A study's `claims(results)` returns what these functions found, a `Finding` at every point, by the
-text of the claim; `judged` turns them into verdicts.
+A study's `claims(results)` lists what is claimed, by the place in the paper that claims it, or
+`OURS` or `BEYOND`. Each function below looks at the results and returns a `Check`: a `Finding` at
+every point, and which result would have been a failure. `judged` turns claims into verdicts.
+
+Means over seeds are judged by Student's 95 % interval. A claim holds where the whole interval is
+within the claimed limits, fails where all of it is outside, and is undecided otherwise.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halfseen.report.figures import true_rank
+from halfseen.report.figures import Keys, keys_of, true_rank
 from halfseen.report.look import label_of
 from halfseen.report.numbers import (
     Comparison,
     Growth,
+    Interval,
     Pair,
     difference,
-    format_mean,
     growth_of,
     number,
-    quantity,
     seed_ranges,
     words_for,
 )
 from halfseen.report.render import CLAIMS, render
 from halfseen.report.report import Verdict, count_outcomes
-from halfseen.simulation.results import Mean, Point, Results, mean_of
+from halfseen.simulation.results import Point, Results
 from halfseen.values import FloatArray
 
-HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+HOLDS, FAILS, UNDECIDED, VACUOUS = "holds", "fails", "undecided", "vacuous"
 TOO_SMALL, NOT_RUN = "too small to judge", "not run"
 _LEFT_OUT = "left out"  # of this run, on purpose
+
+OURS, BEYOND = "our finding about the paper", "beyond the paper"
+"""Where a claim stands that the paper does not make."""
 
 FEWEST_SEEDS = 3
 """With fewer seeds a mean is shown but not judged."""
 
-STANDARD_ERRORS = 2.0
-"""A difference counts when it is larger than this many of its standard errors."""
-
 SMOKE = "smoke"
 """The scale at which no claim is judged."""
 
-PAST_PAPER = "Past the paper"
-"""How the text of a claim begins that the paper does not make."""
-
-_ROUNDING = 1e-9  # a measured number is beyond zero or a bound only by more than this
+_ROUNDING = 1e-9  # a measured number is beyond a bound only by more than this
+_ANY_RATIO = 1e9  # no ratio of regrets is above it
 _MOST_FAILURES_SHOWN = 5
 
 
@@ -75,8 +75,15 @@ class Finding(NamedTuple):
         return text if self.outcome == HOLDS else f"{text} ({self.outcome})"
 
 
-Claims = Mapping[str, list[Finding]]
-"""What `claims(results)` of a study returns: findings by the text of the claim."""
+class Check(NamedTuple):
+    """What was found at every point of a claim, and which result would have been a failure."""
+
+    findings: list[Finding]
+    fails_if: str
+
+
+Claims = Mapping[str, Mapping[str, Check]]
+"""What `claims(results)` of a study returns: by place (of the paper, `OURS`, `BEYOND`), by text."""
 
 
 class NotRunError(Exception):
@@ -85,27 +92,32 @@ class NotRunError(Exception):
 
 def judged(claims: Claims, scale: str = "paper") -> list[Verdict]:
     """Return a verdict on every claim; nothing is judged at smoke scale."""
+    return [
+        _verdict(place, text, check, scale)
+        for place, checks in claims.items()
+        for text, check in checks.items()
+    ]
+
+
+def _verdict(place: str, text: str, check: Check, scale: str) -> Verdict:
     if scale == SMOKE:
-        return [Verdict(text, TOO_SMALL, ("run at smoke scale",)) for text in claims]
-    return [_verdict(text, findings) for text, findings in claims.items()]
-
-
-def _verdict(text: str, findings: Sequence[Finding]) -> Verdict:
-    left_out = [each.where for each in findings if each.outcome == _LEFT_OUT]
-    found = [finding.judged() for finding in findings if finding.outcome != _LEFT_OUT]
+        return Verdict(text, TOO_SMALL, ("run at smoke scale",), place, check.fails_if)
+    left_out = [each.where for each in check.findings if each.outcome == _LEFT_OUT]
+    found = [finding.judged() for finding in check.findings if finding.outcome != _LEFT_OUT]
     outcome, texts = combine(found), [str(finding) for finding in found]
     if outcome == NOT_RUN:
         texts = ["nothing of it was run"]
     elif left_out:
         texts.append(f"not in this run: {', '.join(left_out)}")
-    return Verdict(text, outcome, tuple(texts))
+    return Verdict(text, outcome, tuple(texts), place, check.fails_if)
 
 
 def combine(findings: Sequence[Finding]) -> str:
     """Return the outcome over all points.
 
     One failure fails all; what was not run, or not decided, at some point leaves all undecided.
-    A run that is too small everywhere decides nothing.
+    Points where a bound says nothing do not count, unless that is all of them. A run that is too
+    small everywhere decides nothing.
 
     >>> combine([Finding("holds", "p = 0.8", "1 < 2"), Finding("undecided", "p = 0.2", "1 < 1.1")])
     'undecided'
@@ -117,172 +129,189 @@ def combine(findings: Sequence[Finding]) -> str:
         return FAILS
     if outcomes <= {TOO_SMALL, NOT_RUN}:
         return TOO_SMALL
-    return HOLDS if outcomes == {HOLDS} else UNDECIDED
+    if outcomes == {VACUOUS}:
+        return VACUOUS
+    return HOLDS if outcomes <= {HOLDS, VACUOUS} else UNDECIDED
 
 
-def side_of(mean: Mean) -> int | None:
-    """Return −1, 0 or 1: clearly below zero, within two standard errors, clearly above.
+def judge(found: Interval | Growth, at_least: float = -math.inf, at_most: float = math.inf) -> str:
+    """Return whether an interval is inside of limits (holds), outside (fails), or across one.
 
-    None where a single value has no standard error.
-
-    >>> side_of(Mean(-3.0, 1.0)), side_of(Mean(1.0, 1.0)), side_of(Mean(1.0, None))
-    (-1, 0, None)
+    >>> judge(Interval(-3.0, -4.0, -2.0, 9), at_most=0), judge(Interval(0, 0, 0, 9), at_most=0)
+    ('holds', 'undecided')
     """
-    if mean.mean is None or mean.standard_error is None or math.isnan(mean.mean):
-        return None
-    if abs(mean.mean) <= STANDARD_ERRORS * mean.standard_error:
-        return 0
-    return 1 if mean.mean > 0 else -1
+    if at_least < found.low and found.high < at_most:
+        return HOLDS
+    return (
+        FAILS if found.high < at_least or found.low > at_most else UNDECIDED
+    )  # NaN: a single seed
 
 
 # Where a claim is made
 
 Names = str | Sequence[str] | None
 Probs = Sequence[float] | None
-Check = Callable[[Point], tuple[str, str, int | None]]
-"""Looks at one point: returns outcome, numbers, and the number of seeds where it judges means."""
+Found = tuple[str, str, int | None] | None
+"""Outcome, numbers, and the number of seeds where means are judged; None where nothing applies."""
 
 
-def _points(results: Results, methods: Sequence[str], setting: Names, p: Probs) -> list[Point]:
-    """Return all points of a claim, whether this run has them or not.
-
-    Where it lists no settings or probabilities, these are all in which its methods play.
-    """
-    names = [setting] if isinstance(setting, str) else setting
-    if names is None:
-        names = [
-            name
-            for name, each in results.settings.items()
-            if all(method in each.methods for method in methods)
-        ]
-    if p is None:
-        return [point for name in names for point in results.points([name])]
-    return [Point(name, prob) for name in names for prob in p]
-
-
-def _at_every_point(
-    results: Results, check: Check, methods: Sequence[str], setting: Names, p: Probs
+def _everywhere(
+    results: Results,
+    check: Callable[..., Found],
+    methods: Iterable[tuple[str, ...]],
+    setting: Names,
+    p: Probs,
 ) -> list[Finding]:
-    """Return what a check finds at every point of a claim."""
-    known, findings = results.points(), []
-    for point in _points(results, methods, setting, p):
-        if point not in known:
-            findings.append(Finding(_LEFT_OUT, str(point), ""))
-            continue
-        try:
-            outcome, numbers, n_seeds = check(point)
-            findings.append(Finding(outcome, str(point), numbers, n_seeds))
-        except NotRunError as why:
-            findings.append(Finding(NOT_RUN, str(point), str(why)))
+    """Return what a check finds at every point, for each tuple of methods.
+
+    Where a claim lists no settings or probabilities, these are all in which its methods play.
+    """
+    known, findings, tuples = results.points(), [], list(methods)
+    for keys in tuples:
+        names = [setting] if isinstance(setting, str) else setting
+        if names is None:
+            names = [
+                name
+                for name, each in results.settings.items()
+                if all(key in each.methods for key in keys)
+            ]
+        points = [Point(name, prob) for name in names for prob in p or ()]
+        for point in points if p is not None else results.points(names):
+            labels = [label_of(key) for key in keys] if len(tuples) > 1 else []
+            where = ", ".join([*labels, *([str(point)] if str(point) else [])])
+            if point not in known:
+                findings.append(Finding(_LEFT_OUT, where, ""))
+                continue
+            try:
+                found = check(point, *keys)
+            except NotRunError as why:
+                findings.append(Finding(NOT_RUN, where, str(why)))
+                continue
+            if found is not None:
+                findings.append(Finding(found[0], where, *found[1:]))
     return findings
 
 
-def _shared(results: Results, point: Point, *methods: str) -> list[list[float]]:
-    """Return the regrets of methods on the seeds that all of them have."""
+def _pairs(methods: Keys, others: Keys) -> Iterable[tuple[str, str]]:
+    return itertools.product(keys_of(methods), keys_of(others))
+
+
+def _shared(results: Results, point: Point, *methods: str) -> FloatArray:
+    """Return the regrets of methods on the seeds that all of them have, (methods, seeds)."""
     found = [results.regrets(point, method) for method in methods]
     seeds = [seed for seed in found[0] if all(seed in each for each in found)]
     if not seeds:
         raise NotRunError("no common seeds" if len(methods) > 1 else "no regret")
-    return [[each[seed] for seed in seeds] for each in found]
+    return np.array([[each[seed] for seed in seeds] for each in found])
 
 
 # Claims about regret
 
 
 def lower(
-    results: Results,
-    method: str,
-    than: str,
-    *,
-    setting: Names = None,
-    p: Probs = None,
-    or_equal: bool = False,
-) -> list[Finding]:
-    """Compare two methods seed by seed; a tie decides only where the regrets may be equal."""
-    outcomes = {-1: HOLDS, 0: HOLDS if or_equal else UNDECIDED, 1: FAILS}
+    results: Results, methods: Keys, than: Keys, *, setting: Names = None, p: Probs = None
+) -> Check:
+    """Check that each method pays less than each of the others, seed by seed."""
 
-    def check(point: Point) -> tuple[str, str, int]:
-        ours, theirs = _shared(results, point, method, than)
-        found = mean_of([one - other for one, other in zip(ours, theirs, strict=True)])
-        means = f"{number(float(np.mean(ours)))} against {number(float(np.mean(theirs)))}"
-        numbers = f"{means}, difference {format_mean(found)} over {len(ours)} seeds"
-        side = side_of(found)
-        return UNDECIDED if side is None else outcomes[side], numbers, len(ours)
+    def check(point: Point, method: str, other: str) -> Found:
+        ours, theirs = _shared(results, point, method, other)
+        found = Interval.of(ours - theirs)
+        means = f"{number(ours.mean())} against {number(theirs.mean())}"
+        numbers = f"{means}, difference {found} over {found.n} seeds"
+        return judge(found, at_most=0), numbers, found.n
 
-    return _at_every_point(results, check, (method, than), setting, p)
+    findings = _everywhere(results, check, _pairs(methods, than), setting, p)
+    return Check(findings, "somewhere the mean difference is above 0")
 
 
 def within(
     results: Results,
-    method: str,
+    methods: Keys,
+    than: Keys,
     *,
-    at_least: float | Sequence[float] | None = None,
-    at_most: float | Sequence[float] | None = None,
-    relative_to: str | None = None,
+    at_least: float = 0.0,
+    at_most: float = math.inf,
     setting: Names = None,
     p: Probs = None,
-) -> list[Finding]:
-    """Check that mean regret, or its ratio to that of another method, lies within limits.
+) -> Check:
+    """Check that the ratio of mean regrets lies within limits.
 
-    A limit is one number, or one number for each of the probabilities.
+    The interval is that of the regret less the limit times the other regret, seed by seed.
     """
-    methods = (method,) if relative_to is None else (method, relative_to)
 
-    def check(point: Point) -> tuple[str, str, int | None]:
-        found = _shared(results, point, *methods)
-        low, high = (_limit(each, point, p) for each in (at_least, at_most))
-        means = [float(np.mean(regrets)) for regrets in found]
-        if len(means) > 1 and means[1] == 0:
+    def check(point: Point, method: str, other: str) -> Found:
+        ours, theirs = _shared(results, point, method, other)
+        if theirs.mean() == 0:
             return UNDECIDED, "the other regret is 0", None
-        value = means[0] if len(means) == 1 else means[0] / means[1]
-        text = format_mean(mean_of(found[0]))
-        if len(means) > 1:
-            text = f"{number(means[0], 4)} / {number(means[1], 4)} = {value:.3f}"
-        inside = (low is None or low <= value) and (high is None or value <= high)
-        numbers = f"{text} ({_interval(low, high)} claimed)"
-        return HOLDS if inside else FAILS, numbers, len(found[0])
+        above = Interval.of(ours - at_least * theirs)
+        below = Interval.of(ours - min(at_most, _ANY_RATIO) * theirs)
+        outcomes = {judge(above, at_least=0), judge(below, at_most=0)}
+        outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in outcomes)
+        means = f"{number(ours.mean(), 4)} / {number(theirs.mean(), 4)}"
+        return outcome, f"{means} = {ours.mean() / theirs.mean():.3f}", above.n
 
-    return _at_every_point(results, check, methods, setting, p)
-
-
-def _limit(limit: float | Sequence[float] | None, point: Point, probs: Probs) -> float | None:
-    if limit is None or isinstance(limit, int | float):
-        return limit
-    assert probs is not None
-    return dict(zip(probs, limit, strict=True))[point.p]  # type: ignore[index]
+    findings = _everywhere(results, check, _pairs(methods, than), setting, p)
+    return Check(findings, f"somewhere the ratio is not {_limits(at_least, at_most)}")
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return f"at most {high:g}" if low is None else f"at least {low:g}"
-    return f"{low:g} to {high:g}"
+def _limits(low: float, high: float) -> str:
+    if low <= 0:
+        return f"at most {high:g}"
+    return f"at least {low:g}" if math.isinf(high) else f"{low:g} to {high:g}"
 
 
 def rises(
-    results: Results, method: str, *, minus: str | None = None, setting: Names = None
-) -> list[Finding]:
-    """Check that regret, or a gap between two, rises with every step from much seen to less."""
-    settings, findings = list(results.settings), []
-    falling = sorted(
-        _points(results, (method,), setting, None),
-        key=lambda point: (settings.index(point.setting), -(point.p or 0.0)),
-    )
-    for before, after in itertools.pairwise(falling):
-        if before.setting != after.setting or after.p is None:
+    results: Results,
+    methods: Keys,
+    *,
+    minus: Keys = "",
+    groups: Sequence[Sequence[float]] | None = None,
+    rank: bool = False,
+) -> Check:
+    """Check that regret, or a gap between two, rises with every step from much seen to less.
+
+    With `groups` of probabilities a step is from the mean over one group to that over the next.
+    With `rank` the final rank is to fall.
+    """
+    others: list[str | None] = [*keys_of(minus)] or [None]
+    findings, pairs = [], list(itertools.product(keys_of(methods), others))
+    for (method, other), (name, setting) in itertools.product(pairs, results.settings.items()):
+        if method not in setting.methods:
             continue
-        more, less = (
-            quantity(results, point, method, minus=minus, value=None) for point in (after, before)
-        )
-        where = f"{after} after {before.p:g}"
-        step = mean_of(list(difference(more, less).values()))
-        if step.mean is None:
-            findings.append(Finding(NOT_RUN, where, "no common seeds"))
-            continue
-        outcome = {-1: FAILS, 1: HOLDS}.get(side_of(step) or 0, UNDECIDED)
-        means = " → ".join(number(float(np.mean(list(each.values())))) for each in (less, more))
-        text = f"{means}, {'+' if step.mean > 0 else ''}{format_mean(step)}"
-        findings.append(Finding(outcome, where, text, len(difference(more, less))))
-    return findings
+        labels = [label_of(key) for key in (method, other) if key] if len(pairs) > 1 else []
+        words = [" less ".join(labels)] if labels else []
+        words += [str(Point(name, None))] if str(Point(name, None)) else []
+        probs = sorted((p for p in setting.worlds if p is not None), reverse=True)
+        for more, less in itertools.pairwise(groups or [[p] for p in probs]):
+            step = " after ".join(" and ".join(f"{p:g}" for p in ps) for ps in (less, more))
+            known = [_averaged(results, name, ps, method, other, rank) for ps in (more, less)]
+            findings.append(_step(", ".join([*words, f"p = {step}"]), *known, falls=rank))
+    what = "rank rises" if rank else f"{'difference' if minus else 'regret'} falls"
+    return Check(findings, f"the mean {what} at one of the steps")
+
+
+def _averaged(
+    results: Results, name: str, probs: Iterable[float], method: str, minus: str | None, rank: bool
+) -> dict[int, float]:
+    """Return regret, lead or final rank by seed, averaged over probabilities."""
+    columns = []
+    for point in (Point(name, p) for p in probs):
+        found = (results.final_ranks if rank else results.regrets)(point, method)
+        columns.append(found if minus is None else difference(found, results.regrets(point, minus)))
+    seeds = set.intersection(*(set(each) for each in columns))
+    return {seed: float(np.mean([each[seed] for each in columns])) for seed in sorted(seeds)}
+
+
+def _step(
+    where: str, more: Mapping[int, float], less: Mapping[int, float], *, falls: bool
+) -> Finding:
+    steps = list(difference(less, more).values())
+    if not steps:
+        return Finding(NOT_RUN, where, "no common seeds")
+    found = Interval.of(steps)
+    outcome = judge(found, at_most=0) if falls else judge(found, at_least=0)
+    means = " → ".join(number(float(np.mean(list(each.values())))) for each in (more, less))
+    return Finding(outcome, where, f"{means}, {found}", found.n)
 
 
 def above_bound(
@@ -293,107 +322,103 @@ def above_bound(
     most: float = math.inf,
     setting: Names = None,
     p: Probs = None,
-) -> list[Finding]:
-    """Check that mean regret plus two standard errors reaches a lower bound everywhere.
+) -> Check:
+    """Check that mean regret is above a lower bound everywhere, and not above `most` times it.
 
-    Regret less two standard errors must not be above `most` times the bound. The findings are the
-    failures, and otherwise the place that comes closest to the bound.
+    The findings are the failures, and otherwise the place that comes closest to the bound.
     """
-    known, missing = results.points(), 0
-    found: list[tuple[float, Finding]] = []
-    left_out = []
-    for point in _points(results, (), setting, p):
-        if point not in known:
-            left_out.append(Finding(_LEFT_OUT, str(point), ""))
-            continue
+    shares: list[float] = []
+
+    def check(point: Point, method: str) -> Found:
         least = bound(point)
-        played = results.settings[point.setting].methods
-        for method in (key for key in methods if key in played and least is not None):
-            regrets = list(results.regrets(point, method).values())
-            mean = mean_of(regrets)
-            if mean.mean is None:
-                missing += 1
-                continue
-            assert least is not None
-            slack = STANDARD_ERRORS * (mean.standard_error or 0.0)
-            holds = mean.mean + slack >= least and mean.mean - slack <= most * least
-            factor = f"{number(mean.mean / least)} times the bound"
-            numbers = f"{format_mean(mean)} against {number(least)}, {factor}"
-            where, outcome = f"{label_of(method)}, {point}", HOLDS if holds else FAILS
-            finding = Finding(outcome, where, numbers, len(regrets)).judged()
-            found.append((mean.mean / least, finding))
-    absent = left_out + ([Finding(NOT_RUN, "", f"{missing} more")] if missing else [])
+        if least is None:
+            return None
+        found = Interval.of(_shared(results, point, method)[0])
+        shares.append(found.mean / least)
+        numbers = f"{found} against {number(least)}, {number(shares[-1])} times the bound"
+        return judge(found, least, most * least), numbers, found.n
+
+    found = _everywhere(results, check, [(key,) for key in methods], setting, p)
+    absent = [each for each in found if each.outcome in (NOT_RUN, _LEFT_OUT)]
+    there = [each.judged() for each in found if each not in absent]
+    in_order = [
+        each for _, each in sorted(zip(shares, there, strict=True), key=lambda pair: pair[0])
+    ]
+    words = "" if math.isinf(most) else f", or above {most:g} times it"
+    fails_if = f"somewhere the mean regret is below the bound{words}"
     if not found:
-        return absent or [Finding(UNDECIDED, "", "the bound applies nowhere")]
-    found.sort(key=lambda pair: pair[0])
-    return _in_short([finding for _, finding in found]) + absent
+        return Check([Finding(UNDECIDED, "", "the bound applies nowhere")], fails_if)
+    return Check(_in_short(in_order) + absent, fails_if)
 
 
 def _in_short(findings: list[Finding]) -> list[Finding]:
     """Return what did not hold, or what came closest to it; `findings` come closest first."""
     bad = [finding for finding in findings if finding.outcome != HOLDS]
-    if not bad:
-        closest = findings[0]
-        text = f"{closest.where}: {closest.numbers} is the closest of {len(findings)}"
-        return [Finding(HOLDS, "", text)]
-    shown = bad[:_MOST_FAILURES_SHOWN]
-    more = f", and {len(bad) - len(shown)} more" if len(bad) > len(shown) else ""
-    total = f"{len(bad)} of {len(findings)} do not hold{more}"
-    worst = FAILS if any(finding.outcome == FAILS for finding in bad) else bad[0].outcome
-    return [*shown, Finding(worst, "", total)]
+    if bad or not findings:
+        more = len(bad) - _MOST_FAILURES_SHOWN
+        total = [bad[0]._replace(where="", numbers=f"and {more} more")] if more > 0 else []
+        return bad[:_MOST_FAILURES_SHOWN] + total
+    closest = findings[0]
+    text = f"{closest.where}: {closest.numbers} is the closest of {len(findings)}"
+    return [Finding(HOLDS, "", text)]
 
 
 # Claims about ranks
 
 
 def final_rank(
-    results: Results, method: str, *, tolerance: float = 0.0, below: bool = False
-) -> list[Finding]:
-    """Check that the mean final rank is near the true one, or clearly below it."""
+    results: Results,
+    method: str,
+    *,
+    tolerance: float = 0.0,
+    below: bool = False,
+    p: Probs = None,
+) -> Check:
+    """Check that the mean final rank is near the true one, or below it."""
 
-    def check(point: Point) -> tuple[str, str, int | None]:
-        ranks = results.final_ranks(point, method)
-        final = mean_of(ranks)
-        if final.mean is None:
+    def check(point: Point, method: str) -> Found:
+        ranks, true = results.final_ranks(point, method), true_rank(results, point)
+        if not ranks:
             raise NotRunError("no final rank")
-        true = true_rank(results, point)
         if true is None:
             return UNDECIDED, "the world does not know its rank", None
-        numbers = f"mean rank {format_mean(final)}, true rank {true}"
-        away = final.mean - true
-        if below:
-            side = side_of(Mean(away, final.standard_error)) or 0
-            return {-1: HOLDS, 1: FAILS}.get(side, UNDECIDED), numbers, len(ranks)
-        return HOLDS if abs(away) <= tolerance else FAILS, numbers, len(ranks)
+        found = Interval.of(list(ranks.values()))
+        limits = (-math.inf, true) if below else (true - tolerance, true + tolerance)
+        return judge(found, *limits), f"mean rank {found}, true rank {true}", found.n
 
-    return _at_every_point(results, check, (method,), None, None)
+    words = "not below the true one" if below else f"more than {tolerance:g} from the true one"
+    return Check(
+        _everywhere(results, check, [(method,)], None, p), f"somewhere the mean rank is {words}"
+    )
 
 
-def eigengap(results: Results, method: str) -> list[Finding]:
-    """Check that the largest gap of the mean spectrum is after the true rank."""
+def gap_after_true_rank(results: Results, point: Point, method: str) -> Interval | None:
+    """Return by how much the gap after the true rank exceeds the nearest other gap of the spectrum.
 
-    def check(point: Point) -> tuple[str, str, int | None]:
-        spectra = results.diagnostic(point, method, "eigenvalues")
-        if not spectra:
+    None where the rank or enough eigenvalues of the last epoch are not known.
+    """
+    true = true_rank(results, point)
+    spectra = results.diagnostic(point, method, "eigenvalues").values()
+    gaps = [-np.diff([found[position] for position in sorted(found)]) for found in spectra]
+    shared = min((len(each) for each in gaps), default=0)
+    if true is None or shared < max(true, 2):
+        return None
+    table = np.array([each[:shared] for each in gaps])
+    leads = table[:, [true - 1]] - np.delete(table, true - 1, axis=1)
+    return min((Interval.of(lead) for lead in leads.T), key=lambda lead: lead.mean)
+
+
+def eigengap(results: Results, method: str) -> Check:
+    """Check that the largest gap of the spectrum is after the true rank, on average over seeds."""
+
+    def check(point: Point, method: str) -> Found:
+        found = gap_after_true_rank(results, point, method)
+        if found is None:
             raise NotRunError("no spectrum")
-        positions = sorted({position for each in spectra.values() for position in each})
-        means = [
-            float(np.mean([each[at] for each in spectra.values() if at in each]))
-            for at in positions
-        ]
-        true = true_rank(results, point)
-        if true is None:
-            return UNDECIDED, "the world does not know its rank", None
-        if len(means) <= true:
-            return UNDECIDED, f"rank {true}, but {len(means)} eigenvalues are known", None
-        gaps = [high - low for high, low in itertools.pairwise(means)]
-        others = [gap for index, gap in enumerate(gaps, start=1) if index != true]
-        numbers = f"gap {number(gaps[true - 1])} after position {true}"
-        if others:
-            numbers += f", the largest other one is {number(max(others))}"
-        return HOLDS if gaps.index(max(gaps)) + 1 == true else FAILS, numbers, len(spectra)
+        return judge(found, at_least=0), f"larger than any other gap by {found}", found.n
 
-    return _at_every_point(results, check, (method,), None, None)
+    findings = _everywhere(results, check, [(method,)], None, None)
+    return Check(findings, "somewhere another gap of the spectrum is larger")
 
 
 # Claims about exponents
@@ -408,50 +433,28 @@ def exponent(
     value: str | None = None,
     settings: Sequence[str] | None = None,
     p: float | None = None,
-    near: tuple[float, float] | None = None,
-    at_most: float | None = None,
-    at_least: float | None = None,
-) -> list[Finding]:
-    """Check the 95 % interval of an exponent: a limit, or `near` a number up to a tolerance.
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> Check:
+    """Check that the 95 % interval of an exponent is within limits.
 
     The other parameters are those of `growth_of`.
     """
     found = growth_of(results, method, over, minus=minus, value=value, settings=settings, p=p)
     letter = words_for(over)[0]
+    limits = [f"below {at_least:.2f}"] * (at_least > -math.inf)
+    limits += [f"above {at_most:.2f}"] * (at_most < math.inf)
+    fails_if = f"the exponent is {' or '.join(limits)}".replace("-", "−")
     if found is None:
-        return [Finding(NOT_RUN, "", f"fewer than two values of {letter}")]
+        return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
     first, last = found.numbers[0], found.numbers[-1]
-    text = f"exponent {found} over {letter} from {first:g} to {last:g}".replace("-", "−")
-    outcome = _of_interval(found, near, at_most, at_least)
-    findings = [Finding(outcome, "", text, found.n_seeds)]
+    text = f"exponent {found} over {letter} from {first:g} to {last:g}"
+    findings = [Finding(judge(found, at_least, at_most), "", text, found.n_seeds)]
     n_settings = sum(method in setting.methods for setting in results.settings.values())
     if over == "horizon" and n_settings > len(found.numbers):
         missing = f"{n_settings - len(found.numbers)} more horizons"
         findings.append(Finding(NOT_RUN, "", missing))
-    return findings
-
-
-def _of_interval(
-    growth: Growth,
-    near: tuple[float, float] | None,
-    at_most: float | None,
-    at_least: float | None,
-) -> str:
-    """Tell whether an interval ends below a limit, or meets a number to its tolerance."""
-    if math.isnan(growth.low):
-        return UNDECIDED
-    if at_most is not None:
-        if growth.high <= at_most:
-            return HOLDS
-        return FAILS if growth.low > at_most else UNDECIDED
-    if at_least is not None:
-        if growth.low >= at_least:
-            return HOLDS
-        return FAILS if growth.high < at_least else UNDECIDED
-    assert near is not None
-    value, tolerance = near
-    meets = growth.low <= value + tolerance and growth.high >= value - tolerance
-    return HOLDS if meets else FAILS
+    return Check(findings, fails_if)
 
 
 def slope(
@@ -463,19 +466,17 @@ def slope(
     near: tuple[float, float],
     setting: Names = None,
     p: Probs = None,
-) -> list[Finding]:
-    """Check the mean exponent of a diagnostic as another one grows: near a number."""
+) -> Check:
+    """Check that the mean exponent of a diagnostic as another one grows is near a number."""
     expected, tolerance = near
 
-    def check(point: Point) -> tuple[str, str, None]:
+    def check(point: Point, method: str) -> Found:
         values, places = _measured(results, point, method, value, x)
-        slopes = mean_of([_slope(at, each) for at, each in zip(places, values, strict=True)])
-        assert slopes.mean is not None
-        holds = abs(slopes.mean - expected) <= tolerance
-        numbers = f"slope {format_mean(slopes)} ({expected:g} ± {tolerance:g} claimed)"
-        return HOLDS if holds else FAILS, numbers.replace("-", "−"), None
+        found = Interval.of([_slope(at, each) for at, each in zip(places, values, strict=True)])
+        return judge(found, expected - tolerance, expected + tolerance), f"slope {found}", found.n
 
-    return _at_every_point(results, check, (method,), setting, p)
+    findings = _everywhere(results, check, [(method,)], setting, p)
+    return Check(findings, f"the slope is more than {tolerance:g} from {number(expected)}")
 
 
 def _slope(x: FloatArray, value: FloatArray) -> float:
@@ -486,64 +487,62 @@ def _slope(x: FloatArray, value: FloatArray) -> float:
 
 # Claims about diagnostics
 
-_RELATIONS: Mapping[str, Callable[[FloatArray, FloatArray, FloatArray], NDArray[np.bool_]]] = {
-    "at most": lambda value, other, rounding: value <= other + rounding,
-    "at least": lambda value, other, rounding: value >= other - rounding,
-    "equal to": lambda value, other, rounding: np.abs(value - other) <= rounding,
-    "below": lambda value, other, rounding: value < other - rounding,
-    "above": lambda value, other, rounding: value > other,
-}
-_CALLED = {
-    "observe_prob": "p",
-    "failure_prob": "δ",
-    "far_rank_length": "t_rank",
-    "floor": "the floor",
-    "imputation_bound_actual": "the bound at the measured distance",
-    "surrogate_bound_actual": "the bound at the measured distance",
-    "squared_widths_bound": "twice the potential",
-    "reestimated_potential_sum": "the potential bound",
-    "lemma_bound": "the bound of the lemmas",
-    "theorem_bound": "the bound of the theorem",
-}
 
-
-def measured(
+def bounded(
     results: Results,
     method: str,
     value: str,
-    relation: str,
-    to: str | None = None,
+    bound: str,
     *,
-    at_end: bool = False,
+    trivial: str | None = None,
     setting: Names = None,
     p: Probs = None,
-) -> list[Finding]:
-    """Compare a diagnostic with another one, or with 0, in every seed.
+) -> Check:
+    """Check that a diagnostic is nowhere above another one, in any seed.
 
-    The relation ("at most", "at least", "equal to", "below", "above") holds at all positions, or
-    at the last one. Points at which one of them was not measured are not run.
+    A bound that is not below the `trivial` one says nothing: such positions are not judged, and
+    where there are no others the bound is vacuous.
     """
 
-    def check(point: Point) -> tuple[str, str, None]:
-        values, *others = _measured(results, point, method, value, *([to] if to else []))
-        bounds = others[0] if others else np.zeros_like(values)
-        if at_end:
-            values, bounds = values[:, -1:], bounds[:, -1:]
-        holds = _RELATIONS[relation](values, bounds, _ROUNDING * (1 + np.abs(bounds)))
-        if at_end:
-            ends = " against ".join(
-                format_mean(mean_of(e[:, 0].tolist())) for e in (values, bounds)
-            )
-            numbers = (
-                f"{ends} at the end, {relation} it in {int(holds.sum())} of {len(holds)} seeds"
-            )
-        else:
-            other = _CALLED.get(to, to.replace("_", " ")) if to else "0"
-            words = f"{relation} {other} {_how_often(holds)}"
-            numbers = f"{words}, {_room(values, bounds, to is None)}"
-        return HOLDS if holds.all() else FAILS, numbers.replace("-", "−"), None
+    def check(point: Point, method: str) -> Found:
+        names = [value, bound, *([trivial] if trivial else [])]
+        values, bounds, *trivials = _measured(results, point, method, *names)
+        telling = bounds < trivials[0] if trivials else np.ones_like(bounds, dtype=bool)
+        if not telling.any():
+            factor = number(float(np.min(bounds / trivials[0])))
+            return VACUOUS, f"the bound is at least {factor} times the trivial one", None
+        holds = (values <= bounds + _ROUNDING * (1 + np.abs(bounds))) | ~telling
+        n, n_telling = int((holds & telling).sum()), int(telling.sum())
+        where = f"all {n}" if n == n_telling else f"{n} of {n_telling}"
+        numbers = f"within the bound at {where} positions{_room(values[telling], bounds[telling])}"
+        if n_telling < telling.size:
+            numbers += f"; at {telling.size - n_telling} others the bound is vacuous"
+        return HOLDS if holds.all() else FAILS, numbers, None
 
-    return _at_every_point(results, check, (method,), setting, p)
+    findings = _everywhere(results, check, [(method,)], setting, p)
+    return Check(findings, "the bound is exceeded at any position of any seed")
+
+
+def exceeds(
+    results: Results,
+    method: str,
+    value: str,
+    other: str,
+    *,
+    setting: Names = None,
+    p: Probs = None,
+) -> Check:
+    """Check that a diagnostic ends above another one in every seed."""
+
+    def check(point: Point, method: str) -> Found:
+        values, others = (each[:, -1] for each in _measured(results, point, method, value, other))
+        ends = " against ".join(str(Interval.of(each)) for each in (values, others))
+        holds = values > others
+        numbers = f"{ends} at the end, above it in {int(holds.sum())} of {len(holds)} seeds"
+        return HOLDS if holds.all() else FAILS, numbers, None
+
+    findings = _everywhere(results, check, [(method,)], setting, p)
+    return Check(findings, "it does not end above in any one seed")
 
 
 def _measured(results: Results, point: Point, method: str, *names: str) -> list[FloatArray]:
@@ -557,79 +556,61 @@ def _measured(results: Results, point: Point, method: str, *names: str) -> list[
     return [np.array([[table[seed][at] for at in positions] for seed in seeds]) for table in tables]
 
 
-def _how_often(holds: NDArray[np.bool_]) -> str:
-    """Return at how many positions something holds, and in how many seeds at all of them."""
-    n_holds, n_seeds = int(holds.sum()), int(holds.all(axis=1).sum())
-    if n_holds == holds.size:
-        return f"at all {holds.size} positions"
-    return f"at {n_holds} of {holds.size} positions, throughout in {n_seeds} of {len(holds)} seeds"
-
-
-def _room(value: FloatArray, bound: FloatArray, from_zero: bool) -> str:
-    """Return how far a value is from what it is compared with, as a string."""
-    if from_zero:
-        low, high, mean = (number(float(e)) for e in (value.min(), value.max(), value.mean()))
-        return f"from {low} to {high}, {mean} on average"
-    ratios = np.divide(bound, value, out=np.full_like(bound, math.nan), where=value > 0)
-    if np.isnan(ratios).all():
-        return "the value is never above 0"
-    last = ratios[:, -1]
-    at_last = (
-        "" if np.isnan(last).all() else f", {number(float(np.nanmean(last)))} times at the end"
-    )
-    low, high = number(np.nanmin(ratios)), number(np.nanmax(ratios))
-    return f"which is {low} to {high} times the value{at_last}"
+def _room(value: FloatArray, bound: FloatArray) -> str:
+    """Return how many times the value a bound is, as a string."""
+    ratios = (bound[value > 0] / value[value > 0]) if (value > 0).any() else None
+    if ratios is None:
+        return ", the value is never above 0"
+    return f", which is {number(ratios.min())} to {number(ratios.max())} times the value"
 
 
 # Claims about comparisons
 
 
-def no_worse(
-    results: Results, comparison: Comparison, *, than: str, margin: float
-) -> list[Finding]:
-    """Check that at every point a difference is at most two standard errors.
+def no_worse(results: Results, comparison: Comparison, *, than: str, margin: float) -> Check:
+    """Check that at no point a difference is above a share of the other method's lead.
 
-    Allowed is also `margin` times the lead of the other method over the method `than`.
+    The lead is that over the method `than`; a difference whose interval has 0 is allowed, too.
     """
     pairs = comparison.pairs
 
     def finding(pair: Pair, base: float) -> Finding:
         several = len({each.method for each in pairs}) > 1
         words = [str(pair.point), label_of(pair.method) if several else ""]
-        where = ", ".join(word for word in words if word)
+        allowed = margin * (base - pair.other)
         numbers = (
             f"{pair.mean:.4g} against {pair.other:.4g} of {label_of(pair.against)}, "
-            f"difference {pair.text} over {pair.n} seeds"
+            f"difference {pair.text} over {pair.n} seeds, at most +{allowed:.3g} allowed"
         )
-        if math.isnan(pair.error):
-            return Finding(UNDECIDED, where, numbers, pair.n)
-        allowed = max(STANDARD_ERRORS * pair.error, margin * (base - pair.other))
-        outcome = HOLDS if pair.difference <= allowed else FAILS
-        return Finding(outcome, where, f"{numbers}, at most +{allowed:.3g} allowed", pair.n)
+        holds = pair.difference <= allowed or pair.low <= 0
+        outcome = UNDECIDED if math.isnan(pair.low) else HOLDS if holds else FAILS
+        return Finding(outcome, ", ".join(filter(None, words)), numbers, pair.n)
 
     known = _with_base(results, comparison, than)
-    return [finding(*each) for each in known] + _absent(known, comparison)
+    fails_if = f"a difference is clearly above 0 and above {100 * margin:g} % of that lead"
+    return Check([finding(*each) for each in known] + _absent(known, comparison), fails_if)
 
 
-def better_on_average(results: Results, comparison: Comparison, *, than: str) -> list[Finding]:
+def better_on_average(results: Results, comparison: Comparison, *, than: str) -> Check:
     """Check that the mean of the differences, as shares of the regret of `than`, is below 0.
 
     A share of the lead over it would be huge where the other method has hardly any.
     """
-    known = _with_base(results, comparison, than)
+    known, fails_if = _with_base(results, comparison, than), "the mean share is above 0"
     if not known:
-        return _absent(known, comparison)
+        return Check(_absent(known, comparison), fails_if)
     n_seeds, n = min(pair.n for pair, _ in known), len(known)
     if any(base == 0 for _, base in known):
         text = f"the regret of {label_of(than)} is 0"
-        return [Finding(UNDECIDED, "", text, n_seeds), *_absent(known, comparison)]
-    share = sum(pair.difference / base for pair, base in known) / n
-    error = math.sqrt(sum((pair.error / base) ** 2 for pair, base in known)) / n
-    mean = Mean(100 * share, None if math.isnan(error) else 100 * error)
-    outcome = {-1: HOLDS, 1: FAILS}.get(side_of(mean) or 0, UNDECIDED)
-    text = f"in % of the regret of {label_of(than)}, over {n} points"
-    finding = Finding(outcome, "", f"mean difference {format_mean(mean)} {text}", n_seeds)
-    return [finding, *_absent(known, comparison)]
+        return Check([Finding(UNDECIDED, "", text, n_seeds), *_absent(known, comparison)], fails_if)
+    share = 100 * sum(pair.difference / base for pair, base in known) / n
+    half = (
+        100 * math.sqrt(sum(((pair.high - pair.low) / 2 / base) ** 2 for pair, base in known)) / n
+    )
+    found = Interval(share, share - half, share + half, n_seeds)
+    text = f"mean difference {found} % of the regret of {label_of(than)}, over {n} points"
+    finding = Finding(judge(found, at_most=0), "", text, n_seeds)
+    return Check([finding, *_absent(known, comparison)], fails_if)
 
 
 def _with_base(results: Results, comparison: Comparison, than: str) -> list[tuple[Pair, float]]:
@@ -652,7 +633,7 @@ def _absent(known: Sequence[tuple[Pair, float]], comparison: Comparison) -> list
 
 
 class StudyClaims(NamedTuple):
-    """The claims of the paper in a study, and on which run they were judged."""
+    """Claims of a study, and on which run they were judged."""
 
     name: str
     title: str
@@ -661,7 +642,7 @@ class StudyClaims(NamedTuple):
 
 
 def write_claims(results: str | Path, path: str | Path) -> dict[str, int]:
-    """Write all claims of the paper with verdicts and numbers, and return how many have which.
+    """Write all claims with verdicts and numbers; return how many of the paper's have which.
 
     Parameters
     ----------
@@ -676,14 +657,26 @@ def write_claims(results: str | Path, path: str | Path) -> dict[str, int]:
     StoreError
         A table of a folder is damaged.
     """
-    from halfseen.paper.studies import BEYOND_PAPER, ORDER  # they import this module
+    from halfseen.paper.studies import ORDER  # they import this module
 
-    names = [name for name in ORDER if name not in BEYOND_PAPER]
-    found = [_of_study(name, Path(results) / name) for name in names]
-    counts = count_outcomes(verdict for each in found for verdict in each.verdicts)
+    studies = [_of_study(name, Path(results) / name) for name in ORDER]
+    lists: dict[str, list[StudyClaims]] = {"the paper's claim": [], OURS: [], BEYOND: []}
+    for study in studies:
+        for kind, found in lists.items():
+            own = [each for each in study.verdicts if kind == _kind(each.place)]
+            found += [study._replace(verdicts=own)] if own else []
+    counts = [
+        count_outcomes(verdict for study in found for verdict in study.verdicts)
+        for found in lists.values()
+    ]
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(render(CLAIMS, studies=found, counts=counts), encoding="utf-8")
-    return counts
+    text = render(CLAIMS, lists=list(lists.values()), counts=counts)
+    Path(path).write_text(text, encoding="utf-8")
+    return counts[0]
+
+
+def _kind(place: str) -> str:
+    return place if place in (OURS, BEYOND) else "the paper's claim"
 
 
 def _of_study(name: str, folder: Path) -> StudyClaims:
@@ -694,18 +687,13 @@ def _of_study(name: str, folder: Path) -> StudyClaims:
         results = Results.load(folder, study.places())
         version = results.manifest.get("versions", {}).get("halfseen", "?")
         scale = results.manifest.get("scale", "another")
-        run = f"{scale} scale, seeds {_seeds(results)}, halfseen {version}"
+        run = f"{scale} scale, seeds {seeds_of(results)}, halfseen {version}"
     else:
         results, scale, run = study.no_results(folder), "paper", "not run"
-    claims = {
-        text: findings
-        for text, findings in study.claims(results).items()
-        if not text.startswith(PAST_PAPER)
-    }
-    return StudyClaims(name, study.title, run, judged(claims, scale))
+    return StudyClaims(name, study.title, run, judged(study.claims(results), scale))
 
 
-def _seeds(results: Results) -> str:
+def seeds_of(results: Results) -> str:
     """Return the seeds of most settings as a string, and those of others with their settings."""
     by_setting: dict[str, set[int]] = {}
     for row in results.per_seed:

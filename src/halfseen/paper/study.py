@@ -12,7 +12,7 @@ from halfseen.errors import StudyError
 from halfseen.paper.claims import Claims, judged
 from halfseen.paper.published import compare_means, compare_seeds
 from halfseen.policies.registry import all_policies
-from halfseen.report.figures import Figure, Keys, keys_of
+from halfseen.report.figures import Figure, Keys, keys_of, regret_over_p, regret_over_rounds
 from halfseen.report.look import in_paper, label_of
 from halfseen.report.numbers import Comparison
 from halfseen.report.report import Report
@@ -385,9 +385,18 @@ class Study:
         )
 
 
+# What studies share
+
+
 def standard(keys: str) -> dict[str, Plain]:
     """Return standard methods with their usual settings; spaces are between their keys."""
     return {key: {} for key in keys.split()}
+
+
+def threshold(constant: float, cap: int, **more: float) -> Plain:
+    """Return the published practical rule for the rank, as all studies but the main one have it."""
+    rule = {"rule": "PracticalThreshold", "scale": 1.0, "failure_prob": 0.05}
+    return {**rule, "constant": constant, "cap": cap, **more}
 
 
 def taken(module: ModuleType, methods: Keys) -> Setting:
@@ -400,6 +409,21 @@ def taken(module: ModuleType, methods: Keys) -> Setting:
         setting, reported=keys_of(methods), seeds=module.SEEDS, small=module.SMALL
     )
     return found
+
+
+def main_figure(results: Results, label: str, caption: str, methods: Keys) -> Figure:
+    """Return regret over rounds at every probability, and final regret over these."""
+    over_time = [regret_over_rounds(results, methods, p=at.p) for at in results.points()]
+    return Figure(label, caption, [*over_time, regret_over_p(results, methods)], columns=3)
+
+
+def all_methods(results: Results, label: str, caption: str, methods: Keys, p: float) -> Figure:
+    """Return regret over rounds at one probability, and over all, on logarithmic axes."""
+    panels = [
+        regret_over_rounds(results, methods, p=p, log=True),
+        regret_over_p(results, methods, log=True),
+    ]
+    return Figure(label, f"{caption}. Latent UCB is not from the paper", panels)
 
 
 def run_study(

@@ -576,9 +576,9 @@ def bars(
                 label=look.label,
             )
             for place, at, top in zip(x, own, tops, strict=True):
-                final = results.final_ranks(at, method) if method in keys_of(ranks) else []
+                final = results.final_ranks(at, method) if method in keys_of(ranks) else {}
                 if final:
-                    _write_rank(axes, place, sum(top), float(np.mean(final)))
+                    _write_rank(axes, place, sum(top), float(np.mean(list(final.values()))))
         names = [point.setting if p is not None else str(point) for point in points]
         axes.set_xticks(range(len(points)), names, parse_math=False)
         axes.grid(visible=False, axis="x")

@@ -90,7 +90,38 @@ def seed_ranges(seeds: Iterable[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in runs)
 
 
-# Paired differences
+# Means and paired differences
+
+
+class Interval(NamedTuple):
+    """A mean over seeds with Student's 95 % interval; its ends are NaN for a single value."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Interval":
+        """Return that of some values.
+
+        >>> str(Interval.of([1.0, 2.0, 3.0]))
+        '2 [−0.484, 4.48]'
+        """
+        found = [float(value) for value in values]
+        mean, error = mean_of(found)
+        half = math.nan
+        if error is not None:
+            from scipy.special import stdtrit  # few reports need it, and it takes long to import
+
+            half = float(stdtrit(len(found) - 1, (1 + _LEVEL) / 2)) * error
+        mean = math.nan if mean is None else mean
+        return cls(mean, mean - half, mean + half, len(found))
+
+    def __str__(self) -> str:
+        """Return the mean and the interval as people read them."""
+        ends = "" if math.isnan(self.low) else f" [{number(self.low)}, {number(self.high)}]"
+        return f"{number(self.mean)}{ends}"
 
 
 def difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
@@ -108,7 +139,6 @@ class Pair(NamedTuple):
     mean: float  # final regret
     other: float  # final regret of the other method
     difference: float  # mean of the first less the second, seed by seed
-    error: float  # standard error of the difference; NaN for a single seed
     low: float  # Student's 95 % interval of the difference; NaN for a single seed
     high: float
 
@@ -183,18 +213,13 @@ def _by_regret(
 def _pair(
     results: Results, point: Point, method: str, other: str, without: Sequence[int]
 ) -> Pair | None:
-    from scipy.special import stdtrit  # few reports need it, and it takes long to import
-
     ours, theirs = results.regrets(point, method), results.regrets(point, other)
     seeds = tuple(seed for seed in ours if seed in theirs and seed not in without)
     if not seeds:
         return None
-    mean, error = mean_of([ours[seed] - theirs[seed] for seed in seeds])
-    assert mean is not None
-    error, n = math.nan if error is None else error, len(seeds)
-    half = float(stdtrit(n - 1, (1 + _LEVEL) / 2)) * error if n > 1 else math.nan
+    mean, low, high, _ = Interval.of(ours[seed] - theirs[seed] for seed in seeds)
     own, others = (float(np.mean([each[seed] for seed in seeds])) for each in (ours, theirs))
-    return Pair(point, method, other, seeds, own, others, mean, error, mean - half, mean + half)
+    return Pair(point, method, other, seeds, own, others, mean, low, high)
 
 
 # Growth
@@ -205,15 +230,16 @@ class Growth(NamedTuple):
 
     numbers: tuple[float, ...]
     means: tuple[Mean, ...]
-    slope: float  # of the log mean against the log number, by least squares
+    slope: float  # of the log mean against the log number; NaN where a mean is not positive
     low: float  # ends of the 95 % interval from resampling seeds; NaN for one seed
     high: float
     n_seeds: int
 
     def __str__(self) -> str:
         """Return slope and interval as people read them."""
+        slope = "–" if math.isnan(self.slope) else f"{self.slope:.2f}"
         ends = "" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.slope:.2f}{ends}".replace("-", "−")
+        return f"{slope}{ends}".replace("-", "−").replace("inf", "∞")
 
 
 def growth_of(
@@ -253,7 +279,7 @@ def growth_of(
         return None
     seeds = sorted(set.intersection(*(set(found) for found in columns.values())))
     by_seed = np.array([[columns[at][seed] for at in numbers] for seed in seeds])
-    if not seeds or (by_seed.mean(axis=0) <= 0).any():
+    if not seeds:
         return None
     means = tuple(mean_of(column.tolist()) for column in by_seed.T)
     slope = float(_slopes(numbers, by_seed.mean(axis=0)))
@@ -294,7 +320,8 @@ def slope_interval(numbers: Sequence[float], values: FloatArray) -> tuple[float,
     """Return the 95 % interval of the slope, from resampling seeds (percentile bootstrap).
 
     `values` has shape (n_seeds, n_numbers). All numbers of a seed are resampled together: they
-    share its subspace.
+    share its subspace. A resample in which a mean is not positive has no slope: it counts as beyond
+    both ends, so that with many of them the interval has no end.
     """
     n_seeds = len(values)
     if n_seeds < 2:
@@ -302,14 +329,19 @@ def slope_interval(numbers: Sequence[float], values: FloatArray) -> tuple[float,
     random = seeding.stream(0, "report", "bootstrap")
     drawn = random.integers(n_seeds, size=(N_RESAMPLES, n_seeds))
     means = values[drawn].mean(axis=1)
-    means = means[(means > 0).all(axis=1)]
-    low, high = np.quantile(_slopes(numbers, means), ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
+    slopes = _slopes(numbers, means)
+    low = np.quantile(np.nan_to_num(slopes, nan=-math.inf), (1 - _LEVEL) / 2, method="lower")
+    high = np.quantile(np.nan_to_num(slopes, nan=math.inf), (1 + _LEVEL) / 2, method="higher")
     return float(low), float(high)
 
 
 def _slopes(numbers: Sequence[float], means: FloatArray) -> FloatArray:
-    """Return the least-squares slope of each row of log means, shape (..., n), on log numbers."""
+    """Return the least-squares slope of each row of log means, shape (..., n), on log numbers.
+
+    It is NaN where a mean is not positive.
+    """
     x = np.log(np.asarray(numbers, dtype=float))
     x -= x.mean()
-    slopes: FloatArray = np.log(means) @ x / (x @ x)
+    logs = np.log(means, out=np.full_like(means, math.nan), where=means > 0)
+    slopes: FloatArray = logs @ x / (x @ x)
     return slopes

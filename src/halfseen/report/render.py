@@ -23,8 +23,10 @@ CLAIMS = "claims.md.j2"
 
 RULE = (
     "Claims are judged at full scale, and claims about means only with three seeds or more; a "
-    "smaller run is too small to judge. A difference counts if it is larger than two standard "
-    "errors of the difference, seed by seed; anything smaller is undecided."
+    "smaller run is too small to judge. Means over seeds are judged by Student's 95 % interval, "
+    "given in brackets: a claim holds where the whole interval is within the claimed limits, fails "
+    "where all of it is outside, and is undecided otherwise. A bound that is not below the trivial "
+    "one says nothing: it is vacuous."
 )
 """How a claim is judged, for readers of a report."""
 

@@ -41,6 +41,7 @@ _EXCESS = (
     "mean_excess",
     "se_excess",
 )
+_CLAIMS = ("place", "text", "verdict", "fails_if", "numbers")
 _COMPARED = (
     "setting",
     "p",
@@ -58,11 +59,17 @@ _MOST_FEATURES = 40  # of a table that a report lists
 
 
 class Verdict(NamedTuple):
-    """What the data say about a claim, and the numbers behind it, one string per point."""
+    """What the data say about a claim, and the numbers behind it, one string per point.
+
+    `place` is where the paper claims it, or whose claim it is; `fails_if` is which result would
+    have been a failure.
+    """
 
     text: str
     outcome: str
     findings: tuple[str, ...]
+    place: str = ""
+    fails_if: str = ""
 
     @property
     def numbers(self) -> str:
@@ -287,10 +294,16 @@ class Report:
                 for ending in ("png", "svg"):
                     (self.folder / f"{spec.name}.{ending}").unlink(missing_ok=True)
         claims = [
-            {"text": each.text, "verdict": each.outcome, "numbers": each.numbers}
+            dict(
+                zip(
+                    _CLAIMS,
+                    (each.place, each.text, each.outcome, each.fails_if, each.numbers),
+                    strict=True,
+                )
+            )
             for each in self.verdicts
         ]
-        _write(self.folder / "claims.csv", ("text", "verdict", "numbers"), claims)
+        _write(self.folder / "claims.csv", _CLAIMS, claims)
         _write(self.folder / "excess.csv", _EXCESS, self.excess)
         for comparison in self.comparisons:
             rows = _compared_rows(comparison)
@@ -334,7 +347,7 @@ def _write(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
         path.unlink(missing_ok=True)
 
 
-OUTCOMES = ("holds", "fails", "undecided", "too small to judge", "not run")
+OUTCOMES = ("holds", "fails", "undecided", "vacuous", "too small to judge", "not run")
 """All possible verdicts on a claim."""
 
 

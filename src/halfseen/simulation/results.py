@@ -390,10 +390,10 @@ class Results:
         """Return mean final regret and its standard error; both None where nothing was run."""
         return mean_of(list(self.regrets(point, method).values()))
 
-    def final_ranks(self, point: Point, method: str) -> list[float]:
-        """Return the ranks with which a method ended."""
-        ranks = [row["final_rank"] for row in self._per_seed.get((point, method), ())]
-        return [rank for rank in ranks if rank is not None]
+    def final_ranks(self, point: Point, method: str) -> dict[int, float]:
+        """Return the ranks with which a method ended, by seed."""
+        rows = self._per_seed.get((point, method), ())
+        return {row["seed"]: row["final_rank"] for row in rows if row["final_rank"] is not None}
 
     def over_time(self, point: Point, method: str) -> list[Row]:
         """Return the rows of a method over rounds."""

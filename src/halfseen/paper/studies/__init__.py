@@ -33,9 +33,6 @@ CORE_MINUTES = {
 ORDER = tuple(CORE_MINUTES)
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 
-BEYOND_PAPER = ("masks", "digits-160", "tables", "contexts", "beyond")
-"""Studies of which the paper has nothing."""
-
 
 @cache
 def study_named(name: str, scale: str = "paper") -> Study:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from halfseen.paper.claims import Claims, better_on_average, no_worse
+from halfseen.paper.claims import BEYOND, Claims, better_on_average, no_worse
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, differences, regret_over_rounds
 from halfseen.report.numbers import Comparison, compare
@@ -87,26 +87,7 @@ def best_other(results: Results) -> Comparison:
         "best-other",
         "Latent UCB given nothing against the best other method, picked on seeds 0 to 9 and compared on seeds 10 to 29",
         ["latent-ucb"],
-        [
-            "zf-oful",
-            "zf-oful-third",
-            "zf-oful-tenth",
-            "scaled-zero",
-            "scaled-zero-third",
-            "scaled-zero-tenth",
-            "scaled-mean",
-            "scaled-mean-third",
-            "scaled-mean-tenth",
-            "scaled-indicators",
-            "scaled-indicators-third",
-            "scaled-indicators-tenth",
-            "scaled-iterative-tenth",
-            "scaled-greedy",
-            "scaled-thompson",
-            "tofu-fh",
-            "uniform",
-            "same-arm",
-        ],
+        [key for key in METHODS if key != "latent-ucb"],
         choose_seeds=range(10),
     )
 
@@ -138,10 +119,12 @@ def figures(results: Results) -> Iterator[Figure]:
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
-        "On no problem does latent UCB pay more than the best other method, by more than two standard errors or 2 % of that method's lead over uniform play": no_worse(
-            results, best_other(results), than="uniform", margin=0.02
-        ),
-        "On average over all problems latent UCB pays less than the best other method, in shares of the regret of uniform play": better_on_average(
-            results, best_other(results), than="uniform"
-        ),
+        BEYOND: {
+            "On no problem does latent UCB pay more than the best other method, by more than chance or 2 % of that method's lead over uniform play": no_worse(
+                results, best_other(results), than="uniform", margin=0.02
+            ),
+            "On average over all problems latent UCB pays less than the best other method, in shares of the regret of uniform play": better_on_average(
+                results, best_other(results), than="uniform"
+            ),
+        }
     }
