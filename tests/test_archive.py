@@ -275,7 +275,7 @@ def test_an_epoch_of_another_rank_than_its_record_is_refused(tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e101])
 def test_a_reward_that_cannot_be_is_refused(tmp_path, value):
     tree = archive.from_bytes(saved_bytes())
-    tree["state"]["played"]["rewards"][0] = value
+    tree["state"]["played"]["columns"]["rewards"][0] = value
     with pytest.raises(ArchiveError, match="rewards' must be finite"):
         load_bytes(tmp_path, archive.to_bytes(tree))
 
@@ -284,7 +284,7 @@ def test_a_reward_that_cannot_be_is_refused(tmp_path, value):
 def test_a_number_that_is_none_is_refused(tmp_path, word):
     entries = entries_of(saved_bytes())
     text = entries["halfseen.json"].decode()
-    entries["halfseen.json"] = text.replace('"log_det": ', f'"log_det": {word}, "other": ').encode()
+    entries["halfseen.json"] = text.replace('"n_arms": ', f'"n_arms": {word}, "other": ').encode()
     with pytest.raises(ArchiveError, match=f"{word} is no number"):
         load_bytes(tmp_path, zipped(entries))
 

@@ -102,50 +102,6 @@ def from_bytes(content: bytes, name: str = "the archive") -> dict[str, Any]:
     return tree
 
 
-def array(
-    state: dict[str, Any],
-    name: str,
-    shape: tuple[int | None, ...],
-    dtype: type = np.float64,
-    *,
-    low: float = -math.inf,
-    high: float = math.inf,
-    hidden: bool = False,
-) -> np.ndarray[Any, Any]:
-    """Return a copy of an array of a state after checking its shape (None: any), type and range.
-
-    Compiled loops do not check bounds, so arrays must be checked here. Entries must be finite;
-    with `hidden`, NaN is allowed as well.
-    """
-    value = state[name]
-    fits = (
-        isinstance(value, np.ndarray)
-        and value.dtype == dtype
-        and value.ndim == len(shape)
-        and all(want in (None, got) for want, got in zip(shape, value.shape, strict=True))
-    )
-    if not fits:
-        raise ArchiveError(f"array {name!r} must have shape {shape} and type {dtype.__name__}")
-    inside = np.isfinite(value) & (value >= low) & (value <= high)
-    if hidden:
-        inside |= np.isnan(value)
-    if not inside.all():
-        wrong = value[~inside][0]
-        raise ArchiveError(f"array {name!r} must be finite, from {low:g} to {high:g}, got {wrong}")
-    return np.array(value, order="C")
-
-
-def orthonormal(
-    state: dict[str, Any], name: str, shape: tuple[int | None, int | None]
-) -> np.ndarray[Any, Any]:
-    """Return a copy of an array of a state after checking that its columns are orthonormal."""
-    columns = array(state, name, shape, low=-2.0, high=2.0)
-    probe = np.random.default_rng(0).standard_normal((columns.shape[1], 1))
-    if not np.allclose(columns.T @ (columns @ probe), probe, atol=1e-6):
-        raise ArchiveError(f"array {name!r} must have orthonormal columns")
-    return columns
-
-
 def _entries(content: bytes) -> dict[str, bytes]:
     """Return all entries by name; reading one to its end compares its check sum."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

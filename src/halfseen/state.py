@@ -5,9 +5,13 @@ A class lists the attributes that make up its state::
     class Mean:
         STATE = {"_n": Whole(low=0), "_sums": Array(("dim",))}
 
-`dump(mean)` returns them as plain values and arrays, `restore(mean, plain)` checks and sets them.
-`load(mean, plain)` only checks and returns them. A subclass adds its fields to those of its bases.
-A leading underscore is not saved.
+`dump(mean)` returns them as plain values and arrays, `restore(mean, plain)` checks and sets them,
+one after the other. Then it calls `mean._restored()`, if there is such a method, to compute what is
+not saved and to check that fields fit together. A subclass adds its fields to those of its bases. A
+leading underscore is not saved.
+
+An attribute of a kind that is not listed here needs a field of its own: a class with `dump` and
+`load`.
 
 Compiled loops do not check bounds, and a file may be forged: everything is checked here, once.
 
@@ -25,7 +29,7 @@ halfseen.errors.InvalidSettingError: _n must be an integer in [0, 1e+15], got -1
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -58,6 +62,13 @@ class Sizes:
                 self._known[want] = getattr(self.owner, want, got)
             want = self._known[want]
         return want is None or want == got
+
+    def __getitem__(self, name: str) -> int:
+        return self._known[name]
+
+    def inner(self) -> "Sizes":
+        """Return a copy: names that it binds are not bound here."""
+        return Sizes(self.owner, **self._known)
 
 
 class Array(NamedTuple):
@@ -98,6 +109,10 @@ class Array(NamedTuple):
         return np.array(plain, order="C")
 
 
+ARMS = Array(("n", "dim"), low=-LARGEST, high=LARGEST, hidden=True)
+"""Rows of half-seen arms."""
+
+
 class Basis(NamedTuple):
     """An array with orthonormal columns."""
 
@@ -116,75 +131,75 @@ class Basis(NamedTuple):
         return columns
 
 
-class _Plain:
-    """A value that is plain already."""
+class Plain:
+    """A value that is plain already, with a check that gets its name and value."""
+
+    def __init__(self, check: Callable[[str, Any], Any]) -> None:
+        self._check = check
 
     def dump(self, value: Any) -> Any:
         """Return the value."""
         return value
 
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Any:
+        """Return the value after its check."""
+        return self._check(name, plain)
 
-class Whole(_Plain):
+
+class Whole(Plain):
     """A whole number in a range."""
 
     def __init__(self, low: int = 0, high: int = checks.LARGEST_HORIZON) -> None:
-        self._low, self._high = low, high
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> int:
-        """Return the number after a check."""
-        return checks.integer(name, plain, self._low, self._high)
+        super().__init__(lambda name, value: checks.integer(name, value, low, high))
 
 
-class Real(_Plain):
+class Real(Plain):
     """A finite number in a range."""
 
     def __init__(
         self, low: float = -math.inf, high: float = math.inf, *, low_open: bool = False
     ) -> None:
-        self._low, self._high, self._low_open = low, high, low_open
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> float:
-        """Return the number after a check."""
-        return checks.real(name, plain, self._low, self._high, low_open=self._low_open)
+        super().__init__(lambda name, value: checks.real(name, value, low, high, low_open=low_open))
 
 
-class Flag(_Plain):
+class Flag(Plain):
     """True or False."""
 
-    def load(self, name: str, plain: Any, sizes: Sizes) -> bool:
-        """Return the value after a check."""
-        return checks.boolean(name, plain)
+    def __init__(self) -> None:
+        super().__init__(checks.boolean)
 
 
-class Text(_Plain):
+class Text(Plain):
     """A string."""
 
-    def load(self, name: str, plain: Any, sizes: Sizes) -> str:
-        """Return the string after a check."""
-        if not isinstance(plain, str):
-            raise ArchiveError(f"{name} must be a string, got {plain!r:.40}")
-        return plain
+    def __init__(self) -> None:
+        super().__init__(_string)
 
 
-class Word(_Plain):
+class Word(Plain):
     """One of some words."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
-        self._words = words
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> str:
-        """Return the word after a check."""
-        return checks.one_of(name, plain, self._words)
+        super().__init__(lambda name, value: checks.one_of(name, value, words))
 
 
-class RandomState(_Plain):
+class RandomState(Plain):
     """The state of a random stream of numpy."""
 
-    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[str, Any]:
-        """Return the state after a generator has taken it."""
-        generator = np.random.PCG64()
-        generator.state = plain
-        return dict(generator.state)
+    def __init__(self) -> None:
+        super().__init__(_random_state)
+
+
+def _string(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ArchiveError(f"{name} must be a string, got {value!r:.40}")
+    return value
+
+
+def _random_state(name: str, value: Any) -> dict[str, Any]:
+    generator = np.random.PCG64()
+    generator.state = value
+    return dict(generator.state)
 
 
 class Levels:
@@ -239,42 +254,27 @@ class Each(NamedTuple):
         return tuple(self.field.load(name, each, sizes) for each in plain)
 
 
-class Part:
-    """An object with a state of its own, which a fresh owner has already."""
+class Part(NamedTuple):
+    """An object with a declared state: a fresh owner has it, or `make` returns one from sizes."""
+
+    make: Callable[[Sizes], Any] | None = None
 
     def dump(self, value: Any) -> Any:
         """Return the state of the part."""
-        return value.state() if hasattr(value, "state") else dump(value)
+        return dump(value)
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Any:
-        """Return the owner's part, with the saved state."""
-        part = getattr(sizes.owner, name)
-        if hasattr(part, "restore"):
-            part.restore(plain)
-        else:
-            restore(part, plain)
+        """Return the part with the saved state."""
+        part = getattr(sizes.owner, name) if self.make is None else self.make(sizes)
+        restore(part, plain)
         return part
 
 
-class Built(NamedTuple):
-    """An object that its class builds from its owner and its state, with `restored`."""
-
-    type: Any
-
-    def dump(self, value: Any) -> Any:
-        """Return the state of the object."""
-        return value.state()
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> Any:
-        """Return the object."""
-        return self.type.restored(sizes.owner, plain)
-
-
 class Value:
-    """An immutable object, made from its fields, such as a named tuple or a frozen dataclass."""
+    """An object that is made from its fields, such as a named tuple or a frozen dataclass."""
 
-    def __init__(self, type: Any, **fields: Field) -> None:
-        self._type, self._fields = type, fields
+    def __init__(self, make: Callable[..., Any], **fields: Field) -> None:
+        self._make, self._fields = make, fields
 
     def dump(self, value: Any) -> dict[str, Any]:
         """Return its fields."""
@@ -282,14 +282,38 @@ class Value:
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Any:
         """Return the object after checking its fields."""
-        return self._type(**_loaded(name, self._fields, plain, sizes))
+        _check_names(name, self._fields, plain)
+        inner, fields = sizes.inner(), self._fields.items()
+        return self._made(sizes, {key: field.load(key, plain[key], inner) for key, field in fields})
+
+    def _made(self, sizes: Sizes, values: dict[str, Any]) -> Any:
+        return self._make(**values)
 
 
-ARMS = Array(("n", "dim"), low=-LARGEST, high=LARGEST, hidden=True)
-"""Rows of half-seen arms."""
+class Built(Value):
+    """An object that is made from its owner and its fields."""
+
+    def _made(self, sizes: Sizes, values: dict[str, Any]) -> Any:
+        return self._make(sizes.owner, **values)
 
 
-def fields_of(kind: type) -> dict[str, Field]:
+def dump(item: Any) -> dict[str, Any]:
+    """Return the declared state of an object as plain values and arrays."""
+    fields = _fields_of(type(item))
+    return {name.lstrip("_"): field.dump(getattr(item, name)) for name, field in fields.items()}
+
+
+def restore(item: Any, plain: Any) -> None:
+    """Set the declared state of a fresh object to what `dump` returned."""
+    fields, sizes = _fields_of(type(item)), Sizes(item)
+    _check_names(type(item).__name__, fields, plain)
+    for name, field in fields.items():
+        setattr(item, name, field.load(name, plain[name.lstrip("_")], sizes))
+    if hasattr(item, "_restored"):
+        item._restored()
+
+
+def _fields_of(kind: type) -> dict[str, Field]:
     """Return the fields that a class and its bases declare."""
     found: dict[str, Field] = {}
     for base in reversed(kind.__mro__):
@@ -297,26 +321,6 @@ def fields_of(kind: type) -> dict[str, Field]:
     return found
 
 
-def dump(item: Any) -> dict[str, Any]:
-    """Return the declared state of an object as plain values and arrays."""
-    fields = fields_of(type(item))
-    return {name.lstrip("_"): field.dump(getattr(item, name)) for name, field in fields.items()}
-
-
-def load(item: Any, plain: Any) -> dict[str, Any]:
-    """Return checked values of the fields of an object, by name, without setting them."""
-    return _loaded(type(item).__name__, fields_of(type(item)), plain, Sizes(item))
-
-
-def restore(item: Any, plain: Any) -> None:
-    """Set the declared state of an object to what `dump` returned."""
-    for name, value in load(item, plain).items():
-        setattr(item, name, value)
-
-
-def _loaded(owner: str, fields: Mapping[str, Field], plain: Any, sizes: Sizes) -> dict[str, Any]:
+def _check_names(owner: str, fields: Mapping[str, Field], plain: Any) -> None:
     if not isinstance(plain, dict) or plain.keys() != {name.lstrip("_") for name in fields}:
         raise ArchiveError(f"the state of {owner} must have the fields {list(fields)}")
-    return {
-        name: field.load(name, plain[name.lstrip("_")], sizes) for name, field in fields.items()
-    }

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfseen import HalfseenError, InvalidTableError
-from halfseen.frames import Encoder, Reader
+from halfseen.frames import Encoder, EncoderField, Reader
+from halfseen.state import Sizes
 
 NAN = float("nan")
 
@@ -130,14 +131,15 @@ def test_options_without_any_seen_value_need_known_columns():
 def test_an_encoder_is_restored_from_its_state():
     owner = SimpleNamespace(max_levels=2, max_columns=9)
     known = encode(Encoder(2, 9), {"a": [1.0] * 4, "colour": ["w", "", "y", "z"]}).encoder
-    assert Encoder.restored(owner, known.state()) == known
+    field, sizes = EncoderField(), Sizes(owner)
+    assert field.load("options", field.dump(known), sizes) == known
     for edit, message in (
         ({"features": [1]}, "each feature exactly once"),
         ({"kind": "category"}, "must have 0 features"),
         ({"kind": "id"}, "kind must be"),
         ({"name": 3}, "name must be a string, got 3"),
     ):
-        broken = known.state()
-        broken["columns"][0] |= edit
+        broken = field.dump(known)
+        broken[0] |= edit
         with pytest.raises(HalfseenError, match=message):
-            Encoder.restored(owner, broken)
+            field.load("options", broken, sizes)

@@ -22,7 +22,8 @@ from halfseen.latent.features import (
 )
 from halfseen.latent.history import Rows
 from halfseen.latent.items import ItemSums
-from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, _rewards
+from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, RewardsField, _rewards
+from halfseen.state import Sizes
 
 DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
 GROUPS = ["latent", "filled", "mask"]
@@ -323,7 +324,8 @@ def test_a_model_survives_saving(kind):
     rows = world(60, kind=kind)
     features = features_of(rows)
     model = model_of(rows, features)
-    again = RewardModel.restored(model.state(), features)
+    field = RewardsField(features)
+    again = field.load("rewards", field.dump(model), Sizes())
     np.testing.assert_array_equal(scores(again, rows, 2.0, 1.0), scores(model, rows, 2.0, 1.0))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from halfseen import archive
+from halfseen import archive, state
 from halfseen.errors import HalfseenError
 from halfseen.linear.history import _DRAWS, Reservoir
 
@@ -114,14 +114,14 @@ def test_a_change_of_a_fork_does_not_show_in_the_original(n_before):
     reservoir, plain = Reservoir(1, max_rows=5), Reservoir(1, max_rows=5)
     for each in (reservoir, plain):
         add_in_slates(each, numbered(n_before), (2,))
-    before = archive.to_bytes(reservoir.state())
+    before = archive.to_bytes(state.dump(reservoir))
     given_up = reservoir.fork()
     given_up.add(-numbered(3))
-    assert archive.to_bytes(reservoir.state()) == before
+    assert archive.to_bytes(state.dump(reservoir)) == before
     fork = reservoir.fork()
     for each in (fork, plain):
         add_in_slates(each, 100.0 + numbered(30), (4, 1))
-    assert archive.to_bytes(fork.state()) == archive.to_bytes(plain.state())
+    assert archive.to_bytes(state.dump(fork)) == archive.to_bytes(state.dump(plain))
 
 
 def test_equal_seeds_keep_the_same_rows_and_others_do_not():
@@ -140,9 +140,9 @@ def test_a_restored_reservoir_continues_as_if_nothing_had_happened(n_before):
     rows = np.where(rng.random((6000, 2)) < 0.7, rng.normal(size=(6000, 2)), np.nan)
     reservoir = Reservoir(2, max_rows=20, seed=4)
     add_in_slates(reservoir, rows[:n_before], (11,))
-    saved = archive.from_bytes(archive.to_bytes({"reservoir": reservoir.state()}))["reservoir"]
+    saved = archive.from_bytes(archive.to_bytes({"reservoir": state.dump(reservoir)}))["reservoir"]
     restored = Reservoir(2, max_rows=20, seed=4)
-    restored.restore(saved)
+    state.restore(restored, saved)
     for each in (reservoir, restored):
         add_in_slates(each, rows[n_before:], (13,))
     assert restored.n_arms == reservoir.n_arms == 6000
@@ -151,15 +151,20 @@ def test_a_restored_reservoir_continues_as_if_nothing_had_happened(n_before):
 
 
 @pytest.mark.parametrize(
-    "state",
+    ("n_arms", "shape", "numbers"),
     [
-        {"n_arms": 3, "rows": np.ones((2, 2))},
-        {"n_arms": 2, "rows": np.ones((2, 3))},
-        {"n_arms": -1, "rows": np.ones((0, 2))},
-        {"n_arms": 30, "rows": np.ones((30, 2))},
+        (3, (2, 2), None),
+        (2, (2, 3), None),
+        (-1, (0, 2), None),
+        (30, (30, 2), None),
+        (2, (2, 2), np.arange(2)),
+        (30, (20, 2), np.arange(19, 39)),
+        (30, (20, 2), np.arange(19)),
     ],
-    ids=["too few rows", "too wide", "negative", "more rows than allowed"],
-)
-def test_a_state_that_does_not_fit_is_refused(state):
+    ids=["too few rows", "too wide", "negative", "more rows than allowed", "too early", "not yet",
+         "too few numbers"],
+)  # fmt: skip
+def test_a_state_that_does_not_fit_is_refused(n_arms, shape, numbers):
+    saved = {"n_arms": n_arms, "rows": np.ones(shape), "numbers": numbers}
     with pytest.raises(HalfseenError):
-        Reservoir(2, max_rows=20).restore(state)
+        state.restore(Reservoir(2, max_rows=20), saved)

@@ -505,7 +505,7 @@ def test_an_updated_projection_equals_a_fresh_one():
     policy = pslb(ridge=0.01)
     walk(policy, few_arms(300))
     kept = policy._subspace.projection
-    fresh = Projection(policy._model, kept.basis)
+    fresh = Projection.of(policy._model, kept.basis)
     for one, other in zip(
         *(p.sets(policy._model, policy._confidence, 0.0) for p in (kept, fresh)), strict=True
     ):

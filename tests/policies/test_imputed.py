@@ -154,8 +154,7 @@ def test_a_late_reward_meets_the_features_of_its_choice(imputer):
 def test_no_more_rows_are_kept_than_allowed():
     policy = small(max_rows=50)
     walk(policy, offers(20))
-    assert policy.state()["reservoir"]["rows"].shape == (50, 6)
-    assert policy.state()["filler"].shape == (50, 6)
+    assert policy._reservoir.rows.shape == policy._filler.rows.shape == (50, 6)
 
 
 # Saving and failing

@@ -151,11 +151,8 @@ class TakesAnything(Steps):
 
 
 class SavesNothing(Steps):
-    def state(self):
-        return {}
-
-    def restore(self, state):
-        pass
+    def _restored(self):
+        self.setup()
 
 
 class ChangesItsSettings(Steps):
@@ -240,8 +237,7 @@ class CutsContexts(InContext):
 
 
 class ForgetsTheContext(InContext):
-    def restore(self, state):
-        super().restore(state)
+    def _restored(self):
         self.taste = np.zeros(self.context_dim)
 
 

@@ -368,10 +368,10 @@ def test_without_ridge_an_unidentified_arm_is_skipped_and_counted_when_its_rewar
     policy = tofu(impute_ridge=0.0, replay=replay)
     late = policy.choose(one_entry_seen()[1:2])
     walk(policy, rounds[1:9])
-    regression = policy._epoch.model.state()["root"].tobytes()
+    regression = policy._epoch.model.root.tobytes()
     n_samples = policy._epoch.model.n_samples
     policy.learn(late, 0.5)
-    assert policy._epoch.model.state()["root"].tobytes() == regression
+    assert policy._epoch.model.root.tobytes() == regression
     assert policy._epoch.model.n_samples == n_samples
     assert policy.epoch_log[-1].n_skipped == (0 if replay == "none" else 1)
     walk(policy, rounds[9:])

@@ -59,9 +59,7 @@ def test_with_full_replay_delayed_and_permuted_rewards_end_in_the_same_state(see
     opening, too = prompt.choose(rounds[47].table), late.choose(rounds[47].table)
     assert looks(opening) == looks(too)
     assert prompt._epoch.record == late._epoch.record
-    ours, theirs = prompt._epoch.model.state(), late._epoch.model.state()
-    assert ours["log_det"] == theirs["log_det"]
-    assert ours["root"].tobytes() == theirs["root"].tobytes()
+    assert prompt._epoch.model.root.tobytes() == late._epoch.model.root.tobytes()
     for policy, decision in ((prompt, opening), (late, too)):
         policy.learn(decision, 0.1)
     for table, _ in rounds[48:]:
@@ -120,19 +118,18 @@ def test_a_late_reward_enters_the_regression_that_it_belongs_to(replay, late):
     del schedule[played]
     decision, reward = play(policy, rounds, schedule)[played]
     model, record = policy._epoch.model, policy.epoch_log[-1]
-    before = {name: np.array(value) for name, value in model.state().items()}
+    before = model.root.copy()
     gram, response = model.gram, model.response
     policy.learn(decision, reward)
     model = policy._epoch.model
 
     if replay not in USED[late]:
-        for name, value in model.state().items():
-            assert np.array_equal(value, before[name])
+        assert np.array_equal(model.root, before)
         assert policy.epoch_log[-1] == record
         return
     slate = Slate(decision.values[None], decision.mask[None])
     point = coordinates(policy._epoch.basis, slate, 1e-5)[0]
-    assert model.n_samples == before["n_samples"] + 1
+    assert model.n_samples == before[-1] + 1
     assert model.response - response == pytest.approx(point * reward, rel=1e-9)
     assert model.gram - gram == pytest.approx(np.outer(point, point), rel=1e-9)
     is_old = played < record.round

@@ -36,7 +36,7 @@ from halfseen.errors import (
     JournalError,
     UnknownDecisionError,
 )
-from halfseen.frames import Column, Encoder, Reader, Rows, ids_alone
+from halfseen.frames import Column, Encoder, EncoderField, Reader, Rows, ids_alone
 from halfseen.latent.policy import INVERSE_GAP, LatentUcb
 from halfseen.log import logger
 from halfseen.params import Declared, choice, custom, flag, integer, real
@@ -201,8 +201,8 @@ class Agent(Declared):
 
     STATE: ClassVar[Mapping[str, state.Field]] = {
         "_policy": AnyPolicy(),
-        "_options": state.Built(Encoder),
-        "_context": state.Built(Encoder),
+        "_options": EncoderField(),
+        "_context": EncoderField(),
         "_ledger": state.Part(),
         "_n_decisions": state.Whole(),
         "_n_forgotten": state.Whole(),

@@ -254,16 +254,19 @@ class Encoder:
             f"{table[row, feature]} in row {row}: leave it empty or correct it, {IGNORE}"
         )
 
-    def state(self) -> dict[str, Any]:
-        """Return the known columns as plain values."""
-        return {"columns": _COLUMNS.dump(self.columns.values())}
 
-    @classmethod
-    def restored(cls, owner: Any, plain: Any) -> "Encoder":
-        """Return the encoder that `state` described, with the settings of its owner."""
-        columns = _COLUMNS.load("columns", plain["columns"], state.Sizes(owner))
+class EncoderField:
+    """The field of an encoder, whose owner has its settings."""
+
+    def dump(self, value: Encoder) -> list[Any]:
+        """Return the known columns as plain values."""
+        return _COLUMNS.dump(value.columns.values())
+
+    def load(self, name: str, plain: Any, sizes: state.Sizes) -> Encoder:
+        """Return the encoder after checking its columns."""
+        columns = _COLUMNS.load(name, plain, sizes)
         known = {column.name: column for column in columns}
-        encoder = cls(owner.max_levels, owner.max_columns, known)
+        encoder = Encoder(sizes.owner.max_levels, sizes.owner.max_columns, known)
         features = sorted(feature for column in columns for feature in column.features)
         if features != list(range(encoder.width)) or len(known) < len(columns):
             raise ArchiveError("the columns of an encoder must have each feature exactly once")

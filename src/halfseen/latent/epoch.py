@@ -8,7 +8,7 @@ Opening one takes three steps:
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from halfseen.latent.features import (
     joint_features,
 )
 from halfseen.latent.history import History, Sample, joined
-from halfseen.latent.reward_model import RewardModel, checked_groups
+from halfseen.latent.reward_model import RewardModel, RewardsField, checked_groups
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
 from halfseen.values import SMALLEST, FloatArray
@@ -452,22 +452,26 @@ class Epoch(NamedTuple):
             rewards = rewards.widened(features, old, new)
         return Epoch(self.record, arms, context, features, rewards)
 
-    def state(self) -> dict[str, Any]:
+
+class EpochField:
+    """The field of an epoch; the owner is the policy."""
+
+    def dump(self, value: Epoch) -> dict[str, Any]:
         """Return factor models, record and reward model."""
+        features = value.features
         return {
-            "record": asdict(self.record),
-            "arms": _row_model_field("dim").dump(self.arms),
-            "context": _row_model_field("context_dim").dump(self.context),
-            "groups": [list(self.features.option.columns), list(self.features.context.columns)],
-            "crossing": [list(each) for each in self.features.crossing],
-            "by_item": bool(self.features.item_columns),
-            "rewards": None if self.rewards is None else self.rewards.state(),
+            "record": RECORD.dump(value.record),
+            "arms": _row_model_field("dim").dump(value.arms),
+            "context": _row_model_field("context_dim").dump(value.context),
+            "groups": [list(features.option.columns), list(features.context.columns)],
+            "crossing": [list(each) for each in features.crossing],
+            "by_item": bool(features.item_columns),
+            "rewards": Maybe(RewardsField(features)).dump(value.rewards),
         }
 
-    @classmethod
-    def restored(cls, policy: Any, plain: dict[str, Any]) -> "Epoch":
-        """Return the epoch that `state` described, for a policy with `dim` and `settings`."""
-        sizes, settings = Sizes(policy), policy._settings
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Epoch:
+        """Return the epoch after checking its parts."""
+        settings = sizes.owner._settings
         record = RECORD.load("record", plain["record"], sizes)
         arms = _row_model_field("dim").load("arms", plain["arms"], sizes)
         context = _row_model_field("context_dim").load("context", plain["context"], sizes)
@@ -484,10 +488,8 @@ class Epoch(NamedTuple):
             by_item=checks.boolean("by_item", plain["by_item"]),
             intercept=not settings.through_origin,
         )
-        rewards = plain["rewards"]
-        if rewards is not None:
-            rewards = RewardModel.restored(rewards, features)
-        return cls(record, arms, context, features, rewards)
+        rewards = Maybe(RewardsField(features)).load("rewards", plain["rewards"], sizes)
+        return Epoch(record, arms, context, features, rewards)
 
 
 def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:

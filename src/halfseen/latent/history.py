@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks, state
+from halfseen import checks
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.features import Features
 from halfseen.latent.items import ITEM_SUMS, ItemSums
@@ -289,12 +289,6 @@ class History:
         In the features of the present epoch.
     """
 
-    STATE: ClassVar[Mapping[str, state.Field]] = {
-        "rows": _ROWS,
-        "within": Real(0.0, LARGEST_POINT),
-        "summaries": Each(_SUMMARY),
-    }
-
     __slots__ = ("_n", "_room", "summaries", "within")
 
     def __init__(
@@ -417,17 +411,9 @@ class History:
             )
         )
 
-    def state(self) -> dict[str, Any]:
-        """Return everything as numbers and arrays."""
-        return state.dump(self)
 
-    @classmethod
-    def restored(cls, policy: Any, plain: dict[str, Any]) -> "History":
-        """Return what `state` described, for a policy with `dim` and `context_dim`."""
-        sizes = state.Sizes(policy, dim=policy.dim or 1)
-        return cls(
-            **{name: field.load(name, plain[name], sizes) for name, field in cls.STATE.items()}
-        )
+HISTORY = Value(History, rows=_ROWS, within=Real(0.0, LARGEST_POINT), summaries=Each(_SUMMARY))
+"""The field of a history."""
 
 
 def _room(n: int, dim: int, context_dim: int) -> Rows:

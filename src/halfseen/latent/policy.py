@@ -25,12 +25,13 @@ from halfseen.latent.epoch import (
     PARTS,
     RECORD,
     Epoch,
+    EpochField,
     LatentRecord,
     Offered,
     Settings,
     is_different,
 )
-from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
+from halfseen.latent.history import DEFAULT_MEMORY, HISTORY, History, Sample, arms_kept
 from halfseen.latent.reward_model import Candidates, RewardModel
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
@@ -41,7 +42,7 @@ from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.state import Built, Each, Flag, Levels, Maybe, Part, Sizes, Value, Whole
+from halfseen.state import Each, Flag, Levels, Maybe, Part, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Reasons
 
@@ -215,8 +216,8 @@ class LatentUcb(Policy):
         "_context_levels": Levels("context_dim"),
         "_arms": Part(),
         "_contexts": Part(),
-        "_history": Built(History),
-        "_epoch": Maybe(Built(Epoch)),
+        "_history": HISTORY,
+        "_epoch": Maybe(EpochField()),
         "_log": Each(RECORD),
         "_schedule": Value(
             _Schedule,
@@ -667,12 +668,10 @@ class LatentUcb(Policy):
 
     # Saving
 
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        for name in ("levels", "context_levels"):  # an epoch needs them
-            field = self.STATE[f"_{name}"]
-            setattr(self, f"_{name}", field.load(name, saved[name], Sizes(self)))
-        super().restore(saved)
+    def _restored(self) -> None:
+        """Raise ArchiveError unless history and epoch fit together."""
+        if self.dim is None and (self._history.rows.arms.shape[1] != 1 or len(self._history)):
+            raise ArchiveError("there can be no rewards before the first slate")
         epoch = self._epoch
         sizes = (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_parts)
         for summary in self._history.summaries:

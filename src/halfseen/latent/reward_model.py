@@ -268,34 +268,45 @@ class RewardModel:
         n_sums = len(self.items) * features.n_parts * (features.n_parts + features.n_features + 1)
         return n_products > _MORE_PRODUCTS * MOST_CROSSED or n_sums > _MORE_SUMS * MOST_SUMS
 
-    def state(self) -> dict[str, Any]:
+
+class RewardsField(NamedTuple):
+    """The field of a reward model.
+
+    Attributes
+    ----------
+    unscaled : Features
+        Without scales.
+    """
+
+    unscaled: Features
+
+    def dump(self, value: RewardModel) -> dict[str, Any]:
         """Return scales, regression and items."""
         return {
-            "groups": list(self.features.columns),
-            "item_groups": list(self.features.item_columns),
-            "logs": self.scales.logs,
-            "noise": self.scales.noise,
-            "shift": self.shift,
-            "ridge": self.ridge.state(),
-            "items": ItemsField().dump(self.items),
+            "groups": list(value.features.columns),
+            "item_groups": list(value.features.item_columns),
+            "logs": value.scales.logs,
+            "noise": value.scales.noise,
+            "shift": value.shift,
+            "ridge": state.dump(value.ridge),
+            "items": ItemsField().dump(value.items),
         }
 
-    @classmethod
-    def restored(cls, plain: dict[str, Any], unscaled: Features) -> "RewardModel":
-        """Return the model that `state` described."""
-        known = [*unscaled.columns, *unscaled.item_columns]
+    def load(self, name: str, plain: Any, sizes: state.Sizes) -> RewardModel:
+        """Return the model after checking its parts."""
+        known = [*self.unscaled.columns, *self.unscaled.item_columns]
         logs = {
             group: checks.real("logs", plain["logs"][group], LOWEST, HIGHEST) for group in known
         }
-        noise = checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True)
+        scales = Scales(logs, checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True))
         groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
-        features = unscaled.scaled(Scales(logs, noise), *groups)
+        features = self.unscaled.scaled(scales, *groups)
         ridge = Ridge(features.n_features, ridge=1.0)
-        ridge.restore(plain["ridge"])
+        state.restore(ridge, plain["ridge"])
         sizes = state.Sizes(n_parts=features.n_parts, n_sums=features.n_features + 1)
         items = ItemsField().load("items", plain["items"], sizes)
         shift = checks.real("shift", plain["shift"], -LARGEST, LARGEST)
-        return cls(features, Scales(logs, noise), shift, ridge, items)
+        return RewardModel(features, scales, shift, ridge, items)
 
 
 def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:

@@ -11,13 +11,14 @@ correction by observation probabilities needs two diagonals.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.kernels import tables
+from halfseen.state import ARMS, Array, Maybe, Whole
 from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
 
 LARGEST_DENSE_DIM = 8192
@@ -117,6 +118,7 @@ Sums = tuple[FloatArray, FloatArray | None]
 
 # Arms per matrix product: enough to be efficient, few enough to need little memory.
 _BLOCK = 1024
+_LARGEST_SUM = checks.LARGEST_HORIZON * LARGEST * LARGEST
 
 
 class Moments:
@@ -143,22 +145,24 @@ class Moments:
     [[10.0, 2.0], [2.0, 4.0]]
     """
 
-    __slots__ = ("_n_waiting", "_pairs", "_products", "_waiting", "dim", "n_arms")
+    STATE: ClassVar = {
+        "n_arms": Whole(),
+        "_products": Array(("dim", "dim"), low=-_LARGEST_SUM, high=_LARGEST_SUM),
+        "_pairs": Maybe(Array(("dim", "dim"), low=0.0)),
+        "waiting": ARMS,
+    }
+
+    __slots__ = ("_n_waiting", "_pairs", "_products", "_waiting", "count_pairs", "dim", "n_arms")
 
     def __init__(self, dim: int, *, count_pairs: bool = False) -> None:
         self.dim = checks.integer("dim", dim, 1)
         check_dense(self.dim)
-        self.n_arms = 0
+        self.n_arms, self.count_pairs = 0, count_pairs
         self._products = np.zeros((dim, dim))
         self._pairs = np.zeros((dim, dim)) if count_pairs else None
         # Tables of arms that are not in the sums yet, NaN where hidden.
         self._waiting: list[FloatArray] = []
         self._n_waiting = 0
-
-    @property
-    def count_pairs(self) -> bool:
-        """Whether pairs of features seen together are counted."""
-        return self._pairs is not None
 
     def absorb(self, slate: Slate) -> None:
         """Add all arms of a slate."""
@@ -167,7 +171,7 @@ class Moments:
     def fork(self) -> "Moments":
         """Return a copy to which arms can be added; this one can still be read."""
         fork = object.__new__(Moments)
-        fork.dim, fork.n_arms = self.dim, self.n_arms
+        fork.dim, fork.n_arms, fork.count_pairs = self.dim, self.n_arms, self.count_pairs
         fork._products, fork._pairs = self._products, self._pairs  # replaced, never changed
         fork._waiting, fork._n_waiting = self._waiting.copy(), self._n_waiting
         return fork
@@ -184,18 +188,6 @@ class Moments:
         self._n_waiting += len(table)
         self.n_arms += len(table)
 
-    def merge(self, other: "Moments") -> "Moments":
-        """Return the moments over the arms of both."""
-        if other.dim != self.dim or other.count_pairs != self.count_pairs:
-            raise InvalidSettingError(
-                f"moments must agree to be merged, got dim {self.dim} and {other.dim}, "
-                f"count_pairs {self.count_pairs} and {other.count_pairs}"
-            )
-        merged = Moments(self.dim, count_pairs=self.count_pairs)
-        merged._products, merged._pairs = _added(self.sums(), other.sums())
-        merged.n_arms = self.n_arms + other.n_arms
-        return merged
-
     def second_moment(self) -> FloatArray:
         """Return the sum of ẋẋ' over all arms, zero where hidden, shape (dim, dim)."""
         return self.sums()[0]
@@ -211,41 +203,32 @@ class Moments:
         """Return the corrected covariance, shape (dim, dim); symmetric, perhaps indefinite."""
         return covariance_of(self.sums(), self.n_arms, observe_prob)[0]
 
-    def state(self) -> dict[str, Any]:
-        """Return the whole state as arrays and numbers."""
-        return {
-            "n_arms": self.n_arms,
-            "products": self._products,
-            "pairs": self._pairs,
-            "waiting": self._waiting_arms(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        square = (self.dim, self.dim)
-        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
-        largest = max(1, n_arms) * LARGEST * LARGEST
-        products = archive.array(state, "products", square, low=-largest, high=largest)
-        pairs = None
-        if self._pairs is not None:
-            pairs = archive.array(state, "pairs", square, low=0.0, high=n_arms)
-        waiting = archive.array(
-            state, "waiting", (None, self.dim), low=-LARGEST, high=LARGEST, hidden=True
+    def _restored(self) -> None:
+        """Raise ArchiveError unless saved sums can be those of some arms."""
+        is_possible = (
+            (self._pairs is not None) == self.count_pairs
+            and (self._pairs is None or self._pairs.max() <= self.n_arms)
+            and self._n_waiting <= self.n_arms
+            and self._products.diagonal().min() >= 0.0
         )
-        if len(waiting) > n_arms or (products.diagonal() < 0.0).any():
+        if not is_possible:
             raise ArchiveError("moments must be those of some arms")
-        self._products, self._pairs, self.n_arms = products, pairs, n_arms
-        self._waiting, self._n_waiting = [waiting], len(waiting)
 
     def sums(self) -> Sums:
         """Return the sum of ẋẋ' and, if counted, of pairs seen together, in new arrays."""
-        waiting = sums_of(self._waiting_arms(), count_pairs=self.count_pairs)
+        waiting = sums_of(self.waiting, count_pairs=self.count_pairs)
         return _added((self._products, self._pairs), waiting)
 
-    def _waiting_arms(self) -> FloatArray:
+    @property
+    def waiting(self) -> FloatArray:
+        """Arms that are not in the sums yet, NaN where hidden, shape (n, dim)."""
         if len(self._waiting) == 1:  # a large slate need not be copied
             return self._waiting[0]
         return np.concatenate([np.empty((0, self.dim)), *self._waiting])
+
+    @waiting.setter
+    def waiting(self, table: FloatArray) -> None:
+        self._waiting, self._n_waiting = [table], len(table)
 
 
 def _added(one: Sums, other: Sums) -> Sums:

@@ -1,18 +1,18 @@
 """What a policy keeps of the past: played arms with their rewards, a bounded sample of rows."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.errors import ArchiveError
 from halfseen.seeding import stream
+from halfseen.state import ARMS, Array, Maybe, Value, Whole
 from halfseen.values import LARGEST, FloatArray
 
 _FIRST_ROOM = 64
-_LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
 
 
 LARGEST_GROWTH = 1e6
@@ -27,11 +27,36 @@ def next_start(start: int, growth: float) -> int:
     return max(start + 1, math.ceil(growth * start))
 
 
+class Columns(NamedTuple):
+    """Played arms with their rewards.
+
+    Attributes
+    ----------
+    arms : ndarray, shape (n, dim)
+        NaN where hidden.
+    rewards : ndarray, shape (n,)
+    rounds : ndarray of int, shape (n,)
+    """
+
+    arms: FloatArray
+    rewards: FloatArray
+    rounds: NDArray[np.int64]
+
+
 class Played:
     """Played arms with their rewards, sorted by round, even if rewards came late.
 
     Memory grows only with the number of played arms that replay needs.
     """
+
+    STATE: ClassVar = {
+        "columns": Value(
+            Columns,
+            arms=ARMS,
+            rewards=Array(("n",), low=-LARGEST, high=LARGEST),
+            rounds=Array(("n",), np.int64, low=1),
+        )
+    }
 
     __slots__ = ("_arms", "_n_played", "_rewards", "_rounds", "dim")
 
@@ -61,45 +86,24 @@ class Played:
         self._n_played = n + 1
 
     @property
-    def last_reward(self) -> float | None:
-        """The reward that came last; None if there is none."""
-        return float(self._rewards[self._n_played - 1]) if self._n_played else None
-
-    @classmethod
-    def of(cls, arms: FloatArray, rewards: FloatArray, rounds: NDArray[np.int64]) -> "Played":
-        """Return played arms (n, dim) with their rewards and rounds."""
-        played = cls(arms.shape[1])
-        played._rounds, played._arms, played._rewards = rounds, arms, rewards
-        played._n_played = len(rounds)
-        played._grow(max(_FIRST_ROOM, len(rounds)))
-        return played
-
-    def columns(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-        """Return arms, NaN where hidden, shape (n_played, dim), rewards and rounds."""
+    def columns(self) -> Columns:
+        """What is kept, in the order in which rewards came."""
         n = self._n_played
-        return self._arms[:n], self._rewards[:n], self._rounds[:n]
+        return Columns(self._arms[:n], self._rewards[:n], self._rounds[:n])
 
-    def samples(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+    @columns.setter
+    def columns(self, columns: Columns) -> None:
+        self._arms, self._rewards, self._rounds = columns
+        self._n_played = len(columns.rounds)
+        self._grow(max(_FIRST_ROOM, self._n_played))
+
+    def samples(self) -> Columns:
         """Return `columns`, sorted by round."""
-        arms, rewards, rounds = self.columns()
+        arms, rewards, rounds = self.columns
         if (rounds[1:] > rounds[:-1]).all():
-            return arms, rewards, rounds
+            return self.columns
         order = np.argsort(rounds, kind="stable")
-        return arms[order], rewards[order], rounds[order]
-
-    def state(self) -> dict[str, Any]:
-        """Return the kept arms as arrays."""
-        n = self._n_played
-        return {"rounds": self._rounds[:n], "arms": self._arms[:n], "rewards": self._rewards[:n]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        rounds = archive.array(state, "rounds", (None,), np.int64, low=1)
-        n = len(rounds)
-        arms = archive.array(state, "arms", (n, self.dim), low=-LARGEST, high=LARGEST, hidden=True)
-        rewards = archive.array(state, "rewards", (n,), low=-_LARGEST_MEAN, high=_LARGEST_MEAN)
-        self._rounds, self._arms, self._rewards, self._n_played = rounds, arms, rewards, n
-        self._grow(max(_FIRST_ROOM, n))
+        return Columns(arms[order], rewards[order], rounds[order])
 
     def _grow(self, room: int) -> None:
         self._rounds, self._arms, self._rewards = [
@@ -172,6 +176,12 @@ class Reservoir:
     (20, (3, 1))
     """
 
+    STATE: ClassVar = {
+        "n_arms": Whole(),
+        "rows": ARMS,
+        "_numbers": Maybe(Array(("n",), np.int64, low=0)),
+    }
+
     __slots__ = (
         "_ahead", "_block", "_latest", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
     )  # fmt: skip
@@ -213,6 +223,12 @@ class Reservoir:
         """The kept rows, shape (n, dim), in an array that changes with the next `add`."""
         self._place_latest()
         return self._block[: self.n_arms]
+
+    @rows.setter
+    def rows(self, rows: FloatArray) -> None:
+        if len(rows) != min(self.n_arms, self.max_rows):
+            raise ArchiveError(f"{self.n_arms} arms cannot leave a sample of {len(rows)}")
+        self._block[: len(rows)] = rows
 
     def add(self, rows: FloatArray) -> None:
         """Add rows, shape (n, dim), in order; the array must not be changed afterwards."""
@@ -270,23 +286,8 @@ class Reservoir:
         wider.n_arms = self.n_arms
         return wider
 
-    def state(self) -> dict[str, Any]:
-        """Return the whole state of this reservoir."""
-        rows = self.rows  # this also updates the numbers
-        numbers = None if self._numbers is None else self._numbers.copy()
-        return {"n_arms": self.n_arms, "rows": rows.copy(), "numbers": numbers}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        n_arms = checks.integer("n_arms", state["n_arms"], 0, checks.LARGEST_HORIZON)
-        n_rows = min(n_arms, self.max_rows)
-        self._block[:n_rows] = archive.array(
-            state, "rows", (n_rows, self.dim), low=-LARGEST, high=LARGEST, hidden=True
-        )
-        if state["numbers"] is not None and n_arms <= self.max_rows:
-            raise ArchiveError("numbers must be None while all rows are kept")
-        if state["numbers"] is not None:
-            self._numbers = archive.array(
-                state, "numbers", (n_rows,), np.int64, low=0, high=n_arms - 1
-            )
-        self.n_arms = n_arms
+    def _restored(self) -> None:
+        """Raise ArchiveError unless saved numbers can be those of the kept rows."""
+        numbers = self._numbers
+        if numbers is not None and (self.n_arms <= self.max_rows or numbers.max() >= self.n_arms):
+            raise ArchiveError("numbers must be those of kept rows, and None while all are kept")

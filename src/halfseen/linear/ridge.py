@@ -4,16 +4,17 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from halfseen import archive, checks
+from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidInputError
 from halfseen.kernels import ridge as _kernels
 from halfseen.linear.covariance import check_dense
+from halfseen.state import Array
 from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 LARGEST_SCALE = 1e30
@@ -162,6 +163,8 @@ class Ridge:
     ([1.0, 0.0], [0.5, 1.0])
     """
 
+    STATE: ClassVar = {"root": Array((None,), low=-LARGEST_POINT, high=LARGEST_POINT)}
+
     __slots__ = ("_limit", "_root", "_waiting", "dim", "ridge")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
@@ -199,6 +202,10 @@ class Ridge:
         if len(point):
             _kernels.update(self._root, point, reward, _NOTHING)
         return self._root
+
+    @root.setter
+    def root(self, root: FloatArray) -> None:
+        self._root, self._waiting = root, None
 
     def _missing_sample(self) -> tuple[FloatArray, float]:
         """Return the sample that is not yet in the root, or an empty point if there is none."""
@@ -340,21 +347,16 @@ class Ridge:
         _kernels.measure(root, point, reward, points, self._limit, parts)
         return _kernels.best(parts, radius(root.item(-2), root.item(-1))), parts
 
-    def state(self) -> dict[str, Any]:
-        """Return the whole state of this model."""
-        return {"n_samples": self.n_samples, "log_det": self.log_det, "root": self.root[:-2].copy()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
-        n_samples = checks.integer("n_samples", state["n_samples"], 0, checks.LARGEST_HORIZON)
-        log_det = checks.real("log_det", state["log_det"], -1.0, _LARGEST_LOG_DET)
-        shape = (len(self._root) - 2,)
-        root = archive.array(state, "root", shape, low=-LARGEST_POINT, high=LARGEST_POINT)
-        self._root, self._waiting = np.append(root, [log_det, n_samples]), None
-        # A valid root gives finite scores for every slate.
+    def _restored(self) -> None:
+        """Raise ArchiveError unless a saved root gives finite scores for every slate."""
+        root, pivots = self._root, _row_starts(self.dim)
+        if len(root) != pivots[-1] + 4:
+            raise ArchiveError(f"a root in {self.dim} dimensions cannot have {len(root)} entries")
+        checks.integer("n_samples", int(root[-1]), 0, checks.LARGEST_HORIZON)
+        checks.real("log_det", float(root[-2]), -1.0, _LARGEST_LOG_DET)
         signs = np.random.default_rng(0).choice([-LARGEST, LARGEST], (4, self.dim))
         # The root contains the penalty, so no pivot is below √λ.
-        is_full = (root[_row_starts(self.dim)] >= 0.99 * math.sqrt(self.ridge)).all()
+        is_full = (root[pivots] >= 0.99 * math.sqrt(self.ridge)).all()
         if not is_full or not np.isfinite(self.predict(signs)).all():
             raise ArchiveError("the root of a regression must be positive and of full rank")
 

@@ -25,7 +25,7 @@ from halfseen.policies.ambient import Optimism, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.state import Array, Basis, Built, Maybe, Part, RandomState, Sizes, Whole
+from halfseen.state import Array, Basis, Maybe, Part, RandomState, Real, Value, Whole
 from halfseen.tofu.rank import Known, as_rule
 from halfseen.values import LARGEST, BoolArray, Choice, FloatArray, Note, Slate
 
@@ -211,37 +211,41 @@ class Projection:
 
     Parameters
     ----------
-    model : Ridge
-        The regression in all features.
     basis : ndarray, shape (dim, rank)
         The rank may be 0.
+    inside : Ridge
+        The regression on projected samples.
+    shadow : ndarray, shape (dim, rank)
+        R'⁻¹U, with the root R of the regression in all features.
     """
 
     __slots__ = ("basis", "inside", "shadow")
 
-    def __init__(self, model: Ridge, basis: FloatArray) -> None:
-        self.basis = basis
-        self.shadow, rank = np.empty(basis.shape), basis.shape[1]
+    def __init__(self, basis: FloatArray, inside: Ridge, shadow: FloatArray) -> None:
+        self.basis, self.inside, self.shadow = basis, inside, shadow
+
+    @classmethod
+    def of(cls, model: Ridge, basis: FloatArray) -> "Projection":
+        """Return the projection of a regression in all features."""
+        rank = basis.shape[1]
         # The regression on projected samples has the Gram matrix U'VU, with the same ridge, so the
         # samples themselves are not needed.
-        self.inside = Ridge(max(1, rank), ridge=model.ridge)
+        projection = cls(basis, Ridge(max(1, rank), ridge=model.ridge), np.empty(basis.shape))
         if rank == 0:
-            return
+            return projection
         precision, white = np.empty((rank, rank)), np.empty(rank)
         _kernels.project_model(model.factor, model.white, basis, precision, white)
         pivots = precision.ravel()[:: rank + 1]
         np.maximum(pivots, math.sqrt(model.ridge), out=pivots)  # smaller is rounding
         log_det = 2.0 * float(np.log(pivots).sum()) - rank * math.log(model.ridge)
-        self.inside.set_root(precision, white, log_det, model.n_samples)
-        # The shadow of the regression in all features is R'⁻¹U, with norm at most 1/√λ.
-        limit = 2.0 / math.sqrt(model.ridge)
-        _kernels.cast_shadow(model.factor, basis, limit, self.shadow)
+        projection.inside.set_root(precision, white, log_det, model.n_samples)
+        limit = 2.0 / math.sqrt(model.ridge)  # the norm of R'⁻¹U is at most 1/√λ
+        _kernels.cast_shadow(model.factor, basis, limit, projection.shadow)
+        return projection
 
     def fork(self) -> "Projection":
         """Return an independent copy."""
-        fork = object.__new__(Projection)
-        fork.basis, fork.shadow, fork.inside = self.basis, self.shadow.copy(), self.inside.copied()
-        return fork
+        return Projection(self.basis, self.inside.copied(), self.shadow.copy())
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features and to its projection."""
@@ -276,20 +280,6 @@ class Projection:
                 confidence.total(model.log_det, model.n_samples),
             )
         return Sets(projected, mapped)
-
-    def state(self) -> dict[str, Any]:
-        """Return the whole state of this projection."""
-        return {"basis": self.basis, "inside": self.inside.state(), "shadow": self.shadow}
-
-    @classmethod
-    def restored(cls, model: Ridge, saved: dict[str, Any]) -> "Projection":
-        """Return the projection that `state` described."""
-        sizes = Sizes(model)
-        projection = cls(model, Basis(("dim", None)).load("basis", saved["basis"], sizes))
-        projection.inside.restore(saved["inside"])
-        shadow = Array(projection.basis.shape)
-        projection.shadow = shadow.load("shadow", saved["shadow"], sizes)
-        return projection
 
 
 def _squared(shadow: FloatArray, white: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -477,17 +467,6 @@ class Subspace(NamedTuple):
     projection: Projection
     arms_per_round: float
 
-    def state(self) -> dict[str, Any]:
-        """Return projection and mean."""
-        projection = self.projection.state()
-        return {"projection": projection, "arms_per_round": self.arms_per_round}
-
-    @classmethod
-    def restored(cls, policy: "Pslb", saved: dict[str, Any]) -> "Subspace":
-        """Return the subspace that `state` described."""
-        arms_per_round = checks.real("arms_per_round", saved["arms_per_round"], 0.0, LARGEST)
-        return cls(Projection.restored(policy._model, saved["projection"]), arms_per_round)
-
     @property
     def basis(self) -> FloatArray:
         """Directions, shape (dim, rank)."""
@@ -498,6 +477,18 @@ class Subspace(NamedTuple):
         """Number of directions."""
         rank: int = self.basis.shape[1]
         return rank
+
+
+_SUBSPACE = Value(
+    Subspace,
+    projection=Value(
+        Projection,
+        basis=Basis(("dim", "n_directions")),
+        inside=Part(lambda sizes: Ridge(max(1, sizes["n_directions"]), ridge=sizes.owner.ridge)),
+        shadow=Array(("dim", "n_directions")),
+    ),
+    arms_per_round=Real(0.0, LARGEST),
+)
 
 
 @register_policy
@@ -530,7 +521,7 @@ class Pslb(PslbParams):
     STATE: ClassVar = {
         "_model": Part(),
         "_moments": Maybe(Part()),
-        "_subspace": Maybe(Built(Subspace)),
+        "_subspace": Maybe(_SUBSPACE),
         "_n_fallbacks": Whole(),
         "_random_state": RandomState(),
     }
@@ -584,7 +575,7 @@ class Pslb(PslbParams):
         values, n_arms = slate.values, moments.n_arms + slate.n_arms
         second_moment = (moments.second_moment() + values.T @ values) / n_arms
         basis = self.rank.select(second_moment, self.known(n_arms, round)).basis
-        return Subspace(Projection(self._model, basis), n_arms / round)
+        return Subspace(Projection.of(self._model, basis), n_arms / round)
 
     def _ambient(self, slate: Slate) -> tuple[int, FloatArray]:
         return self._model.score(slate._table, self._confidence.total)

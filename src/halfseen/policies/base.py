@@ -341,7 +341,7 @@ class Policy(Declared, ABC):
             "policy": type(self).__name__,
             "settings": self.settings(),
             "round": self._round,
-            "state": self.state(),
+            "state": state.dump(self),
         }
 
     @classmethod
@@ -349,16 +349,8 @@ class Policy(Declared, ABC):
         """Return the policy that `to_dict` described."""
         policy = cls(**plain["settings"])
         policy._round = checks.integer("round", plain["round"], 0, checks.LARGEST_HORIZON)
-        policy.restore(plain["state"])
+        state.restore(policy, plain["state"])
         return policy
-
-    def state(self) -> dict[str, Any]:
-        """Return what `STATE` declares, as plain values and arrays."""
-        return state.dump(self)
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from what `state` returned, in a fresh policy."""
-        state.restore(self, saved)
 
     # For agents, and for policies that contain other policies
 

@@ -32,7 +32,7 @@ from halfseen.policies.ambient import (
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import InnerPolicies, register_policy
 from halfseen.seeding import stream
-from halfseen.state import ARMS, Built, Part, Sizes, Whole
+from halfseen.state import ARMS, Built, Part, Whole
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 
 EXPLORATIONS = ("ucb", "thompson", "greedy")
@@ -271,15 +271,6 @@ class Filler:
                 self._constants = np.where(self._known, _cut_off(guesses), 0.0)
                 self._imputer = None
 
-    def state(self) -> FloatArray:
-        """Return the rows."""
-        return self.rows
-
-    @classmethod
-    def restored(cls, policy: Any, saved: Any) -> "Filler":
-        """Return the imputer of a policy, fitted to saved rows again."""
-        return cls(policy._recipe, ARMS.load("rows", saved, Sizes(policy)))
-
     def fill(self, table: FloatArray) -> FloatArray:
         """Return a table (n_arms, dim) with nothing hidden."""
         hidden = np.isnan(table)
@@ -397,7 +388,7 @@ class Imputed(Exploring, ViewedPolicy):
 
     STATE: ClassVar = {
         "_reservoir": Part(),
-        "_filler": Built(Filler),
+        "_filler": Built(lambda policy, rows: Filler(policy._recipe, rows), rows=ARMS),
         "_next_fit": Whole(1, sys.maxsize),
     }
 
@@ -569,7 +560,6 @@ class Standardized(Imputed):
             note = note._replace(inner=note.inner._replace(arm=self._columns(note.arm[None])[0]))
         super().update(note, reward)
 
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from a saved state, with imputer and scaling fitted to the same rows again."""
-        super().restore(saved)
+    def _restored(self) -> None:
+        """Fit the scaling to the same rows again."""
         self._scaling = Scaling.of(self._filler.fill(self._filler.rows))

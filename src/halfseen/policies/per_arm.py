@@ -55,27 +55,20 @@ class _Scaling(NamedTuple):
 
 
 class _ByItem(NamedTuple):
-    """The field of regressions, or of rewards, by item.
+    """The field of regressions, or of rewards, by item."""
 
-    Attributes
-    ----------
-    fresh : str
-        Method of the policy that makes an empty one.
-    """
-
-    fresh: str
+    part: Part
 
     def dump(self, value: Mapping[int, Any]) -> list[list[Any]]:
         """Return pairs of keys and states."""
-        return [[key, each.state()] for key, each in value.items()]
+        return [[key, self.part.dump(each)] for key, each in value.items()]
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Any]:
         """Return what was saved after checking it."""
-        found: dict[int, Any] = {}
-        for key, saved in plain:
-            found[checks.integer("key", key, 0, 2**64 - 1)] = getattr(sizes.owner, self.fresh)()
-            found[key].restore(saved)
-        return found
+        return {
+            checks.integer("key", key, 0, 2**64 - 1): self.part.load(name, saved, sizes)
+            for key, saved in plain
+        }
 
 
 @register_policy
@@ -103,14 +96,14 @@ class PerArmRidge(Policy):
 
     STATE: ClassVar = {
         "_contexts": Part(),
-        "_played": _ByItem("_unplayed"),
         "_scaling": Value(
             _Scaling,
             means=Array(("context_dim",), low=-LARGEST, high=LARGEST),
             factors=Array(("context_dim",), low=0.0, high=LARGEST_POINT),
         ),
+        "_played": _ByItem(Part(lambda sizes: sizes.owner._unplayed())),
         "_centre": Real(-LARGEST, LARGEST),
-        "_models": _ByItem("_fresh"),
+        "_models": _ByItem(Part(lambda sizes: sizes.owner._fresh())),
         "_levels": Levels("context_dim"),
         "_next_fit": Whole(1, sys.maxsize),
     }
@@ -189,7 +182,7 @@ class PerArmRidge(Policy):
         """Fit means and deviations, and learn all rewards again."""
         if self.context_dim:
             self._scaling = _Scaling.of(self._contexts.rows)
-        rewards = [each.columns()[1] for each in self._played.values()]
+        rewards = [each.columns.rewards for each in self._played.values()]
         self._centre = float(np.concatenate(rewards).mean()) if rewards else 0.0
         self._learn_again()
 
@@ -228,11 +221,11 @@ class PerArmRidge(Policy):
         kept, new = self._contexts.rows[:, : self.context_dim], np.zeros(dim - self.context_dim)
         self._levels = {**self._levels, **levels}
         self._contexts = self._contexts.widened(widened_rows(kept, dim, levels), _MOST_CONTEXTS)
-        wider = {key: each.columns() for key, each in self._played.items()}
-        self._played = {
-            key: Played.of(widened_rows(contexts, dim, levels), rewards, rounds)
-            for key, (contexts, rewards, rounds) in wider.items()
-        }
+        wider = {key: Played(dim) for key in self._played}
+        for key, each in self._played.items():
+            contexts = widened_rows(each.columns.arms, dim, levels)
+            wider[key].columns = each.columns._replace(arms=contexts)
+        self._played = wider
         means, factors = self._scaling
         self._scaling = _Scaling(np.append(means, new), np.append(factors, new))
         self._learn_again()

@@ -3,14 +3,15 @@
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from halfseen import checks
+from halfseen.errors import ArchiveError
 from halfseen.linear.history import LARGEST_GROWTH, next_start
 from halfseen.linear.ridge import Confidence, Ridge, fitting
-from halfseen.state import Basis, Each, Maybe, Real, Sizes, Value, Whole
+from halfseen.state import Basis, Built, Each, Maybe, Part, Real, Value, Whole
 from halfseen.theory import n_epochs_bound
 from halfseen.tofu.imputation import check_identified
 from halfseen.tofu.rank import Known
@@ -180,6 +181,8 @@ class Epoch:
     def __init__(
         self, settings: "TofuParams", record: EpochRecord, basis: FloatArray, model: Ridge
     ) -> None:
+        if basis.shape[1] != record.rank:
+            raise ArchiveError(f"a basis must have {record.rank} columns, got {basis.shape[1]}")
         self.record = record
         self.index = record.epoch
         self.plays = record.rank > 0
@@ -280,20 +283,11 @@ class Epoch:
             self.model.update(point, reward)
             self.record = replace(self.record, n_replayed=self.record.n_replayed + 1)
 
-    def state(self) -> dict[str, Any]:
-        """Return basis, record and regression."""
-        return {
-            "basis": self.basis,
-            "record": RECORD.dump(self.record),
-            "model": self.model.state(),
-        }
 
-    @classmethod
-    def restored(cls, settings: "TofuParams", saved: dict[str, Any]) -> "Epoch":
-        """Return the epoch that `state` described."""
-        sizes = Sizes(settings)
-        record = RECORD.load("record", saved["record"], sizes)
-        basis = Basis(("dim", record.rank)).load("basis", saved["basis"], sizes)
-        model = Ridge(max(1, record.rank), ridge=settings.ridge)
-        model.restore(saved["model"])
-        return cls(settings, record, basis, model)
+EPOCH = Built(
+    Epoch,
+    record=RECORD,
+    basis=Basis(("dim", "n_directions")),
+    model=Part(lambda sizes: Ridge(max(1, sizes["n_directions"]), ridge=sizes.owner.ridge)),
+)
+"""The field of an epoch in the state of a policy."""

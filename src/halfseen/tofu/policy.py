@@ -19,9 +19,9 @@ from halfseen.policies.ambient import AmbientOful, ridge_param, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import InnerPolicy, register_policy, registered
 from halfseen.policies.trivial import Uniform
-from halfseen.state import Built, Each, Maybe, Part, Whole
+from halfseen.state import Each, Maybe, Part, Whole
 from halfseen.theory import balanced_split, power_split
-from halfseen.tofu.epoch import RECORD, Epoch, EpochRecord, EpochSchedule
+from halfseen.tofu.epoch import EPOCH, RECORD, Epoch, EpochRecord, EpochSchedule
 from halfseen.tofu.imputation import Imputation, LeastSquares
 from halfseen.tofu.ingredient import ingredient
 from halfseen.tofu.rank import FixedRank, PaperThreshold, PracticalThreshold, RankRule, as_rule
@@ -444,7 +444,7 @@ class TofuPov(TofuParams):
         "_offered": Part(),
         "_played": Part(),
         "_log": Each(RECORD),
-        "_epoch": Maybe(Built(Epoch)),
+        "_epoch": Maybe(EPOCH),
         "_next_event": Whole(0, sys.maxsize),
         "_burner": InnerPolicy(),
     }
@@ -644,9 +644,8 @@ class TofuPov(TofuParams):
         replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
         return replays
 
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from what `state` returned, in a fresh policy."""
-        super().restore(saved)
+    def _restored(self) -> None:
+        """Find the first epoch with a rank."""
         ranked = (record.epoch for record in self.epoch_log if record.rank > 0)
         self._first_playing = next(ranked, None)
 
