@@ -353,6 +353,8 @@ def test_a_script_gets_tables_figures_and_a_report(tmp_path):
     results = simulate(["uniform", "zf-oful"], world, range(2), jobs=1)
     assert results.table().index.tolist() == ["zf-oful", "uniform"]
     assert len(results.plot().axes) == 1
+    with pytest.raises(InvalidInputError, match="a report needs a folder"):
+        results.report()
     page = results.report(tmp_path / "mine")
     assert page == tmp_path / "mine" / "report.md"
     text = page.read_text(encoding="utf-8")
@@ -360,9 +362,7 @@ def test_a_script_gets_tables_figures_and_a_report(tmp_path):
     assert "(regret_over_time.png)" in text
     assert "paper" not in text.lower()
     assert (page.parent / "per_seed.csv").exists()
-    assert Report.of(Results.load(page.parent)).table == Report.of(Results.of(results)).table
-    with pytest.raises(InvalidInputError, match="a report needs a folder"):
-        results.report()
+    assert Report.of(Results.load(page.parent)).table == Report.of(results).table
     stored = simulate(["uniform"], world, range(2), jobs=1, out=tmp_path / "out")
     assert stored.report().parent == tmp_path / "out"
 

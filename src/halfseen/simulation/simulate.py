@@ -98,7 +98,7 @@ def run_cells(
 
     if cluster is not None:
         found = run_on_cluster(calls, cluster)
-    elif jobs == 1 or len(cells) == 1:  # starting a process takes longer than most cells
+    elif jobs == 1 or len(cells) <= 1:  # starting a process takes longer than most cells
         found = (call() for call in calls(1))
     else:
         found = _in_parallel(calls, jobs)
