@@ -330,11 +330,15 @@ def test_compare_lets_policies_play_a_table_and_reports(here):
 def test_compare_takes_columns_by_name(here):
     text = "\n".join(LINES).replace("round,arm,mean", "visit,item,paid", 1)
     (here / "offers.csv").write_text(text)
-    names = ["--round", "visit", "--id", "item", "--reward", "paid"]
+    names = ["--round", "visit", "--id", "item", "--reward", "paid", "--context", "b"]
     asked = ["--seeds", "7,8", "--methods", "uniform", "-j", "1", "--out", "mine"]
     result = call("compare", "offers.csv", *names, *asked)
     assert result.exit_code == 0, result.output
     assert {row["seed"] for row in read(here / "mine" / "per_seed.csv")} == {"7", "8"}
+    assert "features, with the share recorded of each: a 100 %\n" in (
+        (here / "mine" / "report.md").read_text("utf-8")
+    )
+    # `b` describes the round and `item` is an id: neither is a feature of an option.
 
 
 def test_compare_refuses_a_log_with_one_row_per_round(here):

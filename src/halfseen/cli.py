@@ -188,9 +188,12 @@ def compare(
     round_column: Annotated[str, typer.Option("--round", help="The column of rounds.")] = "round",
     reward: Annotated[str, typer.Option(help="The column of rewards.")] = "reward",
     mean: Annotated[str, typer.Option(help="Or the column of mean rewards.")] = "mean",
+    context: Annotated[
+        str | None, typer.Option(help="Columns about the round, not its options: age,country.")
+    ] = None,
     id_column: Annotated[
-        str, typer.Option("--id", help="The column that names the options of a round.")
-    ] = "arm",
+        str | None, typer.Option("--id", help="The column with the ids of items that come back.")
+    ] = None,
     jobs: Jobs = None,
     out: Out = None,
     again: Again = False,
@@ -206,7 +209,9 @@ def compare(
         world = TableWorld(
             path=str(file),
             round_column=round_column,
-            arm_column=id_column,
+            arm_column=id_column or "arm",
+            items=id_column is not None,
+            context_columns=tuple(_words(context) or ()),
             mean_column=mean,
             reward_column=reward,
             noise_scale=noise,

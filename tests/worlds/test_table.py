@@ -74,8 +74,45 @@ def test_columns_may_have_other_names(tmp_path):
     assert (round.arms.tolist(), round.means.tolist()) == ([[1, 2], [3, 4]], [0.5, 0.25])
 
 
-def test_what_is_saved_is_read_again(tmp_path):
-    world = TableWorld(path=written(tmp_path, CSV), observe_prob=0.5, shuffle=True)
+VISITS = """round,sku,reward,price,age,country
+2,b,1.0,4.0,,FR
+1,a,0.5,1.0,30,DE
+1,b,0.25,,30,DE
+2,c,0.0,5.0,,FR
+"""
+
+
+def visits(folder, text=VISITS, context=("age", "country")):
+    path = written(folder, text)
+    return TableWorld(path=path, arm_column="sku", items=True, context_columns=context)
+
+
+def test_policies_see_the_context_and_the_ids_that_are_named(tmp_path):
+    world = visits(tmp_path)
+    first, second = (round.slate for round in walked(world))
+    assert np.array_equal(first.context, [30.0, 0.0, 1.0])  # age, FR, DE
+    assert np.array_equal(second.context, [NAN, 1.0, 0.0], equal_nan=True)
+    assert first.items.tolist() == [1, 0]  # in the order in which ids appear in the file
+    assert second.items.tolist() == [0, 2]
+    assert world.shares() == {"price": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("change", "context", "says"),
+    [
+        (("30,DE", "31,DE"), ["age"], "'age' must have one value per round.*several in round 1"),
+        (("2,c,", "2,,"), ["age"], "'sku' is empty in line 5"),
+        (("price", "price"), ["town"], "has no column 'town'"),
+    ],
+)
+def test_a_context_or_an_id_that_makes_no_sense_is_refused(tmp_path, change, context, says):
+    with pytest.raises(InvalidInputError, match=says):
+        visits(tmp_path, VISITS.replace(*change, 1), context).realize(0)
+
+
+@pytest.mark.parametrize("make", [visits, lambda at: TableWorld(path=written(at, CSV))])
+def test_what_is_saved_is_read_again(tmp_path, make):
+    world = make(tmp_path).replace(observe_prob=0.5, shuffle=True)
     again = world.save(tmp_path / "log.npz")
     assert again.path == str(tmp_path / "log.npz")
     assert again.observe_prob == 0.5

@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,16 +22,21 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-_CONTENT = ("arms", "means", "rewards", "rounds", "features")
+_CONTENT = ("arms", "means", "rewards", "rounds", "features", "context", "items")
 
 
 class Columns(NamedTuple):
-    """Names of the columns of a table that are no features."""
+    """Names of the columns of a table that are no features.
+
+    With `items`, the column of arms has ids of items that come back.
+    """
 
     round: str
     arm: str
     mean: str
     reward: str
+    context: tuple[str, ...] = ()
+    items: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,8 @@ class Recorded:
         Of the features.
     shares : ndarray, shape (dim,)
         Share of recorded entries of each feature.
+    context : ndarray, shape (n_rounds, context_dim), or None
+    items : ndarray of int, shape (n_rows,), or None
     """
 
     values: FloatArray
@@ -58,6 +65,8 @@ class Recorded:
     noisy: bool
     names: tuple[str, ...]
     shares: FloatArray
+    context: FloatArray | None = None
+    items: NDArray[np.int64] | None = None
 
     @property
     def n_rounds(self) -> int:
@@ -81,10 +90,14 @@ class Recorded:
         """Write the table to a .npz file."""
         if Path(path).suffix != ".npz":
             raise InvalidSettingError(f"must end in .npz, got {path!r}", name="path")
-        arrays: dict[str, Any] = {
+        rounds = np.repeat(np.arange(self.n_rounds), np.diff(self.starts))
+        arrays: dict[str, Any] = {} if self.items is None else {"items": self.items}
+        if self.context is not None:
+            arrays["context"] = self.context[rounds]
+        arrays |= {
             "arms": self.values,
             "rewards" if self.noisy else "means": self.payoffs,
-            "rounds": np.repeat(np.arange(self.n_rounds), np.diff(self.starts)),
+            "rounds": rounds,
             "features": np.array(self.names),
         }
         np.savez(path, **arrays)
@@ -93,7 +106,7 @@ class Recorded:
 def record_arrays(
     found: Mapping[str, Any], source: str, lines: NDArray[np.int64] | None = None
 ) -> Recorded:
-    """Check arrays by name, "arms", "means" or "rewards", "rounds", "features"; return the table.
+    """Check arrays by name, as `TableWorld` lists them; return the table.
 
     Arms have shape (rounds, n_arms, dim), or are a list of (n_arms, dim) arrays; or they have
     shape (n_rows, dim), with the round of each row in "rounds". Messages name `lines` if there are
@@ -147,7 +160,20 @@ def record_arrays(
             f"{source} has one row per round, so only the reward of the chosen option is known: a "
             "simulation needs every option of a round, each with its mean or reward"
         )
-    return Recorded(values, payoffs, starts, given == ["rewards"], names, shares)
+    context, items = (
+        None if found.get(name) is None else np.asarray(found[name])[order]
+        for name in ("context", "items")
+    )
+    return Recorded(
+        values=values,
+        payoffs=payoffs,
+        starts=starts,
+        noisy=given == ["rewards"],
+        names=names,
+        shares=shares,
+        context=None if context is None else context[starts[:-1]],
+        items=items,
+    )
 
 
 def _grouped(given: Any, n_rows: int, source: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -232,8 +258,9 @@ def read_csv(
     """
     frame = _frame(file, source)
     names = [str(name) for name in frame.columns]
-    if columns.round not in names:
-        raise InvalidSettingError(f"{source} has no column {columns.round!r}, only {names}")
+    for name in (columns.round, *columns.context, *([columns.arm] if columns.items else [])):
+        if name not in names:
+            raise InvalidSettingError(f"{source} has no column {name!r}, only {names}")
     paid = [name for name in (columns.mean, columns.reward) if name in names]
     if len(paid) != 1:
         raise InvalidInputError(
@@ -247,14 +274,14 @@ def read_csv(
             f"column {columns.round!r} must be whole numbers, got {rounds[row]} in line "
             f"{frame.index[row] + 2} of {source}"
         )
-    others = {*columns, CHOSEN}
+    others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN, *columns.context}
     features = [_features(frame, name, source) for name in names if name not in others]
     if not features:
         raise InvalidInputError(
             f"{source} has no features: no column besides {sorted(others & set(names))}"
         )
     _check_twins(frame, columns, source)
-    arrays = {
+    arrays = _context_and_items(frame, columns, source) | {
         "arms": np.column_stack([values for values, _ in features]),
         "means" if paid == [columns.mean] else "rewards": _numbers(frame, paid[0], source),
         "rounds": rounds.astype(np.int64),
@@ -306,6 +333,31 @@ def _features(frame: "DataFrame", name: str, source: str) -> tuple[FloatArray, l
     return values, [f"{name}={level}" for level in levels]
 
 
+def _context_and_items(
+    frame: "DataFrame", columns: Columns, source: str
+) -> dict[str, NDArray[Any]]:
+    """Return the context and the item of each row, if they are asked for."""
+    found: dict[str, NDArray[Any]] = {}
+    for name in columns.context:
+        changes = frame.groupby(columns.round)[name].nunique(dropna=False) > 1
+        if changes.any():
+            raise InvalidInputError(
+                f"column {name!r} must have one value per round, because it is context, got "
+                f"several in round {changes.idxmax()} of {source}: leave it out of the context"
+            )
+    if columns.context:
+        parts = [_features(frame, name, source)[0] for name in columns.context]
+        found["context"] = np.column_stack(parts)
+    if columns.items:
+        codes = frame[columns.arm].factorize()[0].astype(np.int64)
+        for row in np.flatnonzero(codes < 0).tolist():
+            raise InvalidInputError(
+                f"column {columns.arm!r} is empty in line {frame.index[row] + 2} of {source}"
+            )
+        found["items"] = codes
+    return found
+
+
 def _numbers(frame: "DataFrame", name: str, source: str, remedy: str = "correct it") -> FloatArray:
     import pandas as pd
 
@@ -332,6 +384,12 @@ def _check_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
         )
 
 
+def _column_names(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
+    return tuple(str(each) for each in value)
+
+
 def _path(name: str, value: Any) -> str:
     if not isinstance(value, str | os.PathLike):
         raise InvalidSettingError(f"must be a string, got {value!r}", name=name)
@@ -350,13 +408,18 @@ class TableWorld(World):
       have different numbers of arms.
     - `.npz`: `arms` (rounds, n_arms, dim) with NaN holes and `means` or `rewards`
       (rounds, n_arms); or `arms` (n_rows, dim), `means` or `rewards` (n_rows,) and `rounds`
-      (n_rows,); maybe names in `features` (dim,).
+      (n_rows,); maybe names in `features` (dim,), `context` (n_rows, context_dim) and `items`
+      (n_rows,).
 
     Parameters
     ----------
     path : str
     round_column, arm_column, mean_column, reward_column : str
         Names of the other columns of a `.csv`.
+    context_columns : sequence of str
+        Columns of a `.csv` that describe the round, such as its visitor, not its options.
+    items : bool
+        Whether policies see the column of arms of a `.csv`, as ids of items that come back.
     observe_prob : float
         Probability that a recorded entry is shown; 1 shows all of them.
     masks : MaskLaw, str or mapping
@@ -387,6 +450,10 @@ class TableWorld(World):
     arm_column: str = params.custom(default="arm", check=checks.text, kind="str")
     mean_column: str = params.custom(default="mean", check=checks.text, kind="str")
     reward_column: str = params.custom(default="reward", check=checks.text, kind="str")
+    context_columns: tuple[str, ...] = params.custom(
+        default=(), check=_column_names, kind="sequence of str", plain=list
+    )
+    items: bool = params.flag(default=False)
     observe_prob: float = params.probability(default=1.0)
     masks: MaskLaw = mask_param()
     noise_scale: float | None = params.real(default=None, low=0.0)
@@ -430,7 +497,7 @@ class TableWorld(World):
         if self.recorded is not None:
             return self.recorded
         names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
-        return load(str(self.path), Columns(*names))
+        return load(str(self.path), Columns(*names, self.context_columns, self.items))
 
     def shares(self) -> dict[str, float]:
         """Return which features the table has, and the share of recorded entries of each.
@@ -445,7 +512,7 @@ class TableWorld(World):
     def save(self, path: str | os.PathLike[str]) -> "TableWorld":
         """Write the table to a .npz file; return its world."""
         self.table().save(os.fspath(path))
-        return self.replace(path=path, recorded=None)
+        return self.replace(path=path, recorded=None, context_columns=(), items=False)
 
     def data_paths(self) -> dict[str, Path]:
         """Return the file of the table."""
@@ -504,5 +571,9 @@ class TableRealization:
             arms = table.values[rows].copy()
             mask = world.masks.mask(masks, arms, world.observe_prob)
             noise = noise_scale * noises.standard_normal()
-            slate = Slate(np.where(mask, arms, np.nan))
+            slate = Slate(
+                np.where(mask, arms, np.nan),
+                context=None if table.context is None else table.context[index],
+                items=None if table.items is None else table.items[rows],
+            )
             yield Round(slate, table.payoffs[rows].copy(), float(noise), arms)
