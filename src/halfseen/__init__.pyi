@@ -40,14 +40,14 @@ from .policies.trivial import Uniform as Uniform
 from .simulation.cells import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune
-from .tofu.policy import PremiseWarning as PremiseWarning
+from .tofu.epoch import Replay as Replay
 from .tofu.policy import TofuPov as TofuPov
 from .tofu.policy import TwoPhase as TwoPhase
+from .tofu.premises import PremiseWarning as PremiseWarning
 from .tofu.rank import ConstantThreshold as ConstantThreshold
 from .tofu.rank import FixedRank as FixedRank
 from .tofu.rank import PaperThreshold as PaperThreshold
 from .tofu.rank import PracticalThreshold as PracticalThreshold
-from .tofu.replay import Replay as Replay
 from .values.decision import Choice as Choice
 from .values.decision import Decision as Decision
 from .values.decision import Note as Note

@@ -384,7 +384,8 @@ class Run:
             before = record.round - 1
             covariance = moments.covariance(self.problem.observe_prob)
             basis = top_eigenpairs(covariance, self.problem.rank)[1]
-            rounds = policy.schedule.rounds(record.epoch, self.problem.horizon)
+            stop = policy.schedule.next_start(record.round)
+            rounds = range(record.round, min(stop, self.problem.horizon + 1))
             self.epochs.append(EpochOfRun(self, record, basis, rounds))
 
 

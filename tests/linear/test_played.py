@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from halfseen import state
 from halfseen.errors import ArchiveError
 from halfseen.linear.history import Played
-from halfseen.tofu.replay import Replay
+from halfseen.tofu.epoch import Replay
 
 
 def arm_of(round, dim=3):

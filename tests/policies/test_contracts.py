@@ -104,7 +104,7 @@ CASES = {
     ),
     "two-phase": partial(TwoPhase, **WITHOUT_BURN_IN, split=5, horizon=100),
     "two-phase from a uniform start": partial(
-        TwoPhase, **WITHOUT_BURN_IN, split=5, first_phase="uniform", replay="burn-in", seed=7
+        TwoPhase, **WITHOUT_BURN_IN, split=5, burn_in_policy="uniform", replay="burn-in", seed=7
     ),
 }
 SHIPPED = [each for each in all_policies().values() if each.__module__.startswith("halfseen.")]

@@ -92,7 +92,7 @@ def two_phase(random, dim):
         "last_eigenvalue", "bonus_scale",
     }  # fmt: skip
     settings = Settings(random, **{name: settings[name] for name in kept & settings.keys()})
-    settings.maybe("replay", "none", "burn-in").maybe("first_phase", "uniform", "zero-filled")
+    settings.maybe("replay", "none", "burn-in").maybe("burn_in_policy", "uniform", "zero-filled")
     return TwoPhase(split=int(random.integers(1, 8)), **settings)
 
 

@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfseen.errors import InvalidSettingError
-from halfseen.tofu.epoch import EpochSchedule
+from halfseen import InvalidSettingError, TofuPov
 from halfseen.tofu.rank import (
     ConstantThreshold,
     FixedRank,
     Known,
     PaperThreshold,
     PracticalThreshold,
-    as_rule,
 )
 
 
@@ -124,13 +122,11 @@ MAIN_STUDY = {
 @pytest.mark.parametrize("epoch", range(4))
 def test_thresholds_of_the_main_study_are_the_published_ones(observe_prob, epoch):
     start = (31, 62, 124, 248)[epoch]
-    schedule = EpochSchedule(burn_in=30)
-    assert schedule.starts(400)[epoch] == start
     at_start = known(
         n_arms=8 * (start - 1),
         round=start - 1,
         observe_prob=observe_prob,
-        epoch_failure_prob=schedule.failure_prob(0.05, epoch, 400),
+        epoch_failure_prob=0.05 / 22,
     )
     threshold = PracticalThreshold().threshold(30, at_start)
     assert round(threshold, 3) == MAIN_STUDY[observe_prob][epoch]
@@ -217,6 +213,10 @@ def test_rank_zero_is_legal_and_the_published_rules_have_a_floor_of_one():
 
 
 # -- settings --------------------------------------------------------------------------------------
+
+
+def as_rule(rank):
+    return TofuPov(dim=9, rank=rank, observe_prob=0.5).rank
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)

@@ -6,8 +6,7 @@ import pytest
 from halfseen import TofuPov, TwoPhase, load
 from halfseen.linear.covariance import Moments
 from halfseen.linear.history import Reservoir
-from halfseen.tofu import policy as tofu_policy
-from halfseen.tofu import subspace
+from halfseen.tofu import parameters, subspace
 from policy_runs import few_arms, looks, offers, walk
 
 
@@ -40,7 +39,7 @@ def test_a_feature_that_was_never_seen_may_be_counted():
 
 @pytest.fixture
 def low_limit(monkeypatch):
-    for module in (tofu_policy, subspace):
+    for module in (parameters, subspace):
         monkeypatch.setattr(module, "LARGEST_DENSE_DIM", 5)
 
 

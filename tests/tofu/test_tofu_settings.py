@@ -71,8 +71,9 @@ def test_practical_replays_the_burn_in_once_without_bonus():
     }
 
 
-def test_full_history_replays_everything():
-    assert only(TofuPov.full_history(**BASICS), "replay") == {"replay": "full"}
+def test_by_default_it_is_the_full_history_of_the_paper():
+    study = BASICS | {"horizon": 400, "noise_scale": 0.05}
+    assert TofuPov(**study).settings() == TofuPov.full_history(**study).settings()
 
 
 @pytest.mark.parametrize(
@@ -130,13 +131,13 @@ def test_the_radius_of_algorithm_1_has_the_confidence_term_of_its_theorem():
 
 
 @pytest.mark.parametrize(("horizon", "growth"), [(None, 2.0), (400, 1.5)])
-def test_without_a_horizon_or_with_another_growth_delta_is_divided_as_by_the_schedule(
-    horizon, growth
-):
+def test_without_a_horizon_or_with_another_growth_delta_is_divided_as_published(horizon, growth):
     settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "growth": growth}
     policy = TofuPov.algorithm_1(dim=6, rank=2, observe_prob=0.7, horizon=horizon, **settings)
-    shares = [policy.epoch_failure_prob(epoch) for epoch in range(3)]
-    assert shares == [policy.schedule.failure_prob(0.05, epoch, horizon) for epoch in range(3)]
+    other = TofuPov(dim=6, rank=2, observe_prob=0.7, horizon=horizon, **settings)
+    assert [policy.epoch_failure_prob(epoch) for epoch in range(3)] == [
+        other.epoch_failure_prob(epoch) for epoch in range(3)
+    ]
 
 
 def test_a_burn_in_as_long_as_the_horizon_leaves_one_share():

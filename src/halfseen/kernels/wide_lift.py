@@ -38,7 +38,7 @@ def _nine_products(x0, x1, x2, y0, y1, y2, gram, a, b):
 def _gather(arm, rows, rank, columns, seen):
     """Write the seen entries of all columns and, in the remaining rows, of the arm.
 
-    Returns the length, which zeros fill up to a multiple of four.
+    Returns their number; zeros fill up to a multiple of four.
     """
     # Without a branch, which would be mispredicted for every third entry.
     n_seen = 0
@@ -53,7 +53,7 @@ def _gather(arm, rows, rank, columns, seen):
             column[i] = source[seen[i]]
         for i in range(n_seen, length):
             column[i] = 0.0
-    return length
+    return n_seen
 
 
 @compiled(boolean(out_2, int64, float64, float64))
@@ -98,8 +98,10 @@ def _solve_gathered(rows, arm, rank, ridge, tolerance, columns, gram, seen):
     and three more columns than there are seen entries; `seen` has one more entry than there are
     features. False if the arm is not identified.
     """
-    n = _gather(arm, rows, rank, columns, seen)
-    wide = gram.shape[0]
+    n_seen = _gather(arm, rows, rank, columns, seen)
+    if ridge == 0.0 and n_seen < rank:  # rounding may leave a pivot above the tolerance
+        return False
+    n, wide = (n_seen + 3) // 4 * 4, gram.shape[0]
     for a in range(0, wide, 3):
         x0, x1, x2 = columns[a, :n], columns[a + 1, :n], columns[a + 2, :n]
         for b in range(a, wide, 3):

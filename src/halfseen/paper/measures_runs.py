@@ -14,7 +14,8 @@ from halfseen.paper.measures_subspace import Radii, bounded_low_rank, leading_ba
 from halfseen.theory import Problem
 from halfseen.tofu.epoch import EpochRecord
 from halfseen.tofu.imputation import coordinates, fill
-from halfseen.tofu.policy import PremiseWarning, TofuPov
+from halfseen.tofu.policy import TofuPov
+from halfseen.tofu.premises import PremiseWarning
 from halfseen.values import Decision, FloatArray, Slate
 from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization

@@ -26,7 +26,7 @@ from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.state import Array, Basis, Maybe, Part, RandomState, Real, Value, Whole
-from halfseen.tofu.rank import Known, as_rule
+from halfseen.tofu.rank import Known, rank_param
 from halfseen.values import LARGEST, BoolArray, Choice, FloatArray, Note, Slate
 
 _kernels = LazyModule("halfseen.kernels.ellipsoids")
@@ -351,10 +351,7 @@ def _structure_param(doc: str) -> Any:
 class PslbParams(Optimism, Policy):
     """Parameters of PSLB, and quantities derived from them."""
 
-    rank: Any = custom(
-        check=lambda name, value: as_rule(value),
-        plain=lambda rule: rule.to_dict(),
-        kind="int or RankRule",
+    rank: Any = rank_param(
         doc="""Dimension of the subspace, or a rule that chooses it from the spectrum of the
     zero-filled arms. In rounds with rank 0 OFUL plays in all features.""",
     )

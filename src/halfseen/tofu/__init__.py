@@ -2,14 +2,15 @@
 
 Read it in the order of the paper: the corrected covariance (`halfseen.linear.covariance`), the
 estimators of the subspace (`subspace`), how many directions are kept (`rank`), latent coordinates
-of half-seen arms (`imputation`), one epoch (`epoch`), which rewards a new epoch learns again
-(`replay`), and the policy (`policy`).
+of half-seen arms (`imputation`), the epochs and which rewards a new one learns again (`epoch`),
+and the policy (`policy`), whose parameters are in `parameters`. `premises` warns where the theorem
+does not apply, `ingredient` has what all exchangeable parts share.
 """
 
+from halfseen.tofu.epoch import Replay, ReplayRule
 from halfseen.tofu.imputation import Imputation, LeastSquares, PosteriorMean
 from halfseen.tofu.policy import TofuPov, TwoPhase
 from halfseen.tofu.rank import RankRule
-from halfseen.tofu.replay import Replay, ReplayRule
 from halfseen.tofu.subspace import (
     CorrectedCovariance,
     LikelihoodFit,

@@ -1,47 +1,42 @@
-"""When epochs start, and one epoch: a frozen basis and a regression in its coordinates."""
+"""When epochs start, what they replay, and one epoch: a frozen basis and a regression in it."""
 
-import functools
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.errors import ArchiveError
-from halfseen.linear.history import LARGEST_GROWTH, next_start
+from halfseen.linear.history import next_start
 from halfseen.linear.ridge import Confidence, Ridge, fitting
 from halfseen.state import Basis, Built, Each, Maybe, Part, Real, Value, Whole
-from halfseen.theory import n_epochs_bound
 from halfseen.tofu.imputation import check_identified
+from halfseen.tofu.ingredient import Ingredient, ingredient
 from halfseen.tofu.rank import Known
 from halfseen.tofu.subspace import Offered
 from halfseen.values import LARGEST_POINT, FloatArray, Slate
 
 if TYPE_CHECKING:
-    from halfseen.tofu.policy import TofuParams
+    from halfseen.tofu.parameters import TofuParams
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochSchedule:
+class EpochSchedule(NamedTuple):
     """Rounds 1 … burn_in, then epochs that start at τ₀ = burn_in + 1 and grow by a factor.
 
     τ_{e+1} = max(τ_e + 1, ⌈g·τ_e⌉); g = 2 in the paper. The schedule depends on the round alone.
 
-    Parameters
+    Attributes
     ----------
     burn_in : int
-        At least 1.
     growth : float
-        g > 1, at most a million.
+        g > 1.
 
     Examples
     --------
-    >>> schedule = EpochSchedule(burn_in=30)
-    >>> schedule.starts(400)
+    >>> EpochSchedule(burn_in=30).starts(400)
     [31, 62, 124, 248]
-    >>> [schedule.epoch_at(round) for round in (30, 31, 61, 62)]
-    [-1, 0, 0, 1]
 
     Notes
     -----
@@ -51,61 +46,85 @@ class EpochSchedule:
     burn_in: int
     growth: float = 2.0
 
-    def __post_init__(self) -> None:
-        # Stored as plain numbers, so that settings can be written as JSON.
-        object.__setattr__(self, "burn_in", checks.integer("burn_in", self.burn_in, 1))
-        growth = checks.real("growth", self.growth, 1.0, LARGEST_GROWTH, low_open=True)
-        object.__setattr__(self, "growth", growth)
-
     def next_start(self, start: int) -> int:
         """Return the start of the epoch after the one that starts at `start`."""
         return next_start(start, self.growth)
 
     def starts(self, horizon: int) -> list[int]:
         """Return the starts of all epochs up to and including round `horizon`."""
-        return [start for start, _ in self._until(horizon)]
-
-    def epoch_at(self, round: int) -> int:
-        """Return the index of the epoch that contains `round`, −1 during burn-in."""
-        return len(self.starts(round)) - 1
-
-    def rounds(self, epoch: int, horizon: int) -> range:
-        """Return the rounds of an epoch up to the horizon, empty if it starts later."""
-        for index, (start, stop) in enumerate(self._until(horizon)):
-            if index == epoch:
-                return range(start, min(stop, horizon + 1))
-        return range(0)
-
-    def failure_prob(self, total: float, epoch: int, horizon: int | None) -> float:
-        """Return δ_e, an epoch's share of the failure probability.
-
-        With a horizon δ_e = δ / (2·number of epochs). For g = 2 that number is the paper's bound
-        ⌈log₂ T⌉ + 2, as in the published runs. Without a horizon δ_e = δ / (2(e + 1)(e + 2)), which
-        sums to at most δ/2.
-
-        Examples
-        --------
-        >>> schedule = EpochSchedule(burn_in=30)
-        >>> schedule.failure_prob(0.05, 0, 400) == 0.05 / 22
-        True
-        """
-        if horizon is None:
-            return total / (2.0 * (epoch + 1) * (epoch + 2))
-        return total / (2.0 * _n_epochs(self, checks.integer("horizon", horizon, 1)))
-
-    def _until(self, horizon: int) -> Iterator[tuple[int, int]]:
-        start = self.burn_in + 1
+        found, start = [], self.burn_in + 1
         while start <= horizon:
-            stop = self.next_start(start)
-            yield start, stop
-            start = stop
+            found.append(start)
+            start = self.next_start(start)
+        return found
 
 
-@functools.lru_cache(maxsize=64)  # a growth close to 1 has many epochs, and each one calls this
-def _n_epochs(schedule: EpochSchedule, horizon: int) -> int:
-    if schedule.growth == 2.0:
-        return n_epochs_bound(horizon)
-    return max(1, len(schedule.starts(horizon)))
+class ReplayRule(Ingredient, ABC):
+    """Decides which earlier rewards enter the regression of a new epoch, in the new basis.
+
+    Examples
+    --------
+    >>> from halfseen import TofuPov
+    >>> class WithoutBurnIn(ReplayRule):
+    ...     '''All rewards but those of the burn-in policy.'''
+    ...     def replays(self, *, by_burn_in, is_first):
+    ...         return not by_burn_in
+    >>> TofuPov(dim=4, rank=1, observe_prob=0.5, replay=WithoutBurnIn()).replay
+    WithoutBurnIn()
+    """
+
+    @abstractmethod
+    def replays(self, *, by_burn_in: bool, is_first: bool) -> bool:
+        """Return whether an epoch learns rewards of earlier decisions again.
+
+        Parameters
+        ----------
+        by_burn_in : bool
+            Whether the burn-in policy made these decisions.
+        is_first : bool
+            Whether the epoch is the first one with a rank above 0.
+        """
+
+
+class Replay(StrEnum):
+    """Which earlier rewards enter the regression of a new epoch, in the new basis.
+
+    A burn-in reward is one that the burn-in policy earned, during burn-in or in an epoch of rank 0.
+
+    Examples
+    --------
+    >>> Replay("full") is Replay.FULL
+    True
+    >>> [each.value for each in Replay]
+    ['none', 'burn-in-once', 'burn-in', 'full']
+    """
+
+    NONE = "none"
+    """None: Algorithm 1 literally."""
+    BURN_IN_ONCE = "burn-in-once"
+    """Burn-in rewards, in the first epoch that has a rank above 0."""
+    BURN_IN = "burn-in"
+    """Burn-in rewards, in every epoch."""
+    FULL = "full"
+    """All rewards so far, in every epoch."""
+
+    def replays(self, *, by_burn_in: bool, is_first: bool) -> bool:
+        """Return whether an epoch learns rewards of earlier decisions again (see `ReplayRule`)."""
+        if self is Replay.FULL or self is Replay.NONE:
+            return self is Replay.FULL
+        return by_burn_in and (is_first or self is Replay.BURN_IN)
+
+
+def replay_param(default: str, doc: str) -> Any:
+    """Declare a parameter that is a replay rule, or a word for one."""
+    words = tuple(mode.value for mode in Replay)
+    return ingredient(
+        ReplayRule,
+        default=default,
+        shorthand=lambda name, value: Replay(checks.one_of(name, value, words)),
+        words=", ".join(f'"{word}"' for word in words),
+        doc=doc,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

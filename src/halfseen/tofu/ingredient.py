@@ -1,8 +1,8 @@
 """The exchangeable parts of TOFU-POV, and how they are named, checked and saved."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from inspect import isabstract
-from typing import Any, TypeVar
+from typing import Any
 
 from halfseen import checks, params
 from halfseen.errors import InvalidSettingError
@@ -32,10 +32,33 @@ class Ingredient(Value):
         return {"rule": type(self).__name__, **self.settings()}
 
 
-I = TypeVar("I", bound=Ingredient)  # noqa: E741
+def ingredient(
+    kind: type[Ingredient],
+    *,
+    shorthand: Callable[[str, Any], Any] | None = None,
+    words: str = "",
+    **declared: Any,
+) -> Any:
+    """Declare a parameter that is an ingredient, or its plain form.
+
+    `shorthand` turns any other value into one, from a name and a value; `words` says which. The
+    rest, default and documentation, is that of `params.custom`.
+    """
+
+    def check(name: str, value: Any) -> Any:
+        if shorthand is not None and not isinstance(value, kind | Mapping):
+            return shorthand(name, value)
+        return _as_ingredient(name, kind, value)
+
+    return params.custom(
+        check=check,
+        plain=lambda value: value.to_dict() if isinstance(value, Ingredient) else str(value),
+        kind=f"{words} or {kind.__name__}" if words else kind.__name__,
+        **declared,
+    )
 
 
-def as_ingredient(name: str, kind: type[I], value: Any) -> I:
+def _as_ingredient(name: str, kind: type[Ingredient], value: Any) -> Ingredient:
     """Return an ingredient from itself or from the result of `to_dict`."""
     if isinstance(value, kind):
         return value
@@ -48,14 +71,3 @@ def as_ingredient(name: str, kind: type[I], value: Any) -> I:
             name=name,
         )
     return known[got].from_dict({key: value[key] for key in value if key != "rule"})
-
-
-def ingredient(kind: type[Ingredient], *, default: Any, doc: str) -> Any:
-    """Declare a parameter that is an ingredient."""
-    return params.custom(
-        default=default,
-        check=lambda name, value: as_ingredient(name, kind, value),
-        plain=lambda value: value.to_dict(),
-        kind=kind.__name__,
-        doc=doc,
-    )

@@ -1,414 +1,23 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
-import math
 import sys
-import warnings
-from copy import deepcopy
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from halfseen import checks, theory
+from halfseen import checks
 from halfseen.errors import HorizonReachedError, InvalidSettingError
-from halfseen.linear.covariance import LARGEST_DENSE_DIM, ObserveProb
 from halfseen.linear.history import LARGEST_GROWTH, Played
-from halfseen.linear.lift import checked_impute_ridge
-from halfseen.params import custom, flag, integer, real
-from halfseen.policies.ambient import AmbientOful, ridge_param, scale_param
-from halfseen.policies.base import Policy
-from halfseen.policies.registry import InnerPolicy, register_policy, registered
-from halfseen.policies.trivial import Uniform
+from halfseen.params import custom
+from halfseen.policies.registry import InnerPolicy, register_policy
 from halfseen.state import Each, Maybe, Part, Whole
 from halfseen.theory import balanced_split, power_split
-from halfseen.tofu.epoch import EPOCH, RECORD, Epoch, EpochRecord, EpochSchedule
-from halfseen.tofu.imputation import Imputation, LeastSquares
-from halfseen.tofu.ingredient import ingredient
-from halfseen.tofu.rank import FixedRank, PaperThreshold, PracticalThreshold, RankRule, as_rule
-from halfseen.tofu.replay import Replay, checked_replay, plain_replay
-from halfseen.tofu.subspace import COUNTED, UNKNOWN, CorrectedCovariance, Offered, SubspaceEstimator
-from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
-
-_WORDS = ("zero-filled", "uniform")
-
-
-def checked_burn_in_policy(name: str, value: Any) -> Any:
-    """Return a policy, the word for one, or its plain form, after a check."""
-    is_plain = isinstance(value, dict) and {"policy", "settings"} <= value.keys()
-    if isinstance(value, Policy) or is_plain or (isinstance(value, str) and value in _WORDS):
-        return value
-    raise InvalidSettingError(f"{name} must be 'zero-filled', 'uniform' or a Policy, got {value!r}")
-
-
-def policy_to_plain(value: Any) -> Any:
-    """Return plain JSON types from which `burn_in_policy_of` can build the policy again."""
-    if isinstance(value, Policy):
-        return {"policy": type(value).__name__, "settings": value.settings()}
-    return value
-
-
-def burn_in_policy_of(params: "TofuParams") -> Policy:
-    """Return a fresh burn-in policy according to the parameters."""
-    value = params.burn_in_policy
-    if value is None:
-        value = "zero-filled" if params.fits_dense else "uniform"
-    if isinstance(value, dict):
-        value = registered(value["policy"])(**value["settings"])
-    if isinstance(value, Policy):
-        if value.dim != params.dim:
-            raise InvalidSettingError(f"burn_in_policy must have dim {params.dim}, got {value.dim}")
-        return deepcopy(value)  # others may use the given one, too
-    if value == "uniform":
-        return Uniform(dim=params.dim, seed=params.seed)
-    return AmbientOful(
-        dim=params.dim,
-        ridge=params.ridge,
-        failure_prob=params.failure_prob,
-        theta_bound=params.theta_bound,
-        noise_scale=params.noise_scale,
-    )
-
-
-# Below this, divisions by p² could overflow.
-SMALLEST_PROB = 1e-6
-
-REPLAYS = tuple(mode.value for mode in Replay)
-
-
-class TofuParams(Policy):
-    """Parameters of TOFU-POV, and quantities derived from them."""
-
-    rank: Any = custom(
-        check=lambda name, value: as_rule(value),
-        plain=lambda rule: rule.to_dict(),
-        kind="int or RankRule",
-        doc="""Dimension of the subspace, or a rule that chooses it: `FixedRank`,
-    `PracticalThreshold`, `PaperThreshold`, `ConstantThreshold`.""",
-    )
-    subspace: Any = ingredient(
-        SubspaceEstimator,
-        default=CorrectedCovariance(),
-        doc="How the covariance of the arms is estimated, whose top directions span the subspace.",
-    )
-    observe_prob: Any = custom(
-        check=lambda name, value: _checked_observe_prob(value),
-        plain=lambda prob: prob.tolist() if isinstance(prob, np.ndarray) else prob,
-        kind='float, array of shape (dim,), "unknown" or "counted"',
-        doc="""Probability that an entry is seen: one number for all features, one per feature, or
-    the share of arms so far that showed the feature ("counted"). If "unknown" (or None), each pair
-    of features is corrected by how often both were seen.""",
-    )
-    horizon: int | None = integer(
-        default=None,
-        low=1,
-        high=checks.LARGEST_HORIZON,
-        doc="Number of rounds. Without it, rounds are unlimited and no formula uses a horizon.",
-    )
-    burn_in: int | str = custom(
-        default=30,
-        check=lambda name, value: _checked_burn_in(name, value),
-        kind='int or "theory"',
-        doc='Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.',
-    )
-    burn_in_policy: Any = custom(
-        default=None,
-        check=lambda name, value: checked_burn_in_policy(name, value),
-        plain=lambda policy: policy_to_plain(policy),
-        kind='"zero-filled", "uniform" or Policy',
-        doc="""The policy of the burn-in and of epochs of rank 0; by default "zero-filled", or
-    "uniform" beyond 8192 features. It learns from its own decisions. Its horizon, if any, must not
-    end before this policy's.""",
-    )
-    ridge: float = ridge_param(doc="λ.")
-    failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
-    theta_bound: float = scale_param(1.0, doc="S.")
-    noise_scale: float = scale_param(0.5, doc="R; 0.5 for rewards in [0, 1].")
-    arm_bound: float = real(default=1.0, low=1 / LARGEST, high=LARGEST, doc="B_X.")
-    top_eigenvalue: float | None = real(
-        default=None,
-        low=1 / LARGEST**2,
-        high=LARGEST**2,
-        doc="λ̄ for `PaperThreshold` and the bonus; by default B_X².",
-    )
-    last_eigenvalue: float | None = real(
-        default=None,
-        low=1 / LARGEST**2,
-        high=LARGEST**2,
-        doc="λ_m, for the bonus and the theory's burn-in.",
-    )
-    n_arms: int | None = integer(default=None, low=1, doc="K, used by the theory's burn-in only.")
-    bonus_scale: float = scale_param(
-        0.0,
-        doc="""Misspecification bonus in the radius: 0 is off, 1 as in the paper. Above 0 it needs
-    `last_eigenvalue`.""",
-    )
-    impute_ridge: float = custom(
-        default=1e-5,
-        check=lambda name, value: checked_impute_ridge(value),
-        kind="float",
-        doc="""ρ ≥ 0 of the imputation. With 0, as in the paper, an arm whose seen entries do not
-    identify it raises `Unidentifiable`.""",
-    )
-    imputation: Any = ingredient(
-        Imputation,
-        default=None,
-        doc="""How seen entries determine latent coordinates; by default `LeastSquares` with
-    `impute_ridge`.""",
-    )
-    replay: Any = custom(
-        default="full",
-        check=lambda name, value: checked_replay(name, value, REPLAYS),
-        plain=plain_replay,
-        kind='"none", "burn-in-once", "burn-in", "full" or ReplayRule',
-        doc="Which earlier rewards enter the regression of a new epoch (`Replay`).",
-    )
-    follows_theorem: bool = flag(
-        default=False,
-        doc="""Whether δ is divided among epochs as in the regret theorems, which count them, and an
-    arm longer than `arm_bound` causes a `PremiseWarning`. If not, δ is divided as in the published
-    runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
-    )
-    growth: float = real(
-        default=2.0,
-        low=1.0,
-        high=LARGEST_GROWTH,
-        low_open=True,
-        doc="Factor between epoch starts; 2 in the paper.",
-    )
-    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 as in the theory.")
-    memory_bytes: int = integer(
-        default=64_000_000,
-        low=1,
-        doc="Memory for the uniform sample of arms, kept beyond 8192 features or by `subspace`.",
-    )
-    seed: int = integer(
-        default=0,
-        low=0,
-        doc="Seed of that sample and of the uniform burn-in policy.",
-    )
-
-    def setup(self) -> None:
-        """Check parameters against each other and make the schedule of epochs."""
-        self.imputes: Imputation = self.imputation or LeastSquares(ridge=self.impute_ridge)
-        self.check_together()
-        burn_in = self.theory_burn_in() if isinstance(self.burn_in, str) else self.burn_in
-        self.schedule = EpochSchedule(burn_in=burn_in, growth=self.growth)
-
-    def check_together(self) -> None:
-        """Raise `InvalidSettingError` if parameters contradict each other."""
-        self.rank.check(self.dim)
-        self.subspace.check(self.dim)
-        self.imputes.check(self.dim)
-        prob = self.observe_prob
-        if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
-            raise InvalidSettingError(
-                f"observe_prob must be one number or one per feature, shape ({self.dim},), got "
-                f"shape {prob.shape}"
-            )
-        if self.last_eigenvalue is not None:
-            top = self.eigenvalue_bound
-            checks.real("last_eigenvalue", self.last_eigenvalue, 0.0, top, low_open=True)
-        elif self.bonus_scale:
-            raise InvalidSettingError(
-                "bonus_scale > 0 needs last_eigenvalue (λ_m of the arms' covariance), got None"
-            )
-
-    @property
-    def eigenvalue_bound(self) -> float:
-        """λ̄, by default B_X², which is always valid: λ₁ ≤ E‖x‖² ≤ B_X²."""
-        return self.arm_bound**2 if self.top_eigenvalue is None else self.top_eigenvalue
-
-    @property
-    def fits_dense(self) -> bool:
-        """Whether a dim × dim matrix fits in memory; if not, nothing works in all features."""
-        return self.dim <= LARGEST_DENSE_DIM
-
-    def no_arms(self) -> Offered:
-        """Return an empty collection of offered arms that suits these settings."""
-        offered: Offered = self.subspace.no_arms(
-            self.dim,
-            memory_bytes=self.memory_bytes,
-            seed=self.seed,
-            count_pairs=isinstance(self.observe_prob, str),
-        )
-        return offered
-
-    @property
-    def lemma_failure_prob(self) -> float:
-        """δ_rep/4, the δ of the lemmas on the representation.
-
-        δ_rep is half of δ. If the rank is chosen, it is a quarter, and δ_rank is another quarter.
-        """
-        share = 2.0 if isinstance(self.rank, FixedRank) else 4.0
-        return self.failure_prob / share / 4.0
-
-    def epoch_failure_prob(self, epoch: int) -> float:
-        """Return δ_e, the share of δ of an epoch."""
-        horizon = self.horizon
-        if not self.follows_theorem or horizon is None or self.growth != 2.0:
-            return self.schedule.failure_prob(self.failure_prob, epoch, horizon)
-        if isinstance(self.rank, FixedRank):
-            count = theory.n_epochs(burn_in=self.schedule.burn_in, horizon=horizon)
-        else:
-            count = theory.rank_adaptive_n_epochs(horizon)
-        return self.failure_prob / (2.0 * max(1, count))
-
-    def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
-        """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale.
-
-        At most `LARGEST`, which already outweighs everything else.
-        """
-        if self.bonus_scale == 0.0 or self.last_eigenvalue is None:
-            return 0.0
-        error = theory.subspace_error(
-            n_arms=n_arms,
-            arm_bound=self.arm_bound,
-            top_eigenvalue=self.eigenvalue_bound,
-            last_eigenvalue=self.last_eigenvalue,
-            observe_prob=observe_prob,
-            log_term=theory.log_term(
-                dim=self.dim,
-                failure_prob=self.lemma_failure_prob,
-                horizon=self.horizon,
-                round=round,
-            ),
-        )
-        bias = theory.misspecification(
-            theta_bound=self.theta_bound,
-            arm_bound=self.arm_bound,
-            observe_prob=observe_prob,
-            subspace_error=min(error, LARGEST),
-        )
-        return min(self.bonus_scale * bias, LARGEST)
-
-    def theory_burn_in(self) -> int:
-        """Return t_b of the theorem.
-
-        Raises
-        ------
-        InvalidSettingError
-            What it depends on is not given, or it is longer than anything that can be played.
-        """
-        prob = self.observe_prob
-        if (
-            self.last_eigenvalue is None
-            or self.n_arms is None
-            or not isinstance(prob, float | np.ndarray)
-        ):
-            raise InvalidSettingError(
-                "burn_in='theory' needs last_eigenvalue, n_arms and observe_prob, got "
-                f"{self.last_eigenvalue}, {self.n_arms} and {prob}: give them or a number"
-            )
-        return theory.burn_in_length(
-            dim=self.dim,
-            n_arms=self.n_arms,
-            arm_bound=self.arm_bound,
-            top_eigenvalue=self.eigenvalue_bound,
-            last_eigenvalue=self.last_eigenvalue,
-            observe_prob=float(np.min(prob)),
-            failure_prob=self.lemma_failure_prob,
-            horizon=self.horizon,
-        )
-
-
-def _checked_burn_in(name: str, burn_in: Any) -> int | str:
-    if isinstance(burn_in, str):
-        return checks.one_of(f"{name} (a number of rounds or a word)", burn_in, ("theory",))
-    return checks.integer(name, burn_in, 1, checks.LARGEST_HORIZON)
-
-
-def _checked_prob(name: str, value: Any) -> float:
-    prob = checks.probability(name, value)
-    return checks.real(name, prob, SMALLEST_PROB, 1.0)
-
-
-def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
-    if isinstance(observe_prob, str):
-        return checks.one_of("observe_prob (numbers or a word)", observe_prob, (UNKNOWN, COUNTED))
-    if observe_prob is None:
-        return UNKNOWN
-    if isinstance(observe_prob, np.ndarray) and observe_prob.ndim == 0:
-        observe_prob = observe_prob.item()
-    if isinstance(observe_prob, Real) or not hasattr(observe_prob, "__len__"):
-        return _checked_prob("observe_prob", observe_prob)
-    try:
-        probs = np.array(observe_prob, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidSettingError(
-            f"observe_prob must be one number in (0, 1] or one per feature, got {observe_prob!r}"
-        ) from None
-    for feature, prob in enumerate(probs.ravel()):
-        _checked_prob(f"observe_prob[{feature}]", float(prob))
-    probs.setflags(write=False)
-    return probs
-
-
-_ROUNDING = 1e-9
-
-
-class PremiseWarning(UserWarning):
-    """A premise of the regret theorem does not hold, so that its bound is not proved.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from halfseen import TofuPov
-    >>> small = {"dim": 30, "rank": 3, "observe_prob": 0.5, "n_arms": 8, "last_eigenvalue": 0.1}
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     policy = TofuPov.algorithm_1(arm_bound=1.0, **small)
-    >>> print(caught[0].message)
-    the regret theorem does not apply: the theorem needs p of at least 24.1, and p is 0.5
-    """
-
-
-def warn_of_settings(settings: TofuParams, *, incoherence: float, stacklevel: int) -> None:
-    """Warn once of all premises that the settings do not meet, for μ = `incoherence`."""
-    unmet = [premise.text for premise in _premises(settings, incoherence) if not premise.holds]
-    if unmet:
-        message = f"the regret theorem does not apply: {'; '.join(unmet)}"
-        warnings.warn(message, PremiseWarning, stacklevel=stacklevel)
-
-
-def warn_of_long_arms(arm_bound: float, arms: FloatArray) -> bool:
-    """Warn if the seen entries alone make an arm longer than B_X, and return whether they do."""
-    longest = math.sqrt(float(np.nansum(arms * arms, axis=1).max(initial=0.0)))
-    if longest <= arm_bound * (1 + _ROUNDING):
-        return False
-    message = (
-        f"the regret theorem does not apply: an arm has a length of at least {longest:.3g}, and "
-        f"arm_bound is {arm_bound:.3g}"
-    )
-    warnings.warn(message, PremiseWarning, stacklevel=2)
-    return True
-
-
-def _premises(settings: TofuParams, incoherence: float) -> list[theory.Premise]:
-    """Return the premises that can be judged; what is unknown is taken as favourable as can be."""
-    rank = settings.rank.rank if isinstance(settings.rank, FixedRank) else 1
-    widest = math.sqrt(settings.dim / rank)
-    checks.real("incoherence", incoherence, 1.0, widest * (1 + _ROUNDING))
-    prob = settings.observe_prob
-    is_unknown = isinstance(prob, str)
-    masks = theory.mask_premise(
-        observe_prob=1.0 if is_unknown else float(np.min(prob)),
-        dim=settings.dim,
-        rank=rank,
-        n_arms=settings.n_arms or 1,
-        horizon=settings.horizon or 1,
-        incoherence=incoherence,
-        failure_prob=settings.lemma_failure_prob,
-    )
-    if is_unknown:
-        text = f"the theorem needs p of at least {masks.needed:.3g}, and no p is above 1"
-        return [masks._replace(text=text)]
-    if settings.n_arms is None or settings.last_eigenvalue is None:
-        return [masks]
-    try:
-        needed: float = settings.theory_burn_in()
-    except InvalidSettingError:  # more rounds than there can be
-        needed = math.inf
-    return [masks, theory.burn_in_premise(needed=needed, burn_in=settings.schedule.burn_in)]
+from halfseen.tofu.epoch import EPOCH, RECORD, Epoch, EpochRecord, replay_param
+from halfseen.tofu.parameters import TofuParams
+from halfseen.tofu.premises import warn_of_long_arms, warn_of_settings
+from halfseen.tofu.rank import PaperThreshold, PracticalThreshold, RankRule
+from halfseen.tofu.subspace import Offered
+from halfseen.values import Choice, Note, Slate
 
 
 @register_policy
@@ -418,6 +27,9 @@ class TofuPov(TofuParams):
     For the first `burn_in` rounds another policy plays. Then, at the start of each epoch, the
     subspace of the arms is estimated from all arms offered before, played or not, and frozen.
     Inside the epoch each arm's seen entries determine its latent coordinates, in which OFUL plays.
+
+    The defaults are those of `full_history`, TOFU-FH of the paper's figures, once `horizon` and
+    `noise_scale` are given.
 
     Memory does not grow with the rounds, except for the played arms that `replay` needs: with
     "full" all of them, with "burn-in" those of the burn-in. Each opening computes their latent
@@ -461,8 +73,13 @@ class TofuPov(TofuParams):
     def setup(self) -> None:
         """Start with no arms, no rewards and no epoch."""
         super().setup()
-        self._burner = burn_in_policy_of(self)
-        self._offered = self.no_arms()
+        self._burner = self.new_burn_in_policy()
+        self._offered: Offered = self.subspace.no_arms(
+            self.dim,
+            memory_bytes=self.memory_bytes,
+            seed=self.seed,
+            count_pairs=isinstance(self.observe_prob, str),
+        )
         self._played = Played(self.dim)
         self._epoch: Epoch | None = None
         self._next_event = self._event_after(self.schedule.burn_in + 1)
@@ -666,9 +283,6 @@ class TofuPov(TofuParams):
             self._burner.check_note(note.inner)
 
 
-_TWO_PHASE_REPLAYS = ("none", "burn-in")
-
-
 @register_policy
 class TwoPhase(TofuPov):
     """TOFU-POV with a single epoch: the subspace of the first `split` rounds is used to the end.
@@ -691,18 +305,8 @@ class TwoPhase(TofuPov):
         doc="""τ, the rounds of the first phase, or a power a in (0, 1) for τ = ⌈T^a⌉; "balanced" is
     ⌈T^(2/3)⌉. All but a number of rounds need `horizon`.""",
     )
-    first_phase: Any = custom(
-        default="zero-filled",
-        check=checked_burn_in_policy,
-        plain=policy_to_plain,
-        kind='"zero-filled", "uniform" or Policy',
-        doc="The policy of the first phase.",
-    )
-    replay: Any = custom(
-        default="none",
-        check=lambda name, value: checked_replay(name, value, _TWO_PHASE_REPLAYS),
-        plain=plain_replay,
-        kind='"none", "burn-in" or ReplayRule',
+    replay: Any = replay_param(
+        "none",
         doc="""Whether rewards of the first phase enter the second. "none" is the paper's strategy,
     whose second phase starts afresh: its confidence set requires that the frozen subspace does not
     depend on the rewards in the regression. "burn-in" is the stronger baseline in practice.""",
@@ -725,11 +329,6 @@ class TwoPhase(TofuPov):
         if isinstance(self.split, float):
             return power_split(self.horizon, self.split)
         return balanced_split(self.horizon)
-
-    @property  # type: ignore[misc]
-    def burn_in_policy(self) -> Any:
-        """The policy of the first phase."""
-        return self.first_phase
 
     def _enter(self, epoch: Epoch) -> None:
         super()._enter(epoch)

@@ -12,7 +12,7 @@ from halfseen import checks, params, theory
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE
-from halfseen.tofu.ingredient import Ingredient, as_ingredient
+from halfseen.tofu.ingredient import Ingredient, ingredient
 from halfseen.values import FloatArray
 
 Covariance = FloatArray | CovarianceOperator
@@ -234,14 +234,8 @@ class ConstantThreshold(ThresholdRule):
         return self.value
 
 
-def as_rule(rank: Any) -> RankRule:
-    """Return a rule from a rule, a number (a fixed rank), or the result of `to_dict`.
-
-    >>> as_rule(3)
-    FixedRank(rank=3)
-    >>> as_rule({"rule": "ConstantThreshold", "value": 0.1, "floor": 1, "cap": 8})
-    ConstantThreshold(cap=8, value=0.1)
-    """
-    if isinstance(rank, RankRule | dict):
-        return as_ingredient("rank", RankRule, rank)  # type: ignore[type-abstract]
-    return FixedRank(rank=rank)
+def rank_param(doc: str) -> Any:
+    """Declare a parameter that is a rank rule, or a number for a fixed rank."""
+    return ingredient(
+        RankRule, shorthand=lambda name, rank: FixedRank(rank=rank), words="int", doc=doc
+    )

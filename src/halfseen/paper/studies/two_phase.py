@@ -15,10 +15,10 @@ WORLD = {"kind": "low-rank", "dim": 30, "rank": 3, "n_arms": 8, "noise_scale": 0
 METHODS: dict[str, Plain] = {
     "tofu": {"replay": "none"},
     "tofu-fh": {},
-    "two-phase": {"first_phase": "uniform"},
-    "two-phase-best": {"method": "two-phase", "first_phase": "uniform"},
-    "two-phase-zf": {"method": "two-phase", "first_phase": "zero-filled"},
-    "two-phase-zf-best": {"method": "two-phase", "first_phase": "zero-filled"},
+    "two-phase": {"burn_in_policy": "uniform"},
+    "two-phase-best": {"method": "two-phase", "burn_in_policy": "uniform"},
+    "two-phase-zf": {"method": "two-phase", "burn_in_policy": "zero-filled"},
+    "two-phase-zf-best": {"method": "two-phase", "burn_in_policy": "zero-filled"},
 }
 _SEARCH = Search(grid={"split": [0.3, 0.4, 0.5, 0.6, 0.6667, 0.75]})
 TUNING = Tuning(
