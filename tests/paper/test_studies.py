@@ -9,7 +9,7 @@ from halfseen import Uniform, register_policy
 from halfseen.errors import HalfseenError, StudyError
 from halfseen.paper.published import published
 from halfseen.paper.studies import CORE_MINUTES, ORDER, report_on, study_named
-from halfseen.paper.study import Setting, Tuning, run_study, taken
+from halfseen.paper.study import Setting, Tuning, run_study
 from halfseen.policies.registry import registered
 from halfseen.simulation.cells import CellKey
 from halfseen.simulation.store import Store
@@ -47,7 +47,7 @@ def test_at_smoke_scale_a_study_runs_and_has_its_figures_and_claims(name, tmp_pa
     assert len(set(names)) == len(names) > 0
     assert {verdict.outcome for verdict in report.verdicts} == {"too small to judge"}
     report.write()
-    assert any(tmp_path.glob("*.png")) or name == "contexts"  # one seed has no comparison
+    assert any(tmp_path.glob("*.png")) or name in ("contexts", "tables")  # one seed has none
     again = report_on(tmp_path)
     assert again.verdicts == report.verdicts
     assert [spec[:2] for spec in again.specs] == [spec[:2] for spec in report.specs]
@@ -140,21 +140,6 @@ def test_other_methods_and_registered_policies_join_every_setting(monkeypatch):
     assert study.methods == ["tofu", "my-own", "zf-greedy"]
     assert list(study.settings) == ["swept", "fixed"]
     assert study.settings["fixed"].method("my-own").policy == "MyOwn"
-
-
-@pytest.mark.parametrize("scale", ["paper", "smoke"])
-@pytest.mark.parametrize("name", ["synthetic", "digits", "mnist"])
-def test_the_cells_of_a_taken_setting_are_those_of_the_study(name, scale):
-    from halfseen.paper.studies import digits, mnist, synthetic
-
-    keys = ["tofu-fh", "zf-oful", "full-oful"]
-    module = {"synthetic": synthetic, "digits": digits, "mnist": mnist}[name]
-    study = small_study({"theirs": taken(module, keys), "ours": setting()}).at(scale)
-    source = study_named(name, scale).narrowed(methods=keys)
-    cells = [cell for cell in study.cells() if cell.key.setting == "theirs"]
-    assert [c.fingerprint for c in cells] == [c.fingerprint for c in source.cells()]
-    tried = [[c.fingerprint for c in task.cells()] for task in study.tasks()]
-    assert tried == [[c.fingerprint for c in task.cells()] for task in source.tasks()]
 
 
 # Tuning

@@ -12,7 +12,7 @@ from halfseen.errors import StudyError
 from halfseen.paper.claims import Claims, judged
 from halfseen.paper.published import compare_means, compare_seeds
 from halfseen.policies.registry import all_policies
-from halfseen.report.figures import Figure, Keys, keys_of, regret_over_p, regret_over_rounds
+from halfseen.report.figures import Figure, Keys, regret_over_p, regret_over_rounds
 from halfseen.report.look import in_paper, label_of
 from halfseen.report.numbers import Comparison
 from halfseen.report.report import Report
@@ -84,8 +84,6 @@ class Setting:
     tuning : Tuning, optional
     reported : sequence of str, optional
         The methods that are reported, by default all; others may be tuned for them.
-    small : Small, optional
-        Where it is not the study's.
     """
 
     world: Plain
@@ -94,7 +92,6 @@ class Setting:
     seeds: Sequence[int] | None = None
     tuning: Tuning | None = None
     reported: Sequence[str] | None = None
-    small: Small | None = None
 
     @property
     def keys(self) -> Sequence[str]:
@@ -135,10 +132,9 @@ class Setting:
         }
         tuning = self.tuning and replace(self.tuning, seeds=self.tuning.seeds[:1])
         probs = self.observe_probs if small.observe_probs is None else small.observe_probs
-        seeds = self.small.seeds if self.small else None
         world = {**self.world, **small.world}
         return replace(
-            self, world=world, methods=methods, observe_probs=probs, seeds=seeds, tuning=tuning
+            self, world=world, methods=methods, observe_probs=probs, seeds=None, tuning=tuning
         )
 
 
@@ -250,7 +246,7 @@ class Study:
         if scale == "paper":
             return self
         settings = {
-            name: setting.smaller(setting.small or self.small)
+            name: setting.smaller(self.small)
             for name, setting in self.settings.items()
             if self.small.settings is None or name in self.small.settings
         }
@@ -397,18 +393,6 @@ def threshold(constant: float, cap: int, **more: float) -> Plain:
     """Return the published practical rule for the rank, as all studies but the main one have it."""
     rule = {"rule": "PracticalThreshold", "scale": 1.0, "failure_prob": 0.05}
     return {**rule, "constant": constant, "cap": cap, **more}
-
-
-def taken(module: ModuleType, methods: Keys) -> Setting:
-    """Return the one setting of another study with some of its methods.
-
-    Its cells are those of the other study: a cell that is finished there is not run again.
-    """
-    (setting,) = module.SETTINGS.values()
-    found: Setting = replace(
-        setting, reported=keys_of(methods), seeds=module.SEEDS, small=module.SMALL
-    )
-    return found
 
 
 def main_figure(results: Results, label: str, caption: str, methods: Keys) -> Figure:

@@ -246,33 +246,6 @@ def regret_over_p(
     return Panel(draw, keys) if curves else None
 
 
-def parts_over_p(
-    results: Results,
-    parts: Mapping[str, Callable[[Point], Mapping[int, float]]],
-    *,
-    setting: str,
-    title: str,
-) -> Panel | None:
-    """Show sums and differences of regrets, by seed, against p: one line per part."""
-    roles, curves = itertools.cycle(ROLE_LOOKS.values()), []
-    for label, part in parts.items():
-        found = {
-            point.p: mean_of(list(part(point).values())) for point in results.points([setting])
-        }
-        known = {p: mean for p, mean in found.items() if p is not None and mean.mean is not None}
-        look = next(roles)._replace(label=label)
-        curves += [Curve.of(look, known, known.values())] if known else []
-
-    def draw(axes: "Axes") -> None:
-        for curve in curves:
-            draw_points(axes, curve)
-        axes.axhline(0.0, color="#999999", linewidth=0.6)
-        axes.set(ylabel=FINAL_REGRET, title=title)
-        _set_probability_axis(axes, curves, f"{share_label(results)}, p")
-
-    return Panel(draw) if curves else None
-
-
 def share_label(results: Results) -> str:
     """Return what `p` is the share of; a recorded table has holes of its own."""
     worlds = (world for each in results.settings.values() for world in each.worlds.values())
@@ -362,13 +335,15 @@ def _draw_slopes(
     axes: "Axes", curves: Sequence[Curve], slopes: Sequence[float], letter: str
 ) -> None:
     """Draw slopes from one point so low that they stay below all curves."""
-    x, mean = (np.concatenate([curve[at] for curve in curves]) for at in (1, 2))
+    shown = [curve.part(curve.mean > 0) for curve in curves]
+    x, mean = (np.concatenate([curve[at] for curve in shown]) for at in (1, 2))
     first, last = x.min(), x.max()
     steepest = max(slopes)
     start = 0.6 * (mean / (x / first) ** steepest).min()
     for slope in slopes:
         end = start * (last / first) ** slope
-        name = str(Fraction(slope).limit_denominator(6))
+        simple = Fraction(slope).limit_denominator(6)
+        name = str(simple) if abs(simple - slope) < 0.005 else f"{slope:.2f}"
         style = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (1.5, 1.5))}
         axes.plot([first, last], [start, end], **style)
         axes.annotate(

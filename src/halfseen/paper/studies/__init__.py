@@ -21,7 +21,6 @@ CORE_MINUTES = {
     "hard-instance": 7,
     "masks": 2,
     "digits": 2,
-    "digits-160": 1,
     "mnist": 10,
     "newsgroups": 19,
     "tables": 30,

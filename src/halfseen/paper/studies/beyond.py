@@ -1,28 +1,24 @@
-"""Past the paper: how close latent UCB comes to OFUL given the true subspace, and why."""
+"""Beyond the paper: what each part of latent UCB is worth, and how it fares in other worlds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from halfseen.paper.claims import BEYOND, Claims, exceeds, lower, slope, within
-from halfseen.paper.studies import digits, mnist, newsgroups, synthetic
-from halfseen.paper.study import Plain, Setting, Small, standard, taken
+from halfseen.paper.studies import synthetic
+from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import (
     Figure,
     Line,
-    Panel,
     diagnostics,
     differences,
-    parts_over_p,
-    regret_over_p,
 )
-from halfseen.report.numbers import Comparison, compare, difference
-from halfseen.simulation.results import Point, Results
+from halfseen.report.numbers import Comparison, compare
+from halfseen.simulation.results import Results
 
-TITLE = "Past the paper: latent UCB against all other methods"
+TITLE = "Beyond the paper: parts of latent UCB, and other worlds"
 SEEDS = range(20)
 PROBS = (0.6, 0.3)
 METHODS = standard("latent-ucb tofu-fh zf-oful oracle-masked")
-EVERYWHERE = "latent-ucb latent-ucb-told tofu-fh tofu zf-oful full-oful oracle-masked"
 
 
 def _changed(**changes: Any) -> Plain:
@@ -80,22 +76,9 @@ ELSEWHERE = {
     "full-rank-tail": _else(_NO_TOFU, rank=30, decay=1.0, theta="tail"),
 }
 SETTINGS = {
-    "synthetic": taken(synthetic, EVERYWHERE),
-    "digits": taken(digits, EVERYWHERE),
-    "mnist": taken(mnist, EVERYWHERE),
-    "newsgroups": taken(newsgroups, EVERYWHERE),
     "subspace": _else(
         {"subspace-error": {"policy": "measure", "measure": "subspace-error"}},
         (0.6, 0.3, 0.2, 0.15),
-    ),
-    "split": _else(
-        {
-            **METHODS,
-            "latent-ucb-told": {},
-            "latent-ucb-full-view": _changed(view="full", facts=["rank"]),
-            "oracle-full": {},
-        },
-        (0.8, 0.6, 0.4, 0.3, 0.2),
     ),
     "ablation": _else(METHODS | ABLATION, (0.6, 0.3, 0.2)),
     **ELSEWHERE,
@@ -103,12 +86,10 @@ SETTINGS = {
 SMALL = Small(
     observe_probs=[0.3],
     world={"horizon": 50},
-    settings=["synthetic", "digits", "subspace", "split", "ablation", "blocks", "full-rank-tail"],
+    settings=["subspace", "ablation", "blocks", "full-rank-tail"],
 )
 NOTES = [
     "Latent UCB is not from the paper, and its regret theorem does not cover it. It is given nothing, unless its label says so.",
-    "The first four comparisons are those of the studies synthetic, digits, mnist and newsgroups, with their seeds and tuned settings; cells that those studies have finished are not run again.",
-    "The split of regret: the part that masks make unavoidable is the regret of the oracle on masked arms minus that on full arms. The cost of learning rewards is the regret of latent UCB on full arms, given the rank: it knows the subspace after the first round. The rest is the cost of learning the subspace. This assumes that, given the true subspace, masks would cost latent UCB as much as they cost the oracle.",
     "In the ablation one part of latent UCB is changed at a time. Its model of the rewards has four parts: latent coordinates, filled arms, masks, and effects of items that come back. In these worlds no item comes back.",
     "In the robustness table TOFU with full history is given the true rank and the observation probability. If features have different probabilities or are masked in blocks, it counts pairs seen together instead (`pairs counted`). The oracle is given the scale of the features.",
     "Probabilities per feature lie between 0.1 and 0.9 and average to p. Blocks are 5 neighbouring features. The subspace changes after round 200 of 400.",
@@ -130,59 +111,13 @@ def robustness(results: Results) -> Comparison:
     return compare(results, "robustness", caption, ["latent-ucb"], others, settings=list(ELSEWHERE))
 
 
-def from_the_oracle(results: Results) -> Comparison:
-    """Compare latent UCB with a policy that is given the true subspace, where there is one."""
-    caption = "Latent UCB given nothing against OFUL given the true subspace"
-    without = ("subspace", "split", "ablation", "full-rank", "full-rank-tail")
-    places = [name for name in SETTINGS if name not in without]
-    return compare(
-        results, "from-the-oracle", caption, ["latent-ucb"], ["oracle-masked"], settings=places
-    )
-
-
 def comparisons(results: Results) -> list[Comparison]:
     """Return the comparisons."""
-    return [ablation(results), robustness(results), from_the_oracle(results)]
-
-
-def _split(results: Results, method: str, title: str) -> Panel | None:
-    """Show the regret of a method and its parts."""
-
-    def masks(point: Point) -> dict[int, float]:
-        regrets = results.regrets
-        return difference(regrets(point, "oracle-masked"), regrets(point, "oracle-full"))
-
-    def rewards(point: Point) -> dict[int, float]:
-        return results.regrets(point, "latent-ucb-full-view")
-
-    def subspace(point: Point) -> dict[int, float]:
-        return difference(difference(results.regrets(point, method), rewards(point)), masks(point))
-
-    parts = {
-        "together": lambda point: results.regrets(point, method),
-        "masks (unavoidable)": masks,
-        "reward learning": rewards,
-        "the subspace": subspace,
-    }
-    return parts_over_p(results, parts, setting="split", title=title)
+    return [ablation(results), robustness(results)]
 
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    worlds = {
-        "synthetic": "main synthetic study",
-        "digits": "optical digits",
-        "mnist": "MNIST",
-        "newsgroups": "20 Newsgroups",
-    }
-    yield Figure(
-        "beyond_everywhere",
-        "Final regret against the share of entries seen, on the worlds of four studies. Latent UCB is not from the paper",
-        [
-            regret_over_p(results, EVERYWHERE, setting=name, log=True, title=title)
-            for name, title in worlds.items()
-        ],
-    )
     lines = [
         Line("covariance_distance", "corrected covariance"),
         Line("likelihood_distance", "likelihood (not in the paper)", "third"),
@@ -195,14 +130,6 @@ def figures(results: Results) -> Iterator[Figure]:
         [
             diagnostics(results, "subspace-error", "round", lines, p=p, title=f"p = {p:g}", **axes)
             for p in SETTINGS["subspace"].observe_probs
-        ],
-    )
-    yield Figure(
-        "beyond_split",
-        "The parts of latent UCB's regret in the main synthetic world; parts below 0 are gains",
-        [
-            _split(results, "latent-ucb-told", "latent UCB, given the rank, means known to be 0"),
-            _split(results, "latent-ucb", "latent UCB given nothing"),
         ],
     )
     yield Figure(
@@ -221,7 +148,7 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed; the claims on four studies are in these studies."""
+    """Return what is claimed."""
     pairwise, full_rank = ["per-feature", "blocks"], ["full-rank", "full-rank-tail"]
     others = [name for name in ELSEWHERE if name not in (*pairwise, *full_rank)]
     return {

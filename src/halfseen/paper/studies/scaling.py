@@ -7,7 +7,7 @@ import numpy as np
 
 from halfseen.paper.claims import OURS, Check, Claims, exponent
 from halfseen.paper.study import Plain, Setting, Small
-from halfseen.report.figures import Figure, Panel, growth
+from halfseen.report.figures import Figure, growth
 from halfseen.report.numbers import growth_points
 from halfseen.simulation.results import Results
 from halfseen.theory import main_regret_bound
@@ -33,7 +33,6 @@ METHODS: dict[str, Plain] = {
     "tofu-fh-seen": {"method": "tofu-fh", "burn_in_policy": "uniform", **_SEEN},
     "latent-ucb": {},
     "latent-ucb-seen": {"method": "latent-ucb", "view": "full"},
-    "oracle-masked": {},
 }
 _CHANGES: dict[str, Plain] = {
     **{f"K = {n}": {"n_arms": n} for n in (2, 4, 20, 60, 200)},
@@ -52,7 +51,6 @@ SMALL = Small(
 )
 NOTES = [
     "The theorem's cost of the representation is of order κ m sqrt(T)/(p^2 sqrt(K)). The whole regret also has the cost of learning rewards, m sqrt(T), which hides it. So each policy has a twin that sees every entry, with the same burn-in rounds, the same epochs and the same noise. What it pays is subtracted seed by seed, and exponents are fitted to the rest.",
-    "OFUL given the subspace is no such twin. It has no burn-in and learns rewards once, not in every epoch. In excess of it the cost of the frozen form is mostly that of learning rewards anew in every epoch, which grows with K, because the best of more arms is better.",
     "The theorem is an upper bound: an exponent may be smaller in size. Intervals come from resampling seeds. An exponent is missing where the excess is not positive at some number.",
     "Latents are uniform, so that arms are bounded: κ is sqrt(3) times the squared ratio of the largest to the smallest loading, at least sqrt(3). It is set by the decay of the loadings 1, 2^(-a/2), 3^(-a/2), which leaves the bound on arms as it is.",
     "The excess over a twin that sees everything vanishes at p = 1: a cost of order 1/p^2 - 1 has the exponent -2.9 over these p. The cost itself is small, below 1 of a regret of about 45 for TOFU with full history.",
@@ -64,30 +62,21 @@ NOTES = [
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    numbers = {
-        "n_arms": ("number of arms", -0.5),
-        "conditioning": ("conditioning", 1),
-        "p": ("share of entries seen", -2),
-        "rank": ("rank", 1),
-    }
-
-    def panels(minus: str, ylabel: str) -> list[Panel | None]:
-        shown = "tofu tofu-fh latent-ucb"
-        return [
-            growth(results, shown, over, minus=minus, ylabel=ylabel, slopes=[slope], title=title)
-            for over, (title, slope) in numbers.items()
-        ]
-
+    minus = "tofu-seen tofu-fh-seen latent-ucb-seen"
     yield Figure(
         "scaling",
         "Final regret in excess of the same policy that sees every entry, with exponents; dotted: the exponent of the theorem's representation cost",
-        panels("tofu-seen tofu-fh-seen latent-ucb-seen", "excess regret"),
-        columns=2,
-    )
-    yield Figure(
-        "scaling_oracle",
-        "The same in excess of OFUL given the subspace, which learns rewards once",
-        panels("oracle-masked", "excess over the oracle"),
+        [
+            growth(
+                results,
+                "tofu tofu-fh latent-ucb",
+                over,
+                minus=minus,
+                ylabel="excess regret",
+                slopes=[theorem_exponent(results, over)],
+            )
+            for over in ("n_arms", "conditioning", "p", "rank")
+        ],
         columns=2,
     )
 

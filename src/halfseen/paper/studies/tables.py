@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from halfseen.paper.claims import BEYOND, Claims, better_on_average, no_worse
 from halfseen.paper.study import Plain, Setting, Small, standard
-from halfseen.report.figures import Figure, differences, regret_over_rounds
+from halfseen.report.figures import Figure, differences
 from halfseen.report.numbers import Comparison, compare
 from halfseen.simulation.results import Results
 
@@ -103,16 +103,6 @@ def figures(results: Results) -> Iterator[Figure]:
         "tables_differences",
         "Latent UCB against the best other method of each problem: mean differences with 95 % intervals",
         [differences(best_other(results), relative=True)],
-    )
-    shown = "latent-ucb scaled-mean-tenth scaled-greedy scaled-thompson uniform"
-    yield Figure(
-        "tables_rounds",
-        "Regret over time on three problems",
-        [
-            regret_over_rounds(results, shown, setting="hepatitis", title="hepatitis"),
-            regret_over_rounds(results, shown, setting="catalogue", title="a catalogue of wines"),
-            regret_over_rounds(results, shown, setting="clicks", title="clicks, 5 %"),
-        ],
     )
 
 

@@ -149,20 +149,10 @@ def figures(results: Results) -> Iterator[Figure]:
         Line("smallest", "d = 64 (it does not)", "third", setting="d=64"),
         Line("floor", "floor of the lemma", "bound", setting="d=64"),
     ]
-    estimated = [
-        Line("gram_smallest", "estimated, p = 0.8", "fourth", p=0.8),
-        Line("gram_smallest", "estimated, p = 0.5", "other-bound", p=0.5),
-        Line("gram_floor", "floor of the lemma", "bound", p=0.8),
-    ]
-    rows, basis = partial(panel, yscale="linear"), "estimated basis, d = 64"
-    ylabel = "smallest eigenvalue / p"
     yield Figure(
         "theory_gram",
-        "Conditioning of the seen rows of a basis: smallest eigenvalue of their Gram matrix over p, worst arm, m = 2",
-        [
-            rows("gram", "n_arms", None, "true basis, p = 0.6", ylabel, *known),
-            rows("representation", "n_arms", "estimation", basis, ylabel, *estimated),
-        ],
+        "Conditioning of the seen rows of the true basis: smallest eigenvalue of their Gram matrix over p, worst arm, m = 2, p = 0.6",
+        [panel("gram", "n_arms", None, "", "smallest eigenvalue / p", *known, yscale="linear")],
     )
     missed = partial(panel, "coverage", "round", yscale="linear")
     share, bound = "share of epochs that missed", Line("failure_prob", "bound", "bound")
@@ -229,44 +219,29 @@ def figures(results: Results) -> Iterator[Figure]:
         Line("example_oful", "chosen by OFUL", "second"),
         Line("example_fixed", "always the first", "fourth"),
     ]
-    world = [
-        Line("world_offered", "offered arms", "bound"),
-        Line("world_chosen", "chosen by OFUL", "second"),
-    ]
-    chosen, ylabel = (
-        partial(rows, "excitation", "round", "main study"),
-        "smallest eigenvalue, per round",
-    )
+    where = ("excitation", "round", "main study", "", "smallest eigenvalue, per round")
     yield Figure(
         "theory_excitation",
-        "Chosen arms need not excite all directions that offered arms excite",
-        [
-            chosen("every slate is {e1, e2}", ylabel, *example),
-            chosen("main study, subspace known", ylabel, *world),
-        ],
+        "Chosen arms need not excite all directions that offered arms excite: every slate is {e1, e2}",
+        [panel(*where, *example, yscale="linear")],
     )
     frozen = partial(panel, "freezing", "reestimated_round", "main study", **_LINEAR)
+    drift = [
+        Line("reestimated_drift", "re-estimated", "third"),
+        Line("frozen_drift", "frozen", x="frozen_round"),
+    ]
     widths = [
         Line("reestimated_squared_widths", "re-estimated", "third"),
         Line("reestimated_potential_sum", "bound, proved for frozen designs only", "bound"),
     ]
-    smallest, ylabel = _both("smallest_increment"), "sum of squared widths"
     yield Figure(
         "theory_freezing",
-        "Why the subspace is frozen: the noise sum, one step of the projected design, and the potential, p = 0.3",
+        "Why the subspace is frozen: old noise projected again, and the potential, p = 0.3",
         [
-            frozen("old noise projected again", "share of the noise sum", *_both("drift")),
-            frozen("design: smallest eigenvalue of a step", "eigenvalue", *smallest),
-            frozen("potential of the re-estimated run", ylabel, *widths),
+            frozen("old noise projected again", "share of the noise sum", *drift),
+            frozen("potential of the re-estimated run", "sum of squared widths", *widths),
         ],
     )
-
-
-def _both(what: str) -> list[Line]:
-    return [
-        Line(f"reestimated_{what}", "re-estimated", "third"),
-        Line(f"frozen_{what}", "frozen", x="frozen_round"),
-    ]
 
 
 def claims(results: Results) -> Claims:
