@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class MaskLaw(Value, ABC):
     Attributes
     ----------
     law : str
-        The name under which the law is known.
+        Its name.
     """
 
     law: ClassVar[str]
@@ -46,26 +46,6 @@ class MaskLaw(Value, ABC):
         return {"law": self.law, **super().to_dict()}
 
 
-L = TypeVar("L", bound=type[MaskLaw])
-_LAWS: dict[str, type[MaskLaw]] = {}
-
-
-def register_mask_law(name: str) -> Callable[[L], L]:
-    """Make a mask law known by a name (a decorator)."""
-
-    def keep(law: L) -> L:
-        law.law = name
-        _LAWS[name] = law
-        return law
-
-    return keep
-
-
-def mask_laws() -> tuple[str, ...]:
-    """Return the names of all mask laws."""
-    return tuple(sorted(_LAWS))
-
-
 def mask_law_from(plain: Any) -> MaskLaw:
     """Return the mask law that a name, a mapping with the key "law", or a law itself describes.
 
@@ -83,14 +63,13 @@ def mask_law_from(plain: Any) -> MaskLaw:
             f'must be a law, its name, or a mapping with the key "law", got {plain!r}', name="masks"
         )
     settings = {"law": plain} if isinstance(plain, str) else dict(plain)
-    name = checks.one_of("masks.law", settings.pop("law", None), mask_laws())
+    name = checks.one_of("masks.law", settings.pop("law", None), tuple(_LAWS))
     try:
         return _LAWS[name].from_dict(settings)
     except InvalidSettingError as error:
         raise InvalidSettingError(error.text, name=f"masks.{error.name}") from None
 
 
-@register_mask_law("bernoulli")
 class Bernoulli(MaskLaw):
     """Every entry is seen with the same probability, independently: the law of the paper.
 
@@ -98,6 +77,8 @@ class Bernoulli(MaskLaw):
     -----
     Paper: eq:missing_model_bernoulli
     """
+
+    law = "bernoulli"
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
@@ -117,12 +98,11 @@ def mask_param() -> Any:
 _PARTS = 2.0**26  # a double's 53 random bits, cut in two, are two independent uniform numbers
 
 
-@register_mask_law("per-feature")
 class PerFeature(MaskLaw):
     """Every feature has its own probability, the same in all rounds and realizations.
 
-    The probabilities are low + (high − low) u^k at evenly spaced u in (0, 1), in an order drawn
-    once from `seed`. The power k makes their average the world's `observe_prob`; if that is
+    The probabilities are low + (high − low) u^k at evenly spaced u in (0, 1), in an order that is
+    the same in all worlds. The power k makes their average the world's `observe_prob`; if that is
     midway, k = 1 and the probabilities themselves are evenly spaced.
 
     Parameters
@@ -130,8 +110,6 @@ class PerFeature(MaskLaw):
     low, high : float, optional
         Range of the probabilities. By default `observe_prob` ∓ half its distance from 0 or 1,
         whichever is nearer.
-    seed : int
-        Decides the order of the features.
 
     Examples
     --------
@@ -139,9 +117,9 @@ class PerFeature(MaskLaw):
     [0.2, 0.4, 0.8, 0.6]
     """
 
+    law = "per-feature"
     low: float | None = params.probability(default=None)
     high: float | None = params.probability(default=None)
-    seed: int = params.integer(default=0, low=0)
 
     def validate(self) -> None:
         """Raise InvalidSettingError unless low ≤ high."""
@@ -175,13 +153,12 @@ def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray
         # As the logarithm of k grows, the average falls from 1 to 0.
         power = _root(lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0)
         probs = low + (high - low) * grid ** math.exp(power)
-    order = seeding.stream(law.seed, "masks", "per-feature").permutation(dim)
+    order = seeding.stream(0, "masks", "per-feature").permutation(dim)
     probs = probs[order]
     probs.setflags(write=False)
     return probs
 
 
-@register_mask_law("per-arm")
 class PerArm(MaskLaw):
     """Every arm has its own probability, drawn in every round: some arms show more than others.
 
@@ -193,6 +170,7 @@ class PerArm(MaskLaw):
         In [0, 1].
     """
 
+    law = "per-arm"
     spread: float = params.real(default=0.5, low=0.0, high=1.0)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
@@ -206,7 +184,6 @@ class PerArm(MaskLaw):
         return uniforms < probs[:, None]
 
 
-@register_mask_law("blocks")
 class Blocks(MaskLaw):
     """Neighbouring features are seen or hidden together, as when a whole source is missing.
 
@@ -216,6 +193,7 @@ class Blocks(MaskLaw):
         Number of features per block; the last block may be smaller.
     """
 
+    law = "blocks"
     size: int = params.integer(default=3, low=1)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
@@ -224,12 +202,12 @@ class Blocks(MaskLaw):
         return np.repeat(together, self.size, axis=1)[:, : arms.shape[1]]
 
 
-@register_mask_law("value-dependent")
 class ValueDependent(MaskLaw):
     """Whether a value is seen depends on the value itself: missing not at random.
 
-    P(seen | x) = 1 / (1 + exp(−c − strength · |x|/scale)), or with x itself if `signed`; c is such
-    that the average is `observe_prob` if x/scale is standard normal. For other laws of x it is
+    P(seen | x) = 1 / (1 + exp(−c − strength · |x|/scale)), or with x itself if `signed`; scale is
+    the root mean square of the slate, and c is such that the average is `observe_prob` if x/scale
+    is standard normal. For other laws of x it is
     close to that: in the low-rank world .29 at strength 1, .27 at 3 and .34 at −3, instead of .3.
 
     Parameters
@@ -237,14 +215,12 @@ class ValueDependent(MaskLaw):
     strength : float
         In [−20, 20]. Positive: large values are seen more often; negative: less often; 0: the
         Bernoulli law.
-    scale : float, optional
-        Typical size of the values; by default the root mean square of the slate.
     signed : bool
         Whether the sign counts, so that a hole says on which side of zero the value probably is.
     """
 
+    law = "value-dependent"
     strength: float = params.real(default=1.0, low=-20.0, high=20.0)
-    scale: float | None = params.real(default=None, low=0.0, low_open=True)
     signed: bool = params.flag(default=False)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
@@ -252,7 +228,7 @@ class ValueDependent(MaskLaw):
         if observe_prob == 1.0:
             return ~np.isnan(arms)
         known = arms[~np.isnan(arms)]
-        scale = self.scale or math.sqrt(float(known @ known) / max(known.size, 1)) or 1.0
+        scale = math.sqrt(float(known @ known) / max(known.size, 1)) or 1.0
         lift = _intercept(self.strength, observe_prob, self.signed)
         sizes = arms / scale if self.signed else np.abs(arms / scale)
         chances = _logistic(lift + self.strength * sizes)
@@ -285,3 +261,8 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)
     return (low + high) / 2
+
+
+_LAWS: dict[str, type[MaskLaw]] = {
+    law.law: law for law in (Bernoulli, Blocks, PerArm, PerFeature, ValueDependent)
+}
