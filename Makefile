@@ -20,7 +20,7 @@ $(READY): pyproject.toml locks/dev.txt
 	@touch $@
 
 demo: $(READY)
-	$(BIN)/halfseen demo
+	$(BIN)/halfseen reproduce synthetic
 
 # Tests start many processes, which share compiled bytecode.
 test: $(READY)
@@ -83,10 +83,10 @@ check: $(READY)
 
 # Other libraries go into an environment of their own, benchmarks/peers/.venv.
 bench: $(READY)
-	$(BIN)/halfseen bench
+	$(BIN)/python -m benchmarks
 
 bench-check: $(READY)
-	$(BIN)/halfseen bench --check
+	$(BIN)/python -m benchmarks --check
 
 # A wheel and a source distribution, both from the working tree.
 dist: $(READY)

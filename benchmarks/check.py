@@ -1,7 +1,7 @@
 """`make bench-check`: ratios to the floor beside stored ones; a loss of more than 25 % fails.
 
 Ratios to something measured in the same minute depend little on the machine and its load, but a
-little: `halfseen bench --check --store` stores those of this machine as the new baselines.
+little: `python -m benchmarks --check --store` stores those of this machine as the new baselines.
 """
 
 import json

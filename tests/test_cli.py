@@ -16,7 +16,7 @@ from halfseen.policies.trivial import Uniform
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-COMMANDS = ("demo", "studies", "reproduce", "compare", "verify")
+COMMANDS = ("studies", "reproduce", "compare", "verify")
 SMOKE = ("reproduce", "synthetic", "--scale", "smoke", "--jobs", "1")
 
 
@@ -199,22 +199,6 @@ def test_a_misspelt_study_is_answered_with_the_nearest_name(here, command):
     result = call(command, "syntetic")
     assert result.exit_code == 2
     assert result.output == "error: there is no study 'syntetic': did you mean 'synthetic'?\n"
-
-
-def test_demo_runs_the_main_study_and_prints_the_means(here, monkeypatch):
-    small = study_named("synthetic", "smoke").narrowed(methods=["tofu", "zf-oful"])
-    asked = []
-    named = lambda name, scale="paper": asked.append(name) or small  # noqa: E731
-    monkeypatch.setattr(studies, "study_named", named)
-    result = call("demo", "--jobs", "1")
-    assert result.exit_code == 0, result.output
-    assert set(asked) == {"synthetic"}
-    summary = read(here / "results" / "synthetic" / "summary.csv")
-    assert len(summary) == 4
-    for row in summary:
-        mean, error = float(row["mean_regret"]), float(row["se_regret"])
-        assert f"{mean:.1f}±{error:.1f}" in result.output.replace(" ", "")
-    assert "Final regret, mean ± standard error; lower is better." in result.output
 
 
 SMALL_PART = ["synthetic", "--seeds", "0:2", "--methods", "tofu,zf-oful", "--jobs", "1"]

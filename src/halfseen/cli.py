@@ -1,9 +1,6 @@
 """The commands; what a command needs is imported when it runs."""
 
 import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 RESULTS = Path("results")
 _LOADING = "loading (compiling takes some seconds the first time)"
 _MOST_SEEDS = 1_000_000
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 app = typer.Typer(
     help="Linear bandits for options you only half see.",
@@ -88,24 +84,6 @@ def main(
     ),
 ) -> None:
     """Linear bandits for options you only half see."""
-
-
-@app.command()
-def demo(
-    jobs: Jobs = None,
-    cluster: Cluster = None,
-    out: Out = None,
-    again: Again = False,
-    imports: Import = None,
-) -> None:
-    """Run the main synthetic study: the paper's methods and latent UCB, 5 values of p, 20 seeds."""
-    started = time.perf_counter()
-    console = Console()
-    reproduce("synthetic", jobs=jobs, cluster=cluster, out=out, again=again, imports=imports)
-    console.print(
-        "Final regret, mean ± standard error; lower is better. Same arms, masks and noise for "
-        f"every method; nothing is tuned. {time.perf_counter() - started:.0f} s in all."
-    )
 
 
 @app.command()
@@ -271,9 +249,6 @@ def verify(
     jobs: Jobs = None,
     out: Out = None,
     again: Again = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also print the orders that agree.")
-    ] = False,
 ) -> None:
     """Compare a study with the published figures; exit with 1 if one differs.
 
@@ -318,40 +293,9 @@ def verify(
         else:
             found = published.compare_means(results, complete=True)
             assert found is not None
-            agrees = _print_means(name, found, console, verbose)
+            agrees = _print_means(name, found, console)
     if not agrees:
         raise typer.Exit(1)
-
-
-@app.command()
-def bench(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer repeats, shorter horizons: two minutes.")
-    ] = False,
-    peers: Annotated[
-        bool, typer.Option(help="Also other libraries, installed into an environment of their own.")
-    ] = True,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only compare ratios to the floor with the stored ones.")
-    ] = False,
-    store: Annotated[
-        bool, typer.Option("--store", help="With --check: store the ratios instead.")
-    ] = False,
-) -> None:
-    """Measure speed and memory, and write benchmarks/report.md (from a clone)."""
-    console = Console()
-    with _explained(console):
-        home = _clone(Path(halfseen.__file__))
-        chosen = {"--quick": quick, "--no-peers": not peers, "--check": check, "--store": store}
-        words = [word for word, wanted in chosen.items() if wanted]
-        # A process of its own: numpy reads the number of threads when it is imported.
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks", *words],
-            cwd=home,
-            env={**os.environ, **dict.fromkeys(_THREADS, "1")},
-        )
-        if done.returncode:
-            raise typer.Exit(done.returncode)
 
 
 # What people type
@@ -596,9 +540,7 @@ def _groups(groups: "list[Group]") -> "Table":
     return _table(title, heads, rows)
 
 
-def _print_means(
-    name: str, comparison: "SummaryComparison", console: Console, verbose: bool
-) -> bool:
+def _print_means(name: str, comparison: "SummaryComparison", console: Console) -> bool:
     decided = comparison.decided_orders
     agreeing = sum(order.agrees for order in decided)
     console.print(
@@ -606,9 +548,9 @@ def _print_means(
         f"published gap tells an order, and {agreeing} of these orders are ours, too",
         highlight=False,
     )
-    shown = [order for order in comparison.orders if verbose or not order.agrees]
-    if shown:
-        console.print(_orders(shown))
+    differing = [order for order in comparison.orders if not order.agrees]
+    if differing:
+        console.print(_orders(differing))
     if comparison.excesses:
         console.print(_levels("Mean regret above the irreducible one", comparison.excesses, 1))
     if comparison.ranks:
@@ -662,17 +604,3 @@ def _table(title: str, heads: Iterable[str], rows: Iterable[tuple[Any, ...]]) ->
     for agrees, *cells in rows:
         table.add_row(*cells, style="" if agrees else "red")
     return table
-
-
-# Benchmarks
-
-
-def _clone(module: Path) -> Path:
-    """Return the folder that holds `benchmarks/` beside the package's source."""
-    home = module.resolve().parents[2]
-    if (home / "benchmarks" / "__main__.py").is_file():
-        return home
-    raise HalfseenError(
-        "the benchmarks are not part of the installed package: clone the repository and call "
-        "`halfseen bench` from an environment where it is installed with `pip install -e .`"
-    )

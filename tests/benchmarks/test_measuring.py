@@ -8,14 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-import halfseen
 from benchmarks import agent, check, floors, latent
 from benchmarks.measuring import Compared, Quartiles, in_turns
 from benchmarks.tofu import Floor, Size, Slates, compare_rounds, play, tofu_in_epoch
 from halfseen import TofuPov
-from halfseen.cli import app
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,26 +107,6 @@ def test_a_served_run_has_a_time_for_every_round_and_both_sizes():
     assert found.seconds.min() > 0.0
     assert 0.0 < found.megabytes[0] < found.megabytes[1]
     assert str(found).count("|") == 10
-
-
-def test_bench_explains_itself_where_the_benchmarks_are_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(halfseen, "__file__", str(tmp_path / "a" / "b" / "halfseen.py"))
-    result = CliRunner().invoke(app, ["bench"], env={"COLUMNS": "300"})
-    assert result.exit_code == 2
-    assert "clone the repository" in result.output
-
-
-def test_bench_hands_its_options_over_and_returns_the_exit_code(monkeypatch):
-    called = {}
-
-    def run(command, **settings):
-        called.update(settings, command=command)
-        return type("Done", (), {"returncode": 1})
-
-    monkeypatch.setattr("subprocess.run", run)
-    result = CliRunner().invoke(app, ["bench", "--quick", "--no-peers", "--check"])
-    assert result.exit_code == 1
-    assert called["command"][1:] == ["-m", "benchmarks", "--quick", "--no-peers", "--check"]
 
 
 def test_the_times_in_the_readme_are_those_of_the_committed_report():

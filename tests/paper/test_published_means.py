@@ -250,10 +250,6 @@ class TestVerify:
         _, (study,) = call("--methods", "ra-tofu-fh")
         assert sorted(study.methods) == ["ra-tofu-fh", "ra-tofu-fh-published"]
 
-    def test_all_orders_are_printed_when_asked_for(self, call):
-        result, _ = call("--verbose")
-        assert "published lower" in result.output
-
     def test_a_difference_is_printed_and_ends_with_1(self, call):
         result, _ = call(of_zf=50.0)
         assert result.exit_code == 1

@@ -32,22 +32,20 @@ def loaded_plugins() -> Plugins:
     return Plugins(tuple(_loaded))
 
 
-def load_plugin(name: str, home: Path | None = None) -> str:
+def load_plugin(name: str) -> str:
     """Import a plugin once, and return the name by which another process can import it.
 
     Parameters
     ----------
     name : str
-        A Python file, or a module that can be imported or is in `home`.
-    home : Path, optional
-        Folder to which a file is relative; the current one by default.
+        A Python file, or a module that can be imported or is in the current folder.
 
     Raises
     ------
     StudyError
         It does not exist, or its import fails.
     """
-    path = (home or Path()) / (name if name.endswith(".py") else f"{name}.py")
+    path = Path(name if name.endswith(".py") else f"{name}.py")
     try:
         if name.endswith(".py") or (path.exists() and importlib.util.find_spec(name) is None):
             name = str(path.resolve())
