@@ -174,7 +174,7 @@ def test_each_method_may_have_another_one_subtracted(results):
     axes = drawn(growth(results(), methods, "p", minus=minus, slopes=[-2])).axes[0]
     # (9 − 5)/p and (30 − 9)/p, with the same noise in each seed.
     handles, labels = axes.get_legend_handles_labels()
-    for label, gap in (("zero-filled OFUL", 4.0), ("uniform", 21.0)):
+    for label, gap in (("ZF-OFUL", 4.0), ("uniform", 21.0)):
         curve = dict(zip(labels, handles, strict=True))[label][0]
         assert curve.get_ydata() == pytest.approx([gap / 0.2, gap / 0.8])
     assert [text.get_text() for text in axes.texts] == ["$p^{-2}$"]
@@ -277,7 +277,7 @@ def test_the_legend_names_everything_once_and_overlaps_nothing(results):
     panels = [regret_over_rounds(found, ALL, p=p) for p in (0.8, 0.2)]
     figure = drawn(*panels, regret_over_p(found, ALL), rank_over_rounds(found, ["tofu"]))
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["TOFU", "zero-filled OFUL", "uniform", "true rank"]
+    assert labels == ["TOFU", "ZF-OFUL", "uniform", "true rank"]
     figure.draw_without_rendering()
     boxes = [axes.get_tightbbox() for axes in figure.axes] + [figure.legends[0].get_window_extent()]
     for one, other in itertools.combinations(boxes, 2):

@@ -340,7 +340,7 @@ def test_published_means_are_shown_next_to_ours(tmp_path, monkeypatch):
     other = [MEANS[0]._replace(mean_regret=1010.0), MEANS[1]]
     section = means_section(tmp_path, monkeypatch, other)
     assert "| 0.8 | TOFU | 15.0 | 5.0 ± 0.1 | 4.2 | **differs** |" in section
-    assert "zero-filled OFUL below TOFU by 6.0 as published, by −4.0 ± 0.0 here" in section
+    assert "ZF-OFUL below TOFU by 6.0 as published, by −4.0 ± 0.0 here" in section
     assert means_section(tmp_path, monkeypatch, MEANS, run=lambda key: key.seed < 3) == ""
     assert means_section(tmp_path, monkeypatch, MEANS, scale="smoke") == ""
 

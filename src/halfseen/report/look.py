@@ -22,6 +22,13 @@ _BLUE, _SKY, _GREEN, _ORANGE = "#0072B2", "#56B4E9", "#009E73", "#E69F00"
 _RED, _PINK, _BROWN, _GREY = "#D55E00", "#CC79A7", "#8C5A2B", "#7F7F7F"
 
 
+NAMES = (
+    "Names are those of the paper: RA- chooses the rank itself, -FH replays the full history at "
+    "every epoch, ZF- fills hidden entries with zeros."
+)
+"""What the labels mean, once, for readers of a report."""
+
+
 class Look(NamedTuple):
     """How a method is labelled and drawn."""
 
@@ -43,43 +50,34 @@ def shade(color: str, by: float) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in mixed)
 
 
-_RANKS: dict[str, tuple[str, float, Dashes, str]] = {
+_VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
     "under": ("rank too small", 0.62, DOTTED, "//"),
     "true": ("rank known", -0.12, SOLID, ""),
     "over": ("rank too large", -0.5, DASHED, "\\\\"),
     "adaptive": ("rank chosen", 0.36, MIXED, ".."),
     "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
-}
-_RADII: dict[str, tuple[str, float, Dashes, str]] = {
     "third": ("radius × 0.3", 0.3, DASHED, "//"),
     "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
+    "seen": ("nothing hidden", 0.45, DOTTED, ".."),
+    "shrunk": ("penalty 20", 0.4, MIXED, "xx"),
 }
-_VARIANTS = (
-    _RANKS
-    | _RADII
-    | {"seen": ("nothing hidden", 0.45, DOTTED, ".."), "shrunk": ("penalty 20", 0.4, MIXED, "xx")}
-)
 """What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
 
 _STANDARD = {
     "tofu": Look("TOFU", _BLUE),
     "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
-    "tofu-fh": Look("TOFU, full history", _GREEN, SOLID, "D"),
-    "ra-tofu-fh": Look("RA-TOFU, full history", "#A1C935", DASHED, "d", "//"),
-    "ra-tofu-fh-published": Look(
-        "RA-TOFU, full history, published threshold", "#6E8B1E", DOTTED, "d", ".."
-    ),
+    "tofu-fh": Look("TOFU-FH", _GREEN, SOLID, "D"),
+    "ra-tofu-fh": Look("RA-TOFU-FH", "#A1C935", DASHED, "d", "//"),
+    "ra-tofu-fh-published": Look("RA-TOFU-FH, published threshold", "#6E8B1E", DOTTED, "d", ".."),
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
     "latent-ucb-told": Look("latent UCB, given rank and zero means", "#9B6FC4", DASHED, "P", "//"),
-    "zf-oful": Look("zero-filled OFUL", _RED, SOLID, "^"),
-    "zf-oful-untuned": Look("zero-filled OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
+    "zf-oful": Look("ZF-OFUL", _RED, SOLID, "^"),
+    "zf-oful-untuned": Look("ZF-OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
-    "zf-pslb": Look("zero-filled PSLB", "#AA4499", SOLID, "v"),
-    "zf-pslb-adaptive": Look("zero-filled PSLB, rank chosen", "#5E1A3C", DASHED, "<", "//"),
-    "zf-pslb-sampled": Look("zero-filled PSLB, sampled", _PINK, MIXED, "v", "\\\\"),
-    "zf-pslb-adaptive-sampled": Look(
-        "zero-filled PSLB, rank chosen, sampled", "#882255", DOTTED, "<", "xx"
-    ),
+    "zf-pslb": Look("ZF-PSLB", "#AA4499", SOLID, "v"),
+    "zf-pslb-adaptive": Look("ZF-PSLB, rank chosen", "#5E1A3C", DASHED, "<", "//"),
+    "zf-pslb-sampled": Look("ZF-PSLB, sampled", _PINK, MIXED, "v", "\\\\"),
+    "zf-pslb-adaptive-sampled": Look("ZF-PSLB, rank chosen, sampled", "#882255", DOTTED, "<", "xx"),
     "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
     "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
     "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
@@ -94,7 +92,7 @@ _STANDARD = {
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
     "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H", "//"),
     "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8", "xx"),
-    "scaled-zero": Look("zero-filled OFUL, scaled", "#C05A72", SOLID, "v"),
+    "scaled-zero": Look("ZF-OFUL, scaled", "#C05A72", SOLID, "v"),
     "scaled-mean": Look("mean-filled OFUL, scaled", "#3D7F5F", SOLID, "h"),
     "scaled-indicators": Look("OFUL with indicators, scaled", "#3F6FB5", SOLID, "s"),
     "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8", "xx"),
@@ -103,8 +101,8 @@ _STANDARD = {
     "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "d"),
     "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p", "//"),
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
-    "zf-thompson": Look("zero-filled Thompson", "#F0B84D", MIXED, "P", "\\\\"),
-    "zf-greedy": Look("zero-filled greedy", "#C9B800", DASHED, "p", ".."),
+    "zf-thompson": Look("ZF-Thompson", "#F0B84D", MIXED, "P", "\\\\"),
+    "zf-greedy": Look("ZF-greedy", "#C9B800", DASHED, "p", ".."),
     "algorithm-1": Look("Algorithm 1", "#14507A", SOLID, "o"),
     "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P", "xx"),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
@@ -157,7 +155,7 @@ def look_of(key: str) -> Look:
         return _STANDARD[key]
     changed = key.removeprefix("latent-ucb-")
     if changed != key and changed in _LATENT_UCB_WITH:
-        return _latent_ucb_with(changed)
+        return _fallback(key)._replace(label=f"latent UCB: {_LATENT_UCB_WITH[changed]}")
     base, _, end = key.rpartition("-")
     if base in _STANDARD and end in _VARIANTS:
         words, by, dashes, hatch = _VARIANTS[end]
@@ -183,17 +181,8 @@ def in_paper(key: str) -> bool:
     return known and not key.startswith(_NOT_IN_PAPER)
 
 
-def _latent_ucb_with(changed: str) -> Look:
-    """Return the look of latent UCB with one part changed: shades from red to violet."""
-    at = list(_LATENT_UCB_WITH).index(changed)
-    share = at / (len(_LATENT_UCB_WITH) - 1)
-    color = _rgb(0.98 - 0.24 * share, 0.42 + 0.09 * (at % 3), 0.45)
-    dashes = _FALLBACK_DASHES[at % len(_FALLBACK_DASHES)]
-    marker = _FALLBACK_MARKERS[at % len(_FALLBACK_MARKERS)]
-    return Look(f"latent UCB: {_LATENT_UCB_WITH[changed]}", color, dashes, marker)
-
-
-def _rgb(hue: float, lightness: float, saturation: float) -> str:
+def rgb(hue: float, lightness: float, saturation: float) -> str:
+    """Return a colour as "#rrggbb"."""
     parts = colorsys.hls_to_rgb(hue, lightness, saturation)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
@@ -202,23 +191,10 @@ def _fallback(key: str) -> Look:
     """Return a look derived from the key alone, the same in every process."""
     digest = zlib.crc32(key.encode())
     hue, digest = (digest % 997) / 997, digest // 997
-    color = _rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
+    color = rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
     dashes = _FALLBACK_DASHES[digest % len(_FALLBACK_DASHES)]
     return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
 
-
-_SCALED = tuple(f"scaled-{end}" for end in ("zero", "mean", "indicators", "iterative"))
-_WITH_RADII = ("zf-oful", "per-arm", *_SCALED)
-_IN_STUDIES = (
-    *(f"{base}-{end}" for base in ("tofu", "tofu-fh", "zf-pslb-sampled") for end in _RANKS),
-    *(f"{base}-{end}" for base in _WITH_RADII for end in _RADII),
-    *(f"latent-ucb-{end}" for end in _LATENT_UCB_WITH),
-    *(f"{base}-shrunk" for base in ("per-arm", "per-arm-greedy")),
-    *(f"{base}-seen" for base in ("tofu", "tofu-fh", "latent-ucb")),
-)
-
-LOOKS: dict[str, Look] = {key: look_of(key) for key in (*_STANDARD, *_IN_STUDIES)}
-"""Every method that has a look of its own."""
 
 _STYLE: dict[str, Any] = {
     "font.size": 9.0,

@@ -1,24 +1,22 @@
 """The page over all studies: `index.html` in the folder that holds theirs, with all it needs."""
 
 import base64
+import colorsys
 import io
 import math
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from halfseen.errors import HalfseenError, StoreError
 from halfseen.report.figures import share_label
-from halfseen.report.look import Look, look_of, shade
+from halfseen.report.look import Look, look_of, rgb
 from halfseen.report.render import HTML, render
 from halfseen.report.report import Report, count_outcomes
 from halfseen.simulation.results import Row
-from halfseen.values import FloatArray
 
 PAGE = "index.html"
 PLOTLY_VERSION = "4.1.1"
@@ -81,7 +79,6 @@ def _page(reports: list[Report], unread: list[tuple[str, str]]) -> str:
         versions=versions,
         counts=count_outcomes(verdict for report in reports for verdict in report.verdicts),
         chart_data=chart_data,
-        steps=half_seen_steps(),
         data_uri=data_uri,
         style=Markup(asset("assets/style.css")),
         plotly_version=PLOTLY_VERSION,
@@ -125,8 +122,8 @@ _SYMBOLS = {
 }
 """Markers of matplotlib as plotly calls them."""
 
-_DARK_PAGE = "#14181d"
-_LEAST_CONTRAST = 4.0
+_GREY = 0.05  # saturation
+_LEAST_LIGHTNESS = 0.6
 
 
 def chart_data(report: Report) -> dict[str, Any] | None:
@@ -197,29 +194,16 @@ def rounded(value: float | None, digits: int) -> float | int | None:
 
 
 def color_in_the_dark(color: str) -> str:
-    """Return a colour that is readable on a dark page: greys inverted, others lightened.
+    """Return a colour that is readable on a dark page: greys inverted, others light enough.
 
-    >>> color_in_the_dark("#000000"), color_in_the_dark("#56B4E9")
-    ('#ffffff', '#56B4E9')
+    >>> color_in_the_dark("#000000"), color_in_the_dark("#56B4E9"), color_in_the_dark("#5B2A86")
+    ('#ffffff', '#56B4E9', '#9c64ce')
     """
-    parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
-    if max(parts) - min(parts) < 8:
-        return "#" + "".join(f"{255 - part:02x}" for part in parts)
-    by = 0.0
-    while _contrast(lighter := shade(color, by) if by else color) < _LEAST_CONTRAST:
-        by += 0.05
-    return lighter
-
-
-def _contrast(color: str) -> float:
-    return (_luminance(color) + 0.05) / (_luminance(_DARK_PAGE) + 0.05)
-
-
-def _luminance(color: str) -> float:
-    """Return the relative luminance of a colour, as WCAG defines it."""
-    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    red, green, blue = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
+    if saturation < _GREY:
+        return rgb(hue, 1 - lightness, saturation)
+    return rgb(hue, _LEAST_LIGHTNESS, saturation) if lightness < _LEAST_LIGHTNESS else color
 
 
 def _method(key: str) -> dict[str, str]:
@@ -255,38 +239,12 @@ def _line(found: list[Row], rounds: list[list[int]]) -> list[Any]:
     return [kept[-1]["n"], rounds.index(at), means, errors]
 
 
-# Pictures: small versions of figures, and what "half seen" means
+# Small versions of figures
 
 WIDEST = 1120
 """Pixels: wider figures are made smaller."""
 
 _COLORS = 64  # enough for lines and their smoothed edges
-_DIM, _CELL, _GAP = 10, 20, 2
-_MIX = np.array([[1.0, 0.2], [-0.5, 0.9], [0.3, -1.0], [-0.9, -0.5], [0.7, 0.8], [0.1, 0.9]])
-_SEEN = ("x..x.xx..x", ".x.xx...x.", "xx...x..xx", "..xx.x.x..", "x.x...xx.x", ".xx..x..x.")
-_POSITIVE, _NEGATIVE = (0, 114, 178), (213, 94, 0)
-
-
-class Cell(NamedTuple):
-    """A square of a picture; its kind is "seen", "hidden" or "guess"."""
-
-    x: int
-    y: int
-    color: str
-    kind: str
-
-
-class Step(NamedTuple):
-    """One of the pictures: arms as rows of cells."""
-
-    title: str
-    words: str
-    n_rows: int
-    n_columns: int
-    size: int  # of a cell
-    width: int
-    height: int
-    cells: list[Cell]
 
 
 def data_uri(png: Path) -> str:
@@ -304,62 +262,3 @@ def data_uri(png: Path) -> str:
     buffer = io.BytesIO()
     few.save(buffer, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
-
-
-def half_seen_steps() -> list[Step]:
-    """Return four small pictures of how hidden features are found, on a few made-up arms.
-
-    Arms are rows of cells, of which most are hidden; the patterns that all arms mix are known; the
-    hidden cells are then really found from the seen ones, by least squares.
-    """
-    patterns = _patterns()
-    arms = _MIX @ patterns
-    seen = np.array([[mark == "x" for mark in row] for row in _SEEN])
-    filled = np.array([_filled(arm, mask, patterns) for arm, mask in zip(arms, seen, strict=True)])
-    largest = float(np.abs(arms).max())
-
-    def step(title: str, words: str, values: FloatArray, hidden: str = "") -> Step:
-        mask = seen if hidden else np.ones(values.shape, dtype=bool)
-        return _step(title, words, values / largest, mask, hidden)
-
-    return [
-        step("What the options are", "Each row is an option, each cell a feature.", arms),
-        step("What you see", "Most cells are hidden, different ones in every row.", arms, "hidden"),
-        step("What they share", "All rows mix a few patterns; many rows show which.", patterns),
-        step("What you can fill in", "Patterns and seen cells give the rest.", filled, "guess"),
-    ]
-
-
-def _step(title: str, words: str, values: FloatArray, seen: NDArray[np.bool_], other: str) -> Step:
-    """Return a picture of values in [−1, 1]; `other` is the kind of cells that are not seen."""
-    n_rows, n_columns = values.shape
-    pitch = _CELL + _GAP
-    cells = [
-        Cell(
-            column * pitch + 1,
-            row * pitch + 1,
-            _color(float(values[row, column])),
-            "seen" if seen[row, column] else other,
-        )
-        for row, column in np.ndindex(values.shape)
-    ]
-    return Step(title, words, n_rows, n_columns, _CELL, n_columns * pitch, n_rows * pitch, cells)
-
-
-def _patterns() -> FloatArray:
-    """Return two patterns over the features; shape (2, dim)."""
-    at = np.arange(_DIM)
-    return np.array([np.cos(1.1 * at), np.sin(0.6 * at + 0.5)])
-
-
-def _filled(arm: FloatArray, mask: NDArray[np.bool_], patterns: FloatArray) -> FloatArray:
-    """Return an arm (dim,) whose hidden entries come from the seen ones and the patterns."""
-    mix = np.linalg.lstsq(patterns[:, mask].T, arm[mask], rcond=None)[0]
-    return np.where(mask, arm, mix @ patterns)
-
-
-def _color(size: float) -> str:
-    """Return blue for positive, orange for negative, paler towards zero."""
-    end = _POSITIVE if size >= 0 else _NEGATIVE
-    share = 0.12 + 0.88 * math.sqrt(min(abs(size), 1.0))
-    return "#" + "".join(f"{round(255 + (part - 255) * share):02x}" for part in end)

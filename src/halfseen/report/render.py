@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from halfseen.report.look import label_of
+from halfseen.report.look import NAMES, label_of
 from halfseen.report.numbers import format_mean, number, seed_ranges
 from halfseen.simulation.results import Mean
 
@@ -62,7 +62,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 def render(template: str, **context: Any) -> str:
     """Return a template filled with a context."""
-    return _environment(template).get_template(template).render(rule=RULE, **context)
+    return _environment(template).get_template(template).render(rule=RULE, names=NAMES, **context)
 
 
 def markdown_text(text: str) -> str:
