@@ -8,13 +8,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from halfseen.errors import InvalidInputError, InvalidSettingError
+from halfseen.errors import InvalidInputError
 from halfseen.kernels import ellipsoids as _set_kernels
 from halfseen.linear.ridge import Ridge
-from halfseen.paper.pslb import Ellipsoid, optimistic_parts, optimistic_values
+from halfseen.paper.pslb import Ellipsoid, optimistic_parts
 
 seeds = st.integers(0, 2**32 - 1)
 ranks = st.integers(1, 10)
+
+
+def from_shape(centre, shape, radius):
+    """Return {θ : (θ − c)'A(θ − c) ≤ radius²} for a symmetric positive definite A."""
+    whitener = np.linalg.cholesky(shape).T
+    return Ellipsoid(centre, whitener, np.linalg.inv(whitener), radius)
+
+
+def optimistic_values(points, first, second):
+    """Return max ⟨x, θ⟩ over the θ in both ellipsoids, or None if there is no such θ."""
+    parts = optimistic_parts(points, first, second)
+    return None if parts is None else parts[0]
+
+
+def maximisers(one, points):
+    """Return the maximiser of each linear function in an ellipsoid."""
+    slopes = points @ one.root
+    units = slopes / np.linalg.norm(slopes, axis=1, keepdims=True)
+    return one.centre + one.radius * (units @ one.root.T)
 
 
 def random_shape(rng, rank, spread=1.0):
@@ -24,7 +43,7 @@ def random_shape(rng, rank, spread=1.0):
 
 
 def ball(centre, radius):
-    return Ellipsoid.from_shape(np.array(centre, float), np.eye(len(centre)), radius)
+    return from_shape(np.array(centre, float), np.eye(len(centre)), radius)
 
 
 def pair_around(rng, rank, common, share):
@@ -37,7 +56,7 @@ def pair_around(rng, rank, common, share):
         pair.append((common - away, shape, 1.0))
     scale = rng.uniform(0.5, 2.0)
     (a, A, _), (b, B, _) = pair
-    return Ellipsoid.from_shape(a, A, 1.0), Ellipsoid.from_shape(b, B * scale**2, scale)
+    return from_shape(a, A, 1.0), from_shape(b, B * scale**2, scale)
 
 
 def solved(point, pair, start):
@@ -84,7 +103,7 @@ def test_some_of_these_maxima_lie_on_both_surfaces():
     bound_by_both = 0
     for _ in range(20):
         pair, points = pair_around(rng, 3, np.zeros(3), 0.9), rng.normal(size=(5, 3))
-        alone = [one.contains(other.maximisers(points)) for one, other in (pair, pair[::-1])]
+        alone = [one.contains(maximisers(other, points)) for one, other in (pair, pair[::-1])]
         bound_by_both += np.count_nonzero(~alone[0] & ~alone[1])
     assert bound_by_both > 20
 
@@ -94,8 +113,8 @@ def test_a_nested_ellipsoid_decides_alone(rank):
     rng = np.random.default_rng(rank)
     shape, centre = random_shape(rng, rank), rng.normal(size=rank)
     points = rng.normal(size=(6, rank))
-    inner = Ellipsoid.from_shape(centre, shape, 0.7)
-    outer = Ellipsoid.from_shape(centre + 1e-3, shape / 4.0, 1.0)
+    inner = from_shape(centre, shape, 0.7)
+    outer = from_shape(centre + 1e-3, shape / 4.0, 1.0)
     widths = np.sqrt(np.einsum("ni,ij,nj->n", points, np.linalg.inv(shape), points))
     expected = points @ centre + 0.7 * widths
     for pair in ((inner, outer), (outer, inner), (inner, inner)):
@@ -112,7 +131,7 @@ def test_ellipsoids_that_touch_have_one_point(rank):
     for sign in (1.0, -1.0):
         shape = random_shape(rng, rank)
         step = np.linalg.solve(shape, sign * outward)
-        pair.append(Ellipsoid.from_shape(common - step, shape, math.sqrt(step @ shape @ step)))
+        pair.append(from_shape(common - step, shape, math.sqrt(step @ shape @ step)))
     points = rng.normal(size=(6, rank))
     np.testing.assert_allclose(optimistic_values(points, *pair), points @ common, atol=1e-5)
 
@@ -127,7 +146,7 @@ def test_ellipsoids_with_a_gap_do_not_intersect(rank, gap):
         shape = random_shape(rng, rank)
         step = np.linalg.solve(shape, sign * outward)
         size = math.sqrt(step @ shape @ step)
-        pair.append(Ellipsoid.from_shape(common - (1.0 + gap) * step, shape, size))
+        pair.append(from_shape(common - (1.0 + gap) * step, shape, size))
     points = rng.normal(size=(2, rank))
     assert optimistic_values(points, *pair) is None
     assert optimistic_values(points, *pair[::-1]) is None
@@ -195,7 +214,7 @@ def test_the_score_is_at_most_either_ellipsoids_and_at_least_that_of_common_poin
     points = rng.normal(size=(5, rank))
     values = optimistic_values(points, first, second)
     for one in (first, second):
-        assert (values <= np.sum(points * one.maximisers(points), axis=1) + 1e-9).all()
+        assert (values <= np.sum(points * maximisers(one, points), axis=1) + 1e-9).all()
     tries = common + 0.3 * rng.normal(size=(50, rank))
     kept = tries[first.contains(tries, 0.0) & second.contains(tries, 0.0)]
     assert (values >= points @ common - 1e-12).all()
@@ -210,7 +229,7 @@ def test_a_change_of_coordinates_changes_nothing(seed, rank, scale):
     change, shift = scale * random_shape(rng, rank), scale * rng.normal(size=rank)
     back = np.linalg.inv(change)
     moved = [
-        Ellipsoid.from_shape(
+        from_shape(
             change @ one.centre + shift,
             back.T @ one.whitener.T @ one.whitener @ back,
             one.radius,
@@ -258,7 +277,7 @@ def test_every_share_bounds_the_maximum_and_the_best_one_reaches_it(seed, rank):
 @pytest.mark.parametrize("exponent", [-100, -30, 0, 30, 100])
 def test_axes_of_any_size_keep_values_right(exponent):
     """An ellipsoid flat in one direction: the value there is the smaller of both."""
-    flat = Ellipsoid.from_shape(np.zeros(2), np.diag([1.0, 10.0**exponent]), 1.0)
+    flat = from_shape(np.zeros(2), np.diag([1.0, 10.0**exponent]), 1.0)
     values = optimistic_values(np.eye(2), flat, ball([0.0, 0.0], 1.0))
     np.testing.assert_allclose(values, [1.0, min(1.0, 10.0 ** (-exponent / 2))], rtol=1e-9)
 
@@ -279,25 +298,6 @@ def test_equal_points_have_equal_bits():
     pair = pair_around(rng, 4, np.zeros(4), 0.9)
     points = np.tile(rng.normal(size=4), (33, 1))
     assert len(set(optimistic_values(points, *pair).tolist())) == 1
-
-
-@pytest.mark.parametrize(
-    ("shape", "message"),
-    [
-        (np.eye(3), "needs a centre"),
-        (np.zeros((2, 2)), "positive definite"),
-        (-np.eye(2), "positive definite"),
-    ],
-)
-def test_a_shape_that_is_none_is_refused(shape, message):
-    with pytest.raises(InvalidInputError, match=message):
-        Ellipsoid.from_shape(np.zeros(2), shape, 1.0)
-
-
-@pytest.mark.parametrize("radius", [-1.0, math.nan, math.inf, None])
-def test_a_radius_that_is_none_is_refused(radius):
-    with pytest.raises(InvalidSettingError, match="radius"):
-        Ellipsoid.from_shape(np.zeros(2), np.eye(2), radius)
 
 
 @pytest.mark.parametrize("points", [np.ones((2, 3)), np.ones(2)])

@@ -110,13 +110,8 @@ def latent_ucb(random, dim):
 def pslb(random, dim):
     settings = Settings(random, dim=dim, rank=_rule(random, dim))
     _optimism(settings)
-    settings.maybe("burn_in", 0, 1, 5, share=0.8).maybe("refresh", "every-round")
+    settings.maybe("burn_in", 0, 1, 5, share=0.8)
     settings.maybe("search", "sampled").maybe("n_samples", 0, 20).maybe("arm_bound", 1e-100, 1e30)
-    if random.random() < 0.2:
-        for name in ("last_eigenvalue", "alpha"):
-            settings.maybe(name, 1e-30, 1.0, 1e30, share=1.0)
-        settings["top_eigenvalue"] = 1e30
-        settings.maybe("nuisance_variance", 0.1, 1e30)
     return Pslb(**settings)
 
 

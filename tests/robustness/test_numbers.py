@@ -20,7 +20,7 @@ from halfseen.factors.model import Arms, Factors, Spectrum, fit_factors
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import top_eigenpairs
 from halfseen.linear.ridge import Ridge
-from halfseen.paper.pslb import Ellipsoid, Projection, optimistic_values
+from halfseen.paper.pslb import Ellipsoid, Projection, optimistic_parts
 from halfseen.values import LARGEST, SMALLEST, Slate
 
 NAN = math.nan
@@ -117,15 +117,15 @@ def test_the_projection_of_an_ill_conditioned_regression_has_a_determinant():
     model = Ridge(2, ridge=1.0)
     model.set_root(np.array([[1.0, 1e40], [0.0, 1e96]]), np.zeros(2), 0.0, 2)
     turned = np.array([[-1e-8, 1.0], [1.0, 1e-8]])
-    assert math.isfinite(Projection(model, turned).inside.log_det)
+    assert math.isfinite(Projection.of(model, turned).inside.log_det)
 
 
 def test_two_ellipsoids_of_very_unlike_axes_have_optimistic_values():
     # Where PSLB has seen arms of 1e99 and of 1e-99, its two sets are like these.
-    ball = Ellipsoid.from_shape(np.zeros(2), np.eye(2), 1.0)
+    ball = Ellipsoid(np.zeros(2), np.eye(2), np.eye(2), 1.0)
     axes = np.array([1e54, 1e-150])
     needle = Ellipsoid(np.zeros(2), np.diag(axes), np.diag(1.0 / axes), 1.0)
-    values = optimistic_values(np.eye(2), ball, needle)
+    values = optimistic_parts(np.eye(2), ball, needle)[0]
     np.testing.assert_allclose(values, [1e-54, 1.0], rtol=1e-6)
 
 

@@ -12,20 +12,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
 from halfseen import checks
-from halfseen.errors import InvalidInputError, InvalidSettingError
+from halfseen.errors import InvalidInputError
 from halfseen.lazy import LazyModule
 from halfseen.linear.covariance import Moments
 from halfseen.linear.ridge import LARGEST_SCALE, Confidence, Ridge
 from halfseen.params import choice, custom, integer, real
-from halfseen.policies.ambient import Optimism, scale_param
+from halfseen.policies.ambient import Optimism
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.state import Array, Basis, Maybe, Part, RandomState, Real, Value, Whole
+from halfseen.state import Array, Basis, Maybe, Part, RandomState, Value, Whole
 from halfseen.tofu.rank import Known, rank_param
 from halfseen.values import LARGEST, BoolArray, Choice, FloatArray, Note, Slate
 
@@ -37,6 +36,10 @@ _TOUCHING = 1e-10
 _SMALLEST_WEIGHT = 1e-300
 # Width of the search for log(s / (1 − s)) around its balance: e^-50 is rounding.
 _MARGIN = 50.0
+# How far outside a set a candidate may lie: rounding moves points on its boundary outside.
+_TOLERANCE = 1e-8
+# From this size on LAPACK triangularizes faster than a compiled loop (measured at rank 10).
+_LAPACK_DIM = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,28 +61,6 @@ class Ellipsoid:
     root: FloatArray
     radius: float
 
-    @classmethod
-    def from_shape(cls, centre: FloatArray, shape: FloatArray, radius: float) -> "Ellipsoid":
-        """Return {θ : (θ − c)'A(θ − c) ≤ radius²} for a symmetric positive definite A.
-
-        Raises
-        ------
-        InvalidInputError
-            A is not positive definite, or its shape does not match the centre.
-        """
-        centre, shape = np.array(centre, dtype=np.float64), np.array(shape, dtype=np.float64)
-        if centre.ndim != 1 or shape.shape != (len(centre), len(centre)):
-            raise InvalidInputError(
-                f"an ellipsoid needs a centre (rank,) and a shape (rank, rank), got {centre.shape} "
-                f"and {shape.shape}"
-            )
-        try:
-            whitener: FloatArray = np.asarray(np.linalg.cholesky(shape).T, dtype=np.float64)
-        except np.linalg.LinAlgError:
-            raise InvalidInputError("an ellipsoid's shape must be positive definite") from None
-        root = solve_triangular(whitener, np.eye(len(centre)))
-        return cls(centre, whitener, root, checks.real("radius", radius, 0.0))
-
     def contains(self, points: FloatArray, tolerance: float = 1e-8) -> BoolArray:
         """Return which points, shape (n, rank), lie inside, up to `tolerance` · (1 + radius)."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -90,18 +71,6 @@ class Ellipsoid:
     def limit(self, tolerance: float) -> float:
         """Return the largest distance that counts as inside."""
         return self.radius + tolerance * (1.0 + self.radius)
-
-    def maximisers(self, points: FloatArray) -> FloatArray:
-        """Return the maximiser of each linear function ⟨x, ·⟩ in the ellipsoid, shape (n, rank)."""
-        slopes = points @ self.root
-        sizes = np.linalg.norm(slopes, axis=1, keepdims=True)
-        units = np.divide(slopes, sizes, out=np.zeros_like(slopes), where=sizes > 0.0)
-        return self.at(units)
-
-    def at(self, units: FloatArray) -> FloatArray:
-        """Return the images of points of the unit ball in the ellipsoid, shape (n, rank)."""
-        places: FloatArray = self.centre + self.radius * (units @ self.root.T)
-        return places
 
 
 def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) -> FloatArray | None:
@@ -157,38 +126,10 @@ def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) ->
     return parts if np.isfinite(parts).all() else None
 
 
-def optimistic_values(points: FloatArray, first: Ellipsoid, second: Ellipsoid) -> FloatArray | None:
-    """Return max ⟨x, θ⟩ over the θ in both ellipsoids, or None if there is no such θ.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, rank)
-
-    Examples
-    --------
-    The intersection of two unit discs whose centres are 1 apart is a lens of half height √¾:
-
-    >>> left = Ellipsoid.from_shape(np.zeros(2), np.eye(2), 1.0)
-    >>> right = Ellipsoid.from_shape(np.array([1.0, 0.0]), np.eye(2), 1.0)
-    >>> optimistic_values(np.array([[0.0, 2.0], [1.0, 0.0], [-1.0, 0.0]]), left, right).round(9) + 0
-    array([1.73205081, 1.        , 0.        ])
-    """
-    parts = optimistic_parts(points, first, second)
-    return None if parts is None else parts[0]
-
-
 def _values_at(points: FloatArray, centre: FloatArray) -> FloatArray:
     parts = np.empty((3, len(points)))
     _kernels.candidate_parts(points, np.ascontiguousarray(centre[None, :]), parts)
     return parts
-
-
-_kernels = LazyModule("halfseen.kernels.ellipsoids")
-
-# How far outside a set a candidate may lie: rounding moves points on its boundary outside.
-_TOLERANCE = 1e-8
-# From this size on LAPACK triangularizes faster than a compiled loop (measured at rank 10).
-_LAPACK_DIM = 256
 
 
 class Sets(NamedTuple):
@@ -243,23 +184,26 @@ class Projection:
         _kernels.cast_shadow(model.factor, basis, limit, projection.shadow)
         return projection
 
+    @property
+    def rank(self) -> int:
+        """Number of directions."""
+        rank: int = self.basis.shape[1]
+        return rank
+
     def fork(self) -> "Projection":
         """Return an independent copy."""
         return Projection(self.basis, self.inside.copied(), self.shadow.copy())
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features and to its projection."""
-        point = np.empty((1, self.basis.shape[1]))
+        point = np.empty((1, self.rank))
         _kernels.project(arm[None, :], self.basis, point)
         _kernels.turn(self.shadow, model.update_recorded(arm, reward))
         if point.size:
             self.inside.update(point[0], reward)
 
-    def sets(self, model: Ridge, confidence: Confidence, bonus: float) -> Sets | None:
-        """Return both confidence sets, or None if rounding makes one of them degenerate.
-
-        `bonus` is added to the radius of the projected set.
-        """
+    def sets(self, model: Ridge, confidence: Confidence) -> Sets | None:
+        """Return both confidence sets, or None if rounding makes one of them degenerate."""
         inside = self.inside
         precision = inside.factor
         spread, spread_white = _squared(self.shadow, model.white)
@@ -271,7 +215,7 @@ class Projection:
                 root @ inside.white,
                 precision,
                 root,
-                confidence.total(inside.log_det, inside.n_samples) + bonus,
+                confidence.total(inside.log_det, inside.n_samples),
             )
             mapped = Ellipsoid(
                 spread.T @ spread_white,
@@ -341,15 +285,45 @@ def _is_sound(factor: FloatArray) -> bool:
     return bool(np.isfinite(factor).all()) and bool((factor.diagonal() > 0.0).all())
 
 
-_STRUCTURE = ("top_eigenvalue", "last_eigenvalue", "alpha")
+_PROJECTION = Value(
+    Projection,
+    basis=Basis(("dim", "n_directions")),
+    inside=Part(lambda sizes: Ridge(max(1, sizes["n_directions"]), ridge=sizes.owner.ridge)),
+    shadow=Array(("dim", "n_directions")),
+)
 
 
-def _structure_param(doc: str) -> Any:
-    return real(default=None, low=1 / LARGEST_SCALE, high=LARGEST_SCALE, doc=doc)
+@register_policy
+class Pslb(Optimism, Policy):
+    """Projected stochastic linear bandit (Lale et al. 2019); hidden entries count as zero.
 
+    For the first `burn_in` rounds OFUL plays in all features. Then the principal directions of all
+    offered arms, including those of the current round, span a subspace. The samples projected on it
+    give one confidence set, and the regression in all features, projected on it, gives another. The
+    score of an arm is its largest value over the intersection of both. Hidden entries count as zero
+    in the directions as well: on half-seen arms this is a zero-filled baseline, on full ones PSLB
+    itself. The bonus for the error of the projection, which no published study uses, is left out.
 
-class PslbParams(Optimism, Policy):
-    """Parameters of PSLB, and quantities derived from them."""
+    Examples
+    --------
+    >>> policy = Pslb(dim=4, rank=1, burn_in=2)
+    >>> random = np.random.default_rng(0)
+    >>> for _ in range(3):
+    ...     slate = np.where(random.random((3, 4)) < 0.5, random.normal(size=(3, 1)), np.nan)
+    ...     policy.learn(policy.choose(slate), 0.1)
+    >>> policy.current_rank, policy.n_fallbacks
+    (1, 0)
+    """
+
+    STATE: ClassVar = {
+        "_model": Part(),
+        "_moments": Maybe(Part()),
+        "_projection": Maybe(_PROJECTION),
+        "_n_fallbacks": Whole(),
+        "_random_state": RandomState(),
+    }
+
+    needs = ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
 
     rank: Any = rank_param(
         doc="""Dimension of the subspace, or a rule that chooses it from the spectrum of the
@@ -361,11 +335,6 @@ class PslbParams(Optimism, Policy):
         high=checks.LARGEST_HORIZON,
         doc="Rounds before the subspace is estimated.",
     )
-    refresh: str = choice(
-        default="once",
-        words=("once", "every-round"),
-        doc="Whether the subspace of round `burn_in` + 1 is kept for all later rounds.",
-    )
     search: str = choice(
         default="exact",
         words=("exact", "sampled"),
@@ -375,12 +344,8 @@ class PslbParams(Optimism, Policy):
     n_samples: int = integer(
         default=256, low=0, doc="Random candidates per round in the sampled search."
     )
-    arm_bound: float = real(default=1.0, low=1 / LARGEST, high=LARGEST_SCALE, doc="L.")
-    top_eigenvalue: float | None = _structure_param("λ⁺ of the projection bonus.")
-    last_eigenvalue: float | None = _structure_param("λ⁻ of the projection bonus.")
-    alpha: float | None = _structure_param("α. Give all three, or none: then there is no bonus.")
-    nuisance_variance: float = scale_param(
-        0.0, doc="σ², the variance of arms outside the subspace."
+    arm_bound: float = real(
+        default=1.0, low=1 / LARGEST, high=LARGEST_SCALE, doc="B_X, used by threshold rules only."
     )
     observe_prob: float = custom(
         default=1.0,
@@ -393,146 +358,14 @@ class PslbParams(Optimism, Policy):
     )
     seed: int = integer(default=0, low=0, doc="Seed of the sampled search; nothing else is random.")
 
-    def check_together(self) -> None:
-        """Raise `InvalidSettingError` if parameters contradict each other."""
-        self.rank.check(self.dim)
-        given = [name for name in _STRUCTURE if getattr(self, name) is not None]
-        if not given and self.nuisance_variance == 0.0:
-            return
-        top, last = self.top_eigenvalue, self.last_eigenvalue
-        if len(given) < len(_STRUCTURE) or top is None or last is None:
-            raise InvalidSettingError(
-                "the projection bonus needs top_eigenvalue, last_eigenvalue and alpha, or none of "
-                f"them and no nuisance_variance, got {', '.join(given) or 'nuisance_variance'} only"
-            )
-        if top < last:
-            raise InvalidSettingError(
-                f"top_eigenvalue must be at least last_eigenvalue = {last}, got {top}"
-            )
-
-    def known(self, n_arms: int, round: int) -> Known:
-        """Return what a threshold rule may use after `n_arms` arms in `round` rounds."""
-        top = self.arm_bound**2 if self.top_eigenvalue is None else self.top_eigenvalue
-        return Known(
-            n_arms=n_arms,
-            round=round,
-            horizon=self.horizon,
-            observe_prob=self.observe_prob,
-            failure_prob=self.failure_prob,
-            epoch_failure_prob=self.failure_prob,
-            arm_bound=self.arm_bound,
-            top_eigenvalue=top,
-        )
-
-    def projection_bonus(self, *, rank: int, n_samples: int, arms_per_round: float) -> float:
-        """Return how much the error of the projection can add to the projected radius.
-
-        L·S·φ·sqrt(Γ m log(1 + nL²/(mλ))) for n samples, with Γ = (L²/λ) log(1 + L²/λ),
-        φ = 2G sqrt(α/K · log(2d/δ)), G = 2g + 4 sqrt(g λ⁺/λ⁻) and g = σ²/λ⁻: zero without nuisance
-        or if λ⁺, λ⁻ and α are not given.
-        """
-        if self.top_eigenvalue is None or self.last_eigenvalue is None or self.alpha is None:
-            return 0.0
-        nuisance = self.nuisance_variance / self.last_eigenvalue
-        spread = self.top_eigenvalue / self.last_eigenvalue
-        structure = 2.0 * nuisance + 4.0 * math.sqrt(spread * nuisance)
-        share = self.alpha / arms_per_round * math.log(2 * self.dim / self.failure_prob)
-        per_arm = self.arm_bound**2 / self.ridge
-        potential = per_arm * math.log1p(per_arm) * rank * math.log1p(n_samples * per_arm / rank)
-        scale = self.arm_bound * self.theta_bound
-        return scale * 2.0 * structure * math.sqrt(share) * math.sqrt(potential)
-
-
-def _one_prob(observe_prob: Any) -> float:
-    """Return the single p that a rule uses: the mean over features, 1 if it is unknown."""
-    if observe_prob is None:
-        return 1.0
-    if isinstance(observe_prob, np.ndarray | list | tuple):
-        given = np.ravel(np.asarray(observe_prob, dtype=object)).tolist()
-        probs = [checks.probability("observe_prob", prob) for prob in given]
-        if probs:
-            return math.fsum(probs) / len(probs)
-    return checks.probability("observe_prob", observe_prob)
-
-
-_kernels = LazyModule("halfseen.kernels.ellipsoids")
-
-
-class Subspace(NamedTuple):
-    """The subspace in which a policy plays, and the mean number of arms per round before it."""
-
-    projection: Projection
-    arms_per_round: float
-
-    @property
-    def basis(self) -> FloatArray:
-        """Directions, shape (dim, rank)."""
-        return self.projection.basis
-
-    @property
-    def rank(self) -> int:
-        """Number of directions."""
-        rank: int = self.basis.shape[1]
-        return rank
-
-
-_SUBSPACE = Value(
-    Subspace,
-    projection=Value(
-        Projection,
-        basis=Basis(("dim", "n_directions")),
-        inside=Part(lambda sizes: Ridge(max(1, sizes["n_directions"]), ridge=sizes.owner.ridge)),
-        shadow=Array(("dim", "n_directions")),
-    ),
-    arms_per_round=Real(0.0, LARGEST),
-)
-
-
-@register_policy
-class Pslb(PslbParams):
-    """Projected stochastic linear bandit (Lale et al. 2019); hidden entries count as zero.
-
-    For the first `burn_in` rounds OFUL plays in all features. Then the principal directions of all
-    offered arms, including those of the current round, span a subspace. The samples projected on it
-    give one confidence set, and the regression in all features, projected on it, gives another. The
-    score of an arm is its largest value over the intersection of both. Hidden entries count as zero
-    in the directions, too: on half-seen arms this is a zero-filled baseline, on full ones it is
-    PSLB itself.
-
-    Examples
-    --------
-    >>> policy = Pslb(dim=4, rank=1, burn_in=2)
-    >>> random = np.random.default_rng(0)
-    >>> for _ in range(3):
-    ...     slate = np.where(random.random((3, 4)) < 0.5, random.normal(size=(3, 1)), np.nan)
-    ...     policy.learn(policy.choose(slate), 0.1)
-    >>> policy.current_rank, policy.n_fallbacks
-    (1, 0)
-
-    Notes
-    -----
-    In the projection bonus t is the number of rewards learned, and K the number of arms absorbed
-    over the number of rounds, both when the subspace was estimated.
-    """
-
-    STATE: ClassVar = {
-        "_model": Part(),
-        "_moments": Maybe(Part()),
-        "_subspace": Maybe(_SUBSPACE),
-        "_n_fallbacks": Whole(),
-        "_random_state": RandomState(),
-    }
-
-    needs = ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
-
     def setup(self) -> None:
         """Start with an empty regression and no subspace."""
-        self.check_together()
+        self.rank.check(self.dim)
         self._model = Ridge(self.dim, ridge=self.ridge)
         self._confidence = self.confidence()
-        # None once the subspace is final.
+        # None once the subspace is estimated.
         self._moments: Moments | None = Moments(self.dim)
-        self._subspace: Subspace | None = None
+        self._projection: Projection | None = None
         self._n_fallbacks = 0
         self._random = stream(self.seed, "pslb")
         self._random_state = self._random.bit_generator.state
@@ -540,7 +373,7 @@ class Pslb(PslbParams):
     @property
     def current_rank(self) -> int:
         """Rank of the subspace; the number of features if there is no subspace."""
-        return (self._subspace and self._subspace.rank) or self.dim
+        return (self._projection and self._projection.rank) or self.dim
 
     @property
     def n_fallbacks(self) -> int:
@@ -554,35 +387,39 @@ class Pslb(PslbParams):
     def decide(self, slate: Slate) -> Choice:
         """Choose by the largest value over both sets, or by OFUL if they do not intersect."""
         if self._moments is not None and self._round >= self.burn_in:
-            self._subspace = self._estimated(slate, self._moments)
-            if self.refresh == "once":
-                self._moments = None
+            basis = self._estimated_basis(slate, self._moments)
+            self._projection, self._moments = Projection.of(self._model, basis), None
         self.observe(slate)
         parts = None
-        if self._subspace is not None and self._subspace.rank > 0:
-            parts = self._parts(slate, self._subspace)
+        if self._projection is not None and self._projection.rank > 0:
+            parts = self._parts(slate, self._projection)
             self._n_fallbacks += parts is None
         if parts is None:
-            return Choice(*self._ambient(slate))
+            return Choice(*self._model.score(slate._table, self._confidence.total))
         return Choice(int(parts[0].argmax()), parts)
 
-    def _estimated(self, slate: Slate, moments: Moments) -> Subspace:
+    def _estimated_basis(self, slate: Slate, moments: Moments) -> FloatArray:
         """Return the principal directions of all zero-filled arms up to and including a slate."""
-        round = self._round + 1
         values, n_arms = slate.values, moments.n_arms + slate.n_arms
         second_moment = (moments.second_moment() + values.T @ values) / n_arms
-        basis = self.rank.select(second_moment, self.known(n_arms, round)).basis
-        return Subspace(Projection.of(self._model, basis), n_arms / round)
+        known = Known(
+            n_arms=n_arms,
+            round=self._round + 1,
+            horizon=self.horizon,
+            observe_prob=self.observe_prob,
+            failure_prob=self.failure_prob,
+            epoch_failure_prob=self.failure_prob,
+            arm_bound=self.arm_bound,
+            top_eigenvalue=self.arm_bound**2,
+        )
+        basis: FloatArray = self.rank.select(second_moment, known).basis
+        return basis
 
-    def _ambient(self, slate: Slate) -> tuple[int, FloatArray]:
-        return self._model.score(slate._table, self._confidence.total)
-
-    def _parts(self, slate: Slate, subspace: Subspace) -> FloatArray | None:
+    def _parts(self, slate: Slate, projection: Projection) -> FloatArray | None:
         """Return score, estimate and width of each arm; None if the sets do not intersect."""
-        basis = subspace.basis
-        points = np.empty((slate.n_arms, subspace.rank))
-        _kernels.project(slate._table, basis, points)
-        sets = self._sets(subspace)
+        points = np.empty((slate.n_arms, projection.rank))
+        _kernels.project(slate._table, projection.basis, points)
+        sets = projection.sets(self._model, self._confidence)
         if self.search == "exact":
             return sets and optimistic_parts(points, *sets)
         random = self._random.bit_generator
@@ -591,29 +428,31 @@ class Pslb(PslbParams):
         self._random_state = random.state
         return parts
 
-    def _sets(self, subspace: Subspace) -> Sets | None:
-        model = self._model
-        bonus = self.radius_scale * self.projection_bonus(
-            rank=subspace.rank,
-            n_samples=model.n_samples,
-            arms_per_round=subspace.arms_per_round,
-        )
-        return subspace.projection.sets(model, self._confidence, bonus)
-
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression, and to its projection on the subspace."""
         model = self._model.copied()
-        if self._subspace is None:
+        if self._projection is None:
             model.update(note.arm, reward)
         else:
-            projection = self._subspace.projection.fork()
-            projection.learn(model, note.arm, reward)
-            self._subspace = self._subspace._replace(projection=projection)
+            self._projection = self._projection.fork()
+            self._projection.learn(model, note.arm, reward)
         self._model = model
 
     def observe(self, slate: Slate) -> None:
-        """Add the arms to those that determine the subspace, until it is final."""
+        """Add the arms to those that determine the subspace, until it is estimated."""
         if self._moments is not None:
             moments = self._moments.fork()
             moments.add(slate._table)
             self._moments = moments
+
+
+def _one_prob(observe_prob: Any) -> float:
+    """Return the single p that a rule uses: the mean over features, 1 if it is unknown."""
+    if observe_prob is None:
+        return 1.0
+    if isinstance(observe_prob, np.ndarray | list | tuple):
+        given = np.ravel(np.asarray(observe_prob, dtype=object)).tolist()
+        probs = [checks.probability("observe_prob", prob) for prob in given]
+        if probs:
+            return math.fsum(probs) / len(probs)
+    return checks.probability("observe_prob", observe_prob)
