@@ -234,7 +234,7 @@ def claims(
     with _explained(console):
         with console.status(_LOADING):
             from halfseen.paper.claims import write_claims
-            from halfseen.report.render import counted
+            from halfseen.report.report import counted
         counts = write_claims(folder, out)
     texts = [counted(outcome, n) for outcome, n in counts.items()]
     console.print(f"{', '.join(texts)}: {out}", highlight=False)
@@ -461,7 +461,7 @@ def _counts(store: "Store", running: "list[Cell]", n_cells: int, again: bool) ->
 
 def _show_report(report: "Report", console: Console) -> bool:
     """Write the report, print the table, and return whether all cells succeeded."""
-    from halfseen.report.tables import terminal_tables
+    from halfseen.report.numbers import terminal_tables
 
     with console.status("drawing figures"):
         written = report.write()

@@ -31,7 +31,7 @@ from halfseen.paper.claims import (
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.paper.studies.hard_instance import lower_bounds
 from halfseen.report.numbers import compare, growth_of, slope_interval
-from halfseen.report.render import markdown_text
+from halfseen.report.report import markdown_text
 from halfseen.simulation.results import Point, Results
 from made_results import METHODS, WORLD, setting, small_study, wobble, write_results
 

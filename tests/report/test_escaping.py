@@ -10,7 +10,7 @@ from halfseen.paper.claims import lower
 from halfseen.report.figures import Figure, drawn, regret_over_p
 from halfseen.report.numbers import compare
 from halfseen.report.page import write_page
-from halfseen.report.render import latex_text, markdown_text
+from halfseen.report.report import latex_text, markdown_text
 from made_results import setting, small_study, wobble, write_results
 
 pytestmark = pytest.mark.usefixtures("unrendered")

@@ -25,8 +25,7 @@ from halfseen.report.page import (
     study_folders,
     write_page,
 )
-from halfseen.report.render import embedded_json
-from halfseen.report.report import Report, Verdict
+from halfseen.report.report import Report, Verdict, embedded_json
 from made_results import WORLD, setting, small_study, wobble, write_results
 
 pytestmark = pytest.mark.usefixtures("unrendered")

@@ -24,9 +24,8 @@ from halfseen.report.figures import (
     save_figure,
     spectrum,
 )
-from halfseen.report.numbers import compare
+from halfseen.report.numbers import FinalTable, compare
 from halfseen.report.report import Report
-from halfseen.report.tables import FinalTable
 from halfseen.simulation.results import csv_bytes
 from halfseen.simulation.tune import CALIBRATION
 from halfseen.theory import expected_wait

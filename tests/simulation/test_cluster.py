@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from halfseen import InvalidSettingError, LowRankWorld, Uniform, simulate
 from halfseen.cli import app
 from halfseen.errors import ClusterError, MissingExtraError, StudyError
-from halfseen.simulation import cluster as clusters
 from halfseen.simulation import plugins
+from halfseen.simulation import workers as clusters
 
 OWN = clusters.library_versions()
 WORLD = LowRankWorld(dim=6, rank=1, n_arms=3, horizon=20)

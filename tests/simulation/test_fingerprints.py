@@ -12,7 +12,7 @@ import pytest
 from halfseen import LowRankWorld, TableWorld, Uniform, simulate
 from halfseen.paper import ProductContextWorld
 from halfseen.policies.registry import _CLASSES, register_policy
-from halfseen.simulation import fingerprints
+from halfseen.simulation import cells as fingerprints
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import METHODS, Method
 from halfseen.worlds.base import world_from
@@ -50,7 +50,7 @@ print(*(m.__file__ for name, m in list(sys.modules.items()) if name.startswith("
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     loaded = {file.rpartition("/halfseen/")[2] for file in done.stdout.split()}
-    allowed = {"simulation/fingerprints.py", "log.py"}
+    allowed = {"log.py"}
     assert loaded, done.stderr
     assert loaded - allowed <= set(fingerprints.computing_modules())
 
@@ -151,7 +151,7 @@ def test_a_script_counts_as_a_whole(home):
     script = home / "script.py"
     script.write_text(
         "from halfseen import AmbientOful\n"
-        "from halfseen.simulation.fingerprints import _own_files\n"
+        "from halfseen.simulation.cells import _own_files\n"
         "class Mine(AmbientOful):\n    pass\n"
         "files = list(_own_files(Mine))\n"
     )

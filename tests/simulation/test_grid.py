@@ -8,10 +8,10 @@ import joblib
 import pytest
 
 from halfseen import LowRankWorld
-from halfseen.simulation import simulate as grid
+from halfseen.simulation import workers as grid
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import METHODS
-from halfseen.simulation.simulate import run_cells
+from halfseen.simulation.workers import run_cells
 
 WORLD = LowRankWorld(dim=4, rank=1, n_arms=2, horizon=5)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from halfseen.errors import StoreError
-from halfseen.simulation import fingerprints
+from halfseen.simulation import cells as fingerprints
 from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
 from halfseen.simulation.methods import METHODS, method_from
 from halfseen.simulation.simulate import run

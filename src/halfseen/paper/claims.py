@@ -29,8 +29,7 @@ from halfseen.report.numbers import (
     seed_ranges,
     words_for,
 )
-from halfseen.report.render import CLAIMS, render
-from halfseen.report.report import Verdict, count_outcomes
+from halfseen.report.report import CLAIMS, Verdict, count_outcomes, render
 from halfseen.simulation.results import Point, Results
 from halfseen.values import FloatArray
 

@@ -1,14 +1,18 @@
-"""Numbers for readers, and the statistics behind them: paired differences, growth exponents."""
+"""Numbers for readers: how they are written, tables, paired differences, growth exponents."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from halfseen import seeding
+from halfseen.report.look import label_of
 from halfseen.simulation.results import Mean, Point, Results, mean_of
 from halfseen.values import FloatArray
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 N_RESAMPLES = 2000
 """Of the seeds, for the interval of an exponent; the same ones in every run."""
@@ -88,6 +92,178 @@ def seed_ranges(seeds: Iterable[int]) -> str:
         else:
             runs.append([seed, seed])
     return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in runs)
+
+
+# Tables of final regret
+
+_KNOWING_POLICIES = ("Oracle", "SignSeeker")
+
+
+class Group(NamedTuple):
+    """Points side by side: a caption, which may be empty, and a column head for each."""
+
+    caption: str
+    points: list[Point]
+    heads: list[str]
+
+    @property
+    def setting(self) -> str | None:
+        """The setting of all points; empty if the table has no other one, None if they differ."""
+        settings = {point.setting for point in self.points}
+        return None if len(settings) > 1 else self.caption
+
+
+class FinalTable(NamedTuple):
+    """Mean final regret of every method at every point, where it was run.
+
+    `oracles` are the methods that see or know what no player does; they come last.
+    """
+
+    points: list[Point]
+    methods: list[str]
+    cells: dict[tuple[Point, str], Mean]
+    oracles: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, results: Results, means: dict[tuple[Point, str], Mean] | None = None
+    ) -> "FinalTable":
+        """Return mean final regrets, or other means, in the order of the study."""
+        places = [(point, method) for point in results.points() for method in results.methods]
+        if means is None:
+            means = {place: results.mean(*place) for place in places}
+        cells = {place: mean for place, mean in means.items() if mean.mean is not None}
+        oracles = frozenset(
+            key
+            for setting in results.settings.values()
+            for key, method in setting.methods.items()
+            if method.view == "full" or method.policy in _KNOWING_POLICIES
+        )
+        points = [point for point in results.points() if any(at == point for at, _ in cells)]
+        methods = [key for key in results.methods if any(each == key for _, each in cells)]
+        methods.sort(key=lambda method: method in oracles)
+        return cls(points, methods, cells, oracles)
+
+    def is_best(self, point: Point, method: str) -> bool:
+        """Tell whether a method has the lowest mean, as printed, of all that can be played."""
+        cell = self.cells.get((point, method))
+        if cell is None or cell.mean is None or method in self.oracles:
+            return False
+        found = (
+            mean.mean
+            for (at, key), mean in self.cells.items()
+            if at == point and key not in self.oracles
+        )
+        lowest = min(mean for mean in found if mean is not None)
+        return round(cell.mean, self.digits) == round(lowest, self.digits)
+
+    def rows(self, group: Group) -> list[str]:
+        """Return the methods that were run at one of the points, oracles last."""
+        return [method for method in self.methods if self.has(group, method)]
+
+    def begins_oracles(self, group: Group, method: str) -> bool:
+        """Tell whether a line goes above a method: the first oracle, if others are above it."""
+        known = self.rows(group)
+        first = next((each for each in known if each in self.oracles), None)
+        return method == first and method != known[0]
+
+    def text(self, point: Point, method: str) -> str:
+        """Return a cell as people read it, empty where nothing was run."""
+        cell = self.cells.get((point, method))
+        if cell is None or cell.mean is None:
+            return ""
+        digits = self.digits
+        mean, error = f"{cell.mean:,.{digits}f}", cell.standard_error
+        return mean if error is None else f"{mean} ± {error:,.{digits}f}"
+
+    def has(self, group: Group, method: str) -> bool:
+        """Tell whether a method was run at one of the points."""
+        return any((point, method) in self.cells for point in group.points)
+
+    @property
+    def digits(self) -> int:
+        """Digits after the decimal point, the same in the whole table."""
+        sizes = [abs(mean.mean) for mean in self.cells.values() if mean.mean]
+        return min(4, max(1, math.ceil(-math.log10(min(sizes))) + 1)) if sizes else 1
+
+    @property
+    def heads(self) -> list[str]:
+        """The names of the columns that tell points apart."""
+        several = len({point.setting for point in self.points}) > 1
+        probs = any(point.p is not None for point in self.points)
+        return ["setting"] * several + ["p"] * probs
+
+    def head(self, point: Point) -> list[str]:
+        """Return a point's values in those columns."""
+        texts = {"setting": point.setting, "p": "" if point.p is None else f"{point.p:g}"}
+        return [texts[name] for name in self.heads]
+
+    def point_groups(self) -> list[Group]:
+        """Return the points of each setting; those of settings that have only one together."""
+        by_setting: dict[str, list[Point]] = {}
+        for point in self.points:
+            by_setting.setdefault(point.setting, []).append(point)
+        alone = [points[0] for points in by_setting.values() if len(points) == 1]
+        merges, groups = len(alone) > 1 or len(by_setting) == 1, []
+        if alone and merges:
+            groups.append(Group("", alone, [str(point) or "final regret" for point in alone]))
+        for name, points in by_setting.items():
+            if len(points) > 1 or not merges:
+                heads = ["" if point.p is None else f"p = {point.p:g}" for point in points]
+                groups.append(Group(name if len(by_setting) > 1 else "", points, heads))
+        return groups
+
+
+# In a terminal
+
+_LABELS, _COLUMN = 30, 12  # characters for labels, which rich may break at words, and for a number
+
+
+def terminal_tables(results: Results, width: int = 80) -> "list[Table]":
+    """Return tables for the terminal: methods below each other, points side by side.
+
+    There is one table per setting with several points, and one for all others; more where the
+    points do not fit into the width, and none where nothing was played.
+    """
+    table, most = FinalTable.of(results), max(1, (width - _LABELS) // _COLUMN)
+    return [
+        _terminal_table(table, group, group.points[at : at + most])
+        for group in table.point_groups()
+        for at in range(0, len(group.points), most)
+    ]
+
+
+def _terminal_table(table: FinalTable, group: Group, points: Sequence[Point]) -> "Table":
+    """Return a table over some points of a group."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    setting = group.setting
+    title = "Final regret, mean ± standard error" + (f": {setting}" if setting else "")
+    shown = Table(title=escape(title), title_justify="left", min_width=len(title))
+    swept = setting is not None and points[0].p is not None
+    alone = setting == "" and not swept
+    shown.add_column("share seen" if swept else "method" if alone else "setting")
+    for point in points:
+        head = f"{point.p:g}" if swept else "regret" if alone else point.setting
+        shown.add_column(escape(head), justify="right")
+    for method in table.rows(group):
+        if table.begins_oracles(group, method):
+            shown.add_section()
+        cells = [_short(table, point, method) for point in points]
+        if any(cells):
+            shown.add_row(escape(label_of(method)), *cells)
+    return shown
+
+
+def _short(table: FinalTable, point: Point, method: str) -> str:
+    """Return a cell in few characters: three digits are enough in a terminal."""
+    cell = table.cells.get((point, method))
+    text = table.text(point, method).replace(" ", "")
+    if cell is not None and cell.mean is not None and abs(cell.mean) >= 100:
+        error = "" if cell.standard_error is None else f"±{cell.standard_error:.0f}"
+        text = f"{cell.mean:.0f}{error}"
+    return f"[bold]{text}[/]" if table.is_best(point, method) else text
 
 
 # Means and paired differences

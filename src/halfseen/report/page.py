@@ -14,8 +14,7 @@ from markupsafe import Markup
 from halfseen.errors import HalfseenError, StoreError
 from halfseen.report.figures import share_label
 from halfseen.report.look import Look, look_of, rgb
-from halfseen.report.render import HTML, render
-from halfseen.report.report import Report, count_outcomes
+from halfseen.report.report import HTML, Report, count_outcomes, render
 from halfseen.simulation.results import Row
 
 PAGE = "index.html"
