@@ -324,7 +324,7 @@ def test_a_projected_model_is_the_regression_on_projected_samples(seed, rank, ri
     basis, cast = np.ascontiguousarray(basis), np.empty((8, rank))
     _set_kernels.project_model(model.factor, model.white, basis, precision, white)
     _set_kernels.cast_shadow(model.factor, basis, math.inf, cast)
-    _set_kernels.square_shadow(cast, model.white, spread, spread_white)
+    _set_kernels.triangularize(cast, model.white, spread, spread_white)
     np.testing.assert_allclose(precision.T @ precision, direct.gram, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(precision.T @ white, direct.response, rtol=1e-10, atol=1e-10)
     inverse = np.linalg.inv(model.gram)

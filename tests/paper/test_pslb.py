@@ -15,7 +15,6 @@ from halfseen import (
     Slate,
     play,
 )
-from halfseen.kernels import ellipsoids as _set_kernels
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import distance, top_eigenpairs
 from halfseen.linear.ridge import Confidence, Ridge
@@ -181,23 +180,6 @@ def test_with_many_samples_the_sampled_search_comes_close_to_the_exact_one():
     exact = optimistic_parts(points, *sets)
     sampled = sampled_parts(points, sets, 200_000, np.random.default_rng(0))
     np.testing.assert_allclose(sampled[0], exact[0], rtol=2e-3, atol=2e-3)
-
-
-def test_candidates_are_uniform_in_the_unit_ball():
-    """Mean of |u|³ is 1/2 in 3 dimensions; a z-score above 5 has probability 6e-7."""
-    directions = np.random.default_rng(0).standard_normal((20_000, 3))
-    reaches = np.random.default_rng(1).random(20_000) ** (1 / 3)
-    places = np.empty((20_002, 3))
-    _set_kernels.candidates_in(
-        np.ones((1, 3)), np.zeros(3), np.eye(3), 1.0, directions, reaches, places
-    )
-    units = places[2:]
-    sizes = np.linalg.norm(units, axis=1)
-    assert sizes.max() <= 1.0 + 1e-12
-    volume = sizes**3
-    assert abs(volume.mean() - 0.5) * math.sqrt(20_000 * 12.0) < 5.0
-    # Coordinates of a uniform point of the ball have mean 0 and variance 1/5.
-    assert (np.abs(units.mean(axis=0)) * math.sqrt(20_000 * 5.0) < 5.0).all()
 
 
 def test_the_sampled_search_scores_the_best_candidate_that_lies_in_both_sets():

@@ -4,10 +4,10 @@ A module of their own, loaded at first use: they take a third of all compilation
 """
 
 import numpy as np
-from numba.types import UniTuple, float64, int64, void
+from numba.types import UniTuple, float64, void
 
 from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import any_2, in_1, in_2, out_1, out_2
+from halfseen.kernels.types import in_1, in_2, out_1, out_2
 
 # Two ellipsoids at once. In coordinates v that diagonalise both, the first is the unit ball and the
 # second Σ w(v − b)² ≤ 1. Mixed with shares 1 − s and s they give an ellipsoid with axes
@@ -21,7 +21,7 @@ _SHARE_TOLERANCE = 1e-12
 
 
 @compiled(void(in_2, in_1, out_2, out_1), **_NUMPY)
-def _triangularize(rows, targets, factor, white):
+def triangularize(rows, targets, factor, white):
     """Write triangular R with R'R = rows'rows and w with R'w = rows'targets, by rotations."""
     n_rows, rank = rows.shape
     rest = np.empty(rank)
@@ -57,7 +57,7 @@ def project_model(factor, white, basis, precision, precision_white):
             if entry != 0.0:
                 for a in range(rank):
                     rows[i, a] += entry * basis[k, a]
-    _triangularize(rows, white, precision, precision_white)
+    triangularize(rows, white, precision, precision_white)
 
 
 @compiled(void(in_2, in_2, float64, out_2), **_NUMPY)
@@ -88,12 +88,6 @@ def turn(shadow, turns):
             old = shadow[i, a]
             shadow[i, a] = c * old + s * below[a]
             below[a] = c * below[a] - s * old
-
-
-@compiled(void(in_2, in_1, out_2, out_1), **_NUMPY)
-def square_shadow(shadow, white, spread, spread_white):
-    """Write the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""
-    _triangularize(shadow, white, spread, spread_white)
 
 
 @compiled(void(in_2, in_2, out_2), **_NUMPY)
@@ -244,49 +238,3 @@ def candidate_parts(points, candidates, parts):
         parts[1, n] = total
         parts[2, n] = max(0.0, best - total)
         parts[0, n] = total + parts[2, n]
-
-
-@compiled(void(in_2, in_1, any_2, float64, in_2, in_1, out_2), **_NUMPY)
-def candidates_in(points, centre, root, radius, directions, reaches, candidates):
-    """Write an ellipsoid's centre, its maximiser for each point, and random points of it.
-
-    A random point is given by a direction of any length and a distance as a share of the radius.
-    """
-    n_points, rank = points.shape
-    unit = np.empty(rank)
-    for c in range(1 + n_points + directions.shape[0]):
-        size = 0.0
-        for a in range(rank):
-            unit[a] = 0.0
-            if c > n_points:
-                unit[a] = directions[c - 1 - n_points, a]
-            elif c > 0:
-                for b in range(rank):
-                    unit[a] += points[c - 1, b] * root[b, a]
-            size += unit[a] * unit[a]
-        reach = radius if c <= n_points else radius * reaches[c - 1 - n_points]
-        scale = reach / np.sqrt(size) if size > 0.0 else 0.0
-        for a in range(rank):
-            step = 0.0
-            for b in range(rank):
-                step += root[a, b] * unit[b]
-            candidates[c, a] = centre[a] + scale * step
-
-
-@compiled(int64(out_2, int64, in_1, any_2, float64), **_NUMPY)
-def keep_inside(candidates, n_candidates, centre, whitener, limit):
-    """Move the candidates inside an ellipsoid to the front and return their number."""
-    rank = candidates.shape[1]
-    n_kept = 0
-    for c in range(n_candidates):
-        distance = 0.0
-        for a in range(rank):
-            white = 0.0
-            for b in range(rank):
-                white += whitener[a, b] * (candidates[c, b] - centre[b])
-            distance += white * white
-        if np.sqrt(distance) <= limit:  # False for NaN
-            for a in range(rank):
-                candidates[n_kept, a] = candidates[c, a]
-            n_kept += 1
-    return n_kept

@@ -65,12 +65,25 @@ class Ellipsoid:
         """Return which points, shape (n, rank), lie inside, up to `tolerance` · (1 + radius)."""
         with np.errstate(over="ignore", invalid="ignore"):
             distance = np.linalg.norm((points - self.centre) @ self.whitener.T, axis=1)
-        inside: BoolArray = distance <= self.limit(tolerance)
+        inside: BoolArray = distance <= self.radius + tolerance * (1.0 + self.radius)
         return inside
 
-    def limit(self, tolerance: float) -> float:
-        """Return the largest distance that counts as inside."""
-        return self.radius + tolerance * (1.0 + self.radius)
+    def candidates(self, points: FloatArray, units: FloatArray) -> FloatArray:
+        """Return the centre, where each ⟨x, ·⟩ is largest, and images of points of the unit ball.
+
+        Points x and points of the unit ball have shape (n, rank).
+        """
+        middle = np.zeros((1, points.shape[1]))
+        places = np.concatenate([middle, _unit_rows(points @ self.root), units])
+        found: FloatArray = self.centre + self.radius * (places @ self.root.T)
+        return found
+
+
+def _unit_rows(rows: FloatArray) -> FloatArray:
+    """Return rows scaled to length 1; zeros stay."""
+    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
+    units: FloatArray = np.divide(rows, sizes, out=np.zeros_like(rows), where=sizes > 0.0)
+    return units
 
 
 def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) -> FloatArray | None:
@@ -234,7 +247,7 @@ def _squared(shadow: FloatArray, white: FloatArray) -> tuple[FloatArray, FloatAr
         turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
         return np.ascontiguousarray(turned[:, :-1]), np.ascontiguousarray(turned[:, -1])
     spread, spread_white = np.empty((rank, rank)), np.empty(rank)
-    _kernels.square_shadow(shadow, white, spread, spread_white)
+    _kernels.triangularize(shadow, white, spread, spread_white)
     return spread, spread_white
 
 
@@ -252,32 +265,19 @@ def sampled_parts(
         Score, estimate and width; the estimate is the mean over the candidates. None if no
         candidate lies in both sets.
     """
-    rank, n_own = points.shape[1], 1 + len(points)
+    rank, half = points.shape[1], n_samples // 2
     directions = random.standard_normal((n_samples, rank))
     reaches = random.random(n_samples) ** (1.0 / rank)  # uniform in a ball
-    candidates, half = np.empty((2 * n_own + n_samples, rank)), n_samples // 2
-    for one, rows, at in (
-        (sets.projected, slice(n_own + half), slice(half)),
-        (sets.mapped, slice(n_own + half, None), slice(half, None)),
-    ):
-        _kernels.candidates_in(
-            points,
-            one.centre,
-            one.root,
-            one.radius,
-            directions[at],
-            reaches[at],
-            candidates[rows],
-        )
-    n_kept = len(candidates)
-    for one in sets:
-        n_kept = _kernels.keep_inside(
-            candidates, n_kept, one.centre, one.whitener, one.limit(_TOLERANCE)
-        )
-    if n_kept == 0:
+    units = _unit_rows(directions) * reaches[:, None]
+    with np.errstate(all="ignore"):  # what overflows lies in no set
+        projected = sets.projected.candidates(points, units[:half])
+        candidates = np.concatenate([projected, sets.mapped.candidates(points, units[half:])])
+        for one in sets:
+            candidates = candidates[one.contains(candidates, _TOLERANCE)]
+    if not len(candidates):
         return None
     parts = np.empty((3, len(points)))
-    _kernels.candidate_parts(points, candidates[:n_kept], parts)
+    _kernels.candidate_parts(points, candidates, parts)
     return parts if np.isfinite(parts).all() else None
 
 
