@@ -13,6 +13,7 @@ from halfseen.paper.claims import (
     BEYOND,
     FAILS,
     OURS,
+    VACUOUS,
     above_bound,
     better_on_average,
     bounded,
@@ -588,12 +589,13 @@ class AnyResults(Results):
 
 @pytest.mark.parametrize("name", ORDER)
 def test_every_claim_can_fail(name, tmp_path):
+    """Or its bound is vacuous, and the verdict says so."""
     study = study_named(name)
     results = AnyResults(settings=study.places(), folder=tmp_path)
     left = {text for found in study.claims(results).values() for text in found}
     for results.trial in range(200):
         verdicts = judged(study.claims(results))
-        left -= {verdict.text for verdict in verdicts if verdict.outcome == FAILS}
+        left -= {verdict.text for verdict in verdicts if verdict.outcome in (FAILS, VACUOUS)}
         if not left:
             break
     assert not left

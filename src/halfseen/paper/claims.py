@@ -31,6 +31,7 @@ from halfseen.report.numbers import (
 )
 from halfseen.report.report import CLAIMS, Verdict, count_outcomes, render
 from halfseen.simulation.results import Point, Results
+from halfseen.theory import Problem, trivial_regret_bound
 from halfseen.values import FloatArray
 
 HOLDS, FAILS, UNDECIDED, VACUOUS = "holds", "fails", "undecided", "vacuous"
@@ -348,6 +349,29 @@ def above_bound(
     if not found:
         return Check([Finding(UNDECIDED, "", "the bound applies nowhere")], fails_if)
     return Check(_in_short(in_order) + absent, fails_if)
+
+
+def below_bound(
+    results: Results, method: str, bound: Callable[[Problem], float], *, setting: Names = None
+) -> Check:
+    """Check that mean regret is below an upper bound, unless that is above the trivial one."""
+
+    def check(point: Point, method: str) -> Found:
+        problem = results.realization(point).problem()
+        most, trivial = bound(problem), trivial_regret_bound(problem)
+        found = Interval.of(_shared(results, point, method)[0])
+        if most >= trivial:
+            return (
+                VACUOUS,
+                f"{found}; the bound is {number(most / trivial)} times the trivial one",
+                None,
+            )
+        return judge(found, at_most=most), f"{found} against {number(most)}", found.n
+
+    findings = _everywhere(results, check, [(method,)], setting, None)
+    return Check(
+        findings, "the mean regret is above the bound, where that is below the trivial one"
+    )
 
 
 def _in_short(findings: list[Finding]) -> list[Finding]:

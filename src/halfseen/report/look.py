@@ -104,6 +104,7 @@ _STANDARD = {
     "zf-thompson": Look("ZF-Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("ZF-greedy", "#C9B800", DASHED, "p", ".."),
     "algorithm-1": Look("Algorithm 1", "#14507A", SOLID, "o"),
+    "algorithm-1-rank-chosen": Look("Algorithm 1, rank chosen", "#5AA5D1", MIXED, "o"),
     "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P", "xx"),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
     "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p", "//"),

@@ -22,7 +22,7 @@ CORE_MINUTES = {
     "masks": 2,
     "digits": 2,
     "mnist": 10,
-    "newsgroups": 19,
+    "newsgroups": 38,
     "tables": 30,
     "contexts": 15,
     "beyond": 10,

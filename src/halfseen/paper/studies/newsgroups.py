@@ -9,13 +9,25 @@ Paper: tab:text_product_context
 
 from collections.abc import Iterator
 
-from halfseen.paper.claims import BEYOND, Claims, final_rank, lower, rises, within
+from halfseen.paper.claims import (
+    BEYOND,
+    NOT_RUN,
+    Check,
+    Claims,
+    Finding,
+    final_rank,
+    judge,
+    lower,
+    rises,
+    within,
+)
 from halfseen.paper.study import Plain, Setting, Small, all_methods, standard, threshold
 from halfseen.report.figures import Figure, rank_over_rounds, regret_over_p, regret_over_rounds
+from halfseen.report.numbers import Interval
 from halfseen.simulation.results import Results
 
 TITLE = "20 Newsgroups product contexts: choose the document's class"
-SEEDS = range(5)
+SEEDS = range(10)
 WORLD = {"kind": "product-context", "source": "newsgroups"}
 
 
@@ -43,7 +55,7 @@ METHODS: dict[str, Plain] = {
 SETTINGS = {"default": Setting(world=WORLD, methods=METHODS, observe_probs=(0.4, 0.3, 0.2))}
 SMALL = Small(observe_probs=[0.4], world={"dim": 130, "horizon": 450})
 NOTES = [
-    "Seeds 0 to 4 are the paper's; --seeds 5:10 runs five more, whose representations ship with the package.",
+    "Seeds 0 to 4 are the paper's; the classifiers of seeds 5 to 9 were trained in the same way.",
     "A wrong class costs 1, so regret counts errors. Most of them are errors of the trained classifier itself, which no policy can avoid. The report also shows the excess over these errors.",
     "Nothing was tuned in the published study, in spite of its labels: rank 20 is the rank of the construction; thresholds, ridge and radius are its defaults.",
     "Rewards depend on the signal alone; the nuisance tail of 980 dimensions is fresh in every round.",
@@ -70,12 +82,26 @@ def figures(results: Results) -> Iterator[Figure]:
     yield all_methods(results, "newsgroups_all_methods", caption, shown, p=0.2)
 
 
+def _accuracy(results: Results) -> Check:
+    """Check the share of documents, of those drawn, that the classifier itself gets right."""
+    point = results.first_point()
+    rounds, errors = results.number(point, "horizon"), results.irreducible(point)
+    fails_if = "the mean accuracy is not .85 to .87"
+    if not errors or rounds is None:
+        return Check([Finding(NOT_RUN, "", "no irreducible regret")], fails_if)
+    found = Interval.of(1 - error / rounds for error in errors.values())
+    return Check([Finding(judge(found, 0.85, 0.87), "", str(found), found.n)], fails_if)
+
+
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
         "app:text_product_context and tab:text_product_context": {
-            "TOFU-FH of fixed rank has the lowest regret of the four methods at every p": lower(
-                results, "tofu-fh", "ra-tofu-fh zf-oful zf-pslb-sampled"
+            "TOFU-FH of fixed rank pays less than both zero-filled methods at every p": lower(
+                results, "tofu-fh", "zf-oful zf-pslb-sampled"
+            ),
+            "It also pays less than RA-TOFU-FH, so that it is the best of all": lower(
+                results, "tofu-fh", "ra-tofu-fh"
             ),
             "RA-TOFU-FH stays close to TOFU-FH (within 5 %)": within(
                 results, "ra-tofu-fh", "tofu-fh", at_least=0.95, at_most=1.05
@@ -92,6 +118,11 @@ def claims(results: Results) -> Claims:
             ),
             "It is more conservative as fewer entries are seen": rises(
                 results, "ra-tofu-fh", rank=True
+            ),
+        },
+        "app:text_product_context": {
+            "The text classifier has a held-out accuracy of about .860 (within .01)": _accuracy(
+                results
             ),
         },
         BEYOND: {
