@@ -91,7 +91,7 @@ class InvalidTableError(InvalidSlateError):
     >>> from halfseen import Agent
     >>> Agent().choose([{"price": 3.0}, {"price": "cheap"}])
     Traceback (most recent call last):
-    halfseen.errors.InvalidTableError: column 'price' must be numbers or texts, not both, ...
+    halfseen.errors.InvalidTableError: column 'price' must be numbers or strings, not both, ...
     """
 
 

@@ -160,11 +160,10 @@ def test_what_never_came_is_closed_with_a_reward():
     agent, other = started(ambient), started(ambient)
     rows = offers(1)[0][0]
     old, same = agent.choose(rows), other.choose(rows)
-    time.sleep(0.002)
-    now = datetime.datetime.now(datetime.UTC)
+    time.sleep(0.2)
     new = agent.choose(rows)
     other.choose(rows)
-    assert agent.expire(before=now, reward=-1.0) == 1
+    assert agent.expire(before=datetime.timedelta(seconds=0.1), reward=-1.0) == 1
     other.learn(same, -1.0)
     assert [each.id for each in agent.pending] == [new.id]
     assert agent.pending[0].item == new.item
@@ -197,7 +196,7 @@ def test_levels_and_columns_may_enter_in_any_part_of_a_log(make):
     np.testing.assert_allclose(*scored, rtol=1e-9, atol=1e-9)
 
 
-def test_a_long_log_or_journal_has_a_progress_bar(monkeypatch, tmp_path):
+def test_a_long_log_has_a_progress_bar(monkeypatch):
     shown, real = [], progress._bar
 
     def bar(console):
@@ -207,13 +206,7 @@ def test_a_long_log_or_journal_has_a_progress_bar(monkeypatch, tmp_path):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_bar", bar)
     started(ambient).observe({"sku": list(range(500)), "price": [1.0] * 500}, [0.5] * 500)
-    journal = tmp_path / "events.jsonl"
-    agent = ambient(journal=journal)
-    walk(agent, offers(3))
-    agent.close()
-    Agent.open(tmp_path / "none", journal).close()
-    # The journal has the start, and three decisions with their rewards.
-    assert [each.tasks[0].total for each in shown] == [500, 7]
+    assert [each.tasks[0].total for each in shown] == [500]
 
 
 def test_a_fresh_agent_can_score():
@@ -309,11 +302,11 @@ def test_health_shows_what_changed_lately():
     assert health["decisions"] == 1201
 
 
-def test_health_of_latent_ucb_shows_rank_epoch_and_refits():
+def test_health_of_latent_ucb_shows_rank_and_refits():
     agent = started(MAKERS["latent"])
     walk(agent, offers(30))
     health = agent.health()
-    assert health["refits"] == health["epoch"] + 1 > 3
+    assert health["refits"] > 3
     assert isinstance(health["rank"], int)
 
 

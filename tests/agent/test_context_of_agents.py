@@ -105,11 +105,9 @@ def test_an_item_is_known_by_its_id_though_its_columns_change():
     assert lost(id="sku") < 0.1 * lost()
 
 
-@pytest.mark.parametrize("journal_options", [True, False])
-def test_a_journal_keeps_contexts(tmp_path, journal_options):
-    files, settings = (tmp_path / "agent", tmp_path / "events.jsonl"), {}
-    settings = {"journal_options": journal_options}
-    agent, cases = Agent.open(*files, **settings), patients(40)
+def test_a_journal_keeps_contexts(tmp_path):
+    files = tmp_path / "agent", tmp_path / "events.jsonl"
+    agent, cases = Agent.open(*files), patients(40)
     treat(agent, cases[:20])
     agent.save(files[0])
     treat(agent, cases[20:30])
@@ -118,14 +116,13 @@ def test_a_journal_keeps_contexts(tmp_path, journal_options):
     agent.close()
     lines = [json.loads(line) for line in files[1].read_text().splitlines()]
     assert all("context" in line for line in lines if line["event"] in ("choose", "observe"))
-    again = Agent.open(*files, **settings)
+    again = Agent.open(*files)
     assert [each.id for each in again.pending] == [waiting.id]
     again.learn(waiting.id, 0.5)
-    if journal_options:
-        agent._journal = None  # it is closed
-        agent.learn(waiting.id, 0.5)
-        for patient, _ in cases[33:]:
-            assert again.score(DOSES, context=patient) == agent.score(DOSES, context=patient)
+    agent._journal = None  # it is closed
+    agent.learn(waiting.id, 0.5)
+    for patient, _ in cases[33:]:
+        assert again.score(DOSES, context=patient) == agent.score(DOSES, context=patient)
 
 
 def test_a_saved_agent_knows_contexts_and_waits_with_them(tmp_path):
@@ -273,10 +270,9 @@ def test_a_column_that_matters_only_through_the_context_is_worth_measuring():
     assert best.gain == pytest.approx(3.0 / np.sqrt(2.0 * np.pi), rel=0.2)
 
 
-@pytest.mark.parametrize("journal_options", [True, False])
-def test_rows_of_a_frame_without_names_are_no_items_also_after_a_replay(tmp_path, journal_options):
+def test_rows_of_a_frame_without_names_are_no_items_also_after_a_replay(tmp_path):
     files = tmp_path / "agent", tmp_path / "events.jsonl"
-    agent = Agent.open(*files, journal_options=journal_options)
+    agent = Agent.open(*files)
     frame = pd.DataFrame({"price": [1.0, 2.0, 3.0, 4.0]})[[False, True, True, True]]
     for _ in range(12):
         agent.learn(agent.choose(frame, context={"hour": 1.0}), 1.0)

@@ -38,7 +38,7 @@ def no_room():
 
 
 def journal_nowhere():
-    Agent(journal="no/such/folder/events.jsonl")
+    Agent.open("agent", "no/such/folder/events.jsonl")
 
 
 # What was done; whom the message names; what it says to do.
@@ -104,10 +104,10 @@ MISTAKES = {
         "got 1",
         "there must be 2 rewards",
     ),
-    "a time without its zone": (
+    "a time instead of a duration": (
         lambda: agent().expire(before=DAY),
         "2026",
-        r"datetime.now\(UTC\)",
+        "must be a timedelta",
     ),
     "a class instead of a policy": (
         lambda: Agent(policy=AmbientOful),

@@ -5,7 +5,7 @@ import shutil
 import sys
 import warnings
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -20,9 +20,10 @@ ROWS = [{"sku": name, "price": 1.0, "weight": 1.0, "colour": name} for name in (
 ALL = [*ROWS, {"sku": "blue", "colour": "blue"}]
 
 
-def served(policy, **settings):
+def served(policy, files=None, **settings):
     """Return an agent after some rounds, with decisions that wait."""
-    agent = Agent(policy=policy, id="sku", **settings)
+    make = partial(Agent.open, *files) if files else Agent
+    agent = make(policy=policy, id="sku", **settings)
     agent.choose(ALL)
     walk(agent, offers(8))
     agent.choose(ALL)
@@ -105,7 +106,7 @@ CALLS = {
 def test_an_interrupted_call_changes_nothing_in_memory_and_in_the_journal(name, tmp_path):
     """At most the very end of a call is beyond recall; then memory and journal both have it."""
     journal = tmp_path / "events.jsonl"
-    agent = served(AmbientOful(dim=1), journal=journal, max_pending=2)
+    agent = served(AmbientOful(dim=1), files=(tmp_path / "none", journal), max_pending=2)
     before, n_tried = bytes_of(agent), 0
     while not interrupted(lambda: CALLS[name](agent), n_tried):
         n_tried += 1

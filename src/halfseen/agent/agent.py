@@ -1,5 +1,6 @@
 """The agent: tables in, items out, rewards by id."""
 
+import base64
 import datetime
 import os
 import secrets
@@ -26,7 +27,7 @@ from halfseen.agent.ledger import (
     Waiting,
     Window,
 )
-from halfseen.agent.storage import Event, Journal, packed, sync_folder, unpacked
+from halfseen.agent.storage import Event, Journal, sync_folder
 from halfseen.errors import (
     ArchiveError,
     HalfseenError,
@@ -39,7 +40,7 @@ from halfseen.errors import (
 from halfseen.frames import Column, Encoder, EncoderField, Reader, Rows, ids_alone
 from halfseen.latent.policy import INVERSE_GAP, LatentUcb
 from halfseen.log import logger
-from halfseen.params import Declared, choice, custom, flag, integer, real
+from halfseen.params import Declared, choice, custom, integer, real
 from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import AnyPolicy, policy_from_dict
@@ -187,18 +188,6 @@ class Agent(Declared):
         low=1,
         doc="Largest number of decisions that wait for a reward; the oldest is forgotten first.",
     )
-    journal: Path | None = custom(
-        default=None,
-        check=lambda name, value: os.fspath(value),
-        plain=str,
-        kind="path",
-        doc="""A file to which each decision and each reward is written before the call returns.
-    `Agent.open` continues from it.""",
-    )
-    journal_options: bool = flag(
-        default=True, doc="Whether the journal has all options of a decision, or the chosen one."
-    )
-
     STATE: ClassVar[Mapping[str, state.Field]] = {
         "_policy": AnyPolicy(),
         "_options": EncoderField(),
@@ -206,7 +195,6 @@ class Agent(Declared):
         "_ledger": state.Part(),
         "_n_decisions": state.Whole(),
         "_n_forgotten": state.Whole(),
-        "_last_epoch": state.Whole(low=-1),
         "_seen": WINDOW,
         "_context_seen": WINDOW,
         "_rewards": WINDOW,
@@ -224,16 +212,14 @@ class Agent(Declared):
         encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
         self._options, self._context = encoder, encoder
         self._ledger = Ledger(self.max_pending)
-        self._n_decisions, self._n_forgotten, self._last_epoch = 0, 0, -1
+        self._n_decisions, self._n_forgotten = 0, 0
         # Entries seen of each feature, per option and per context, and rewards.
-        self._seen, self._context_seen, self._rewards = (Window.empty() for _ in range(3))
+        self._seen, self._context_seen, self._rewards = (Window(), Window(), Window())
         self._n_events = 0  # of the journal, that this state includes
         self._lock = threading.RLock()
         # Makes the ids of this agent differ from those of every other, and of copies from a file.
         self._token = secrets.token_hex(6)
-        self._journal: Journal | None = None
-        if self.journal is not None:
-            self._start_journal(Journal(self.journal))
+        self._journal: Journal | None = None  # `open` sets it
 
     def _fresh_policy(self) -> Policy:
         """Return a copy of the policy given, or the agent's own with its exploration."""
@@ -277,20 +263,17 @@ class Agent(Declared):
         with self._lock:
             ready = self._encoded(asked)
             made, note = ready.policy.play(ready.slate, explore=explore)
-            arm, id, now = made.arm, f"{self._token}-{self._n_decisions + 1}", time.time()
-            name = type(ready.policy).__name__
-            law = made.probabilities
-            decision = Decision(name, arm, note, made.parts, law, id=id, items=items, rows=asked)
+            id, now = f"{self._token}-{self._n_decisions + 1}", time.time()
+            name, law = type(ready.policy).__name__, made.probabilities
+            decision = Decision(
+                name, made.arm, note, made.parts, law, id=id, items=items, rows=asked
+            )
             events: list[Event] = []
             if self._journal is not None:
-                shown = asked if self.journal_options else asked.part(arm, arm + 1)
-                event = {"event": "choose", "id": id, "time": now} | shown.to_dict()
-                event |= {"probability": decision.probability}
-                if self.journal_options:
-                    event |= {"arm": arm, "probabilities": decision.probabilities.tolist()}
-                    event |= {"explore": explore}
-                events.append(event)
-            self._wait(ready, id, Waiting(items[arm], now, note), events)
+                event = {"event": "choose", "id": id, "time": now, "arm": made.arm}
+                event |= {"explore": explore, "probabilities": decision.probabilities.tolist()}
+                events.append(event | asked.to_dict())
+            self._wait(ready, id, Waiting(items[made.arm], now, note), events)
         return decision
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
@@ -387,19 +370,19 @@ class Agent(Declared):
             raise InvalidInputError(f"decision {twice} is there twice: a reward counts once")
         self._learn(rewards)
 
-    def expire(
-        self, *, before: datetime.datetime | datetime.timedelta, reward: float | None = 0.0
-    ) -> int:
+    def expire(self, *, before: datetime.timedelta, reward: float | None = 0.0) -> int:
         """Close decisions whose reward never came; return their number.
 
         Parameters
         ----------
-        before : datetime or timedelta
-            Decisions made before a time (with its time zone), or longer ago than a span.
+        before : timedelta
+            Decisions made longer ago than this.
         reward : float, optional
             What is learned for each of them; None closes them without learning.
         """
-        latest = _seconds(before)
+        if not isinstance(before, datetime.timedelta):
+            raise InvalidInputError(f"before must be a timedelta, got {before!r}")
+        latest = time.time() - before.total_seconds()
         value = None if reward is None else checked_reward(reward)
         with self._lock:
             ids = [id for id, each in self._ledger if each.time < latest]
@@ -470,7 +453,6 @@ class Agent(Declared):
                 "features": self._options.width,
                 "context_features": self._context.width,
                 "rank": policy.current_rank if policy.dim is not None else None,
-                "epoch": self._last_epoch,
                 "refits": None if starts is None else len(starts),
                 "oldest_pending": None if oldest is None else max(0.0, time.time() - oldest),
                 "journal_bytes": None if journal is None else journal.size,
@@ -494,7 +476,8 @@ class Agent(Declared):
             archive.write(path, self.to_dict())
             if self._journal is not None:
                 sync_folder(path)
-                self._journal.rotate()
+                self._journal.clear()
+                self._commit({}, [{"event": "saved"}])  # shows that the checkpoint belongs to it
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -533,19 +516,20 @@ class Agent(Declared):
         try:
             agent = cls.load(checkpoint) if os.path.exists(checkpoint) else None
             after = 0 if agent is None else agent._n_events
-            bar = "replaying the journal", book.n_lines(after)
-            for event in with_bar(*bar, book.events(after), lambda event: 1):
+            for event in book.events(after):
                 agent = cls._replayed(agent, event, str(journal))
             if agent is None:
                 agent = cls(**settings)
-                agent._start_journal(book)
+                agent._journal = book
+                # The first event holds the agent as it starts: no checkpoint is needed.
+                content = base64.b64encode(archive.to_bytes(agent.to_dict())).decode()
+                agent._commit({}, [{"event": "start", "agent": content}])
             else:
                 agent._check_settings(settings)
                 agent._journal = book
         except BaseException:
             book.close()
             raise
-        agent.__dict__["journal"] = os.fspath(journal)
         return agent
 
     def close(self) -> None:
@@ -557,7 +541,7 @@ class Agent(Declared):
     def to_dict(self) -> dict[str, Any]:
         """Return settings and state as plain values and arrays."""
         settings = self.settings()
-        del settings["policy"], settings["journal"]
+        del settings["policy"]
         return {"agent": settings, "state": state.dump(self)}
 
     @classmethod
@@ -570,8 +554,7 @@ class Agent(Declared):
             if encoder.width > (dim or 0):
                 raise ArchiveError(f"{encoder.width} features are too many for a policy with {dim}")
         for _, waiting in agent._ledger:
-            note = waiting.note
-            policy.check_note(note._replace(round=0) if waiting.is_logged else note)
+            policy.check_note(waiting.note)
         agent.__dict__["policy"] = type(policy)(**policy.settings())
         return agent
 
@@ -612,7 +595,6 @@ class Agent(Declared):
             "_options": ready.options,
             "_context": ready.context,
             "_n_decisions": self._n_decisions + 1,
-            "_last_epoch": waiting.note.epoch,
             "_seen": self._seen.added(_n_seen(table), len(table)),
         }
         if contexts is not None:
@@ -635,7 +617,7 @@ class Agent(Declared):
             window = self._rewards
             for waiting, reward in found:
                 note = waiting.note.widened(policy.dim, policy.context_dim)
-                if waiting.is_logged:
+                if not note.round:  # it was not chosen by the policy, see `_choose_again`
                     items = None if note.item is None else [note.item]
                     contexts = None if note.context is None else note.context[None]
                     policy.play_logged(Slate(note.arm[None], items=items), [reward], contexts)
@@ -726,29 +708,18 @@ class Agent(Declared):
 
     # The journal
 
-    def _start_journal(self, journal: Journal) -> None:
-        if journal.size:
-            journal.close()
-            raise JournalError(
-                f"the journal {journal.path} has events: continue from it with "
-                "Agent.open(checkpoint, journal), or name another file"
-            )
-        self._journal = journal
-        # The first event holds the agent as it starts, so that no checkpoint is needed.
-        self._commit({}, [{"event": "start", "agent": packed(archive.to_bytes(self.to_dict()))}])
-
     @classmethod
     def _replayed(cls, agent: Self | None, event: Event, name: str) -> Self:
         """Return an agent after one more event."""
         if agent is None:
             if event["event"] != "start":
                 raise JournalError(f"{name} continues a checkpoint, which is missing: restore it")
-            plain = archive.from_bytes(unpacked(event["agent"]), name)
+            plain = archive.from_bytes(base64.b64decode(event["agent"], validate=True), name)
             agent = _built(cls.from_dict, plain, name)
         else:
             try:
                 agent._replay(event)
-            except (KeyError, TypeError, HalfseenError) as error:
+            except (LookupError, TypeError, HalfseenError) as error:
                 raise JournalError(f"event {event['n']} of {name} is wrong: {error}") from None
         agent._n_events = event["n"]
         return agent
@@ -763,26 +734,19 @@ class Agent(Declared):
             self._expire([event["id"]])
         elif kind == "observe":
             self._observe(Asked.from_dict(event), event["rewards"])
-        else:
+        elif kind != "saved":
             raise JournalError(f"it is a {kind!r}, which is not known")
 
     def _choose_again(self, event: Event) -> None:
-        """Repeat a recorded choice; without an arm, only the chosen row was recorded.
-
-        If the choice cannot be repeated, the chosen row counts as a logged one.
-        """
-        asked, arm = Asked.from_dict(event), event.get("arm")
+        """Repeat a recorded choice; if it comes out differently, the chosen row is a logged one."""
+        asked, arm = Asked.from_dict(event), event["arm"]
         ready = self._encoded(asked)
-        policy, slate = ready.policy, ready.slate
-        row, is_logged = 0 if arm is None else arm, True
-        item = None if slate._items is None else int(slate._items[row])
-        note = Note(max(1, policy.round), -1, slate._table[row].copy(), slate._context, item)
-        if arm is not None:
-            made, played = policy.play(slate, explore=event.get("explore", True))
-            is_logged = made.arm != arm
-            note = note if is_logged else played
-        waiting = Waiting(asked.rows.items[row], event["time"], note, is_logged)
-        self._wait(ready, event["id"], waiting)
+        slate = ready.slate
+        made, note = ready.policy.play(slate, explore=event["explore"])
+        if made.arm != arm:
+            item = None if slate._items is None else int(slate._items[arm])
+            note = Note(0, -1, slate._table[arm].copy(), slate._context, item)
+        self._wait(ready, event["id"], Waiting(asked.rows.items[arm], event["time"], note))
 
     def _check_settings(self, given: Mapping[str, Any]) -> None:
         """Raise an error if settings for a new agent differ from those of this one."""
@@ -856,18 +820,6 @@ def _id_of(decision: Any) -> str:
             "position"
         )
     return id
-
-
-def _seconds(before: Any) -> float:
-    """Return a time, or how long ago it was, in seconds since 1970."""
-    if isinstance(before, datetime.timedelta):
-        return time.time() - before.total_seconds()
-    if isinstance(before, datetime.datetime) and before.tzinfo is not None:
-        return before.timestamp()
-    raise InvalidInputError(
-        f"before must be a datetime with a time zone, or a timedelta, got {before!r}: for example "
-        "datetime.now(UTC) - timedelta(hours=1)"
-    )
 
 
 def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableError:

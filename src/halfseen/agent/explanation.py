@@ -11,7 +11,7 @@ from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
 from halfseen.policies.base import Policy
 from halfseen.values import BoolArray, FloatArray, Item, Scores, Slate
-from halfseen.values.reasons import Gains, Reasons
+from halfseen.values.reasons import Reasons
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,23 +67,19 @@ class Parts(NamedTuple):
     ) -> "Parts":
         """Return the parts of one arm."""
 
-        def summed(table: Any, names: Sequence[str]) -> dict[str, float]:
-            return {name: float(table[arm, columns[name]].sum()) for name in names}
+        def added(table: Any, columns: Columns) -> dict[str, float]:
+            return {name: float(table[arm, places].sum()) for name, places in columns.items()}
 
-        def of_context(table: Any) -> dict[str, float]:
-            pairs = context_columns.items()
-            return {name: float(table[arm, features].sum()) for name, features in pairs}
-
-        seen = [name for name, features in columns.items() if mask[features[0]]]
-        hidden = [name for name in columns if name not in seen]
+        seen = {name: places for name, places in columns.items() if mask[places[0]]}
+        hidden = {name: places for name, places in columns.items() if name not in seen}
         return cls(
             float(reasons.intercept),
-            summed(reasons.features, seen),
-            summed(reasons.features, hidden),
-            summed(reasons.missing, list(columns)),
+            added(reasons.features, seen),
+            added(reasons.features, hidden),
+            added(reasons.missing, columns),
             float(reasons.item[arm]),
-            of_context(reasons.context),
-            of_context(reasons.crossed),
+            added(reasons.context, context_columns),
+            added(reasons.crossed, context_columns),
             float(reasons.bonus[arm]),
         )
 
@@ -189,23 +185,37 @@ class Explanation:
         `made` are the estimates and widths of a decision about this slate.
         """
         reasons = policy.explain(slate)
-        is_current = made is not None and _agree(reasons.estimates, made)
+        is_current = made is None or _agree(reasons.estimates, made)
         if made is not None and is_current:
             reasons = reasons._replace(bonus=made.widths)
-        arm = int(reasons.scores.argmax()) if item is None else _place(items, item)
+        if item is not None and item not in items:
+            raise InvalidInputError(
+                f"{item!r} is none of the options: name one of {list(items)[:10]}"
+            )
+        arm = int(reasons.scores.argmax()) if item is None else list(items).index(item)
         gains = policy.value_of_seeing(
             slate, [*columns.values()], [*context_columns.values()] if policy.context_dim else None
         )
-        found = _measurements(gains, list(columns), items, costs)
+        best = gains.single.argmax(axis=0).tolist()
+        single = gains.single.max(axis=0).tolist()
+        found = [
+            Measurement(name, gain, items[at], alone, costs.get(name, 0.0))
+            for name, gain, at, alone in zip(
+                columns, gains.all_arms.tolist(), best, single, strict=True
+            )
+        ]
         if slate._context is not None:
-            found += _context_measurements(gains.context, list(context_columns), costs)
+            found += [
+                Measurement(name, gain, None, gain, costs.get(name, 0.0))
+                for name, gain in zip(context_columns, gains.context.tolist(), strict=True)
+            ]
         least = _LEAST_GAIN * float(np.ptp(reasons.estimates) + np.abs(reasons.bonus).max())
         found = [each for each in found if each.gain > least]
         return cls(
             items[arm],
             Parts.of(reasons, arm, slate.mask[arm], columns, context_columns),
             tuple(sorted(found, key=lambda each: -each.net)),
-            made is None or is_current,
+            is_current,
         )
 
     @property
@@ -271,31 +281,6 @@ class Explanation:
         return shown
 
 
-def _measurements(
-    gains: Gains, columns: Sequence[str], items: Sequence[Item], costs: Mapping[str, float]
-) -> list[Measurement]:
-    """Return what each column of the options is worth."""
-    found = []
-    for place, (name, gain) in enumerate(zip(columns, gains.all_arms.tolist(), strict=True)):
-        arm = int(np.argmax(gains.single[:, place]))
-        if gain > 0.0:
-            single = float(gains.single[arm, place])
-            found.append(Measurement(name, gain, items[arm], single, costs.get(name, 0.0)))
-    return found
-
-
-def _context_measurements(
-    gains: FloatArray, columns: Sequence[str], costs: Mapping[str, float]
-) -> list[Measurement]:
-    """Return what each column of the context is worth."""
-    pairs = zip(columns, gains.tolist(), strict=True)
-    return [
-        Measurement(name, gain, None, gain, costs.get(name, 0.0))
-        for name, gain in pairs
-        if gain > 0.0
-    ]
-
-
 def checked_costs(costs: Any, known: Mapping[str, Any]) -> dict[str, float]:
     """Return costs of columns after checking them."""
     if costs is None:
@@ -315,9 +300,3 @@ def _agree(estimates: FloatArray, made: Scores) -> bool:
     spread = float(np.ptp(made.estimates) + np.abs(made.widths).max())
     near = 1e-6 * spread + 1e-12 * float(np.abs(made.estimates).max())
     return bool((np.abs(estimates - made.estimates) <= near).all())
-
-
-def _place(items: Sequence[Item], item: Item) -> int:
-    if item not in items:
-        raise InvalidInputError(f"{item!r} is none of the options: name one of {list(items)[:10]}")
-    return list(items).index(item)

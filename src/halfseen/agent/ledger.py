@@ -3,13 +3,14 @@
 import datetime
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.errors import AlreadyRewardedError, ForgottenDecisionError, UnknownDecisionError
-from halfseen.state import Array, Each, Field, Real, Sizes, Value, Whole
+from halfseen.state import Array, Each, Field, Sizes, Value, Whole
 from halfseen.values import FloatArray, Item, Note
 
 N_GONE = 10_000
@@ -63,22 +64,17 @@ class Waiting(NamedTuple):
     time : float
         When it was made, in seconds since 1970.
     note : Note
-    is_logged : bool
-        Whether the policy did not make the choice itself: then the arm counts as a logged one.
+        Of round 0 if the policy did not make the choice itself: the arm counts as a logged one.
     """
 
     item: Item
     time: float
     note: Note
-    is_logged: bool = False
 
 
 class _WaitingField:
     def dump(self, value: Mapping[str, Waiting]) -> list[Any]:
-        return [
-            [id, each.item, each.time, each.is_logged, each.note.to_dict()]
-            for id, each in value.items()
-        ]
+        return [[id, each.item, each.time, each.note.to_dict()] for id, each in value.items()]
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> OrderedDict[str, Waiting]:
         checks.integer("the number of decisions", len(plain), 0, sizes.owner.limit)
@@ -89,10 +85,9 @@ class _WaitingField:
                     item if isinstance(item, str) else checks.integer("item", item),
                     checks.real("time", time),
                     Note.from_dict(note),
-                    checks.boolean("is_logged", is_logged),
                 ),
             )
-            for id, item, time, is_logged, note in plain
+            for id, item, time, note in plain
         )
 
 
@@ -169,64 +164,54 @@ class Window(NamedTuple):
 
     Attributes
     ----------
-    sums : three ndarrays, shape (width,)
-    counts : three floats
-        What the sums are divided by for a mean.
+    sums : three ndarrays, shape (1 + width,)
+        First what the others are divided by for a mean.
     n_events : int
         Events since the last full block.
 
     Examples
     --------
-    >>> window = Window.empty().added([1.0], 1).added([0.0, 1.0], 1)
+    >>> window = Window().added([1.0], 1).added([0.0, 1.0], 1)
     >>> window.means(lately=True).tolist()
     [0.5, 0.5]
     """
 
-    sums: tuple[FloatArray, FloatArray, FloatArray]
-    counts: tuple[float, float, float]
-    n_events: int
-
-    @classmethod
-    def empty(cls) -> "Window":
-        """Return a window without events."""
-        return cls((np.zeros(0), np.zeros(0), np.zeros(0)), (0.0, 0.0, 0.0), 0)
+    sums: tuple[FloatArray, FloatArray, FloatArray] = (np.zeros(1), np.zeros(1), np.zeros(1))
+    n_events: int = 0
 
     def added(self, vector: Any, count: float) -> "Window":
         """Return the window with one more event."""
-        (before, block, since), (n_before, n_block, n_since) = self.sums, self.counts
-        since, n_since = _sum(since, vector), n_since + count
+        before, block, since = self.sums
+        since = _sum(since, np.concatenate([[float(count)], vector]))
         if self.n_events + 1 < BLOCK:
-            return Window((before, block, since), (n_before, n_block, n_since), self.n_events + 1)
-        sums = _sum(before, block), since, np.zeros(0)
-        return Window(sums, (n_before + n_block, n_since, 0.0), 0)
+            return Window((before, block, since), self.n_events + 1)
+        return Window((_sum(before, block), since, np.zeros(1)))
 
     def total(self, *, lately: bool) -> float:
         """Return the number lately, or before."""
-        return self.counts[1] + self.counts[2] if lately else self.counts[0]
+        return float(self._sums(lately)[0])
 
     def means(self, *, lately: bool) -> FloatArray:
         """Return the means lately, or before; NaN if there was nothing."""
-        sums = _sum(self.sums[1], self.sums[2]) if lately else self.sums[0]
-        count = self.total(lately=lately)
-        means: FloatArray = sums / count if count else np.full(len(sums), np.nan)
+        sums = self._sums(lately)
+        means: FloatArray = sums[1:] / sums[0] if sums[0] else np.full(len(sums) - 1, np.nan)
         return means
 
+    def _sums(self, lately: bool) -> FloatArray:
+        return reduce(_sum, self.sums[1:] if lately else self.sums[:1], np.zeros(1))
 
-def _sum(one: FloatArray, other: Any) -> FloatArray:
+
+def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
     """Return the sum of two vectors, the shorter of which continues with zeros."""
-    n, more = len(one), len(other)
-    total: FloatArray
-    if n == more:
-        total = one + other
-        return total
-    total = np.pad(one, (0, max(0, more - n))) + np.pad(other, (0, max(0, n - more)))
+    shorter, longer = sorted((one, other), key=len)
+    total = longer.copy()
+    total[: len(shorter)] += shorter
     return total
 
 
 WINDOW = Value(
     Window,
     sums=Each(Array((None,)), 3),
-    counts=Each(Real(low=0.0), 3),
     n_events=Whole(high=BLOCK - 1),
 )
 """How a window is saved."""

@@ -1,6 +1,5 @@
 """The journal: a file to which events are appended, each on disk before the call returns."""
 
-import base64
 import json
 import os
 import zlib
@@ -18,9 +17,6 @@ except ImportError:  # Windows: two processes are not kept apart there
 
 Event = dict[str, Any]
 
-KEPT_PARTS = 2
-"""Number of old parts that are kept after a checkpoint."""
-
 _START, _CHECK = b'{"n":', b', "crc": "'
 
 
@@ -28,7 +24,7 @@ class Journal:
     r"""Events as lines of JSON, numbered without gaps; each line ends with its check sum.
 
     A line that is torn at the end of the file is cut off when the file is read. After a checkpoint
-    the file becomes an old part, `<path>.<number of its last event>`.
+    the file is empty, and numbers go on.
 
     Parameters
     ----------
@@ -134,54 +130,22 @@ class Journal:
             The file is no journal, a line is damaged, or events are missing.
         """
         last, end = after, 0
-        for path in self._files(after):
-            is_last = path == self.path
-            for event, end in _events_in(path, may_be_torn=is_last):  # noqa: B007 (used afterwards)
-                if event["n"] > last + 1:
-                    raise JournalError(
-                        f"events {last + 1} to {event['n'] - 1} are missing before {path}: the "
-                        "checkpoint is older than the journal, so use the latest checkpoint"
-                    )
-                if event["n"] == last + 1:
-                    last += 1
-                    yield event
-            end = end if is_last else 0
+        for event, end in _events_in(self.path):  # noqa: B007 (used afterwards)
+            if event["n"] > last + 1:
+                raise JournalError(
+                    f"events {last + 1} to {event['n'] - 1} are missing before {self.path}: the "
+                    "checkpoint is older than the journal, so use the latest checkpoint"
+                )
+            if event["n"] == last + 1:
+                last += 1
+                yield event
         self.n_events = last
         self._cut(end)
 
-    def n_lines(self, after: int) -> int:
-        """Return how many lines `events` reads."""
-        total = 0
-        for path in self._files(after):
-            with open(path, "rb") as file:
-                total += sum(1 for _ in file)
-        return total
-
-    def rotate(self) -> None:
-        """Make the file an old part, start a new one, and delete parts that are older."""
+    def clear(self) -> None:
+        """Remove all events from the file, which a checkpoint has."""
         self.check_usable()
-        if not self.size:
-            return
-        old = self.path.with_name(f"{self.path.name}.{self.n_events}")
-        os.replace(self.path, old)
-        file = self._file
-        self._file = self._opened()
-        file.close()
-        for _, part in self._parts()[:-KEPT_PARTS]:
-            part.unlink(missing_ok=True)
-
-    def _files(self, after: int) -> list[Path]:
-        """Return the files that have events after the one with a number, in their order."""
-        return [*(part for number, part in self._parts() if number > after), self.path]
-
-    def _parts(self) -> list[tuple[int, Path]]:
-        """Return the old parts with the numbers of their last events, the oldest first."""
-        found = []
-        for path in self.path.parent.glob(f"{self.path.name}.*"):
-            suffix = path.name[len(self.path.name) + 1 :]
-            if suffix.isdigit():
-                found.append((int(suffix), path))
-        return sorted(found)
+        self._cut(0)
 
 
 def _line(event: Event) -> bytes:
@@ -198,7 +162,7 @@ def _event_of(line: bytes) -> Event | None:
     return event if isinstance(event, dict) and isinstance(event.get("n"), int) else None
 
 
-def _events_in(path: Path, *, may_be_torn: bool) -> Iterator[tuple[Event, int]]:
+def _events_in(path: Path) -> Iterator[tuple[Event, int]]:
     """Yield the events of a file, each with the position of its end.
 
     Only a last line without a newline is torn: a call that did not return was writing it.
@@ -206,7 +170,7 @@ def _events_in(path: Path, *, may_be_torn: bool) -> Iterator[tuple[Event, int]]:
     position = 0
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
-            is_torn = may_be_torn and not line.endswith(b"\n")
+            is_torn = not line.endswith(b"\n")
             head = line[: len(_START)].rstrip(b"\x00")  # a crash may leave zeros
             if is_torn and (number > 1 or _START.startswith(head)):
                 return
@@ -229,13 +193,3 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def packed(content: bytes) -> str:
-    """Return bytes as a string for an event."""
-    return base64.b64encode(content).decode()
-
-
-def unpacked(text: str) -> bytes:
-    """Return the bytes that `packed` took."""
-    return base64.b64decode(text, validate=True)

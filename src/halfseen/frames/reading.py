@@ -221,7 +221,7 @@ class Reader:
                     f"every option must be a dict if the first one is, got {type(row).__name__} in "
                     f"row {index}"
                 )
-        names = dict.fromkeys(name for row in rows for name in row)
+        names = dict.fromkeys(chain.from_iterable(rows))
         return self._of_columns({name: [row.get(name) for row in rows] for name in names})
 
     def _of_columns(self, columns: Mapping[Any, Any]) -> Rows:
@@ -308,7 +308,9 @@ class Reader:
 
     def _items(self, values: Any, source: str) -> list[Item]:
         """Return ids after checking that each is a string or a whole number, and maybe unique."""
-        items = [_item(value, row, source) for row, value in enumerate(values)]
+        items = list(values)
+        if not {str, int}.issuperset(map(type, items)):
+            items = [_item(value, row, source) for row, value in enumerate(items)]
         if self.unique and len(set(items)) < len(items):
             first: dict[Item, int] = {}
             again = next(
@@ -323,8 +325,6 @@ class Reader:
 
 
 def _item(value: Any, row: int, source: str) -> Item:
-    if type(value) is int or type(value) is str:
-        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str | int) and not isinstance(value, bool):
