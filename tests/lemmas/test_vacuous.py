@@ -7,6 +7,7 @@ R = .05, and μ = 1, also the best there is. Nothing here is random.
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
@@ -18,31 +19,56 @@ FAILURE_PROB = 0.05
 OBSERVE_PROBS = study_named("synthetic").observe_probs
 LEVEL = theory.representation_level(FAILURE_PROB / 2)
 HORIZONS = (400, 10**4, 10**6)
-FLAT = Problem.from_loadings(
-    dim=30,
-    loadings=[1.0, 1.0, 1.0],
-    latent_bound=1.0,
-    latent_variance=1.0,
-    n_arms=8,
-    horizon=400,
-    observe_prob=0.8,
-    incoherence=1.0,
-    theta_bound=1.0,
-    noise_scale=0.05,
-)
+SIZES = {
+    "dim": 30,
+    "loadings": [1.0, 1.0, 1.0],
+    "latent_bound": 1.0,
+    "latent_variance": 1.0,
+    "n_arms": 8,
+    "horizon": 400,
+    "observe_prob": 0.8,
+    "incoherence": 1.0,
+    "theta_bound": 1.0,
+    "noise_scale": 0.05,
+}
+FLAT = Problem.from_loadings(**SIZES)
 LOADING = Problem.from_loadings(
-    dim=30,
-    loadings=[0.75, 1.0, 1.25],
-    latent_bound=math.sqrt(3),
-    latent_variance=1.0,
-    n_arms=8,
-    horizon=400,
-    observe_prob=0.8,
-    incoherence=1.0,
-    theta_bound=1.0,
-    noise_scale=0.05,
+    **(SIZES | {"loadings": [0.75, 1.0, 1.25], "latent_bound": math.sqrt(3)})
 )
 
+
+class Row(NamedTuple):
+    """What docs/theory-in-practice.md tabulates: t_b, t_rank, ε after 400 and 10⁶ rounds, and T."""
+
+    burn_in: float
+    identification: float
+    after_400: float
+    after_million: float
+    informative_from: float
+
+
+FLAT_ROWS = {
+    0.8: Row(2.05e6, 4.34e3, 1.79, 0.0440, 1.39e8),
+    0.6: Row(6.47e6, 7.72e3, 2.38, 0.0587, 4.83e8),
+    0.4: Row(3.27e7, 1.74e4, 3.58, 0.0881, 2.79e9),
+    0.3: Row(1.03e8, 3.09e4, 4.77, 0.117, 9.56e9),
+    0.2: Row(5.24e8, 6.94e4, 7.15, 0.176, 5.47e10),
+}
+LOADING_ROWS = {
+    0.8: Row(4.74e7, 1.00e5, 8.60, 0.212, 4.14e9),
+    0.6: Row(1.50e8, 1.79e5, 11.5, 0.283, 1.42e10),
+    0.4: Row(7.58e8, 4.02e5, 17.2, 0.424, 8.13e10),
+    0.3: Row(2.40e9, 7.14e5, 22.9, 0.565, 2.76e11),
+    0.2: Row(1.21e10, 1.61e6, 34.4, 0.848, 1.55e12),
+}
+each_row = pytest.mark.parametrize(
+    ("here", "row"),
+    [
+        (replace(problem, observe_prob=p), row)
+        for problem, rows in ((FLAT, FLAT_ROWS), (LOADING, LOADING_ROWS))
+        for p, row in rows.items()
+    ],
+)
 each_observe_prob = pytest.mark.parametrize("observe_prob", OBSERVE_PROBS)
 each_problem = pytest.mark.parametrize("problem", [FLAT, LOADING], ids=["flat", "loading"])
 each_horizon = pytest.mark.parametrize("horizon", HORIZONS)
@@ -71,25 +97,10 @@ def test_no_p_meets_the_condition_on_masks_before_dimension_1561(observe_prob):
     assert theory.observe_prob_condition(dim=needed - 1, **sizes) > observe_prob
 
 
-@pytest.mark.parametrize(
-    ("problem", "observe_prob", "burn_in"),
-    [
-        (FLAT, 0.6, 6.47e6),
-        (FLAT, 0.4, 3.27e7),
-        (FLAT, 0.3, 1.03e8),
-        (FLAT, 0.2, 5.24e8),
-        (LOADING, 0.6, 1.50e8),
-        (LOADING, 0.4, 7.58e8),
-        (LOADING, 0.3, 2.40e9),
-        (LOADING, 0.2, 1.21e10),
-    ],
-)
-def test_the_burn_in_of_the_theory_grows_like_the_fourth_power_of_missingness(
-    problem, observe_prob, burn_in
-):
-    # For p = .8, 2.05e6 and 4.74e7: tests/theory/test_theory.py.
-    here = replace(problem, observe_prob=observe_prob)
-    assert theory.theorem_burn_in(here, failure_prob=LEVEL) == pytest.approx(burn_in, rel=0.01)
+@each_row
+def test_the_burn_in_of_the_theory_grows_like_the_fourth_power_of_missingness(here, row):
+    burn_in = theory.theorem_burn_in(here, failure_prob=LEVEL)
+    assert burn_in == pytest.approx(row.burn_in, rel=0.01)
 
 
 @each_observe_prob
@@ -100,56 +111,23 @@ def test_not_even_a_million_rounds_contain_the_burn_in(problem, observe_prob):
     assert theory.theorem_burn_in(long, failure_prob=LEVEL) > 3 * 10**6
 
 
-@pytest.mark.parametrize(
-    ("problem", "observe_prob", "identification"),
-    [
-        (FLAT, 0.8, 4.34e3),
-        (FLAT, 0.6, 7.72e3),
-        (FLAT, 0.4, 1.74e4),
-        (FLAT, 0.3, 3.09e4),
-        (FLAT, 0.2, 6.94e4),
-        (LOADING, 0.8, 1.00e5),
-        (LOADING, 0.6, 1.79e5),
-        (LOADING, 0.4, 4.02e5),
-        (LOADING, 0.3, 7.14e5),
-        (LOADING, 0.2, 1.61e6),
-    ],
-)
-def test_knowing_the_rank_takes_ten_times_the_main_study_at_least(
-    problem, observe_prob, identification
-):
-    here = replace(problem, observe_prob=observe_prob)
+@each_row
+def test_knowing_the_rank_takes_ten_times_the_main_study_at_least(here, row):
     length = theory.rank_identification_length(here, failure_prob=FAILURE_PROB / 4)
-    assert length == pytest.approx(identification, rel=0.01)
+    assert length == pytest.approx(row.identification, rel=0.01)
     assert length > 10 * here.horizon
 
 
 # Lemmas at the end of a run
 
 
-@pytest.mark.parametrize(
-    ("problem", "observe_prob", "after_400", "after_million"),
-    [
-        (FLAT, 0.8, 1.79, 0.0440),
-        (FLAT, 0.6, 2.38, 0.0587),
-        (FLAT, 0.4, 3.58, 0.0881),
-        (FLAT, 0.3, 4.77, 0.117),
-        (FLAT, 0.2, 7.15, 0.176),
-        (LOADING, 0.8, 8.60, 0.212),
-        (LOADING, 0.6, 11.5, 0.283),
-        (LOADING, 0.4, 17.2, 0.424),
-        (LOADING, 0.3, 22.9, 0.565),
-        (LOADING, 0.2, 34.4, 0.848),
-    ],
-)
-def test_the_subspace_bound_is_vacuous_after_400_rounds_and_informative_after_a_million(
-    problem, observe_prob, after_400, after_million
-):
-    for horizon, expected in ((400, after_400), (10**6, after_million)):
-        here = replace(problem, observe_prob=observe_prob, horizon=horizon)
-        error = theory.subspace_error_at(here, round=horizon, failure_prob=LEVEL)
+@each_row
+def test_the_subspace_bound_is_vacuous_after_400_rounds_and_informative_after_a_million(here, row):
+    for horizon, expected in ((400, row.after_400), (10**6, row.after_million)):
+        longer = replace(here, horizon=horizon)
+        error = theory.subspace_error_at(longer, round=horizon, failure_prob=LEVEL)
         assert error == pytest.approx(expected, rel=0.01)
-    assert after_million < 1 < after_400
+    assert row.after_million < 1 < row.after_400
 
 
 @each_observe_prob
@@ -201,26 +179,12 @@ def test_both_theorems_are_vacuous_up_to_a_million_rounds(problem, observe_prob,
     assert (known.ridge + known.noise < trivial) == (horizon > 400)
 
 
-@pytest.mark.parametrize(
-    ("problem", "observe_prob", "first"),
-    [
-        (FLAT, 0.8, 1.39e8),
-        (FLAT, 0.6, 4.83e8),
-        (FLAT, 0.4, 2.79e9),
-        (FLAT, 0.3, 9.56e9),
-        (FLAT, 0.2, 5.47e10),
-        (LOADING, 0.8, 4.14e9),
-        (LOADING, 0.6, 1.42e10),
-        (LOADING, 0.4, 8.13e10),
-        (LOADING, 0.3, 2.76e11),
-        (LOADING, 0.2, 1.55e12),
-    ],
-)
-def test_the_horizon_from_which_the_main_bound_says_anything(problem, observe_prob, first):
+@each_row
+def test_the_horizon_from_which_the_main_bound_says_anything(here, row):
     for factor, vacuous in ((0.97, True), (1.03, False)):
-        here = replace(problem, observe_prob=observe_prob, horizon=round(factor * first))
-        bound = theory.main_regret_bound(here, failure_prob=FAILURE_PROB)
-        assert theory.is_vacuous(bound, here) == vacuous
+        long = replace(here, horizon=round(factor * row.informative_from))
+        bound = theory.main_regret_bound(long, failure_prob=FAILURE_PROB)
+        assert theory.is_vacuous(bound, long) == vacuous
 
 
 @each_observe_prob

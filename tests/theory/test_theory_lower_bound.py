@@ -69,10 +69,6 @@ def test_the_chance_of_a_complete_slate_grows_from_its_floor_towards_one(n_arms)
     assert theory.complete_slate_prob(n_arms + 1) >= chance
 
 
-def test_fewer_than_four_arms_never_complete_a_slate():
-    assert [theory.complete_slate_prob(n_arms) for n_arms in (1, 2, 3)] == [0, 0, 0]
-
-
 def test_a_complete_round_costs_at_least_the_gaps_of_the_wrong_signs():
     reward_gap, hidden_gap, arm_bound = 0.3, 0.2, 2.0
     labels = list(itertools.product(SIGNS, SIGNS))
@@ -173,29 +169,6 @@ def test_the_optimized_form_is_below_the_explicit_sums(problem):
     optimized = theory.optimized_lower_bound(problem)
     assert optimized.reward <= explicit.reward * (1 + 1e-12)
     assert optimized.hidden <= explicit.hidden * (1 + 1e-12)
-
-
-def test_the_optimized_form_is_below_the_explicit_sums_over_a_grid():
-    grid = itertools.product(
-        (4, 10, 50), (1, 7, 10**3, 10**6), (1e-3, 0.03, 0.09), (0.1, 1.0), (1.5, 10.0, 1e3)
-    )
-    checked = 0
-    for n_arms, horizon, observe_prob, theta_bound, noise_scale in grid:
-        problem = replace(
-            HARD,
-            n_arms=n_arms,
-            horizon=horizon,
-            observe_prob=observe_prob,
-            theta_bound=theta_bound,
-            noise_scale=noise_scale,
-        )
-        if theory.lower_bound_applies(problem):
-            explicit = theory.explicit_lower_bound(problem, theory.hard_instance_gaps(problem))
-            optimized = theory.optimized_lower_bound(problem)
-            assert optimized.reward <= explicit.reward * (1 + 1e-12)
-            assert optimized.hidden <= explicit.hidden * (1 + 1e-12)
-            checked += 1
-    assert checked > 150
 
 
 @given(hard_problems)

@@ -13,18 +13,6 @@ from halfseen import theory
 from halfseen.errors import InvalidSettingError
 from halfseen.theory import Problem
 
-LOADING_WORLD = Problem.from_loadings(
-    dim=30,
-    loadings=[0.75, 1.0, 1.25],
-    latent_bound=math.sqrt(3),
-    latent_variance=1.0,
-    n_arms=8,
-    horizon=400,
-    observe_prob=0.8,
-    incoherence=1.0,
-    theta_bound=1.0,
-    noise_scale=0.05,
-)
 # Few dimensions, many arms, nothing hidden: here the bounds bite within 10⁶ rounds.
 EASY = Problem(
     dim=10,
@@ -151,12 +139,6 @@ def test_every_epoch_after_the_burn_in_stays_inside_the_envelopes(epoch, failure
     assert start > long.horizon or potential <= theory.potential_envelope(long)
 
 
-def test_the_naive_bias_bound_loses_the_root_of_twice_the_potential():
-    naive = theory.naive_bias_bound(misspecification=0.3, n_samples=50, potential=8.0)
-    contracted = theory.contracted_bias_bound(misspecification=0.3, n_samples=50)
-    assert naive == pytest.approx(4 * contracted)
-
-
 def test_the_naive_regret_bound_loses_the_root_of_the_rank():
     # Flat spectra and T/m fixed: G_T is m log(1 + T/m), and both share every other factor.
     losses = []
@@ -222,40 +204,6 @@ def test_the_main_bound_covers_the_sum_of_its_epochs():
         for start in starts
     ]
     assert sum(epochs) <= bound.total - bound.startup
-
-
-def test_every_explicit_bound_is_vacuous_at_the_size_of_the_main_study():
-    probs = dict.fromkeys(
-        ("rank_failure_prob", "representation_failure_prob", "oful_failure_prob"), 0.05 / 3
-    )
-    trivial = theory.trivial_regret_bound(LOADING_WORLD)
-    assert trivial == pytest.approx(2 * 3.75 * 400)
-    known = theory.main_regret_bound(LOADING_WORLD, failure_prob=0.05)
-    adaptive = theory.rank_adaptive_regret_bound(LOADING_WORLD, **probs)
-    split = theory.best_split(LOADING_WORLD, failure_prob=0.05)
-    two_phase = theory.two_phase_regret_bound(LOADING_WORLD, split=split, failure_prob=0.05)
-    for bound in (known, adaptive):
-        assert theory.is_vacuous(bound, LOADING_WORLD)
-        assert bound.startup > trivial
-        assert bound.ridge > trivial
-        assert bound.representation > trivial
-        # Only the noise term, R = .05 against S·B_X = 3.75, is below the trivial bound.
-        assert bound.noise < trivial
-    assert split == LOADING_WORLD.horizon
-    assert theory.is_vacuous(two_phase, LOADING_WORLD)
-
-
-def test_the_main_bound_of_the_main_size_is_vacuous_before_a_billion_rounds():
-    for horizon, vacuous in ((10**9, True), (10**10, False)):
-        problem = replace(LOADING_WORLD, horizon=horizon)
-        bound = theory.main_regret_bound(problem, failure_prob=0.05)
-        assert theory.is_vacuous(bound, problem) == vacuous
-
-
-def test_explicit_bounds_stop_being_vacuous_after_enough_rounds():
-    short, long = replace(EASY, horizon=10**4), replace(EASY, horizon=10**8)
-    assert theory.is_vacuous(theory.main_regret_bound(short, failure_prob=0.1), short)
-    assert not theory.is_vacuous(theory.main_regret_bound(long, failure_prob=0.1), long)
 
 
 def test_the_main_bound_grows_like_the_root_of_the_horizon():

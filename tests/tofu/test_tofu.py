@@ -11,7 +11,6 @@ from halfseen import (
     ArchiveError,
     ConstantThreshold,
     HorizonReachedError,
-    LatentUcb,
     LowRankWorld,
     PaperThreshold,
     Policy,
@@ -111,20 +110,6 @@ def test_the_epoch_log_says_what_an_epoch_knew_and_chose(horizon):
         assert record.rank == min(4, max(1, np.count_nonzero(spectrum >= threshold)))
         assert (record.n_replayed, record.n_skipped) == (record.round - 1, 0)
         assert record.misspecification == 0.0
-
-
-def test_a_fixed_rank_has_no_threshold_in_the_log():
-    record = after(6).epoch_log[0]
-    assert (record.rank, record.threshold, len(record.eigenvalues)) == (2, None, 2)
-
-
-def test_the_log_keeps_the_records_of_earlier_epochs():
-    rounds = few_arms(60)
-    policy = after(20, rounds)
-    early = policy.epoch_log
-    walk(policy, rounds[20:])
-    assert len(early) == 2
-    assert policy.epoch_log[:2] == early
 
 
 @pytest.mark.parametrize(
@@ -311,14 +296,6 @@ def test_a_tofu_as_burn_in_policy_plays_and_learns_as_it_would_alone():
 # Horizon
 
 
-def test_without_a_horizon_rounds_have_no_end():
-    policy = after(400)
-    assert policy.round == 400
-    assert [record.failure_prob for record in policy.epoch_log] == [
-        0.05 / (2 * (e + 1) * (e + 2)) for e in range(7)
-    ]
-
-
 @pytest.mark.parametrize("horizon", [1, 3, 5, 6, 11, 12, 30])
 def test_after_its_horizon_choose_is_refused_and_changes_nothing(horizon):
     rounds = few_arms(horizon + 1)
@@ -475,31 +452,3 @@ def test_a_policy_that_is_not_registered_is_named_when_it_cannot_be_loaded(tmp_p
     tofu(burn_in_policy=Cautious(dim=6)).save(tmp_path / "policy")
     with pytest.raises(ArchiveError, match=r"no policy is called 'Cautious'.*@register_policy"):
         load(tmp_path / "policy")
-
-
-# One path for a round
-
-
-@pytest.mark.parametrize("kind", [TofuPov, LatentUcb])
-def test_overridden_hooks_run_in_every_round(kind):
-    class Counting(kind):
-        n_chosen = n_learned = 0
-
-        def decide(self, slate):
-            self.n_chosen += 1
-            return super().decide(slate)
-
-        def update(self, note, reward):
-            self.n_learned += 1
-            super().update(note, reward)
-
-    settings = {} if kind is LatentUcb else {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5}
-    policy = Counting(**settings)
-    walk(policy, few_arms(30))
-    assert (policy.n_chosen, policy.n_learned) == (30, 30)
-    assert type(policy) is Counting
-
-
-@pytest.mark.parametrize("make", [lambda: tofu(), LatentUcb], ids=["TOFU", "latent UCB"])
-def test_diagnostics_are_there_before_the_first_round(make):
-    assert make().diagnostics()["epoch_ranks"] == []
