@@ -83,13 +83,9 @@ def scores(model, rows, *widths):
 
 def covariance(model, left, right):
     """That of the rewards of arms, in units of the noise, without the intercept."""
-    points, others = (
-        model.features.points(each.arms, each.contexts)[:, 1:] for each in (left, right)
-    )
-    parts, theirs = (
-        model.features.parts(len(each.rounds), each.contexts) for each in (left, right)
-    )
-    return points @ others.T + (parts @ theirs.T) * (left.keys[:, None] == right.keys)
+    points, parts = model.features.design(left.arms, left.contexts)
+    others, theirs = model.features.design(right.arms, right.contexts)
+    return points[:, 1:] @ others[:, 1:].T + (parts @ theirs.T) * (left.keys[:, None] == right.keys)
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
@@ -114,12 +110,11 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
 
 
 def evidence_of(rows, features, *, narrow=False):
-    points = features.points(rows.arms, rows.contexts)
+    points, parts = features.design(rows.arms, rows.contexts)
     columns = features.columns
     if narrow:
         points, columns = narrowed(points, columns)
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
-    parts = features.parts(len(points), rows.contexts)
     rewards = _rewards(points, parts, rows, 0.0, None, shift)
     return Evidence(rewards, columns, features.item_columns, CENTRES, intercept=features.intercept)
 
@@ -360,7 +355,7 @@ def test_features_by_hand():
     features = Features(option, context, ["filled", "mask"], scales=scales)
     deviation = math.sqrt(2 / 3)
     np.testing.assert_allclose(
-        features.points(table, np.empty((1, 0))),
+        features.design(table, np.empty((1, 0)))[0],
         [
             [INTERCEPT, -1 / deviation / math.sqrt(2), -1 / math.sqrt(2), 0, math.sqrt(2)],
             [INTERCEPT, 1 / deviation / math.sqrt(2), 1 / math.sqrt(2), 0, math.sqrt(2)],

@@ -28,7 +28,7 @@ def reasons(
     arms = model.candidates(slate, contexts)
     _, estimates, widths = model.score(arms, width_scale, item_width)
     option, table, own = features.option, slate._table, features.option_theta(theta)
-    intercept = model.shift + noise * float(theta[0] * features.scale_vectors[0][0])
+    intercept = model.shift + noise * float(theta[0] * features.scales[0])
     by_value = noise * option.weights(own) * option.deviations(table)
     by_hole = noise * option.missing(table, own)
     context, crossed = _context_reasons(model, slate, contexts)
@@ -76,8 +76,8 @@ def moved_by_seeing(
     varies = option.model.scale > 0.0
     given = option.model.loadings * varies, option.model.noise, option.weights(own), groups
     moved = np.array([entries_moved(each, *given) for each in (table != table) & varies])
-    keys = item_keys(table, slate._items)
-    moved *= model.items.unexplained_share(keys, features.parts(len(table), contexts))[:, None]
+    keys, (_, parts) = item_keys(table, slate._items), features.design(table, contexts)
+    moved *= model.items.unexplained_share(keys, parts)[:, None]
     moved *= model.scales.noise
     return moved
 

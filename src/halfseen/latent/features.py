@@ -104,26 +104,27 @@ class RowFeatures:
     def points(self, table: FloatArray) -> FloatArray:
         """Return the columns of rows (n, dim), NaN where hidden, shape (n, width)."""
         points = np.empty((len(table), self.width))
+        self.write(table, points, 0)
+        return points
+
+    def write(self, table: FloatArray, points: FloatArray, first: int) -> None:
+        """Write the columns of rows (n, dim) into `points` from a column on."""
         model, columns = self.model, self.columns
-        if not columns:
-            return points
         if LATENT in columns or FILLED in columns:
-            rest = np.empty(table.shape)
+            rest, latent = np.empty(table.shape), np.empty((len(table), 0))
             _kernels.subtract(table, model.location, model.scale, self._roots, rest)
-            latent = np.empty((len(table), 0))
             if self._lift is not None:
                 latent = self._lift.coordinates(rest)
             if LATENT in columns:
-                np.divide(latent, self._norms[LATENT], out=points[:, columns[LATENT]])
+                points[:, first : first + model.rank] = latent / self._norms[LATENT]
             if FILLED in columns:
-                first, unit = columns[FILLED].start, 1.0 / self._norms[FILLED]
+                start, unit = first + columns[FILLED].start, 1.0 / self._norms[FILLED]
                 _kernels.write_filled(
-                    rest, latent, self._roots, model.loadings, unit, first, points
+                    rest, latent, self._roots, model.loadings, unit, start, points
                 )
         if MASK in columns:
-            first, unit = columns[MASK].start, 1.0 / self._norms[MASK]
-            _kernels.write_mask(table, self.shares, self._holes, unit, first, points)
-        return points
+            start, unit = first + columns[MASK].start, 1.0 / self._norms[MASK]
+            _kernels.write_mask(table, self.shares, self._holes, unit, start, points)
 
     def weights(self, theta: FloatArray) -> FloatArray:
         """Return what a deviation of each entry of a filled row adds to θ'φ, shape (dim,).
@@ -160,16 +161,19 @@ class RowFeatures:
 
 
 class Features:
-    """Maps half-seen arms with a half-seen context to the features of the reward model.
+    """Maps half-seen arms with a half-seen context to φ and c.
+
+    φ is 1, all columns of the arm, some of the context's, and products; c is 1 and some of the
+    context's columns.
 
     Parameters
     ----------
     option, context : RowFeatures
         Of arms, and of contexts.
     groups : sequence of str
-        Of `option`, of `CONTEXT`, and `CROSSED`.
+        Of φ: of `CONTEXT`, and `CROSSED`; all groups of `option` are in φ anyway.
     item_groups : sequence of str
-        `ITEM` and those of `BY_ITEM`; empty if items have no effects.
+        Of c: `ITEM` and those of `BY_ITEM`; empty if items have no effects.
     crossing : Crossing
         What is multiplied.
     scales : Scales, optional
@@ -180,13 +184,15 @@ class Features:
     Attributes
     ----------
     columns, item_columns : dict
-        For each group the slice of its columns: of `points`, and of `parts`.
+        For each group the slice of its columns: of φ, and of c.
     n_features, n_parts : int
+    scales, part_scales : ndarray, shapes (n_features,) and (n_parts,)
+        τ of each column.
     """
 
     __slots__ = (
-        "_left", "_norm", "_part_scales", "_right", "_scales", "columns", "context", "crossing",
-        "intercept", "item_columns", "n_features", "n_parts", "option",
+        "_by_item", "_left", "_norm", "_right", "_shared", "columns", "context", "crossing",
+        "intercept", "item_columns", "n_features", "n_parts", "option", "part_scales", "scales",
     )  # fmt: skip
 
     def __init__(
@@ -205,27 +211,29 @@ class Features:
         self._left, self._right = _places(option, crossing[0]), _places(context, crossing[1])
         # About the norm of the products: each group of a side has norm 1.
         self._norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
+        shared = [plain for plain in context.columns if CONTEXT[plain] in groups]
+        by_item = [plain for plain in context.columns if BY_ITEM[plain] in item_groups]
+        self._shared, self._by_item = _places(context, shared), _places(context, by_item)
         sizes = {name: size(columns) for name, columns in option.columns.items()}
-        sizes |= {CONTEXT[name]: size(columns) for name, columns in context.columns.items()}
-        sizes[CROSSED] = len(self._left) * len(self._right)
-        self.columns = side_by_side({name: sizes[name] for name in groups}, 1)
-        self.n_features = 1 + sum(sizes[name] for name in groups)
-        by_item = {ITEM: 1} | {BY_ITEM[name]: size(each) for name, each in context.columns.items()}
-        self.item_columns = side_by_side({name: by_item[name] for name in item_groups}, 0)
-        self.n_parts = sum(by_item[name] for name in item_groups)
-        self._scales, self._part_scales = np.ones(self.n_features), np.ones(self.n_parts)
+        sizes |= {CONTEXT[plain]: size(context.columns[plain]) for plain in shared}
+        if CROSSED in groups:
+            sizes[CROSSED] = len(self._left) * len(self._right)
+        own = {ITEM: 1} if ITEM in item_groups else {}
+        own |= {BY_ITEM[plain]: size(context.columns[plain]) for plain in by_item}
+        self.columns, self.item_columns = side_by_side(sizes, 1), side_by_side(own, 0)
+        self.n_features, self.n_parts = 1 + sum(sizes.values()), sum(own.values())
+        self.scales, self.part_scales = np.ones(self.n_features), np.ones(self.n_parts)
         if scales is not None:
-            self._scales[0] = INTERCEPT
-            self._scales[1:] = scales.spread(self.columns)
-            self._part_scales = scales.spread(self.item_columns)
-        self._scales[0] *= intercept
+            self.scales[0] = INTERCEPT
+            self.scales[1:] = scales.spread(self.columns)
+            self.part_scales = scales.spread(self.item_columns)
+        self.scales[0] *= intercept
 
     def scaled(
         self, scales: Scales, groups: Sequence[str], item_groups: Sequence[str]
     ) -> "Features":
-        """Return some of the groups, with scales."""
-        is_crossed = CROSSED in groups
-        crossing: Crossing = self.crossing if is_crossed else ((), ())
+        """Return some of the groups, and those that are multiplied, with scales."""
+        crossing: Crossing = self.crossing if CROSSED in groups else ((), ())
         context_groups = {plain for plain, group in CONTEXT.items() if group in groups}
         context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
         return Features(
@@ -238,44 +246,27 @@ class Features:
             intercept=self.intercept,
         )
 
-    @property
-    def scale_vectors(self) -> tuple[FloatArray, FloatArray]:
-        """The scale of each feature, and of each part."""
-        return self._scales, self._part_scales
-
-    def points(self, table: FloatArray, contexts: FloatArray) -> FloatArray:
-        """Return the features φ of arms, shape (n, n_features).
+    def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return φ and c of arms, shapes (n, n_features) and (n, n_parts).
 
         `contexts` has shape (n, context_dim), or (1, context_dim) if all arms share it.
         """
-        option, context = self.option.points(table), self.context.points(contexts)
-        points = np.empty((len(table), self.n_features))
+        points, parts = np.empty((len(table), self.n_features)), np.ones((len(table), self.n_parts))
         points[:, 0] = 1.0
-        for group, columns in self.columns.items():
-            if group in self.option.columns:
-                points[:, columns] = option[:, self.option.columns[group]]
-            elif group == CROSSED:
-                left, right = option[:, self._left], context[:, self._right]
+        self.option.write(table, points, 1)
+        if self.context.width:
+            context = self.context.points(contexts)
+            first = 1 + self.option.width
+            crossed = first + len(self._shared)
+            points[:, first:crossed] = context[:, self._shared]
+            if CROSSED in self.columns:
+                left, right = points[:, 1 + self._left], context[:, self._right] / self._norm
                 products = left[:, :, None] * right[:, None, :]
-                products /= self._norm
-                points[:, columns] = products.reshape(len(points), -1)
-            else:
-                points[:, columns] = context[:, self.context.columns[_PLAIN[group]]]
-        points *= self._scales
-        return points
-
-    def parts(self, n: int, contexts: FloatArray) -> FloatArray:
-        """Return the columns c whose coefficients differ by item, for n arms, (n, n_parts)."""
-        parts = np.empty((n, self.n_parts))
-        if self.n_parts:
-            parts[:, 0] = 1.0
-            if self.n_parts > 1:
-                context = self.context.points(contexts)
-                for group, columns in self.item_columns.items():
-                    if group != ITEM:
-                        parts[:, columns] = context[:, self.context.columns[_PLAIN[group]]]
-            parts *= self._part_scales
-        return parts
+                points[:, crossed:] = products.reshape(len(points), -1)
+            parts[:, 1:] = context[:, self._by_item]
+        points *= self.scales
+        parts *= self.part_scales
+        return points, parts
 
     def matching(self, other: "Features") -> FloatArray:
         """Return the matrix that takes each feature of others for the one of the same name.
@@ -305,19 +296,19 @@ class Features:
 
     def option_theta(self, theta: FloatArray) -> FloatArray:
         """Return the coefficients of the arm's columns, without those of products, (width,)."""
-        own, scaled = np.zeros(self.option.width), self._scales * theta
-        for group, columns in self.option.columns.items():
-            if group in self.columns:
-                own[columns] = scaled[self.columns[group]]
+        own: FloatArray = (self.scales * theta)[1 : 1 + self.option.width]
         return own
+
+    def _crossed(self, theta: FloatArray) -> FloatArray:
+        """Return the coefficients of products, one row for each column of the arm."""
+        columns = self.columns.get(CROSSED, slice(0, 0))
+        weights = (self.scales * theta)[columns] / self._norm
+        return weights.reshape(len(self._left), len(self._right))
 
     def crossed_theta(self, contexts: FloatArray, theta: FloatArray) -> FloatArray:
         """Return what the context (1, context_dim) of a round adds to `option_theta`."""
         added = np.zeros(self.option.width)
-        if CROSSED in self.columns:
-            right = self.context.points(contexts)[0, self._right]
-            weights = (self._scales * theta)[self.columns[CROSSED]].reshape(-1, len(right))
-            added[self._left] = weights @ right / self._norm
+        added[self._left] = self._crossed(theta) @ self.context.points(contexts)[0, self._right]
         return added
 
     def context_theta(
@@ -329,20 +320,11 @@ class Features:
         of each arm's item.
         """
         shared, each = np.zeros(self.context.width), np.zeros((len(table), self.context.width))
-        scaled, own = self._scales * theta, own * self._part_scales
-        for plain, columns in self.context.columns.items():
-            if CONTEXT[plain] in self.columns:
-                shared[columns] = scaled[self.columns[CONTEXT[plain]]]
-            if BY_ITEM[plain] in self.item_columns:
-                each[:, columns] += own[:, self.item_columns[BY_ITEM[plain]]]
-        if CROSSED in self.columns:
-            left = self.option.points(table)[:, self._left]
-            weights = scaled[self.columns[CROSSED]].reshape(left.shape[1], -1)
-            each[:, self._right] += left @ weights / self._norm
+        first = 1 + self.option.width
+        shared[self._shared] = (self.scales * theta)[first : first + len(self._shared)]
+        each[:, self._by_item] = (self.part_scales * own)[:, 1:]
+        each[:, self._right] += self.option.points(table)[:, self._left] @ self._crossed(theta)
         return shared, each
-
-
-_PLAIN: Mapping[str, str] = {name: plain for plain, name in (*CONTEXT.items(), *BY_ITEM.items())}
 
 
 def joint_features(

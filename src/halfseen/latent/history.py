@@ -215,8 +215,7 @@ class Summary(NamedTuple):
         """Sum up rows."""
         total = float(rows.counts.sum())
         shift = float(rows.counts @ rows.rewards / total) if features.intercept else 0.0
-        points = features.points(rows.arms, rows.contexts)
-        parts = features.parts(len(points), rows.contexts)
+        points, parts = features.design(rows.arms, rows.contexts)
         samples = np.sqrt(rows.counts)[:, None] * np.column_stack([points, rows.rewards - shift])
         items = ItemSums.of(rows.keys, parts, points, rows.counts, rows.rewards, shift)
         return cls(_root(samples), shift, total, float(rows.counts @ rows.rounds / total), items)
@@ -382,10 +381,10 @@ class History:
         if not self.summaries:
             return self, 0.0
         rows = self.rows.some(slice(-_PROJECTED_ARMS, None))
-        points = new.points(rows.arms, rows.contexts)
-        matrix, error = projection(old.points(rows.arms, rows.contexts), points, new.matching(old))
-        before, after = (each.parts(len(points), rows.contexts) for each in (old, new))
-        parts, _ = projection(before, after, new.matching_parts(old))
+        before, parts_before = old.design(rows.arms, rows.contexts)
+        points, parts_after = new.design(rows.arms, rows.contexts)
+        matrix, error = projection(before, points, new.matching(old))
+        parts, _ = projection(parts_before, parts_after, new.matching_parts(old))
         projected = [each.projected(matrix, parts) for each in self.summaries]
         # Few arms may show the map so badly that it blows up features.
         limit = _LARGEST_PROJECTED * float((points * points).sum()) / len(points)

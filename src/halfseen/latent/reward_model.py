@@ -125,8 +125,7 @@ class RewardModel:
             log τ of the previous model, from which the search starts.
         """
         shift = _mean(rows, summary) if unscaled.intercept else 0.0
-        points = unscaled.points(rows.arms, rows.contexts)
-        parts = unscaled.parts(len(points), rows.contexts)
+        points, parts = unscaled.design(rows.arms, rows.contexts)
         given = parts, rows, within, summary, shift
         fewer, columns = narrowed(points, unscaled.columns) if summary is None else (points, {})
         rewards = _rewards(points, *given)
@@ -145,7 +144,7 @@ class RewardModel:
             _kept(unscaled.item_columns, features.item_columns, 0),
         )
         rewards = _some(rewards.in_unit(scales.noise), kept, kept_parts)
-        precision, response, items = rewards.fit(*features.scale_vectors)
+        precision, response, items = rewards.fit(features.scales, features.part_scales)
         ridge = Ridge(features.n_features, ridge=1.0)
         root = _root(precision)
         white = solve_triangular(root, response, trans=1, check_finite=False)
@@ -156,12 +155,11 @@ class RewardModel:
     def candidates(self, slate: Slate, contexts: FloatArray) -> Candidates:
         """Return the arms of a slate, with their context (1, context_dim)."""
         table = slate._table
-        points = self.features.points(table, contexts)
+        points, parts = self.features.design(table, contexts)
         if not self.features.n_parts:
             nothing = np.zeros(len(points))
             return Candidates(np.empty(0, dtype=np.uint64), Conditional(points, nothing, nothing))
         keys = item_keys(table, slate._items)
-        parts = self.features.parts(len(points), contexts)
         return Candidates(keys, self.items.condition(keys, parts, points))
 
     def score(self, arms: Candidates, width_scale: float, item_width: float) -> FloatArray:
@@ -247,11 +245,9 @@ class RewardModel:
 
     def learn(self, arm: FloatArray, context: FloatArray, key: int, reward: float) -> None:
         """Add the reward of an arm (dim,) with its context (context_dim,) and item key."""
-        contexts = context[None]
-        point = self.features.points(arm[None], contexts)[0]
+        (point,), (part,) = self.features.design(arm[None], context[None])
         target = (reward - self.shift) / self.scales.noise
         target = min(max(target, -_LARGEST_TARGET), _LARGEST_TARGET)
-        part = self.features.parts(1, contexts)[0]
         self.ridge.update(*self.items.update(key, part, point, target))
 
     def learn_all(self, rows: Rows) -> None:
