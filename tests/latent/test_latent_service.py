@@ -52,7 +52,7 @@ def test_memory_bytes_bound_what_grows():
     policy = LatentUcb(memory_bytes=48_000)
     play(policy, rounds(1000, dim=20))
     assert arms_kept(20, 48_000) == 100
-    assert policy._arms.rows.nbytes == 100 * 20 * 8
+    assert policy._arms.table.nbytes == 100 * 20 * 8
     assert len(policy._history) < 200
     assert policy._history.summaries[0].n_rewards > 700
 

@@ -69,6 +69,11 @@ class Factors(NamedTuple):
     loadings: FloatArray
     noise: FloatArray
 
+    @classmethod
+    def unknown(cls, dim: int) -> "Factors":
+        """Return a model that ignores all features."""
+        return cls(np.zeros(dim), np.zeros(dim), np.zeros((0, dim)), np.ones(dim))
+
     @property
     def dim(self) -> int:
         """Number of features."""

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import ArchiveError
 from halfseen.factors.model import FEW_ARMS, Arms, Factors, Search, factors_field, fit_factors
-from halfseen.factors.rows import Keys, row_keys
+from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys
 from halfseen.latent.evidence import ITEM
 from halfseen.latent.features import (
     FILLED,
@@ -134,8 +135,8 @@ class Offered(NamedTuple):
     ----------
     table : ndarray, shape (n, dim)
         A sample of them, NaN where hidden.
-    keys : ndarray of uint64, shape (n,)
-        Which item each one is.
+    items : ndarray of int, shape (n,)
+        Their item ids, `NO_ITEM` where there is none.
     ages : ndarray, shape (n,)
         In rounds.
     per_round : float
@@ -143,15 +144,14 @@ class Offered(NamedTuple):
     """
 
     table: FloatArray
-    keys: Keys
+    items: NDArray[np.int64]
     ages: FloatArray
     per_round: float
 
     @classmethod
-    def of(cls, sample: Sample, dim: int, n_rounds: int, per_round: float) -> "Offered":
-        """Return the rows of a sample after some rounds, in an array of their own."""
-        rows = np.array(sample.rows[:, :dim])
-        return cls(rows, sample.keys, sample.ages(n_rounds), per_round)
+    def of(cls, sample: Sample, n_rounds: int, per_round: float) -> "Offered":
+        """Return the rows of a sample after some rounds."""
+        return cls(sample.table, sample.items, sample.ages(n_rounds), per_round)
 
 
 class RowModel(NamedTuple):
@@ -180,8 +180,7 @@ class RowModel(NamedTuple):
     @classmethod
     def unknown(cls, dim: int) -> "RowModel":
         """Return what is known of rows that have never been offered."""
-        latent = Arms(np.full((1, dim), np.nan)).empty_model()
-        return cls(latent, np.zeros(dim), 0, 0, 0, 0.0)
+        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 0.0)
 
     @classmethod
     def fitted(
@@ -210,8 +209,9 @@ class RowModel(NamedTuple):
 
     def features(self, groups: Any, levels: dict[int, int]) -> RowFeatures:
         """Return some groups of columns."""
-        holes = np.setdiff1d(np.arange(self.latent.dim), list(levels))
-        return RowFeatures(self.latent, self.shares, list(groups), holes)
+        counts = np.ones(self.latent.dim, dtype=np.bool_)
+        counts[list(levels)] = False
+        return RowFeatures(self.latent, self.shares, list(groups), np.flatnonzero(counts))
 
     def informative_groups(self, parts: tuple[str, ...]) -> list[str]:
         """Return those of some groups of columns that say what the others do not."""
@@ -230,15 +230,16 @@ class RowModel(NamedTuple):
 def _different(settings: Settings, offered: Offered) -> tuple[FloatArray, FloatArray, float]:
     """Return the different rows that still count, how much, and how often items come back."""
     recent = offered.ages <= settings.memory
-    table, weights = offered.table[recent], settings.decay(offered.ages[recent])
-    _, first, copies = np.unique(row_keys(table), return_index=True, return_inverse=True)
-    latest = np.zeros(len(first))
-    np.maximum.at(latest, copies, weights)
-    order = np.argsort(first)
-    n_items = len(np.unique(offered.keys[recent]))
+    table, items, ages = (each[recent] for each in offered[:3])
+    latest = np.argsort(ages, kind="stable")
+    _, first = np.unique(row_keys(table)[latest], return_index=True)
+    kept = np.sort(latest[first])
+    n_items = len(kept)
+    if (items != NO_ITEM).any():
+        n_items = len(np.unique(item_keys(table, items)))
     comes_back = n_items < _DIFFERENT * len(table)
     frequency = min(1.0, offered.per_round / n_items) if comes_back else 0.0
-    return np.ascontiguousarray(table[first[order]]), latest[order], frequency
+    return np.ascontiguousarray(table[kept]), settings.decay(ages[kept]), frequency
 
 
 def _latent(
@@ -399,13 +400,13 @@ class Epoch(NamedTuple):
         Also returns the history, compacted, with summaries in the features of this epoch.
         """
         n_context = contexts.table.shape[1]
-        before = [RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)]
-        if last is not None:
-            before = [last.arms, last.context]
-        option = RowModel.fitted(settings, arms, round, before[0], settings.rank)
-        context = before[1]
+        if last is None:
+            option, context = (RowModel.unknown(e.table.shape[1]) for e in (arms, contexts))
+        else:
+            option, context = last.arms, last.context
+        option = RowModel.fitted(settings, arms, round, option, settings.rank)
         if n_context:
-            context = RowModel.fitted(settings, contexts, round, before[1])
+            context = RowModel.fitted(settings, contexts, round, context)
         features = _features(settings, option, context)
         error = 0.0
         if last is not None:
@@ -510,10 +511,11 @@ def _rewards(
     """Return the reward model, if any two rewards differ."""
     if not len(history) or not _is_informative(settings, history):
         return None
-    rows, summary = history.rows, None
+    rows, within, summary = history.rows, 0.0, None
     if settings.half_life is not None:
         rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
-    rows, within = rows.merged()
+    if settings.half_life is not None or last is None:  # otherwise they are merged
+        rows, within = rows.merged()
     if history.summaries:
         summary = joined(
             [

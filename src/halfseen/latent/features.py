@@ -99,6 +99,8 @@ class RowFeatures:
     def only(self, groups: Sequence[str]) -> "RowFeatures":
         """Return some of the groups."""
         kept = [group for group in self.columns if group in groups]
+        if len(kept) == len(self.columns):
+            return self
         return RowFeatures(self.model, self.shares, kept, self._holes)
 
     def points(self, table: FloatArray) -> FloatArray:
@@ -251,8 +253,8 @@ class Features:
 
         `contexts` has shape (n, context_dim), or (1, context_dim) if all arms share it.
         """
-        points, parts = np.empty((len(table), self.n_features)), np.ones((len(table), self.n_parts))
-        points[:, 0] = 1.0
+        points, parts = (np.empty((len(table), n)) for n in (self.n_features, self.n_parts))
+        points[:, 0] = parts[:, :1] = 1.0
         self.option.write(table, points, 1)
         if self.context.width:
             context = self.context.points(contexts)

@@ -61,30 +61,23 @@ class Sample:
         Whether old rows disappear with time.
     """
 
-    STATE: ClassVar = {"_rows": Part(), "_items": Part()}
+    STATE: ClassVar = {"_rows": Part()}
 
-    __slots__ = ("_items", "_rows")
+    __slots__ = ("_rows",)
 
     def __init__(self, dim: int, *, max_rows: int, seed: int, recent: bool) -> None:
-        # Which rows are kept depends on the seed and their number alone: the same in both.
-        given: dict[str, Any] = {"max_rows": max_rows, "seed": seed, "recent": recent}
-        self._rows, self._items = Reservoir(max(1, dim), **given), Reservoir(1, **given)
-
-    def fork(self) -> "Sample":
-        """Return a copy that continues in place of this one, which must not be changed any more."""
-        fork = object.__new__(Sample)
-        fork._rows, fork._items = self._rows.fork(), self._items.fork()
-        return fork
+        # The first column has the item ids.
+        self._rows = Reservoir(1 + dim, max_rows=max_rows, seed=seed, recent=recent)
 
     def plus(self, table: FloatArray, items: NDArray[np.int64] | None) -> "Sample":
         """Return the sample with more rows (n, dim); this one must not be changed any more."""
-        fork = self.fork()
-        fork._rows.add(table)
-        numbers = np.full((len(table), 1), float(NO_ITEM))
-        if items is not None:
-            numbers[:, 0] = items
-        fork._items.add(numbers)
-        return fork
+        rows = np.empty((len(table), self._rows.dim))
+        rows[:, 0] = NO_ITEM if items is None else items
+        rows[:, 1:] = table
+        more = object.__new__(Sample)
+        more._rows = self._rows.fork()
+        more._rows.add(rows)
+        return more
 
     @property
     def n_offered(self) -> int:
@@ -92,14 +85,19 @@ class Sample:
         return self._rows.n_arms
 
     @property
-    def rows(self) -> FloatArray:
-        """The kept rows, shape (n, dim), in an array that changes with the next ones."""
-        return self._rows.rows
+    def max_rows(self) -> int:
+        """Most rows that are kept."""
+        return self._rows.max_rows
 
     @property
-    def keys(self) -> Keys:
-        """Who each kept row is, shape (n,)."""
-        return item_keys(self.rows, self._items.rows[:, 0].astype(np.int64))
+    def table(self) -> FloatArray:
+        """The kept rows, shape (n, dim), in an array of their own."""
+        return np.array(self._rows.rows[:, 1:], order="C")
+
+    @property
+    def items(self) -> NDArray[np.int64]:
+        """The item ids of the kept rows, shape (n,)."""
+        return self._rows.rows[:, 0].astype(np.int64)
 
     def ages(self, n_rounds: int) -> FloatArray:
         """Return the ages of the kept rows in rounds, as if rows had come at a constant rate."""
@@ -109,9 +107,8 @@ class Sample:
     def widened(self, dim: int, levels: Mapping[int, int], max_rows: int) -> "Sample":
         """Return the sample with more features, and at most `max_rows` rows."""
         wider = object.__new__(Sample)
-        known = self.rows if self.n_offered else np.empty((0, dim))
-        wider._rows = self._rows.widened(widened_rows(known, dim, levels), max_rows)
-        wider._items = self._items.widened(self._items.rows, max_rows)
+        known = widened_rows(self.table, dim, levels)
+        wider._rows = self._rows.widened(np.column_stack([self.items, known]), max_rows)
         return wider
 
 

@@ -177,21 +177,6 @@ ITEM_SUMS = Value(
 """The field of sums."""
 
 
-class Conditional(NamedTuple):
-    """Arms, given the rewards of their items: reward = points'θ + offset + a rest.
-
-    Attributes
-    ----------
-    points : ndarray, shape (n, n_features)
-    offsets, variances : ndarray, shape (n,)
-        In units of the noise; the variance is that of the rest, with θ known.
-    """
-
-    points: FloatArray
-    offsets: FloatArray
-    variances: FloatArray
-
-
 class Block(NamedTuple):
     """What is known of one item.
 
@@ -265,14 +250,19 @@ class Items:
         copy._places, copy._blocks = dict(self._places), Block(*(e.copy() for e in self._blocks))
         return copy
 
-    def condition(self, keys: Keys, parts: FloatArray, points: FloatArray) -> Conditional:
-        """Return arms with keys, parts and features, given what their items paid."""
+    def condition(
+        self, keys: Keys, parts: FloatArray, points: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return offsets and variances of arms with keys and parts, given what their items paid.
+
+        Features φ in `points` are changed to φ − Σφc'A⁻¹c.
+        """
         self._settle()
-        known, offsets, variances = points.copy(), np.zeros(len(points)), np.empty(len(points))
+        offsets, variances = np.zeros(len(points)), np.empty(len(points))
         covariances, sums, _ = self._blocks
         given = covariances, sums, self._found(keys), parts
-        _kernels.condition(*given, known, offsets, variances)
-        return Conditional(known, offsets, variances)
+        _kernels.condition(*given, points, offsets, variances)
+        return offsets, variances
 
     def unexplained_share(self, keys: Keys, parts: FloatArray) -> FloatArray:
         """Return the fraction of a feature's effect that item rewards have not absorbed, (n,).

@@ -402,8 +402,13 @@ class LatentUcb(Policy):
 
     def _context_row(self, slate: Slate) -> FloatArray:
         """Return the context of a slate, shape (1, context_dim); all hidden if it has none."""
-        context = slate._context
-        return np.full((1, self.context_dim), np.nan) if context is None else context[None]
+        return self._hidden_context if slate._context is None else slate._context[None]
+
+    @property
+    def _hidden_context(self) -> FloatArray:
+        hidden = np.empty((1, self.context_dim))
+        hidden.fill(np.nan)
+        return hidden
 
     def _explored(
         self,
@@ -501,7 +506,7 @@ class LatentUcb(Policy):
         before = self._history.last_reward
         arm, context = note.arm, note.context
         if context is None:
-            context = np.full(self.context_dim, np.nan)
+            context = self._hidden_context[0]
         if self._levels or self._context_levels:
             arm = widened_rows(arm[None], len(arm), self._levels)[0]
             context = widened_rows(context[None], len(context), self._context_levels)[0]
@@ -559,8 +564,7 @@ class LatentUcb(Policy):
                 self._prepared = None  # it is still due
             else:
                 self._finish(self._prepared)
-        epoch, is_ready = self._epoch, self._model is not None
-        schedule, most = self._schedule, self._n_kept(self.dim or 1, self.context_dim)
+        is_ready, schedule = self._model is not None, self._schedule
         is_due = self._round >= schedule.next_event or (schedule.is_informative and not is_ready)
         if self._round > 0 and is_due:
             if is_ready and self.refit == "background":
@@ -569,9 +573,11 @@ class LatentUcb(Policy):
                 self._enter(*self._opening()())
             # What was learned is in the models, or has faded.
             self._schedule = self._schedule._replace(is_informative=False)
-        elif epoch is not None and len(self._history) >= 2 * most:
-            longest = self._settings.longest_epoch
-            self._history = self._history.compacted(epoch.features, most, longest)
+        elif self._epoch is not None and len(self._history) >= 2 * self._arms.max_rows:
+            settings, features = self._settings, self._epoch.features
+            self._history = self._history.compacted(
+                features, settings.n_kept, settings.longest_epoch
+            )
 
     def _opening(self) -> Callable[[], tuple[Epoch, History]]:
         """Return a function that fits both models to what still counts.
@@ -579,9 +585,8 @@ class LatentUcb(Policy):
         It uses nothing that later rounds change.
         """
         settings, round, schedule = self._settings, self._round + 1, self._schedule
-        dim, n_context = self.dim or 1, self.context_dim
-        arms = Offered.of(self._arms, dim, self._round, schedule.per_round(self._round))
-        contexts = Offered.of(self._contexts, n_context, self._round - schedule.context_since, 1.0)
+        arms = Offered.of(self._arms, self._round, schedule.per_round(self._round))
+        contexts = Offered.of(self._contexts, self._round - schedule.context_since, 1.0)
         last, history = self._epoch, self._history
         if self.half_life is not None:
             history = history.since(round - settings.memory)

@@ -31,7 +31,7 @@ from halfseen.latent.features import (
     size,
 )
 from halfseen.latent.history import Rows, Summary
-from halfseen.latent.items import MOST_SUMS, Conditional, Items, ItemsField, ItemSums
+from halfseen.latent.items import MOST_SUMS, Items, ItemsField, ItemSums
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import LARGEST, FloatArray, Slate
@@ -63,18 +63,24 @@ _ROUNDING = 1e-13
 
 
 class Candidates(NamedTuple):
-    """The arms of a slate under a reward model, computed once per round.
+    """The arms of a slate, given the rewards of their items, computed once per round.
+
+    Their rewards are points'θ + offset + a rest of some variance.
 
     Attributes
     ----------
+    points : ndarray, shape (n_arms, n_features)
+        φ − Σφc'A⁻¹c.
     keys : ndarray of uint64, shape (n_arms,)
-        Which item each arm is.
-    given : Conditional
-        The arms, given the rewards of their items.
+        Which item each arm is. If items have no coefficients, this and the following are empty.
+    offsets, variances : ndarray, shape (n_arms,)
+        c'A⁻¹Σcr and c'A⁻¹c, in units of the noise.
     """
 
-    keys: Keys
-    given: Conditional
+    points: FloatArray
+    keys: Keys = np.empty(0, dtype=np.uint64)
+    offsets: FloatArray = np.empty(0)
+    variances: FloatArray = np.empty(0)
 
 
 class RewardModel:
@@ -157,10 +163,9 @@ class RewardModel:
         table = slate._table
         points, parts = self.features.design(table, contexts)
         if not self.features.n_parts:
-            nothing = np.zeros(len(points))
-            return Candidates(np.empty(0, dtype=np.uint64), Conditional(points, nothing, nothing))
+            return Candidates(points)
         keys = item_keys(table, slate._items)
-        return Candidates(keys, self.items.condition(keys, parts, points))
+        return Candidates(points, keys, *self.items.condition(keys, parts, points))
 
     def score(self, arms: Candidates, width_scale: float, item_width: float) -> FloatArray:
         """Return scores, estimates and widths of arms, shape (3, n).
@@ -168,11 +173,10 @@ class RewardModel:
         The width is that of the regression and of the item's coefficients together, each times its
         factor.
         """
-        points, offsets, variances = arms.given
-        _, parts = self.ridge.score(points, lambda log_det, n_samples: width_scale)
+        _, parts = self.ridge.score(arms.points, lambda log_det, n_samples: width_scale)
         if self.features.n_parts:
-            parts[1] += offsets
-            parts[2] = np.sqrt(parts[2] * parts[2] + item_width * item_width * variances)
+            parts[1] += arms.offsets
+            parts[2] = np.sqrt(parts[2] * parts[2] + item_width * item_width * arms.variances)
         parts *= self.scales.noise
         parts[1] += self.shift
         np.add(parts[1], parts[2], out=parts[0])
@@ -189,15 +193,15 @@ class RewardModel:
 
         With V = R'R, u = R'⁻¹φ and g standard normal, u·g has the posterior's variance φ'V⁻¹φ.
         """
-        ridge, (points, _, variances) = self.ridge, arms.given
+        ridge = self.ridge
         drawn = Ridge(ridge.dim, ridge=ridge.ridge)
         normals = width_scale * random.standard_normal(ridge.dim)
         drawn.set_root(ridge.factor, normals, ridge.log_det, ridge.n_samples)
-        rests = drawn.predict(points)[0]
+        rests = drawn.predict(arms.points)[0]
         if self.features.n_parts:
             items, copies = np.unique(arms.keys, return_inverse=True)
             effects = random.standard_normal(len(items))[copies]
-            rests = rests + item_width * np.sqrt(variances) * effects
+            rests = rests + item_width * np.sqrt(arms.variances) * effects
         return self.scales.noise * rests
 
     def win_shares(
@@ -211,9 +215,8 @@ class RewardModel:
         item_width: float,
     ) -> FloatArray:
         """Return how often each arm is best in draws as of `draw`, whose best is `played`."""
-        points, _, variances = arms.given
-        white = width_scale * self.ridge.whitened(points)
-        own = item_width * np.sqrt(variances) if self.features.n_parts else None
+        white = width_scale * self.ridge.whitened(arms.points)
+        own = item_width * np.sqrt(arms.variances) if self.features.n_parts else None
         return win_shares(keys, estimates / self.scales.noise, white, played, random, own)
 
     def information(self) -> float:
