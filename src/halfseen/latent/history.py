@@ -152,6 +152,11 @@ class Rows(NamedTuple):
         """Which item each arm is, shape (n,)."""
         return item_keys(self.arms, self.items)
 
+    def by_item(self, parts: FloatArray, points: FloatArray, shift: float) -> ItemSums:
+        """Return the sums of each item, given c and φ of the rows."""
+        keys = self.keys if parts.shape[1] else np.empty(0, dtype=np.uint64)
+        return ItemSums.of(keys, parts, points, self.counts, self.rewards, shift)
+
     def merged(self) -> tuple["Rows", float]:
         """Return one row for equal arms, and the sum of squares around their means.
 
@@ -214,7 +219,7 @@ class Summary(NamedTuple):
         shift = float(rows.counts @ rows.rewards / total) if features.intercept else 0.0
         points, parts = features.design(rows.arms, rows.contexts)
         samples = np.sqrt(rows.counts)[:, None] * np.column_stack([points, rows.rewards - shift])
-        items = ItemSums.of(rows.keys, parts, points, rows.counts, rows.rewards, shift)
+        items = rows.by_item(parts, points, shift)
         return cls(_root(samples), shift, total, float(rows.counts @ rows.rounds / total), items)
 
     def targets(self, shift: float) -> FloatArray:

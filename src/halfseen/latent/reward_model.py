@@ -31,7 +31,7 @@ from halfseen.latent.features import (
     size,
 )
 from halfseen.latent.history import Rows, Summary
-from halfseen.latent.items import MOST_SUMS, Items, ItemsField, ItemSums
+from halfseen.latent.items import MOST_SUMS, Items, ItemsField
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import LARGEST, FloatArray, Slate
@@ -337,7 +337,7 @@ def _rewards(
     counts = rows.counts
     samples = np.column_stack([points, rows.rewards - shift]) * np.sqrt(counts)[:, None]
     gram, n = np.asarray(samples.T @ samples), float(counts.sum())
-    items = ItemSums.of(rows.keys, parts, points, counts, rows.rewards, shift)
+    items = rows.by_item(parts, points, shift)
     if summary is not None:
         gram, n = gram + summary.gram(shift), n + summary.n_rewards
         items = items.plus(summary.items)
