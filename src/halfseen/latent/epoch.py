@@ -230,7 +230,8 @@ class RowModel(NamedTuple):
 def _different(settings: Settings, offered: Offered) -> tuple[FloatArray, FloatArray, float]:
     """Return the different rows that still count, how much, and how often items come back."""
     recent = offered.ages <= settings.memory
-    table, items, ages = (each[recent] for each in offered[:3])
+    table, items = offered.table[recent], offered.items[recent]
+    ages = offered.ages[recent]
     latest = np.argsort(ages, kind="stable")
     _, first = np.unique(row_keys(table)[latest], return_index=True)
     kept = np.sort(latest[first])
