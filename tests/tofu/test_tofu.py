@@ -52,7 +52,7 @@ def test_the_slate_that_opens_an_epoch_does_not_influence_its_subspace(n_rounds)
     ours, theirs = policy.epoch_log[-1], other.epoch_log[-1]
     assert ours.round == n_rounds + 1
     assert ours == theirs
-    assert np.array_equal(policy._epoch.basis, other._epoch.basis)
+    assert np.array_equal(policy.basis, other.basis)
 
 
 def test_an_epoch_knows_all_arms_offered_before_its_first_round():
@@ -71,10 +71,10 @@ def test_decisions_name_the_epoch_of_their_round():
 
 def test_the_subspace_is_frozen_inside_an_epoch():
     policy = after(12)
-    basis = policy._epoch.basis.copy()
+    basis = policy.basis.copy()
     walk(policy, few_arms(11, seed=1))
     assert policy.epoch_log[-1].round == 12
-    assert np.array_equal(policy._epoch.basis, basis)
+    assert np.array_equal(policy.basis, basis)
 
 
 # The epoch log
@@ -149,7 +149,7 @@ def test_absorbed_slates_sharpen_the_subspace_like_offered_ones():
     assert (ours.round, theirs.round) == (14, 6)
     assert ours.n_arms == theirs.n_arms
     assert ours.eigenvalues == theirs.eigenvalues
-    assert np.array_equal(offered._epoch.basis, absorbing._epoch.basis)
+    assert np.array_equal(offered.basis, absorbing.basis)
 
 
 def test_an_absorbed_slate_is_no_round():
@@ -367,7 +367,7 @@ def test_a_feature_that_was_never_seen_gets_no_weight_where_the_probability_is_u
     policy = after(30, rounds, observe_prob=None)
     assert len(policy.epoch_log) == 3
     assert policy.epoch_log[-1].n_never_paired == 6
-    assert np.abs(policy._epoch.basis[4]).max() < 1e-12
+    assert np.abs(policy.basis[4]).max() < 1e-12
     seen_at_last = few_arms(1, seed=1)[0].table
     assert np.isfinite(policy.choose(seen_at_last).scores).all()
 

@@ -31,7 +31,7 @@ def test_a_feature_that_was_never_seen_may_be_counted():
         offer.table[:, 3] = np.nan
     for decision in walk(policy, rounds):
         assert np.isfinite(decision.scores).all()
-    assert np.abs(policy._epoch.basis[3]).max() < 1e-12
+    assert np.abs(policy.basis[3]).max() < 1e-12
 
 
 # Beyond 8192 features; here the limit is 5

@@ -128,7 +128,7 @@ def test_a_late_reward_enters_the_regression_that_it_belongs_to(replay, late):
         assert policy.epoch_log[-1] == record
         return
     slate = Slate(decision.values[None], decision.mask[None])
-    point = coordinates(policy._epoch.basis, slate, 1e-5)[0]
+    point = coordinates(policy.basis, slate, 1e-5)[0]
     assert model.n_samples == before[-1] + 1
     assert model.response - response == pytest.approx(point * reward, rel=1e-9)
     assert model.gram - gram == pytest.approx(np.outer(point, point), rel=1e-9)

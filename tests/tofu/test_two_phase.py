@@ -26,10 +26,10 @@ def test_the_subspace_is_estimated_once(horizon):
     policy = TwoPhase(**BASICS, split=4, horizon=horizon)
     rounds = few_arms(300)
     walk(policy, rounds[:5])
-    basis = policy._epoch.basis.copy()
+    basis = policy.basis.copy()
     decisions = walk(policy, rounds[5:])
     assert [record.round for record in policy.epoch_log] == [5]
-    assert np.array_equal(policy._epoch.basis, basis)
+    assert np.array_equal(policy.basis, basis)
     assert {decision.epoch for decision in decisions} == {0}
 
 

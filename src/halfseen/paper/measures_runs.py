@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen import seeding, theory
-from halfseen.linear.covariance import Moments
-from halfseen.paper.measures_subspace import Radii, bounded_low_rank, leading_basis, log_spaced
+from halfseen.paper.measures_subspace import Radii, bounded_low_rank, log_spaced
 from halfseen.theory import Problem
 from halfseen.tofu.epoch import EpochRecord
 from halfseen.tofu.imputation import coordinates, fill
@@ -107,16 +106,6 @@ class EpochRun(NamedTuple):
     losses: FloatArray
 
 
-class Step(NamedTuple):
-    """One round of a run, with the choice and the basis in force (None in the burn-in)."""
-
-    number: int
-    round: Round
-    decision: Decision
-    basis: FloatArray | None
-    opens_epoch: bool
-
-
 def algorithm_1(
     truth: LowRankRealization, *, burn_in: int, failure_prob: float, impute_ridge: float
 ) -> TofuPov:
@@ -152,19 +141,12 @@ def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:
         yield Slate(np.where(seen, arms, np.nan))
 
 
-def steps_of_run(policy: TofuPov, truth: LowRankRealization, moments: Moments) -> Iterator[Step]:
-    """Let a policy play, and yield every round with the basis that its epoch froze.
-
-    The basis is computed from `moments`, which absorb every slate as the policy does.
-    """
-    starts, basis = policy.schedule.starts(truth.world.horizon), None
-    for number, round in enumerate(truth.rounds(), start=1):
-        if number in starts:
-            basis = leading_basis(moments, truth)
+def rounds_of_run(policy: TofuPov, truth: LowRankRealization) -> Iterator[tuple[Round, Decision]]:
+    """Let a policy play, and yield every round with the choice."""
+    for round in truth.rounds():
         decision = policy.choose(round.slate)
         policy.learn(decision, round.reward(decision.arm))
-        moments.absorb(round.slate)
-        yield Step(number, round, decision, basis, number in starts)
+        yield round, decision
 
 
 def play_epochs(
@@ -180,27 +162,23 @@ def play_epochs(
     It first absorbs a catalogue of that many arms. Only the features of slates are kept: all slates
     of a long run would not fit into memory.
     """
-    moments = Moments(truth.world.dim)
     for slate in catalogue_of(truth, catalogue):
         policy.absorb(slate)
-        moments.absorb(slate)
-    losses = np.zeros(truth.world.horizon)
+    losses: list[float] = []
     rows: list[list[tuple[FloatArray, FloatArray, int]]] = []
     targets: list[FloatArray] = []
-    for number, (slate, means, *_), decision, basis, opens_epoch in steps_of_run(
-        policy, truth, moments
-    ):
-        losses[number - 1] = means.max() - means[decision.arm]
-        if basis is not None:
-            if opens_epoch:
+    for (slate, means, *_), decision in rounds_of_run(policy, truth):
+        losses.append(means.max() - means[decision.arm])
+        if policy.basis is not None:
+            if decision.epoch == len(rows):
                 rows.append([])
-                targets.append(basis.T @ truth.theta)
-            rows[-1].append((coordinates(basis, slate, impute_ridge), means, decision.arm))
+                targets.append(policy.basis.T @ truth.theta)
+            rows[-1].append((coordinates(policy.basis, slate, impute_ridge), means, decision.arm))
     epochs = []
     for record, target, noted in zip(policy.epoch_log, targets, rows, strict=True):
         latent, means, chosen = (np.array(column) for column in zip(*noted, strict=True))
         epochs.append(FrozenEpoch(record, latent, means, chosen, target, ridge))
-    return EpochRun(epochs, losses)
+    return EpochRun(epochs, np.array(losses))
 
 
 def algorithm_1_run(
@@ -448,14 +426,16 @@ def _histories(
 ) -> list[tuple[int, RegressionSamples]]:
     """Play and return the samples of every regression, each with the round of its first one."""
     noted: list[tuple[int, list[tuple[FloatArray, float, FloatArray]]]] = []
-    for step in steps_of_run(policy, truth, Moments(truth.world.dim)):
-        if step.basis is None:
+    epoch = -1
+    for round, decision in rounds_of_run(policy, truth):
+        if policy.basis is None:
             continue
-        if step.opens_epoch and not (noted and one_history):
-            noted.append((step.number, []))
-        chosen = Slate(step.decision.values[None], step.decision.mask[None])
-        arm = fill(step.basis, chosen, impute_ridge)[0]
-        noted[-1][1].append((arm, step.round.noise_of(step.decision.arm), step.basis))
+        if decision.epoch > epoch and not (noted and one_history):
+            noted.append((decision.round, []))
+        epoch = decision.epoch
+        chosen = Slate(decision.values[None], decision.mask[None])
+        arm = fill(policy.basis, chosen, impute_ridge)[0]
+        noted[-1][1].append((arm, round.noise_of(decision.arm), policy.basis))
     return [
         (first, RegressionSamples(*(np.array(column) for column in zip(*rows, strict=True))))
         for first, rows in noted

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,11 +304,11 @@ class ProductContextWorld(World):
     """
 
     source: str = params.choice(words=SOURCES)
-    dim: int | None = params.size(default=None)
-    horizon: int | None = params.horizon(default=None)
+    dim: Any = params.size(default=None)
+    horizon: Any = params.horizon(default=None)
     observe_prob: float = params.probability(default=0.3)
     noise_scale: float = params.real(default=0.5, low=0.0)
-    tail: float | None = params.real(default=None, low=0.0)
+    tail: Any = params.real(default=None, low=0.0)
     masks: MaskLaw = mask_param()
 
     def validate(self) -> None:
@@ -316,7 +316,7 @@ class ProductContextWorld(World):
         for name in ("dim", "horizon", "tail"):
             if getattr(self, name) is None:
                 self.__dict__[name] = getattr(_USUAL[self.source], name)
-        self.masks.stated_prob(self.observe_prob, _settled(self)[0])
+        self.masks.stated_prob(self.observe_prob, self.dim)
 
     def data_paths(self) -> dict[str, Path]:
         """Return the archive with the frozen features."""
@@ -345,13 +345,14 @@ class ProductContextRealization:
     def __init__(self, world: ProductContextWorld, seed: int) -> None:
         self.world, self.seed = world, seed
         self.frozen = load_frozen(world.source, seed)
-        self._dim, self._horizon, tail = _settled(world)
         rank = self.frozen.features.shape[1]
-        checks.integer("dim", self._dim, rank + 1 if tail else rank)
+        checks.integer("dim", world.dim, rank + 1 if world.tail else rank)
         usual, n_items = _USUAL[world.source], len(self.frozen.labels)
         if not usual.repeats:
-            checks.integer("horizon", self._horizon, 1, n_items)
-        self._scene = draw_scene(self.frozen, seed, self._dim, self._horizon, tail, usual.repeats)
+            checks.integer("horizon", world.horizon, 1, n_items)
+        self._scene = draw_scene(
+            self.frozen, seed, world.dim, world.horizon, world.tail, usual.repeats
+        )
         self.items = self._scene.items
         self.basis, self.latent_variances = self._scene.basis, self._scene.variances
 
@@ -361,10 +362,10 @@ class ProductContextRealization:
         world = self.world
         return Facts(
             seed=self.seed,
-            dim=self._dim,
+            dim=world.dim,
             n_arms=len(self.frozen.weights),
-            horizon=self._horizon,
-            observe_prob=world.masks.stated_prob(world.observe_prob, self._dim),
+            horizon=world.horizon,
+            observe_prob=world.masks.stated_prob(world.observe_prob, world.dim),
             noise_scale=world.noise_scale,
             rank=self.basis.shape[1],
             basis=self.basis,
@@ -391,10 +392,3 @@ class ProductContextRealization:
         if offset is None:
             return seeding.stream(self.seed, "world", "masks")
         return np.random.default_rng(self.seed + offset + round(10_000 * self.world.observe_prob))
-
-
-def _settled(world: ProductContextWorld) -> tuple[int, int, float]:
-    assert world.dim is not None
-    assert world.horizon is not None
-    assert world.tail is not None
-    return world.dim, world.horizon, world.tail

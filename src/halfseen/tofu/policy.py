@@ -17,7 +17,7 @@ from halfseen.tofu.parameters import TofuParams
 from halfseen.tofu.premises import warn_of_long_arms, warn_of_settings
 from halfseen.tofu.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.tofu.subspace import Offered
-from halfseen.values import Choice, Note, Slate
+from halfseen.values import Choice, FloatArray, Note, Slate
 
 
 @register_policy
@@ -157,6 +157,11 @@ class TofuPov(TofuParams):
         """One record for each epoch opened so far."""
         current = () if self._epoch is None else (self._epoch.record,)
         return (*self._log, *current)
+
+    @property
+    def basis(self) -> FloatArray | None:
+        """The frozen basis of the current epoch, shape (dim, rank); None during the burn-in."""
+        return None if self._epoch is None else self._epoch.basis
 
     @property
     def current_rank(self) -> int:
