@@ -164,7 +164,7 @@ def test_the_error_tree_is_the_one_drawn_in_its_docstring():
 def test_an_unidentifiable_arm_is_named_with_the_remedy(n_seen, words):
     error = Unidentifiable(arm=2, n_seen=n_seen, rank=3)
     assert (error.arm, error.n_seen, error.rank) == (2, n_seen, 3)
-    assert str(error).startswith(f"arm 2 shows {words}, which do not determine 3 latent")
+    assert str(error).startswith(f"arm 2 shows {words}, too few to determine 3 latent")
     assert "impute_ridge > 0 or lower the rank" in str(error)
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
+from halfseen.paper.claims import BEYOND, OURS
+from halfseen.paper.studies import ORDER, study_named
 from shared import ROOT, shared_file
 
 MAP = ROOT / "docs" / "paper-map.md"
@@ -127,3 +129,19 @@ def test_the_map_has_exactly_the_labels_of_the_paper():
         label for label in re.findall(r"\\label\{([^}]*)\}", text) if re.fullmatch(LABEL, label)
     }
     assert {row.label for row in ROWS} == labels
+
+
+def test_what_has_no_label_is_where_the_map_says():
+    rows = re.findall(r"^\| [^`|].* \| (`.+`) \| `(.+)` \|$", MAP.read_text("utf-8"), re.MULTILINE)
+    assert len(rows) >= 8
+    for names, file in rows:
+        defined = {name.rpartition(".")[2] for name in definitions(file)}
+        assert set(re.findall(r"`(\w+)`", names)) <= defined
+
+
+def test_every_place_of_a_claim_is_a_label_of_the_paper(tmp_path):
+    text = "\n".join(file.read_text("utf-8") for file in shared_file("paper").glob("*.txt"))
+    labels = set(re.findall(r"\\label\{([^}]*)\}", text))
+    for study in map(study_named, ORDER):
+        for place in study.claims(study.no_results(tmp_path)):
+            assert place in (OURS, BEYOND) or set(place.split(" and ")) <= labels

@@ -173,14 +173,14 @@ class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of t
     --------
     >>> raise Unidentifiable(arm=2, n_seen=1, rank=3)
     Traceback (most recent call last):
-    halfseen.errors.Unidentifiable: arm 2 shows 1 entry, which do not determine ...
+    halfseen.errors.Unidentifiable: arm 2 shows 1 entry, too few to determine ...
     """
 
     def __init__(self, *, arm: int, n_seen: int, rank: int) -> None:
         self.arm, self.n_seen, self.rank = arm, n_seen, rank
         entries = "entry" if n_seen == 1 else "entries"
         super().__init__(
-            f"arm {arm} shows {n_seen} {entries}, which do not determine {rank} latent "
+            f"arm {arm} shows {n_seen} {entries}, too few to determine {rank} latent "
             f"coordinates: set impute_ridge > 0 or lower the rank"
         )
 

@@ -229,7 +229,7 @@ def within(
     methods: Keys,
     than: Keys,
     *,
-    at_least: float = 0.0,
+    at_least: float = -math.inf,
     at_most: float = math.inf,
     setting: Names = None,
     p: Probs = None,
@@ -243,7 +243,7 @@ def within(
         ours, theirs = _shared(results, point, method, other)
         if theirs.mean() == 0:
             return UNDECIDED, "the other regret is 0", None
-        above = Interval.of(ours - at_least * theirs)
+        above = Interval.of(ours - max(at_least, -_ANY_RATIO) * theirs)
         below = Interval.of(ours - min(at_most, _ANY_RATIO) * theirs)
         outcomes = {judge(above, at_least=0), judge(below, at_most=0)}
         outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in outcomes)
@@ -251,13 +251,14 @@ def within(
         return outcome, f"{means} = {ours.mean() / theirs.mean():.3f}", above.n
 
     findings = _everywhere(results, check, _pairs(methods, than), setting, p)
-    return Check(findings, f"somewhere the ratio is not {_limits(at_least, at_most)}")
+    return Check(findings, f"somewhere the ratio is {_outside(at_least, at_most)}")
 
 
-def _limits(low: float, high: float) -> str:
-    if low <= 0:
-        return f"at most {high:g}"
-    return f"at least {low:g}" if math.isinf(high) else f"{low:g} to {high:g}"
+def _outside(at_least: float, at_most: float) -> str:
+    """Return what a number is that is not within limits, as a string."""
+    words = [f"below {number(at_least)}"] * (at_least > -math.inf)
+    words += [f"above {number(at_most)}"] * (at_most < math.inf)
+    return " or ".join(words)
 
 
 def rises(
@@ -393,11 +394,11 @@ def final_rank(
     results: Results,
     method: str,
     *,
-    tolerance: float = 0.0,
-    below: bool = False,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
     p: Probs = None,
 ) -> Check:
-    """Check that the mean final rank is near the true one, or below it."""
+    """Check that the mean final rank, less the true one, lies within limits."""
 
     def check(point: Point, method: str) -> Found:
         ranks, true = results.final_ranks(point, method), true_rank(results, point)
@@ -406,12 +407,13 @@ def final_rank(
         if true is None:
             return UNDECIDED, "the world does not know its rank", None
         found = Interval.of(list(ranks.values()))
-        limits = (-math.inf, true) if below else (true - tolerance, true + tolerance)
-        return judge(found, *limits), f"mean rank {found}, true rank {true}", found.n
+        outcome = judge(found, true + at_least, true + at_most)
+        return outcome, f"mean rank {found}, true rank {true}", found.n
 
-    words = "not below the true one" if below else f"more than {tolerance:g} from the true one"
+    limits = _outside(at_least, at_most)
     return Check(
-        _everywhere(results, check, [(method,)], None, p), f"somewhere the mean rank is {words}"
+        _everywhere(results, check, [(method,)], None, p),
+        f"somewhere the mean rank less the true one is {limits}",
     )
 
 
@@ -465,9 +467,7 @@ def exponent(
     """
     found = growth_of(results, method, over, minus=minus, value=value, settings=settings, p=p)
     letter = words_for(over)[0]
-    limits = [f"below {at_least:.2f}"] * (at_least > -math.inf)
-    limits += [f"above {at_most:.2f}"] * (at_most < math.inf)
-    fails_if = f"the exponent is {' or '.join(limits)}".replace("-", "−")
+    fails_if = f"the exponent is {_outside(at_least, at_most)}"
     if found is None:
         return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
     first, last = found.numbers[0], found.numbers[-1]

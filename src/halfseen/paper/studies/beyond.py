@@ -153,7 +153,7 @@ def claims(results: Results) -> Claims:
     others = [name for name in ELSEWHERE if name not in (*pairwise, *full_rank)]
     return {
         "sec:discussion": {
-            "TOFU is not brittle if arms are only nearly of low rank: with features perturbed by 0.1, TOFU-FH pays less than zero-filled OFUL": lower(
+            "TOFU is not brittle if arms are only nearly of low rank: with features perturbed by 0.1, TOFU-FH pays less than ZF-OFUL": lower(
                 results, "tofu-fh", "zf-oful", setting="perturbed"
             ),
         },
@@ -164,13 +164,13 @@ def claims(results: Results) -> Claims:
             "After 400 rounds the most likely subspace is closer to the truth than that of the covariance, in every seed": exceeds(
                 results, "subspace-error", "covariance_distance", "likelihood_distance"
             ),
-            "In other worlds, with the same defaults, latent UCB given nothing pays less than TOFU with full history given the rank": lower(
+            "In other worlds, with the same defaults, latent UCB given nothing pays less than TOFU-FH given the rank": lower(
                 results, "latent-ucb", "tofu-fh", setting=others
             ),
-            "It also does if features have different probabilities or are masked in blocks, where TOFU counts pairs": lower(
+            "Latent UCB also pays less than TOFU-FH that counts pairs, if features have different probabilities or are masked in blocks": lower(
                 results, "latent-ucb", "tofu-fh-pairwise", setting=pairwise
             ),
-            "On arms of full rank, with a flat spectrum or with spectrum 1/j and θ in the tail, it pays at most 3 % more than zero-filled OFUL": within(
+            "On arms of full rank, with a flat spectrum or with spectrum 1/j and θ in the tail, latent UCB pays at most 3 % more than ZF-OFUL": within(
                 results, "latent-ucb", "zf-oful", at_most=1.03, setting=full_rank
             ),
         },

@@ -87,7 +87,7 @@ def claims(results: Results) -> Claims:
     baselines = "zf-oful zf-pslb-sampled"
     return {
         "fig:app_real_feature_synthetic and app:experimental_details": {
-            "When most entries are seen, zero-filled OFUL is competitive: it pays at most 1.2 times what TOFU pays": within(
+            "When most entries are seen, ZF-OFUL is competitive: it pays at most 1.2 times what TOFU pays": within(
                 results, "zf-oful", "tofu", at_most=1.2, p=[0.8]
             ),
             "As fewer entries are seen (p ≤ 0.4), TOFU and RA-TOFU pay less than both zero-filled methods": lower(
@@ -96,17 +96,15 @@ def claims(results: Results) -> Claims:
             "TOFU benefits most when many entries are hidden: its leads over both are larger at p ≤ 0.4 than at p ≥ 0.6": rises(
                 results, baselines, minus="tofu", groups=[PROBS[:2], LOW]
             ),
-            "The zero-filled arms become more and more distorted: zero-filled OFUL degrades as fewer entries are seen": rises(
+            "The zero-filled arms become more and more distorted: ZF-OFUL degrades as fewer entries are seen": rises(
                 results, "zf-oful"
             ),
         },
         OURS: {
-            "With full history TOFU pays less than tuned zero-filled OFUL at every p": lower(
-                results, "tofu-fh", "zf-oful"
-            ),
+            "TOFU-FH pays less than tuned ZF-OFUL at every p": lower(results, "tofu-fh", "zf-oful"),
         },
         BEYOND: {
-            "Latent UCB, given the rank and zero means or given nothing, pays at most 0.7 of what TOFU with full history pays, at p ≤ 0.4": within(
+            "Latent UCB, given the rank and zero means or given nothing, pays at most 0.7 of what TOFU-FH pays, at p ≤ 0.4": within(
                 results, "latent-ucb-told latent-ucb", "tofu-fh", at_most=0.7, p=LOW
             ),
         },

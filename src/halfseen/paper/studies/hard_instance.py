@@ -203,7 +203,7 @@ def claims(results: Results) -> Claims:
             "The hidden sign is revealed at a rate of order K: the rounds until it is known fall like 1/K (exponent within .25)": wait(
                 "n_arms", settings=DISCOVERY, p=0.05, at_least=-1.25, at_most=-0.75
             ),
-            "And of order p^2: they fall like 1/p^2 (exponent within .35)": wait(
+            "The hidden sign is revealed at a rate of order p^2: the rounds until it is known fall like 1/p^2 (exponent within .35)": wait(
                 "p", settings=["discovery, K = 8"], at_least=-2.35, at_most=-1.65
             ),
         },

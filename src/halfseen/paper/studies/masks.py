@@ -53,7 +53,7 @@ def claims(results: Results) -> Claims:
     by_size = ["value-dependent", "large-hidden"]
     return {
         BEYOND: {
-            "TOFU with full history pays less than zero-filled OFUL, whatever law of the masks leaves arms of low rank": lower(
+            "TOFU-FH pays less than ZF-OFUL, whatever law of the masks leaves arms of low rank": lower(
                 results, "tofu-fh", "zf-oful", setting=laws
             ),
             "Where low values of full-rank arms are hidden, holes predict rewards: latent UCB pays less with masks among its features than without": lower(

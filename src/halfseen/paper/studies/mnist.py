@@ -108,41 +108,37 @@ def claims(results: Results) -> Claims:
     """Return what is claimed."""
     return {
         "fig:mnist_cnn_product_context and sec:simulations": {
-            "TOFU-FH matches zero-filled OFUL where most entries are seen (within 10 %)": within(
-                results, "tofu-fh", "zf-oful", at_least=0.9, at_most=1.1, p=[0.7]
+            "TOFU-FH wins or ties where most entries are seen: it pays at most 1.05 times what ZF-OFUL pays": within(
+                results, "tofu-fh", "zf-oful", at_most=1.05, p=[0.7]
             ),
-            "TOFU-FH pays less than zero-filled OFUL as features become sparse": lower(
+            "TOFU-FH pays less than ZF-OFUL as features become sparse": lower(
                 results, "tofu-fh", "zf-oful", p=[0.5, 0.3, 0.2]
             ),
-            "Zero-filled PSLB is always worse than TOFU-FH": lower(
-                results, "tofu-fh", "zf-pslb-sampled"
-            ),
+            "ZF-PSLB is always worse than TOFU-FH": lower(results, "tofu-fh", "zf-pslb-sampled"),
             "The gaps between both zero-filled methods and TOFU-FH widen as fewer entries are seen": rises(
                 results, "zf-oful zf-pslb-sampled", minus="tofu-fh"
             ),
         },
         "fig:app_cnn_diagnostics": {
             "The chosen rank is near the construction rank 4 (mean within 0.5) at p = 0.2, with the published threshold": final_rank(
-                results, "ra-tofu-fh-published", tolerance=0.5, p=[0.2]
+                results, "ra-tofu-fh-published", at_least=-0.5, at_most=0.5, p=[0.2]
             ),
         },
         OURS: {
-            "At the other p the chosen rank is within 1 of 4, with the published thresholds": final_rank(
-                results, "ra-tofu-fh-published", tolerance=1.0, p=[0.7, 0.5, 0.3]
+            "At p = 0.5 the chosen rank is above 4, with the published threshold": final_rank(
+                results, "ra-tofu-fh-published", at_least=0, p=[0.5]
             ),
             "With thresholds from our validation seeds RA-TOFU-FH pays no more than with the published ones (within 1 %)": within(
                 results, "ra-tofu-fh", "ra-tofu-fh-published", at_most=1.01
             ),
-            "Zero-filled PSLB pays more than zero-filled OFUL": lower(
-                results, "zf-oful", "zf-pslb-sampled"
-            ),
+            "ZF-PSLB pays more than ZF-OFUL": lower(results, "zf-oful", "zf-pslb-sampled"),
             "Full history beats replaying burn-in rewards once": lower(results, "tofu-fh", "tofu"),
         },
         BEYOND: {
             "Latent UCB given the rank and zero means pays at most 1.04 times what OFUL given the true subspace pays": within(
                 results, "latent-ucb-told", "oracle-masked", at_most=1.04
             ),
-            "Latent UCB given nothing pays at most 1.02 times that": within(
+            "Latent UCB given nothing pays at most 1.02 times what OFUL given the true subspace pays": within(
                 results, "latent-ucb", "oracle-masked", at_most=1.02
             ),
         },

@@ -119,10 +119,10 @@ def claims(results: Results) -> Claims:
             ),
         },
         OURS: {
-            "With full history, which the theorem does not cover, that cost grows no faster in κ, p and m": _no_faster(
+            "With full history, which the theorem does not cover, the cost of hidden entries grows no faster in κ, p and m": _no_faster(
                 results, "tofu-fh", "conditioning", "p", "rank"
             ),
-            "With full history it falls as more arms are offered, but more slowly than the theorem's K^(-1/2)": exponent(
+            "With full history the cost of hidden entries falls as more arms are offered, but more slowly than the theorem's K^(-1/2)": exponent(
                 results, "tofu-fh", "n_arms", minus="tofu-fh-seen", at_least=-0.5, at_most=0
             ),
         },

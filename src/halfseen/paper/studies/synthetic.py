@@ -51,7 +51,7 @@ def claims(results: Results) -> Claims:
             "TOFU and RA-TOFU pay less than both zero-filled methods when many entries are hidden (p ≤ 0.4)": lower(
                 results, "tofu ra-tofu", BASELINES, p=LOW
             ),
-            "When most entries are seen, zero-filled OFUL is competitive with TOFU (within 20 %)": within(
+            "When most entries are seen, ZF-OFUL is competitive with TOFU (within 20 %)": within(
                 results, "zf-oful", "tofu", at_least=0.8, at_most=1.2, p=[0.8]
             ),
             "TOFU and RA-TOFU stay close to each other in moderate missingness (within 5 %)": within(
@@ -63,7 +63,7 @@ def claims(results: Results) -> Claims:
             ),
         },
         OURS: {
-            "From p = 0.3 to 0.2 the lead of RA-TOFU over zero-filled OFUL narrows": rises(
+            "From p = 0.3 to 0.2 the lead of RA-TOFU over ZF-OFUL narrows": rises(
                 results, "ra-tofu", minus="zf-oful", groups=[[0.3], [0.2]]
             ),
         },
@@ -71,10 +71,10 @@ def claims(results: Results) -> Claims:
             "Latent UCB given the rank and zero means pays at most 1.5 times what OFUL given the true subspace pays": within(
                 results, "latent-ucb-told", "oracle-masked", at_most=1.5
             ),
-            "Latent UCB given nothing pays at most 1.7 times that": within(
+            "Latent UCB given nothing pays at most 1.7 times what OFUL given the true subspace pays": within(
                 results, "latent-ucb", "oracle-masked", at_most=1.7
             ),
-            "Latent UCB given nothing pays less than TOFU with full history given rank and p": lower(
+            "Latent UCB given nothing pays less than TOFU-FH given rank and p": lower(
                 results, "latent-ucb", "tofu-fh"
             ),
         },

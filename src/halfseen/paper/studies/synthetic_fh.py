@@ -39,13 +39,15 @@ def claims(results: Results) -> Claims:
     return {
         "fig:app_synthetic_fh and app:experimental_details": {
             "Replaying past rewards lowers regret": lower(results, "tofu-fh", "tofu"),
-            "It does so with a chosen rank, too": lower(results, "ra-tofu-fh", "ra-tofu"),
-            "The trend is the same: regret rises as fewer entries are seen": rises(
+            "Replaying past rewards lowers regret with a chosen rank, too": lower(
+                results, "ra-tofu-fh", "ra-tofu"
+            ),
+            "The trend is the same with full history: regret rises as fewer entries are seen": rises(
                 results, "tofu-fh ra-tofu-fh"
             ),
         },
         OURS: {
-            "With full history TOFU pays less than zero-filled OFUL also where most entries are seen": lower(
+            "TOFU-FH pays less than ZF-OFUL also where most entries are seen": lower(
                 results, "tofu-fh", "zf-oful"
             ),
         },

@@ -314,13 +314,15 @@ def claims(results: Results) -> Claims:
             "The corrected covariance stays within its bound": error(
                 "covariance_error", "covariance_bound"
             ),
-            "Its error falls like n^(-1/2) (slope within .1)": rate("covariance_error", "n_arms"),
+            "The error of the corrected covariance falls like n^(-1/2) (slope within .1)": rate(
+                "covariance_error", "n_arms"
+            ),
         },
         "lemma:sub_space_lemma": {
             "The subspace stays within its bound": error(
                 "aligned_distance", "subspace_bound", trivial="trivial_subspace"
             ),
-            "Its distance falls like n^(-1/2) (slope within .1)": rate(
+            "The distance of the subspace falls like n^(-1/2) (slope within .1)": rate(
                 "subspace_distance", "n_arms"
             ),
         },
@@ -346,7 +348,7 @@ def claims(results: Results) -> Claims:
             "With noise alone the confidence set misses no more often than δ": missed(
                 value="missed_true_subspace", setting="noisy"
             ),
-            "With a poor subspace it misses no more often, either, if the radius has its misspecification part": missed(
+            "With a poor subspace the confidence set misses no more often, either, if the radius has its misspecification part": missed(
                 value="missed_with_bias_part", setting="biased"
             ),
         },
@@ -358,7 +360,7 @@ def claims(results: Results) -> Claims:
         },
         "thm:unknown_rank": {
             "Once 2ρ separates the spectrum, the rank that Algorithm 1 chooses is the true one": final_rank(
-                results, "algorithm-1-rank-chosen", tolerance=0.5
+                results, "algorithm-1-rank-chosen", at_least=-0.5, at_most=0.5
             ),
             "Regret with a chosen rank stays within the theorem's bound": below_bound(
                 results, "algorithm-1-rank-chosen", _rank_adaptive_bound

@@ -75,7 +75,7 @@ def claims(results: Results) -> Claims:
             "Epochs pay less than a single estimate after T^(2/3) rounds of uniform exploration, and after the best number of rounds, at every horizon": lower(
                 results, "tofu", "two-phase two-phase-best"
             ),
-            "Epochs also pay less than a single estimate after the best number of rounds of zero-filled OFUL, which is the burn-in of epochs, too": lower(
+            "Epochs also pay less than a single estimate after the best number of rounds of ZF-OFUL, which is the burn-in of epochs, too": lower(
                 results, "tofu", "two-phase-zf-best"
             ),
             "With the best first phase, uniform, regret grows like T^(1/2) (up to .1)": exponent(

@@ -60,12 +60,12 @@ def claims(results: Results) -> Claims:
             "Warm-starting the first epoch with burn-in rewards lowers regret": lower(
                 results, "replay-burn-in-once", "replay-none"
             ),
-            "Re-imputing earlier arms and replaying their rewards at every epoch lowers it, too": lower(
+            "Re-imputing earlier arms and replaying their rewards at every epoch lowers regret": lower(
                 results, "replay-full", "replay-none"
             ),
         },
         OURS: {
-            "Zero-filled OFUL is a better burn-in than uniform play": lower(
+            "ZF-OFUL is a better burn-in than uniform play": lower(
                 results, "replay-none", "random-burn-in"
             ),
             "Replaying burn-in rewards at every epoch is better than once": lower(
