@@ -1,14 +1,12 @@
-"""Interrupts and threads: a call that is cut off anywhere leaves the old state or the new one."""
+"""Interrupts: a call that is cut off anywhere leaves the old state or the new one."""
 
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
 
 import halfseen
 from halfseen import (
-    Agent,
     AmbientOful,
     Greedy,
     Imputed,
@@ -20,7 +18,7 @@ from halfseen import (
     Uniform,
 )
 from halfseen.paper import Pslb
-from halfseen.testing.policies import looks, offers_in, state_bytes, twin_of
+from halfseen.testing.policies import offers_in, state_bytes, twin_of
 
 PACKAGE = str(Path(halfseen.__file__).parent)
 DIM = 5
@@ -140,38 +138,3 @@ def run(n: int, seed: int) -> tuple[int, list[str]]:
                         f"{name}, round {index + 1}, {what} at {kind} {at} (seed {seed}): {wrong}"
                     )
     return tried, failures
-
-
-def run_threads(agent: Agent, n_threads: int, n_rounds: int, seed: int = 0) -> list[str]:
-    """Let threads use one agent at once; return what went wrong."""
-    failures: list[str] = []
-    agent.learn(agent.choose(np.ones((1, DIM))), 0.5)  # every column enters in its place
-    interval = sys.getswitchinterval()
-    start = threading.Barrier(n_threads)
-
-    def play(thread: int) -> None:
-        start.wait()
-        try:
-            for table, rewards in offers_in(DIM, n_rounds, (4,), seed + thread):
-                decision = agent.choose(table)
-                if not np.isfinite(decision.scores).all():
-                    failures.append(f"thread {thread}: a score is not finite")
-                arm = table[decision.arm]
-                if looks(decision)[3] != np.nan_to_num(arm).tobytes():
-                    failures.append(f"thread {thread}: a decision shows another slate's arm")
-                agent.learn(decision.id, float(rewards[decision.arm]))
-        except Exception as error:  # whatever a torn state leads to
-            failures.append(f"thread {thread}: {type(error).__name__}: {error}")
-
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=play, args=(n,)) for n in range(n_threads)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
-    if agent.pending or agent._policy.round != n_threads * n_rounds + 1:
-        failures.append(f"{agent._policy.round} rounds, {len(agent.pending)} wait")
-    return failures

@@ -5,15 +5,12 @@
 
 import copy
 import io
-import itertools
 import json
 import math
 import random
-import sys
 import warnings
 import zipfile
 from functools import cache
-from unittest import mock
 
 import numpy as np
 
@@ -185,53 +182,3 @@ def run(n, seed):
         if wrong:
             failures.append(f"{name}, {mutate.__name__}, seed {seed}, number {index}: {wrong}")
     return n, failures
-
-
-# Interrupts
-
-
-def interrupted_writes(folder):
-    """Write over an old file with an interrupt at one event after another, until none is left.
-
-    Events are calls, lines, and the instructions of `archive.write`. Yields what is wrong about
-    each: another content than the old or the new one, or litter.
-    """
-    path, old, tree = folder / "policy", b"old", {"number": 1}
-    new = archive.to_bytes(tree)
-    for number in itertools.count():
-        path.write_bytes(old)
-        # Packing touches no file, and has most of the events.
-        with mock.patch.object(archive, "to_bytes", lambda tree: new):  # noqa: PT008 (no events)
-            is_through = _write_interrupted(path, tree, number)
-        found = sorted(file.name for file in folder.iterdir())
-        wrong = f"there are {found}" if found != ["policy"] else ""
-        if path.read_bytes() not in (old, new):
-            wrong = "the file is neither the old one nor the new one"
-        yield f"interrupt {number}: {wrong}" if wrong else ""
-        if is_through:
-            return
-
-
-def _write_interrupted(path, tree, number):
-    """Write with an interrupt at some event; return whether it was through before."""
-    seen = 0
-
-    def trace(frame, event, argument):
-        nonlocal seen
-        frame.f_trace_opcodes = frame.f_code is archive.write.__code__
-        if event in ("call", "line", "opcode"):
-            if seen == number:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-            seen += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        archive.write(path, tree)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(before)
-    return seen < number

@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import sys
 import warnings
 from datetime import timedelta
 from functools import cache, partial
@@ -14,6 +13,7 @@ from agent.tables import offers, walk
 from halfseen import Agent, AmbientOful, HalfseenError, LatentUcb, archive
 from halfseen.agent.agent import _built
 from halfseen.errors import ArchiveError
+from robustness.faults import Interrupter
 from robustness.files import MUTATIONS
 
 ROWS = [{"sku": name, "price": 1.0, "weight": 1.0, "colour": name} for name in ("red", "green")]
@@ -64,27 +64,11 @@ def test_a_forged_agent_is_refused_or_works(seed):
 
 def interrupted(call, number):
     """Interrupt a call at one of its lines; return whether it was through before."""
-    seen = 0
-
-    def trace(frame, event, argument):
-        nonlocal seen
-        if "halfseen" not in frame.f_code.co_filename or "kernels" in frame.f_code.co_filename:
-            return None
-        if event == "line":
-            if seen == number:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-            seen += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
     try:
-        call()
+        with Interrupter("line", number):
+            call()
     except KeyboardInterrupt:
         return False
-    finally:
-        sys.settrace(before)
     return True
 
 
@@ -107,7 +91,7 @@ def test_an_interrupted_call_changes_nothing_in_memory_and_in_the_journal(name, 
     """At most the very end of a call is beyond recall; then memory and journal both have it."""
     journal = tmp_path / "events.jsonl"
     agent = served(AmbientOful(dim=1), files=(tmp_path / "none", journal), max_pending=2)
-    before, n_tried = bytes_of(agent), 0
+    before, n_tried = bytes_of(agent), 1
     while not interrupted(lambda: CALLS[name](agent), n_tried):
         n_tried += 1
         if bytes_of(agent) != before:

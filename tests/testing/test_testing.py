@@ -110,25 +110,6 @@ class HasNoSeed(Steps):
         return Choice.best(np.random.default_rng().random(slate.n_arms))
 
 
-class WantsRewardsAtOnce(Steps):
-    def update(self, note, reward):
-        if note.round != self.round:
-            raise RuntimeError("too late")
-        super().update(note, reward)
-
-
-class LearnsWhatWasNotSaved(Steps):
-    def learn(self, decision, reward):
-        super().learn(decision, reward)
-        self.__dict__.setdefault("learned", set())
-        self.weights = self.weights + 0.1 * (id(decision) in self.seen)
-
-    def choose(self, options, **given):
-        decision = super().choose(options, **given)
-        self.seen = {*self.__dict__.get("seen", ()), id(decision)}
-        return decision
-
-
 class ChangesBeforeItLooks(Steps):
     def choose(self, options):
         self.weights = self.weights + 0.1
@@ -236,11 +217,6 @@ class CutsContexts(InContext):
         return super().decide(slate)
 
 
-class ForgetsTheContext(InContext):
-    def _restored(self):
-        self.taste = np.zeros(self.context_dim)
-
-
 class MissesTheContext(InContext):
     def decide(self, slate):
         choice = super().decide(slate)
@@ -255,7 +231,6 @@ class ForgetsWhenContextsGrow(InContext):
 FAULTY_POLICIES = {
     "a_context_is_never_dropped": DropsAContext,
     "bad_contexts_change_nothing": CutsContexts,
-    "a_context_survives_files_and_late_rewards": ForgetsTheContext,
     "no_context_is_a_hidden_one": MissesTheContext,
     "growing_contexts_equal_having_known_all_features": ForgetsWhenContextsGrow,
     "scores_are_given_without_any_change": RemembersItsScores,
@@ -269,9 +244,7 @@ FAULTY_POLICIES = {
     "an_arm_with_nothing_seen_is_legal": AveragesWhatIsSeen,
     "scores_stay_finite_at_the_limits": StepsTooFar,
     "same_seed_same_trace": HasNoSeed,
-    "late_rewards_are_accepted": WantsRewardsAtOnce,
     "hooks_replace_and_do_not_edit": EditsInPlace,
-    "a_decision_is_learned_from_json_and_after_loading": LearnsWhatWasNotSaved,
     "bad_slates_change_nothing": ChangesBeforeItLooks,
     "bad_rewards_change_nothing": LearnsBeforeItLooks,
     "decisions_that_it_cannot_have_made_change_nothing": TakesAnything,
