@@ -15,14 +15,14 @@ import pytest
 
 import halfseen
 from halfseen import ArchiveError, LatentUcb, TofuPov, archive, load
-from halfseen.policies.registry import policy_from_dict
+from halfseen.policies.registry import policy_from_dict, policy_to_dict
 from policy_runs import few_arms, walk
 from robustness.faults import Interrupter
 from robustness.files import entries_of, zipped
 
 
 def file_bytes(policy):
-    return archive.to_bytes(policy.to_dict())
+    return archive.to_bytes(policy_to_dict(policy))
 
 
 def from_bytes(content):

@@ -142,6 +142,20 @@ def text(name: str, value: Any) -> str:
     return value
 
 
+def levels(given: Mapping[int, int], known: int, dim: int) -> None:
+    """Raise an error unless each further level of a category is a new one of `dim` features.
+
+    Levels come with the first feature of their category.
+
+    >>> levels({3: 1}, 2, 3)
+    Traceback (most recent call last):
+    halfseen.errors.InvalidSettingError: a further level must be an integer in [2, 2], got 3
+    """
+    for level, first in given.items():
+        integer("a further level", level, known, dim - 1)
+        integer("the first feature of a category", first, 0, level - 1)
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return a question that suggests the nearest known word, or an empty string if none is near.
 

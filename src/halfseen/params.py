@@ -213,13 +213,13 @@ def custom(
 class Declared:
     """A class whose constructor takes its declared parameters, by name."""
 
-    params: ClassVar[dict[str, Param]] = {}
+    _params: ClassVar[dict[str, Param]] = {}
     """The parameters by name, those of base classes first."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.params = _params_of(cls)
-        declared = cls.params.values()
+        cls._params = _params_of(cls)
+        declared = cls._params.values()
         if "__init__" not in cls.__dict__:
             keyword = inspect.Parameter.KEYWORD_ONLY
             cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -229,7 +229,7 @@ class Declared:
             cls.__doc__ = _with_parameters(cls.__doc__, list(declared))
 
     def __init__(self, **given: Any) -> None:
-        for name, param in self.params.items():
+        for name, param in self._params.items():
             value = given.pop(name, param.default)
             if value is _REQUIRED:
                 raise TypeError(f"{type(self).__name__} needs {name}")
@@ -244,13 +244,13 @@ class Declared:
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
         values = self.__dict__
-        return {name: param.plain(values[name]) for name, param in self.params.items()}
+        return {name: param.plain(values[name]) for name, param in self._params.items()}
 
     def __repr__(self) -> str:
         """Return the constructor call, without parameters that have their default value."""
         shown = (
             f"{name}={value!r}"
-            for name, param in self.params.items()
+            for name, param in self._params.items()
             if not _is_default(value := self.__dict__[name], param)
         )
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -283,7 +283,7 @@ def _with_parameters(text: str, declared: list[Param]) -> str:
 
 
 def _unknown(cls: type[Declared], name: str) -> str:
-    names = list(cls.params)
+    names = list(cls._params)
     close = difflib.get_close_matches(name, names, 1)
     hint = f", did you mean {close[0]}?" if close else f", which takes {', '.join(names)}"
     return f"{name} is not a parameter of {cls.__name__}{hint}"
@@ -311,11 +311,11 @@ class Value(Declared):
 
     def replace(self, **settings: Any) -> Self:
         """Return the value with other settings."""
-        return type(self)(**{name: self.__dict__[name] for name in self.params} | settings)
+        return type(self)(**{name: self.__dict__[name] for name in self._params} | settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters that are not at their default, as plain JSON types."""
-        values = ((name, param, self.__dict__[name]) for name, param in self.params.items())
+        values = ((name, param, self.__dict__[name]) for name, param in self._params.items())
         return {
             name: param.plain(value)
             for name, param, value in values
@@ -332,8 +332,8 @@ class Value(Declared):
             A setting is unknown, missing or out of range.
         """
         for name in plain:
-            if name not in cls.params:
-                known = list(cls.params)
+            if name not in cls._params:
+                known = list(cls._params)
                 raise InvalidSettingError(
                     f"is not a setting of {cls.__name__}, which has {known}"
                     f"{checks.did_you_mean(name, known)}",
@@ -353,4 +353,4 @@ class Value(Declared):
         return hash((type(self), self._values()))
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple([self.__dict__[name] for name in self.params])
+        return tuple([self.__dict__[name] for name in self._params])

@@ -214,13 +214,9 @@ class Levels:
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, int]:
         """Return the mapping after checking that features exist."""
-        last = (getattr(sizes.owner, self._dim) or 0) - 1
-        return {
-            checks.integer("a further level", level, 1, last): checks.integer(
-                "the first feature of a category", first, 0, level - 1
-            )
-            for level, first in plain
-        }
+        levels = dict(plain)
+        checks.levels(levels, 1, getattr(sizes.owner, self._dim) or 0)
+        return levels
 
 
 class Maybe(NamedTuple):

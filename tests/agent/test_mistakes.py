@@ -63,7 +63,7 @@ MISTAKES = {
     "reasons of a policy that has none": (
         lambda: Agent(policy=TofuPov(dim=1, rank=1, observe_prob=0.5)).explain([{"price": 1.0}]),
         "TofuPov",
-        "use a policy that can",
+        "use LatentUcb",
     ),
     "infinity from a division": (
         lambda: agent().choose([{"sku": "a", "price": float("inf")}]),

@@ -127,7 +127,7 @@ def test_models_of_a_context_are_fitted_in_the_background():
         if policy._prepared is not None:
             policy._prepared.work.wait()
         regrets.append(means.max() - means[decision.arm])
-    assert policy.diagnostics()["n_failed_refits"] == 0
+    assert policy._diagnostics()["n_failed_refits"] == 0
     assert np.mean(regrets[100:]) < 0.3
 
 
@@ -171,7 +171,7 @@ def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
         if policy._prepared is not None:
             policy._prepared.work.wait()
     assert n_epochs > 4
-    assert policy.diagnostics()["n_failed_refits"] == 0
+    assert policy._diagnostics()["n_failed_refits"] == 0
 
 
 def test_without_the_group_a_context_changes_no_choice():

@@ -11,6 +11,7 @@ import pytest
 from halfseen import LatentUcb
 from halfseen.latent.epoch import Epoch
 from halfseen.latent.history import arms_kept
+from halfseen.policies.registry import policy_to_dict
 from halfseen.testing.policies import copy_of, state_size
 
 
@@ -40,12 +41,12 @@ def test_memory_is_flat_in_a_hundred_thousand_rounds():
     slates = rounds(100_000, n_arms=4, dim=10)
     for n_rounds in (20_000, 30_000, 50_000):
         play(policy, (next(slates) for _ in range(n_rounds)))
-        sizes[policy.round] = len(pickle.dumps(policy)), state_size(policy.to_dict())
+        sizes[policy.round] = len(pickle.dumps(policy)), state_size(policy_to_dict(policy))
     # Arms wait in a buffer that is between half full and full.
     assert sizes[100_000][0] <= 1.3 * sizes[20_000][0]
     assert sizes[100_000][1] <= 1.5 * sizes[20_000][1]
     assert max(size for size, _ in sizes.values()) < 5e6
-    assert 0.0 < policy.diagnostics()["carry_error"] < 0.1
+    assert 0.0 < policy._diagnostics()["carry_error"] < 0.1
 
 
 def test_memory_bytes_bound_what_grows():
@@ -115,7 +116,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
         if policy._prepared is not None:
             policy._prepared.work.wait()
     gate = held(policy, playing(policy, slates))
-    n_epochs, opening = len(policy.epoch_log), policy.round
+    n_epochs, opening = len(policy._epoch_log), policy.round
     random = np.random.default_rng(0)
     more = [
         (np.hstack([table, random.normal(size=(len(table), n_new))]), reward)
@@ -123,7 +124,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     ]
     policy.widen(6 + n_new)
     play(policy, more[opening : opening + 5])
-    assert len(policy.epoch_log) == n_epochs
+    assert len(policy._epoch_log) == n_epochs
     assert copy.deepcopy(policy)._prepared.work is policy._prepared.work
     assert copy_of(policy)._prepared is None  # from a file
     gate.set()
@@ -133,8 +134,8 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     play(other, more[opening : opening + 5])
     # The same as if the epoch had opened in time: the rewards since then were learned again.
     ours, theirs = (each.choose(more[opening + 5][0]) for each in (policy, other))
-    assert len(policy.epoch_log) == n_epochs + 1
-    assert [each.round for each in policy.epoch_log] == [each.round for each in other.epoch_log]
+    assert len(policy._epoch_log) == n_epochs + 1
+    assert [each.round for each in policy._epoch_log] == [each.round for each in other._epoch_log]
     assert len(policy._history) == len(other._history)
     np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9)
 
@@ -145,7 +146,7 @@ def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
     slates = list(single_arms(60))
     play(policy, slates[:20])
     gate = held(policy, playing(policy, slates))
-    n_epochs, twin, refit = len(policy.epoch_log), copy.deepcopy(policy), policy._prepared
+    n_epochs, twin, refit = len(policy._epoch_log), copy.deepcopy(policy), policy._prepared
     policy.learn_logged(slates[40][0], [0.5] * len(slates[40][0]))
     assert policy._prepared.work is refit.work
     gate.set()
@@ -153,7 +154,7 @@ def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
     for each, first in ((policy, 41), (twin, 50), (policy, 45), (twin, 55)):
         play(each, slates[first : first + 4])
     for each, first in ((policy, 41), (twin, 50)):
-        assert len(each.epoch_log) > n_epochs
+        assert len(each._epoch_log) > n_epochs
         rows = each._history.rows.arms[-8:]
         offered = np.vstack([table for table, _ in slates[first : first + 9]])
         assert all(any(np.array_equal(row, arm, equal_nan=True) for arm in offered) for row in rows)
@@ -176,7 +177,7 @@ def test_a_refit_to_a_log_alone_is_followed_by_one_that_knows_choices(held):
             gate.set()
         if policy._prepared is not None and gate.is_set():
             policy._prepared.work.wait()
-    rare, often = (record for record in policy.epoch_log[-2:])
+    rare, often = (record for record in policy._epoch_log[-2:])
     assert rare.round <= n_logged + 1 < often.round <= n_logged + 15
     assert often.frequency > 5 * rare.frequency
 
@@ -188,7 +189,7 @@ def test_a_forked_process_starts_a_refit_again(held):
     slates = list(single_arms(60))
     play(policy, slates[:20])
     gate = held(policy, playing(policy, slates))
-    lost, n_epochs = policy._prepared, len(policy.epoch_log)
+    lost, n_epochs = policy._prepared, len(policy._epoch_log)
     child = os.fork()
     if child == 0:
         gate.set()
@@ -196,7 +197,7 @@ def test_a_forked_process_starts_a_refit_again(held):
         play(policy, slates[policy.round : policy.round + 1])
         policy._prepared.work.wait()
         play(policy, slates[policy.round : policy.round + 1])
-        went_on = policy._schedule.n_failed_refits == 0 and len(policy.epoch_log) > n_epochs
+        went_on = policy._schedule.n_failed_refits == 0 and len(policy._epoch_log) > n_epochs
         os._exit(0 if is_lost and went_on else 1)
     gate.set()
     assert os.waitpid(child, 0)[1] == 0
@@ -212,7 +213,7 @@ def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monk
     policy._prepared.work.wait()
     table, samples = slates[policy.round][0], []
     with monkeypatch.context() as patch:
-        patch.setattr(LatentUcb, "observe", lambda self, slate: 1 / 0)
+        patch.setattr(LatentUcb, "_observe", lambda self, slate: 1 / 0)
         for _ in range(3):
             with pytest.raises(ZeroDivisionError):
                 policy.choose(table)
@@ -227,19 +228,19 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(mo
     play(policy, slates[:30])
     if policy._prepared is not None:
         policy._prepared.work.wait()
-    n_epochs = len(policy.epoch_log)
+    n_epochs = len(policy._epoch_log)
     with monkeypatch.context() as patch:
         patch.setattr(Epoch, "open", classmethod(lambda cls, *given: 1 / 0))
-        while policy.diagnostics()["n_failed_refits"] == 0:
+        while policy._diagnostics()["n_failed_refits"] == 0:
             play(policy, slates[policy.round : policy.round + 1])
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert "a refit failed" in caplog.text
-    assert len(policy.epoch_log) <= n_epochs + 1
+    assert len(policy._epoch_log) <= n_epochs + 1
     while policy.round < len(slates):
         play(policy, slates[policy.round : policy.round + 1])
         if policy._prepared is not None:
             policy._prepared.work.wait()
-    assert len(policy.epoch_log) > n_epochs + 1  # the next one succeeds
+    assert len(policy._epoch_log) > n_epochs + 1  # the next one succeeds
 
 
 def test_new_features_enter_a_policy_with_items_and_summaries():

@@ -58,7 +58,7 @@ def test_wait_and_regret_are_those_of_the_construction(n_arms, observe_prob):
         policy = SignSeeker(dim=4)
         realization = world.realize(seed)
         regrets.append(play(policy, realization).regret[-1])
-        waits.append(policy.diagnostics()["wait"][0])
+        waits.append(policy._diagnostics()["wait"][0])
     truth = world.realize(0)
     expected = theory.expected_wait(n_arms=n_arms, observe_prob=observe_prob, horizon=60)
     cost = theory.discovery_cost(truth.problem(), truth.gaps)
@@ -73,7 +73,7 @@ def test_once_the_sign_is_known_nothing_is_lost(reward_sign):
     realization = world.realize(3)
     policy = SignSeeker(dim=4, reward_sign=reward_sign)
     trace = play(policy, realization)
-    wait = policy.diagnostics()["wait"][0]
+    wait = policy._diagnostics()["wait"][0]
     assert policy.hidden_sign == realization.hidden_sign
     assert trace.regret[-1] == pytest.approx(trace.regret[wait - 1] if wait else 0.0)
 
@@ -84,7 +84,7 @@ def test_it_plays_the_better_reward_label_until_it_knows_the_hidden_sign():
     assert policy.choose(decisions).arm == 1
     policy.absorb([[NAN, NAN, -0.35, -0.35]])
     assert policy.choose(decisions).arm == 2
-    assert policy.diagnostics() == {"wait": [1]}
+    assert policy._diagnostics() == {"wait": [1]}
 
 
 def test_a_side_arm_is_better_than_the_wrong_reward_label():

@@ -158,7 +158,7 @@ def test_contract(make, check):
 
 @pytest.mark.parametrize("policy", SHIPPED, ids=lambda policy: policy.__name__)
 def test_every_setting_refuses_what_is_no_value_of_it_by_name(policy):
-    for name, param in policy.params.items():
+    for name, param in policy._params.items():
         bad = [object()] if name not in ("imputer", "imputer_settings") else []
         bad += [math.nan, -math.inf, True] if param.kind == "float" else []
         bad += [-1, 1.5, True] if param.kind == "int" else []

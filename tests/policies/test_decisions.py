@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from halfseen import AmbientOful, Decision, LatentUcb, TofuPov, UnknownDecisionError, archive, load
+from halfseen.policies.registry import policy_to_dict
 from policy_runs import few_arms, looks, state_bytes, walk
 
 
@@ -82,7 +83,7 @@ def test_a_given_burn_in_policy_is_shared_with_nobody():
 def test_the_plain_form_does_not_change_with_the_policy():
     policy, rounds = LatentUcb(memory_bytes=2000), few_arms(12)
     walk(policy, rounds[:10])
-    plain = policy.to_dict()
+    plain = policy_to_dict(policy)
     before = archive.to_bytes(plain)
     walk(policy, rounds[10:])
     assert archive.to_bytes(plain) == before

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import AmbientOful, InvalidSettingError, LowRankWorld, Oracle, load, play
+from halfseen.policies.registry import policy_from_dict, policy_to_dict
 from policy_runs import few_arms, looks, state_bytes, walk
 
 SEEDS = range(20)
@@ -126,7 +127,7 @@ def test_a_late_reward_goes_to_the_regression_in_whose_basis_it_was_earned():
 
 
 def load_copy(policy):
-    return type(policy).from_dict(policy.to_dict())
+    return policy_from_dict(policy_to_dict(policy))
 
 
 def test_a_change_and_an_open_decision_survive_saving(tmp_path):

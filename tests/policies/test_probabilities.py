@@ -28,7 +28,7 @@ DRAWN = {
 
 def redrawn(policy, slate, seed):
     """Return what a policy with another seed would choose now."""
-    other = policy.fork()
+    other = policy._fork()
     other.__dict__["seed"] = seed
     return other.decide(slate)
 
@@ -72,7 +72,7 @@ def test_linear_thompson_states_its_probabilities():
     policy = LinearThompson(dim=6)
     walk(policy, few_arms(10))
     slate = Slate(few_arms(1, seed=4)[0].table)
-    assert surprise([policy.play(slate)[0] for _ in range(1500)]) < 1.0
+    assert surprise([policy._play(slate)[0] for _ in range(1500)]) < 1.0
 
 
 def test_what_is_not_drawn_has_probability_1():
@@ -109,7 +109,7 @@ def test_the_farther_an_estimate_is_below_the_best_the_rarer_is_its_arm():
         found = (1.0 / decision.probabilities[rest] - len(table)) / gaps[rest]
         if at >= 20:
             assert found == pytest.approx(found[0], rel=1e-9)
-            rates.append(found[0] * policy.diagnostics()["noise_scale"] / np.sqrt(len(table)))
+            rates.append(found[0] * policy._diagnostics()["noise_scale"] / np.sqrt(len(table)))
     assert 1.5 < rates[-1] / rates[0] < np.sqrt(120 / 20)
 
 

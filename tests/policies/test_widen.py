@@ -6,11 +6,9 @@ import pytest
 from halfseen import AmbientOful, Greedy, InvalidInputError, InvalidSettingError, TofuPov
 
 
-def test_a_policy_that_cannot_grow_names_those_that_can():
+def test_a_policy_that_cannot_grow_names_one_that_can():
     policy = TofuPov(dim=4, rank=1, observe_prob=0.5)
-    with pytest.raises(
-        InvalidSettingError, match=r"TofuPov cannot grow from 4 to 5 features.*Ambi"
-    ):
+    with pytest.raises(InvalidSettingError, match=r"TofuPov cannot grow from 4 to 5.*LatentUcb"):
         policy.widen(5)
 
 

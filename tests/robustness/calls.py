@@ -27,6 +27,7 @@ from halfseen import (
 from halfseen.errors import InvalidRewardError, InvalidSlateError
 from halfseen.latent import policy as latent_ucb
 from halfseen.latent.policy import Background
+from halfseen.policies.registry import policy_to_dict
 from halfseen.testing.policies import copy_of, looks
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS
@@ -101,14 +102,14 @@ class Case:
         """Make the policy and call it, until something does not hold."""
         random = self.random
         self.policy = PLAYERS[self.name](random, self.dim)
-        if self.policy.takes_context and random.random() < 0.5:
+        if self.policy._can("_grow_context") and random.random() < 0.5:
             self.contexts = Slates(random, int(random.choice(DIMS)))
             self.names = random.permutation(12) if random.random() < 0.7 else None
         for _ in range(int(random.integers(10, 25 if self.dim > 12 else 90))):
             what = random.choice(len(self.MOVES), p=self.SHARES_OF_MOVES)
             self.n_calls += 1
             self.MOVES[what](self)
-        if n_failed := self.policy.diagnostics().get("n_failed_refits"):
+        if n_failed := self.policy._diagnostics().get("n_failed_refits"):
             raise BrokenRuleError(f"{n_failed} refits failed")
 
     def choose(self):
@@ -156,7 +157,7 @@ class Case:
 
     def widen(self):
         policy, random = self.policy, self.random
-        if not policy.can("grow") or (policy.dim or self.dim) > max(DIMS):
+        if not policy._can("_grow") or (policy.dim or self.dim) > max(DIMS):
             return
         n_new = int(random.integers(1, 4))
         if self.contexts is not None and policy.context_dim and random.random() < 0.5:
@@ -187,7 +188,7 @@ class Case:
 
     def reload(self):
         twin = copy_of(self.policy)
-        if snapshot(twin.to_dict()) != self._state():
+        if snapshot(policy_to_dict(twin)) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
         if getattr(self.policy, "_prepared", None) is not None:
             self.policy = copy.deepcopy(self.policy)  # a file does not hold a refit, a copy does
@@ -234,7 +235,7 @@ class Case:
         return getattr(policy, "impute_ridge", 1.0) == 0.0 or getattr(policy, "horizon", None)
 
     def _state(self):
-        return snapshot(self.policy.to_dict())
+        return snapshot(policy_to_dict(self.policy))
 
     def _judge(self, decision, n_arms):
         for part in (decision.scores, decision.estimates, decision.widths):

@@ -17,7 +17,7 @@ import numpy as np
 from golden.make_golden import FACTORIES, rounds
 from halfseen import HalfseenError, archive
 from halfseen.errors import ArchiveError
-from halfseen.policies.registry import policy_from_dict
+from halfseen.policies.registry import policy_from_dict, policy_to_dict
 
 NUMBERS = (
     *(0, 1, -1, 2, 3, 7, 10**6, 2**31, 2**63, -(2**63), 10**30),
@@ -53,7 +53,7 @@ def saved():
             decision = policy.choose(table)
             if index not in (2, 14, 16):
                 policy.learn(decision, float(rewards[decision.arm]))
-        found[name] = archive.to_bytes(policy.to_dict())
+        found[name] = archive.to_bytes(policy_to_dict(policy))
     return found
 
 

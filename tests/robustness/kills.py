@@ -111,10 +111,10 @@ def serve(agent, checkpoint, writing, draws):
         chance = draws.random()
         if chance < 0.5 or not waiting:
             options = [{"x": draws.random(), "colour": colour} for colour in "abc"]
-            if agent.policy.can("grow") and draws.random() < 0.1:
+            if agent.policy._can("_grow") and draws.random() < 0.1:
                 options[0]["colour"] = str(draws.randrange(100))
             context = None
-            if agent.policy.takes_context and draws.random() < 0.5:
+            if agent.policy._can("_grow_context") and draws.random() < 0.5:
                 context = {"hour": draws.random(), "country": draws.choice(["a", "b", None])}
             waiting.append(agent.choose(options, context=context).id)
             os.write(writing, f"made {waiting[-1]}\n".encode())

@@ -160,19 +160,19 @@ class KeepsAll(Steps):
 
 
 class RemembersItsScores(Steps):
-    def appraise(self, slate):
-        parts = super().appraise(slate)
+    def _appraise(self, slate):
+        parts = super()._appraise(slate)
         self.weights += 1.0
         return parts
 
 
 class LearnsTheStartOfALog(Steps):
-    def play_logged(self, slate, rewards, contexts=None):
-        super().play_logged(Slate(slate._table[:1]), rewards[:1])
+    def _play_logged(self, slate, rewards, contexts=None):
+        super()._play_logged(Slate(slate._table[:1]), rewards[:1])
 
 
 class ForgetsWhenItGrows(Steps):
-    def grow(self, dim, levels):
+    def _grow(self, dim, levels):
         self.weights = np.zeros(dim)
 
 
@@ -184,7 +184,6 @@ class DropsAContext(Steps):
 class InContext(Steps):
     """Adds a step for the context, which is the same for all arms."""
 
-    takes_context = True
     context_dim: int = params.integer(default=0, low=0)
     STATE: ClassVar = {"taste": Array(("context_dim",))}
 
@@ -202,7 +201,7 @@ class InContext(Steps):
             row = np.nan_to_num(note.context)
             self.taste = self.taste + 0.1 * reward * row / (1.0 + row @ row)
 
-    def grow_context(self, dim, levels):
+    def _grow_context(self, dim, levels):
         self.taste = np.pad(self.taste, (0, dim - len(self.taste)))
 
 
@@ -224,7 +223,7 @@ class MissesTheContext(InContext):
 
 
 class ForgetsWhenContextsGrow(InContext):
-    def grow_context(self, dim, levels):
+    def _grow_context(self, dim, levels):
         self.taste = np.zeros(dim)
 
 

@@ -409,7 +409,7 @@ class Cautious(Policy):
     def update(self, note, reward):
         self.n_lessons += 1
 
-    def observe(self, slate):
+    def _observe(self, slate):
         self.n_absorbed += slate.n_arms
 
 

@@ -262,7 +262,7 @@ class Agent(Declared):
         items = asked.rows.items
         with self._lock:
             ready = self._encoded(asked)
-            made, note = ready.policy.play(ready.slate, explore=explore)
+            made, note = ready.policy._play(ready.slate, explore=explore)
             id, now = f"{self._token}-{self._n_decisions + 1}", time.time()
             name, law = type(ready.policy).__name__, made.probabilities
             decision = Decision(
@@ -441,7 +441,7 @@ class Agent(Declared):
         """
         with self._lock:
             policy, journal = self._policy, self._journal
-            starts = policy.diagnostics().get("epoch_starts")
+            starts = policy._diagnostics().get("epoch_starts")
             oldest = next((each.time for _, each in self._ledger), None)
             return {
                 "decisions": self._n_decisions,
@@ -554,7 +554,7 @@ class Agent(Declared):
             if encoder.width > (dim or 0):
                 raise ArchiveError(f"{encoder.width} features are too many for a policy with {dim}")
         for _, waiting in agent._ledger:
-            policy.check_note(waiting.note)
+            policy._check_note(waiting.note)
         agent.__dict__["policy"] = type(policy)(**policy.settings())
         return agent
 
@@ -613,14 +613,14 @@ class Agent(Declared):
         with self._lock:
             found = [(self._ledger.get(id), reward) for id, reward in rewards.items()]
             # Forks can take back one step only.
-            policy = self._policy.fork() if len(found) == 1 else deepcopy(self._policy)
+            policy = self._policy._fork() if len(found) == 1 else deepcopy(self._policy)
             window = self._rewards
             for waiting, reward in found:
                 note = waiting.note.widened(policy.dim, policy.context_dim)
                 if not note.round:  # it was not chosen by the policy, see `_choose_again`
                     items = None if note.item is None else [note.item]
                     contexts = None if note.context is None else note.context[None]
-                    policy.play_logged(Slate(note.arm[None], items=items), [reward], contexts)
+                    policy._play_logged(Slate(note.arm[None], items=items), [reward], contexts)
                 else:
                     policy.update(note, reward)
                 window = window.added([reward], 1)
@@ -646,7 +646,7 @@ class Agent(Declared):
             for start, stop in with_bar("learning a log", n, steps, lambda step: step[1] - step[0]):
                 items = None if numbers is None else numbers[start:stop]
                 given = None if contexts is None else contexts[start:stop]
-                policy.play_logged(
+                policy._play_logged(
                     Slate(table[start:stop], items=items), rewards[start:stop], given
                 )
             seen, context_seen, window = self._seen, self._context_seen, self._rewards
@@ -671,8 +671,8 @@ class Agent(Declared):
         """Read options and a context; an empty dict is none."""
         if context is None or (isinstance(context, Mapping) and not context):
             return Asked(self._reader.read(options))
-        if not self._policy.takes_context:
-            self._policy.grow_context(1, {})  # says so
+        if not self._policy._can("_grow_context"):
+            self._policy._grow_context(1, {})  # says so
         return Asked(self._reader.read(options), self._reader.read_row(context))
 
     def _encoded(self, asked: Asked, *, log: bool = False) -> _Ready:
@@ -683,13 +683,13 @@ class Agent(Declared):
         InvalidTableError
             Also if a column or level is new and the policy cannot grow.
         """
-        policy, rows = self._policy.fork(), asked.rows
+        policy, rows = self._policy._fork(), asked.rows
         has_ids = self.id is not None or not rows.names or rows.is_named
-        if not rows.names and not policy.uses_items:
+        if not rows.names and not policy._uses_items:
             raise ids_alone()
         known = policy.dim or 0
         # Items may have no columns, or none that was ever seen.
-        dim = max(1, known) if policy.uses_items else known
+        dim = max(1, known) if policy._uses_items else known
         slate, options, levels = self._options.encode(rows, dim=dim)
         if slate.dim > known:
             try:
@@ -702,7 +702,7 @@ class Agent(Declared):
             shown, context, levels = context.encode(asked.context, dim=max(1, known))
             policy.widen(context_dim=shown.dim, context_levels=_new(levels, known))
             contexts, row = shown._table, None if log else shown._table[0]
-        numbers = rows.numbers() if policy.uses_items and has_ids else None
+        numbers = rows.numbers() if policy._uses_items and has_ids else None
         slate = Slate.of(slate, context=row, items=numbers)
         return _Ready(policy, options, context, slate, contexts)
 
@@ -742,7 +742,7 @@ class Agent(Declared):
         asked, arm = Asked.from_dict(event), event["arm"]
         ready = self._encoded(asked)
         slate = ready.slate
-        made, note = ready.policy.play(slate, explore=event["explore"])
+        made, note = ready.policy._play(slate, explore=event["explore"])
         if made.arm != arm:
             item = None if slate._items is None else int(slate._items[arm])
             note = Note(0, -1, slate._table[arm].copy(), slate._context, item)

@@ -10,7 +10,7 @@ offers; α is at least β. In rounds 2, 3, 4, 5, 7, 9, … both models are fitte
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -44,7 +44,7 @@ from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.state import Each, Flag, Levels, Maybe, Part, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
-from halfseen.values.reasons import Reasons
+from halfseen.values.reasons import Groups, Reasons
 
 T = TypeVar("T")
 
@@ -232,8 +232,7 @@ class LatentUcb(Policy):
     }
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
-    takes_context = True
-    uses_items = True
+    _uses_items = True
 
     dim: int | None = integer(  # type: ignore[assignment]
         default=None,
@@ -329,7 +328,7 @@ class LatentUcb(Policy):
         self._history = History.empty(dim, self.context_dim)
 
     @property
-    def epoch_log(self) -> tuple[LatentRecord, ...]:
+    def _epoch_log(self) -> tuple[LatentRecord, ...]:
         """One record for each epoch opened so far."""
         return (*self._log, *(() if self._epoch is None else (self._epoch.record,)))
 
@@ -338,9 +337,9 @@ class LatentUcb(Policy):
         """Number of latent coordinates in the current epoch; None before the first one."""
         return None if self._epoch is None else self._epoch.record.rank
 
-    def diagnostics(self) -> dict[str, Any]:
+    def _diagnostics(self) -> dict[str, Any]:
         """Return ranks of all epochs, and noise and scales of the last one."""
-        log = self.epoch_log
+        log = self._epoch_log
         return {
             "epoch_starts": [record.round for record in log],
             "epoch_ranks": [record.rank for record in log],
@@ -357,13 +356,13 @@ class LatentUcb(Policy):
         """Open an epoch if one is due, then choose by its models."""
         return self._choice(slate, self.exploration, self.uniform_share)
 
-    def exploit(self, slate: Slate) -> Choice:
+    def _exploit(self, slate: Slate) -> Choice:
         """Choose the largest estimate; at random while all rewards are equal."""
         return self._choice(slate, "greedy", 0.0)
 
     def _choice(self, slate: Slate, exploration: str, share: float) -> Choice:
         self._open_if_due()
-        self.observe(slate)
+        self._observe(slate)
         schedule = self._schedule
         if schedule.is_logging:
             schedule = schedule._replace(n_logged=schedule.n_logged + 1)
@@ -464,37 +463,36 @@ class LatentUcb(Policy):
 
     # Answers about the present models, also if the next choice will open another epoch
 
-    def appraise(self, slate: Slate) -> FloatArray:
+    def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with widths as in "ucb", also if draws or nothing take their place."""
         model = self._model
         if model is None:
             return np.zeros((3, slate.n_arms))
         return model.score(model.candidates(slate, self._context_row(slate)), *self._widths)
 
-    def reasons(self, slate: Slate) -> Reasons:
+    def _reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""
         model = self._model
         if model is None:
             return Reasons.none(slate.n_arms, slate.dim, self.context_dim)
         return explanation.reasons(model, slate, self._context_row(slate), *self._widths)
 
-    def moved_by_seeing(self, slate: Slate, groups: Sequence[Sequence[int]]) -> FloatArray:
-        """Return deviations under the latent model, given what is seen of each arm."""
+    def _moves(
+        self, slate: Slate, groups: Groups, context_groups: Groups
+    ) -> tuple[FloatArray, list[FloatArray]]:
+        """Return moves under the latent models, given what is seen of each arm and the context."""
         model = self._model
         if model is None:
-            return super().moved_by_seeing(slate, groups)
-        return explanation.moved_by_seeing(model, slate, self._context_row(slate), groups)
-
-    def moved_by_context(self, slate: Slate, groups: Sequence[Sequence[int]]) -> list[FloatArray]:
-        """Return moves under the latent model of contexts, given what is seen of this one."""
-        model = self._model
-        if model is None:
-            return super().moved_by_context(slate, groups)
-        return explanation.moved_by_context(model, slate, self._context_row(slate), groups)
+            return super()._moves(slate, groups, context_groups)
+        given = model, slate, self._context_row(slate)
+        return (
+            explanation.moved_by_seeing(*given, groups),
+            explanation.moved_by_context(*given, context_groups),
+        )
 
     # Learning
 
-    def observe(self, slate: Slate) -> None:
+    def _observe(self, slate: Slate) -> None:
         """Add the arms, and their context, to those on which the next models are fitted."""
         self._arms = self._arms.plus(slate._table, slate._items)
         context = slate._context
@@ -525,13 +523,13 @@ class LatentUcb(Policy):
             model.learn(arm, context, key, reward)
             self._epoch = epoch._replace(rewards=model)
 
-    def play_logged(
+    def _play_logged(
         self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
     ) -> None:
         """Learn from logged arms; they do not say how many arms a round offers."""
         self._schedule = self._schedule._replace(is_logging=True)
         try:
-            super().play_logged(slate, rewards, contexts)
+            super()._play_logged(slate, rewards, contexts)
         finally:
             self._schedule = self._schedule._replace(is_logging=False)
 
@@ -635,12 +633,12 @@ class LatentUcb(Policy):
 
     # Features that come later
 
-    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have more features, in all that is kept and in the models."""
         self._levels = {**self._levels, **levels}
         self._widen_all(dim, self.context_dim)
 
-    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+    def _grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; before the first one they were hidden."""
         self._context_levels = {**self._context_levels, **levels}
         most = arms_kept(dim, self.memory_bytes)

@@ -380,7 +380,7 @@ class Pslb(Optimism, Policy):
         """Rounds in which the two sets did not intersect and OFUL chose in all features."""
         return self._n_fallbacks
 
-    def diagnostics(self) -> dict[str, Any]:
+    def _diagnostics(self) -> dict[str, Any]:
         """Return the number of fallbacks and the rank."""
         return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
 
@@ -389,7 +389,7 @@ class Pslb(Optimism, Policy):
         if self._moments is not None and self._round >= self.burn_in:
             basis = self._estimated_basis(slate, self._moments)
             self._projection, self._moments = Projection.of(self._model, basis), None
-        self.observe(slate)
+        self._observe(slate)
         parts = None
         if self._projection is not None and self._projection.rank > 0:
             parts = self._parts(slate, self._projection)
@@ -438,7 +438,7 @@ class Pslb(Optimism, Policy):
             self._projection.learn(model, note.arm, reward)
         self._model = model
 
-    def observe(self, slate: Slate) -> None:
+    def _observe(self, slate: Slate) -> None:
         """Add the arms to those that determine the subspace, until it is estimated."""
         if self._moments is not None:
             moments = self._moments.fork()

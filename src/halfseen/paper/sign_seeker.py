@@ -51,13 +51,13 @@ class SignSeeker(Policy):
         """The rank of the family."""
         return 3
 
-    def diagnostics(self) -> dict[str, Any]:
+    def _diagnostics(self) -> dict[str, Any]:
         """Return how many rounds were played without the hidden sign."""
         return {"wait": [self._wait]}
 
     def decide(self, slate: Slate) -> Choice:
         """Play the best decision arm as far as the signs are known; a side arm counts as 0."""
-        self.observe(slate)
+        self._observe(slate)
         self._wait += self.hidden_sign == 0
         labels = np.sign(np.nan_to_num(slate._table[:, :2]))
         decisive = (labels != 0).all(axis=1)
@@ -65,7 +65,7 @@ class SignSeeker(Policy):
         scores = self.reward_sign * labels[:, 0] + 2 * self.hidden_sign * labels[:, 1]
         return Choice.best(np.where(decisive, scores, 0.0))
 
-    def observe(self, slate: Slate) -> None:
+    def _observe(self, slate: Slate) -> None:
         """Look for a side arm with both entries."""
         if not self.hidden_sign:
             self.hidden_sign = _betrayed(slate._table)

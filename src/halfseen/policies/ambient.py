@@ -67,15 +67,15 @@ class RidgePolicy(Policy):
         """Number of features."""
         return self.dim
 
-    def exploit(self, slate: Slate) -> Choice:
+    def _exploit(self, slate: Slate) -> Choice:
         """Choose the arm with the largest estimate."""
         return Choice(*self._model.score(slate._table, lambda log_det, n_samples: 0.0))
 
-    def reasons(self, slate: Slate) -> Reasons:
+    def _reasons(self, slate: Slate) -> Reasons:
         """Return what each feature adds, hidden ones nothing, and the width as the bonus."""
         none = Reasons.none(slate.n_arms, self.dim)
         parts = slate.values * self._model.estimate
-        return none._replace(features=parts, bonus=self.appraise(slate)[2])
+        return none._replace(features=parts, bonus=self._appraise(slate)[2])
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression."""
@@ -83,13 +83,13 @@ class RidgePolicy(Policy):
         model.update(note.arm, reward)
         self._model = model
 
-    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Widen the regression; zero and hidden are the same here, so levels do not matter."""
         self._model = self._model.widened(dim)
 
     def refitted(self, points: FloatArray, rewards: FloatArray) -> Self:
         """Return a fork that has learned rewards (n,) of points (n, dim), and nothing else."""
-        fork = self.fork()
+        fork = self._fork()
         fork._model = Ridge(self.dim, ridge=self.ridge)
         for point, reward in zip(points, rewards.tolist(), strict=True):
             fork._model.update(point, reward)
@@ -141,7 +141,7 @@ class Greedy(RidgePolicy):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the arm with the largest estimate."""
-        return self.exploit(slate)
+        return self._exploit(slate)
 
 
 @register_policy
@@ -190,7 +190,7 @@ class LinearThompson(RidgePolicy):
         arm = int(parts[0].argmax())
         return Choice(arm, parts, probabilities=self._shares(slate, parts[1], arm))
 
-    def appraise(self, slate: Slate) -> FloatArray:
+    def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with the posterior deviation as width, not with a draw."""
         scale = self._deviation
         parts: FloatArray = self._model.score(slate._table, lambda log_det, n_samples: scale)[1]

@@ -109,21 +109,21 @@ class ViewedPolicy(Policy):
         """Let the inner policy choose from its view."""
         return self._pass_on(self._view(slate))
 
-    def exploit(self, slate: Slate) -> Choice:
+    def _exploit(self, slate: Slate) -> Choice:
         """Let the inner policy choose from its view without exploring."""
         return self._pass_on(self._view(slate), explore=False)
 
-    def appraise(self, slate: Slate) -> FloatArray:
+    def _appraise(self, slate: Slate) -> FloatArray:
         """Let the inner policy score its view."""
         player = self._inners[self._turn(self._round + 1)]
         view = np.clip(self._view(slate), -LARGEST, LARGEST)
-        return player.appraise(Slate.of(view, player.dim))
+        return player._appraise(Slate.of(view, player.dim))
 
     def _pass_on(self, view: FloatArray, *, explore: bool = True) -> Choice:
         """Let the inner policy choose from the view."""
         player = self._forked(self._turn(self._round + 1))
         shown = Slate.of(np.clip(view, -LARGEST, LARGEST), player.dim)
-        choice, note = player.play(shown, explore=explore)
+        choice, note = player._play(shown, explore=explore)
         return choice._replace(inner=note)
 
     def update(self, note: Note, reward: float) -> None:
@@ -134,16 +134,16 @@ class ViewedPolicy(Policy):
     def _forked(self, turn: int) -> Policy:
         """Fork an inner policy and return the fork, which may be changed."""
         inners = list(self._inners)
-        inners[turn] = inners[turn].fork()
+        inners[turn] = inners[turn]._fork()
         self._inners = tuple(inners)
         return inners[turn]
 
-    def check_note(self, note: Note) -> None:
+    def _check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
-        super().check_note(note)
+        super()._check_note(note)
         if note.inner is None:
             raise UnknownDecisionError(f"no inner policy made the decision of round {note.round}")
-        self._inners[self._turn(note.round)].check_note(note.inner)
+        self._inners[self._turn(note.round)]._check_note(note.inner)
 
 
 SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -449,23 +449,23 @@ class Imputed(Exploring, ViewedPolicy):
         self._prepare(slate)
         return super().decide(slate)
 
-    def exploit(self, slate: Slate) -> Choice:
+    def _exploit(self, slate: Slate) -> Choice:
         """Do as `decide`, but without exploring."""
         self._prepare(slate)
-        return super().exploit(slate)
+        return super()._exploit(slate)
 
     def _prepare(self, slate: Slate) -> None:
         round = self._round + 1
         if round >= self._next_fit:
             self._fit(self._reservoir.rows.copy())
             self._next_fit = next_start(round, self.growth)
-        self.observe(slate)
+        self._observe(slate)
 
     def _fit(self, rows: FloatArray) -> None:
         """Fit the imputer to rows (n, dim)."""
         self._filler = Filler(self._recipe, rows)
 
-    def observe(self, slate: Slate) -> None:
+    def _observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""
         reservoir = self._reservoir.fork()
         reservoir.add(slate._table)

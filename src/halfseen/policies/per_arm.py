@@ -109,8 +109,7 @@ class PerArmRidge(Policy):
     }
 
     needs: ClassVar[tuple[str, ...]] = ("dim", "seed")
-    takes_context = True
-    uses_items = True
+    _uses_items = True
 
     context_dim: int = integer(
         default=0,
@@ -138,7 +137,7 @@ class PerArmRidge(Policy):
         """Choose the item with the largest estimate plus width."""
         return self._choice(slate, self.radius)
 
-    def exploit(self, slate: Slate) -> Choice:
+    def _exploit(self, slate: Slate) -> Choice:
         """Choose the item with the largest estimate."""
         return self._choice(slate, 0.0)
 
@@ -146,7 +145,7 @@ class PerArmRidge(Policy):
         if self._round + 1 >= self._next_fit:
             self._fit()
             self._next_fit = next_start(self._round + 1, _GROWTH)
-        self.observe(slate)
+        self._observe(slate)
         parts = self._parts(slate, radius)
         best = np.flatnonzero(parts[0] == parts[0].max())
         if len(best) == 1:
@@ -156,7 +155,7 @@ class PerArmRidge(Policy):
         place = stream(self.seed, "ties", str(self._round + 1)).integers(len(best))
         return Choice(int(best[place]), parts, probabilities=law)
 
-    def appraise(self, slate: Slate) -> FloatArray:
+    def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates and widths under the present fit."""
         return self._parts(slate, self.radius)
 
@@ -195,7 +194,7 @@ class PerArmRidge(Policy):
             for key, (contexts, rewards, _) in samples.items()
         }
 
-    def observe(self, slate: Slate) -> None:
+    def _observe(self, slate: Slate) -> None:
         """Add the context to those from which means and deviations are computed."""
         context = slate._context
         if context is not None and (context == context).any():
@@ -216,7 +215,7 @@ class PerArmRidge(Policy):
         model.update(self._scaling.points(context[None])[0], reward - self._centre)
         self._models = {**self._models, key: model}
 
-    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+    def _grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; nothing is known of these until the next fit."""
         kept, new = self._contexts.rows[:, : self.context_dim], np.zeros(dim - self.context_dim)
         self._levels = {**self._levels, **levels}

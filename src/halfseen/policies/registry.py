@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any, TypeVar
 
-from halfseen import checks
+from halfseen import checks, state
 from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.policies.base import Policy
 from halfseen.state import Sizes
@@ -68,7 +68,7 @@ class AnyPolicy:
 
     def dump(self, value: Policy) -> dict[str, Any]:
         """Return settings and state of the policy."""
-        return value.to_dict()
+        return policy_to_dict(value)
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Policy:
         """Return the saved policy."""
@@ -88,7 +88,7 @@ class InnerPolicies:
 
     def dump(self, value: tuple[Policy, ...]) -> list[dict[str, Any]]:
         """Return settings and state of each policy."""
-        return [each.to_dict() for each in value]
+        return [policy_to_dict(each) for each in value]
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> tuple[Policy, ...]:
         """Return the saved policies, each like the one that a fresh owner has."""
@@ -103,6 +103,24 @@ def _restored_inner(fresh: Policy, plain: Any) -> Policy:
     return policy
 
 
+def policy_to_dict(policy: Policy) -> dict[str, Any]:
+    """Return parameters and state as plain values and arrays."""
+    return {
+        "policy": type(policy).__name__,
+        "settings": policy.settings(),
+        "round": policy.round,
+        "state": state.dump(policy),
+    }
+
+
 def policy_from_dict(plain: dict[str, Any]) -> Policy:
-    """Return the policy that `Policy.to_dict` described."""
-    return registered(plain["policy"]).from_dict(plain)
+    """Return the policy that `policy_to_dict` described."""
+    return restored(registered(plain["policy"]), plain)
+
+
+def restored(kind: type[P], plain: dict[str, Any]) -> P:
+    """Return a policy of a class, which need not be registered."""
+    policy = kind(**plain["settings"])
+    policy._round = checks.integer("round", plain["round"], 0, checks.LARGEST_HORIZON)
+    state.restore(policy, plain["state"])
+    return policy

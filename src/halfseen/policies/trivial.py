@@ -43,7 +43,7 @@ class Uniform(Policy):
         n = slate.n_arms
         return Choice(arm, np.zeros((3, n)), probabilities=np.full(n, 1.0 / n))
 
-    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Nothing depends on the number of features."""
 
     def update(self, note: Note, reward: float) -> None:
@@ -67,11 +67,11 @@ class SameArm(Policy):
         """Choose the first arm."""
         return Choice(0, np.zeros((3, slate.n_arms)))
 
-    def exploit(self, slate: Slate) -> Choice:
+    def _exploit(self, slate: Slate) -> Choice:
         """Choose the first arm."""
         return self.decide(slate)
 
-    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
+    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Nothing depends on the number of features."""
 
     def update(self, note: Note, reward: float) -> None:

@@ -82,7 +82,7 @@ class Player:
         policy = self.policy
         for index, round in enumerate(rounds, self._n_played):
             slate = round.slate
-            if slate.context is not None and not policy.takes_context:
+            if slate.context is not None and not policy._can("_grow_context"):
                 slate = slate.without_context()
             decision = policy.choose(slate)
             rank = policy.current_rank
@@ -307,7 +307,7 @@ class _Run:
             diagnostics = _plain({**self._measured, **known})
             self._outcome = Result(status="ok", seconds=0.0, diagnostics=diagnostics)
         else:
-            diagnostics = _plain({**(self.player.policy.diagnostics() or {}), **known})
+            diagnostics = _plain({**(self.player.policy._diagnostics() or {}), **known})
             self._outcome = _played(self.player.trace(), self.cell.points, diagnostics)
 
     def result(self, shared_seconds: float) -> Result:

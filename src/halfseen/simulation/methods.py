@@ -116,7 +116,7 @@ class Method(Value):
         except HalfseenError as error:
             return {"policy": error}
         found: dict[str, HalfseenError] = {error.name: error for error in self._unknown(make)}
-        for name, param in make.params.items():
+        for name, param in make._params.items():
             try:
                 if name in self.settings:
                     param.checked(self.settings[name])

@@ -187,7 +187,7 @@ def a_decision_counts_by_its_id(factory: AgentFactory) -> None:
 def beyond_max_pending_the_oldest_is_forgotten(factory: AgentFactory) -> None:
     """At most `max_pending` decisions wait for their rewards, the latest ones."""
     made = factory()
-    settings = {name: getattr(made, name) for name in made.params}
+    settings = {name: getattr(made, name) for name in made._params}
     agent = type(made)(**settings | {"max_pending": 3})
     decisions = [agent.choose(rows) for rows, _ in _rounds(agent, 12)]
     expect(len(agent.pending) == 3, f"{len(agent.pending)} decisions wait with max_pending = 3")
@@ -319,7 +319,7 @@ def _rounds(agent: Agent, n_rounds: int) -> list[tuple[list[Row], list[float]]]:
     """Return rows that fit the policy's number of features, and a reward for each row."""
     random = np.random.default_rng(0)
     policy = agent.policy
-    can_grow = policy is None or policy.dim is None or policy.can("grow")
+    can_grow = policy is None or policy.dim is None or policy._can("_grow")
     room = 6 if policy is None or can_grow else policy.dim
     n_numbers = max(1, min(4, room - 2))
     levels = ("red", "blue") if room >= n_numbers + 2 else ()

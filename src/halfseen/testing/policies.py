@@ -18,6 +18,7 @@ from halfseen.errors import (
     UnknownDecisionError,
 )
 from halfseen.policies.base import Policy
+from halfseen.policies.registry import policy_to_dict, restored
 from halfseen.values import LARGEST, Decision, FloatArray, Slate
 
 P = TypeVar("P", bound=Policy)
@@ -162,7 +163,7 @@ def walk(policy: Policy, rounds: Iterable[Offer]) -> list[Decision]:
 
 def state_bytes(policy: Policy) -> bytes:
     """Return all that a file of a policy would contain."""
-    return archive.to_bytes(policy.to_dict())
+    return archive.to_bytes(policy_to_dict(policy))
 
 
 def state_size(node: Any) -> int:
@@ -178,12 +179,12 @@ def state_size(node: Any) -> int:
 
 def copy_of(policy: P) -> P:
     """Return a saved and loaded copy of a policy."""
-    return type(policy).from_dict(archive.from_bytes(state_bytes(policy)))
+    return restored(type(policy), archive.from_bytes(state_bytes(policy)))
 
 
 def twin_of(policy: P) -> P:
     """Return a copy of a policy that was never in a file, which is faster than `copy_of`."""
-    return type(policy).from_dict(deepcopy(policy.to_dict()))
+    return restored(type(policy), deepcopy(policy_to_dict(policy)))
 
 
 def looks(decision: Decision) -> tuple[Any, ...]:
@@ -490,7 +491,7 @@ def hooks_replace_and_do_not_edit(factory: Factory) -> None:
         table = offers(1, policy, sizes=(4,))[0].table
         calls: dict[str, Callable[[], object]] = {
             "decide": partial(policy.choose, table),
-            "observe": partial(policy.absorb, table),
+            "_observe": partial(policy.absorb, table),
         }
         if decisions:
             calls["update"] = partial(policy.learn, decisions[-1], 0.5)
@@ -516,7 +517,7 @@ def memory_is_bounded(factory: Factory) -> None:
         sizes = []
         for index in range(n_rounds):
             walk(policy, [rounds[index % 4]])
-            sizes.append(state_size(policy.to_dict()))
+            sizes.append(state_size(policy_to_dict(policy)))
         return max(sizes[-8:])
 
     early, late = largest(32), largest(64)
@@ -564,7 +565,7 @@ def a_log_may_come_in_any_parts(factory: Factory) -> None:
 def growing_equals_having_known_all_features(factory: Factory) -> None:
     """A policy that was widened scores as if all features had been there before, hidden."""
     made = factory()
-    if not made.can("grow"):
+    if not made._can("_grow"):
         _expect_no_growth(made)
         return
     narrow = made.dim or 6
@@ -602,7 +603,7 @@ def a_context_is_never_dropped(factory: Factory) -> None:
     """A policy that cannot use a context refuses it, and changes nothing."""
     policy = factory()
     table, _ = offers(1, policy)[0]
-    if policy.takes_context:
+    if policy._can("_grow_context"):
         policy.choose(table, context=np.ones(_CONTEXT_DIM))
         expect(policy.context_dim == _CONTEXT_DIM, f"context_dim is {policy.context_dim}")
         return
@@ -617,7 +618,7 @@ def a_context_is_never_dropped(factory: Factory) -> None:
 def bad_contexts_change_nothing(factory: Factory) -> None:
     """A context that is not a row of `context_dim` numbers is refused and changes nothing."""
     policy = factory()
-    if not policy.takes_context:
+    if not policy._can("_grow_context"):
         return
     rounds, contexts = offers(9, policy), _contexts(9)
     _walk_in_context(policy, rounds[:8], contexts)
@@ -639,7 +640,7 @@ def bad_contexts_change_nothing(factory: Factory) -> None:
 def no_context_is_a_hidden_one(factory: Factory) -> None:
     """In a round without a context, it is as if every entry of it were hidden."""
     policy = factory()
-    if not policy.takes_context:
+    if not policy._can("_grow_context"):
         return
     rounds, contexts = offers(20, policy), _contexts(20)
     _walk_in_context(policy, rounds[:10], contexts)
@@ -658,7 +659,7 @@ def no_context_is_a_hidden_one(factory: Factory) -> None:
 def growing_contexts_equal_having_known_all_features(factory: Factory) -> None:
     """A policy whose context was widened scores as if its features had been hidden before."""
     policy = factory()
-    if not policy.takes_context:
+    if not policy._can("_grow_context"):
         return
     grown, known = policy, twin_of(policy)
     known.widen(context_dim=_CONTEXT_DIM + 2, context_levels={_CONTEXT_DIM + 1: 0})

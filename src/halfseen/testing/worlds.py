@@ -121,7 +121,7 @@ def facts_are_true(factory: Factory) -> None:
 def noise_does_not_move_arms(factory: Factory) -> None:
     """With another `noise_scale`, where there is one, the same arms are offered."""
     world = factory()
-    if "noise_scale" not in world.params:
+    if "noise_scale" not in world._params:
         return
     for scale in (0.0, 0.1):
         try:
@@ -148,7 +148,7 @@ def worlds_are_values(factory: Factory) -> None:
     """Settings cannot be changed; equal settings make equal worlds, also after pickle."""
     world = factory()
     expect(isinstance(world, World), f"{type(world).__name__} is no subclass of World")
-    for name in world.params:
+    for name in world._params:
         setting = (world, name, getattr(world, name))
         expect_refusal(setattr, *setting, error=AttributeError, what=f"setting {name}")
     expect(factory() == world, "two worlds with the same settings are not equal")

@@ -169,7 +169,7 @@ class TofuPov(TofuParams):
         epoch = self._epoch
         return epoch.record.rank if epoch is not None and epoch.plays else self.dim
 
-    def diagnostics(self) -> dict[str, Any]:
+    def _diagnostics(self) -> dict[str, Any]:
         """Return the ranks of all epochs and the top of the last epoch's spectrum."""
         log = self.epoch_log
         return {
@@ -187,8 +187,8 @@ class TofuPov(TofuParams):
         epoch = self._epoch
         if epoch is not None and epoch.plays:
             return Choice(*epoch.score(slate), epoch.index)
-        self._burner = self._burner.fork()
-        choice, note = self._burner.play(slate)
+        self._burner = self._burner._fork()
+        choice, note = self._burner._play(slate)
         index = -1 if epoch is None else epoch.index
         return choice._replace(epoch=index, inner=note)
 
@@ -259,7 +259,7 @@ class TofuPov(TofuParams):
                 epoch.learn_earlier(note.arm, reward)
             self._epoch = epoch
         if note.inner is not None:
-            self._burner = self._burner.fork()
+            self._burner = self._burner._fork()
             self._burner.update(note.inner, reward)
 
     def _replays(self, note: Note, *, is_first: bool) -> bool:
@@ -271,21 +271,21 @@ class TofuPov(TofuParams):
         ranked = (record.epoch for record in self.epoch_log if record.rank > 0)
         self._first_playing = next(ranked, None)
 
-    def observe(self, slate: Slate) -> None:
+    def _observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""
-        self._burner = self._burner.fork()
-        self._burner.observe(slate)
+        self._burner = self._burner._fork()
+        self._burner._observe(slate)
         self._offer(slate)
 
     @property
     def _latest_epoch(self) -> int:
         return -1 if self._epoch is None else self._epoch.index
 
-    def check_note(self, note: Note) -> None:
+    def _check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
-        super().check_note(note)
+        super()._check_note(note)
         if note.inner is not None:
-            self._burner.check_note(note.inner)
+            self._burner._check_note(note.inner)
 
 
 @register_policy

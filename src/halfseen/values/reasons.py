@@ -1,10 +1,12 @@
 """Why arms have their estimates, and what it would be worth to see more of them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from halfseen import checks
+from halfseen.errors import HalfseenError, InvalidInputError
 from halfseen.lazy import LazyModule
 from halfseen.values.slate import FloatArray
 
@@ -77,6 +79,24 @@ class Reasons(NamedTuple):
     def scores(self) -> FloatArray:
         """Score of each arm, shape (n_arms,)."""
         return self.estimates + self.bonus
+
+
+Groups = Sequence[Sequence[int]]
+"""Features that are seen together."""
+
+
+def checked_groups(groups: Any, dim: int) -> Groups:
+    """Return groups of features after checking that they exist; by default each one alone."""
+    if groups is None:
+        return [[feature] for feature in range(dim)]
+    if dim == 0:
+        raise InvalidInputError(f"groups must be left out: there are no features, got {groups!r}")
+    try:
+        return [[checks.integer("feature", each, 0, dim - 1) for each in one] for one in groups]
+    except (TypeError, HalfseenError):
+        raise InvalidInputError(
+            f"groups must be lists of features from 0 to {dim - 1}, got {groups!r}"
+        ) from None
 
 
 class Gains(NamedTuple):

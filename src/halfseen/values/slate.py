@@ -121,6 +121,21 @@ class Slate:
             )
         return slate
 
+    def contexts(self, given: Any) -> FloatArray | None:
+        """Return one context per arm, shape (n_arms, context_dim): what is given, or this one.
+
+        Raises InvalidSlateError if their number is another one.
+        """
+        if given is None:
+            context = self._context
+            return None if context is None else np.tile(context, (self.n_arms, 1))
+        table = Slate.of(given)._table
+        if len(table) != self.n_arms:
+            raise InvalidSlateError(
+                f"there must be a context for each of {self.n_arms} arms, got {len(table)}"
+            )
+        return table
+
     def without_context(self) -> "Slate":
         """Return the same arms without the context."""
         other = object.__new__(Slate)
