@@ -382,7 +382,7 @@ def fingerprint(world: World, method: Method, *, seed: int, points: int) -> str 
         # The contents of data files count, not their places.
         data = {name: _data_digest(path) for name, path in world.data_paths().items()}
         settings = [world.to_dict() | data, method.to_dict(), seed, points]
-        parts = (type(getattr(world, name)) for name in world.params)
+        parts = (type(getattr(world, name)) for name in world._params)
         classes = (type(world), *parts, *map(registered, method.policies()))
         own = sorted({file for each in classes for file in _own_files(each)})
         code = [library_versions(), package_digest(), _contents(own)]
