@@ -306,7 +306,7 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
     rounds = offers(33, policy, sizes=(*_WIDE[:9], *FEW, *FEW, *FEW))
     contexts = _contexts(33)
     for index, (table, rewards) in enumerate(rounds):
-        given = {"context": contexts[index]} if policy.takes_context and index % 5 else {}
+        given = {"context": contexts[index]} if policy._can("_grow_context") and index % 5 else {}
         if index % 4 < 2:
             other = copy_of(other)
         ours, theirs = policy.choose(table, **given), other.choose(table, **given)
