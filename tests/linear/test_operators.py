@@ -15,8 +15,7 @@ from halfseen.linear.covariance import (
 )
 from halfseen.linear.eigen import block_krylov, distance, top_eigenpairs
 from halfseen.paper import Pslb
-from halfseen.tofu import policy as tofu_policy
-from halfseen.tofu import subspace
+from halfseen.tofu import parameters, subspace
 
 
 def arms(n, dim, rank, prob, seed=0):
@@ -99,7 +98,7 @@ def test_tofu_makes_the_same_choices_with_and_without_the_matrix(monkeypatch, ob
         return policy, chosen
 
     plain, expected = walk()
-    for module in (tofu_policy, subspace):
+    for module in (parameters, subspace):
         monkeypatch.setattr(module, "LARGEST_DENSE_DIM", 29)
     free, chosen = walk()
     assert chosen == expected
