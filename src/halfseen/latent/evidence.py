@@ -120,7 +120,7 @@ class Rewards(NamedTuple):
         k, n_parts = len(scales), self.items.n_parts
         blocks = scales[:, None] * sums[:, first:, first:n_parts] * scales
         blocks[:, np.arange(k), np.arange(k)] += 1.0
-        blocks, roots = _positive(blocks)
+        blocks, roots = positive(blocks)
         covariances = np.asarray(np.linalg.inv(blocks))
         outer = np.concatenate([sums[:, first:, :first], sums[:, first:, n_parts:]], axis=2)
         outer *= scales[:, None]
@@ -326,7 +326,7 @@ class Evidence:
         precision = scales[:, None] * gram[:-1, :-1] * scales
         # Less than its share of the trace would be lost to rounding.
         precision.ravel()[:: len(scales) + 1] += max(1.0, _ROUNDING * float(precision.trace()))
-        root = np.asarray(np.linalg.cholesky(precision))
+        root = positive(precision[None])[1][0]
         inverse = _inverse(root)
         white = inverse @ (scales * gram[:-1, -1])
         left = max(0.0, float(gram[-1, -1]) - float(white @ white))
@@ -411,15 +411,16 @@ def narrowed(
     return np.hstack(blocks), kept
 
 
-def _positive(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return blocks I + a positive matrix each, and their Cholesky factors."""
+def positive(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return blocks I + a positive matrix each, (n, k, k), and their Cholesky factors."""
     try:
         return blocks, np.asarray(np.linalg.cholesky(blocks))
-    except np.linalg.LinAlgError:  # projected sums may be off by rounding: clip eigenvalues at 1
+    except np.linalg.LinAlgError:  # the rest is lost to rounding: no eigenvalue is below 1
         values, vectors = np.linalg.eigh(0.5 * (blocks + blocks.transpose(0, 2, 1)))
-        values = np.maximum(values, 1.0)
-        blocks = (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
-        return blocks, np.asarray(np.linalg.cholesky(blocks))
+        rows = np.sqrt(np.maximum(values, 1.0))[:, :, None] * vectors.transpose(0, 2, 1)
+        roots = np.asarray(np.linalg.qr(rows, mode="r")).transpose(0, 2, 1)
+        roots = roots * np.where(np.diagonal(roots, axis1=1, axis2=2) < 0.0, -1.0, 1.0)[:, None]
+        return roots @ roots.transpose(0, 2, 1), roots
 
 
 def _indicators(columns: Mapping[str, slice]) -> FloatArray:

@@ -18,7 +18,16 @@ from scipy.linalg import solve_triangular
 from halfseen import checks, state
 from halfseen.errors import ArchiveError
 from halfseen.factors.rows import Keys, item_keys
-from halfseen.latent.evidence import HIGHEST, ITEM, LOWEST, Evidence, Rewards, Scales, narrowed
+from halfseen.latent.evidence import (
+    HIGHEST,
+    ITEM,
+    LOWEST,
+    Evidence,
+    Rewards,
+    Scales,
+    narrowed,
+    positive,
+)
 from halfseen.latent.features import (
     BY_ITEM,
     CONTEXT,
@@ -152,7 +161,7 @@ class RewardModel:
         rewards = _some(rewards.in_unit(scales.noise), kept, kept_parts)
         precision, response, items = rewards.fit(features.scales, features.part_scales)
         ridge = Ridge(features.n_features, ridge=1.0)
-        root = _root(precision)
+        root = np.ascontiguousarray(positive(precision[None])[1][0].T)
         white = solve_triangular(root, response, trans=1, check_finite=False)
         log_det = 2.0 * float(np.log(root.diagonal()).sum())
         ridge.set_root(root, white, log_det, len(points))
@@ -357,17 +366,6 @@ def _some(rewards: Rewards, features: Any, parts: Any) -> Rewards:
     kept = sums[:, parts][:, :, np.concatenate([parts, k + columns])]
     items = rewards.items._replace(sums=kept)
     return rewards._replace(gram=rewards.gram[np.ix_(columns, columns)], items=items)
-
-
-def _root(precision: FloatArray) -> FloatArray:
-    """Return the R with R'R = V = I + a positive matrix."""
-    try:
-        return np.ascontiguousarray(np.linalg.cholesky(precision).T)
-    except np.linalg.LinAlgError:  # the rest is lost to rounding: no eigenvalue is below 1
-        values, vectors = np.linalg.eigh(precision)
-        rows = np.sqrt(np.maximum(values, 1.0))[:, None] * vectors.T
-        root = np.asarray(np.linalg.qr(rows, mode="r"))
-        return root * np.where(root.diagonal() < 0.0, -1.0, 1.0)[:, None]
 
 
 def _scaled(unscaled: Features, scales: Scales) -> Features:
