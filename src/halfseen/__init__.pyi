@@ -62,7 +62,6 @@ from .worlds.base import World as World
 from .worlds.base import register_world as register_world
 from .worlds.context_worlds import BilinearWorld as BilinearWorld
 from .worlds.context_worlds import DisjointArmsWorld as DisjointArmsWorld
-from .worlds.context_worlds import IrrelevantContextWorld as IrrelevantContextWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
 from .worlds.public_tables import LabelsWorld as LabelsWorld
 from .worlds.public_tables import RealTableWorld as RealTableWorld

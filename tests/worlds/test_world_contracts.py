@@ -13,7 +13,6 @@ from halfseen import (
     BilinearWorld,
     DisjointArmsWorld,
     InvalidSettingError,
-    IrrelevantContextWorld,
     LabelsWorld,
     LowRankWorld,
     RealTableWorld,
@@ -75,7 +74,7 @@ EXAMPLES = {
     "bilinear": lambda folder: BilinearWorld(**SMALL, context_dim=4),
     "bilinear catalogue": lambda folder: BilinearWorld(**SMALL, context_dim=4, n_items=6),
     "disjoint arms": lambda folder: DisjointArmsWorld(context_dim=4, n_arms=3, horizon=12),
-    "irrelevant context": lambda folder: IrrelevantContextWorld(**SMALL, context_dim=4),
+    "irrelevant context": lambda folder: LowRankWorld(**SMALL, context_dim=4),
     "catalogue": lambda folder: RealTableWorld(
         table="bone-marrow", n_arms=9, horizon=12, catalogue=True, observe_prob=0.7, noise_scale=0.3
     ),

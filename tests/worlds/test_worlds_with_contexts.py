@@ -7,7 +7,6 @@ from halfseen import (
     BilinearWorld,
     DisjointArmsWorld,
     InvalidSettingError,
-    IrrelevantContextWorld,
     LabelsWorld,
     LowRankWorld,
     Uniform,
@@ -87,7 +86,7 @@ def test_means_of_disjoint_arms_are_linear_in_the_latents_of_the_context():
 
 
 def test_an_irrelevant_context_changes_nothing_of_the_main_study():
-    world = IrrelevantContextWorld(horizon=20, observe_prob=0.4)
+    world = LowRankWorld(horizon=20, observe_prob=0.4, context_dim=10)
     plain = LowRankWorld(horizon=20, observe_prob=0.4).realize(3)
     for ours, theirs in zip(world.realize(3).rounds(), plain.rounds(), strict=True):
         assert ours.slate.without_context() == theirs.slate

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,9 @@ class LowRankWorld(World):
         and with the same loadings; needs 2·rank ≤ dim. The parameter has norm 1 in either.
     masks : MaskLaw, str or mapping
         Which entries are seen: a law of `halfseen.worlds.masking`, its name or its mapping.
+    context_dim : int, optional
+        Every round also has a context with this many entries, of rank at most 2 and seen with
+        `observe_prob`, on which nothing depends.
 
     Examples
     --------
@@ -92,6 +96,7 @@ class LowRankWorld(World):
     perturbation: float = params.real(default=0.0, low=0.0)
     change_round: int | None = params.integer(default=None, low=2)
     masks: MaskLaw = mask_param()
+    context_dim: int | None = params.size(default=None)
 
     def validate(self) -> None:
         """Raise InvalidSettingError if rank or masks do not fit the dimension."""
@@ -180,7 +185,7 @@ class LowRankRealization:
         world, random = self.world, np.random.default_rng()
         random.bit_generator.state = self._after_setup
         tails = seeding.stream(self.seed, "world", "tails")
-        mixing = self._mixing(self.basis)
+        mixing, contexts = self._mixing(self.basis), self._contexts()
         for number in range(1, world.horizon + 1):
             if number == world.change_round and self.later_basis is not None:
                 mixing = self._mixing(self.later_basis)
@@ -191,8 +196,20 @@ class LowRankRealization:
                 arms += world.feature_scale * world.perturbation * perturbation
             mask = world.masks.mask(random, arms, world.observe_prob)
             noise = world.noise_scale * random.standard_normal()
-            slate = Slate(np.where(mask, arms, np.nan))
+            slate = Slate(np.where(mask, arms, np.nan), context=next(contexts))
             yield Round(slate, arms @ self.theta, float(noise), arms)
+
+    def _contexts(self) -> Iterator[FloatArray | None]:
+        """Yield half-seen contexts of low rank, or None if the world has none."""
+        dim = self.world.context_dim
+        if dim is None:
+            yield from repeat(None)
+            return
+        parameters = seeding.stream(self.seed, "world", "context parameters")
+        rows = LowRankRows.drawn(parameters, dim=dim, rank=min(2, dim))
+        random = seeding.stream(self.seed, "world", "contexts")
+        while True:
+            yield half_seen(random, rows.of(rows.latents(random, 1)), self.world.observe_prob)[0]
 
     def _latents(self, random: np.random.Generator, tails: np.random.Generator) -> FloatArray:
         """Draw the latents of a round, shape (n_arms, rank)."""

@@ -45,7 +45,7 @@ PROBLEMS = {
 }
 SETTINGS = PROBLEMS | {
     "irrelevant": Setting(
-        world={"kind": "irrelevant-context"},
+        world={"kind": "low-rank", "context_dim": 10},
         methods={
             "latent-ucb": {},
             "uniform": {},
