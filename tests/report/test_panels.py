@@ -65,8 +65,8 @@ def told_by(key):
     return TOLD | {"error": [4.0 + key.seed, 2.0, 1.0], "bound": [8.0, 4.0, 2.0]}
 
 
-def drawn(*panels, columns=None):
-    return figures.drawn(Figure("fig:it", "It", panels, columns))
+def drawn(*panels):
+    return figures.drawn(Figure("fig:it", "It", panels))
 
 
 def line(axes, label):
@@ -129,7 +129,7 @@ def test_burn_in_rounds_have_no_rank(results, told):
 
 def test_a_gap_is_marked_after_the_true_rank(results):
     axes = drawn(spectrum(results(), "tofu")).axes[0]
-    assert line(axes, "true rank").get_xdata()[0] == 2.5
+    assert line(axes, "true rank, with the gap after it").get_xdata()[0] == 2.5
     assert line(axes, "threshold").get_ydata()[0] == pytest.approx(0.2)
     assert any("gap 1.10" in text.get_text() for text in axes.texts)
 
@@ -195,23 +195,54 @@ def test_candidates_are_drawn_from_the_validation_seeds(results, tmp_path):
     assert regret_of_candidates(found, ["tofu"], "rank", p=0.2) is None
 
 
-def test_rows_are_filled_by_columns_and_a_last_panel_stands_in_the_middle(results):
-    found = results()
-    panels = [regret_over_rounds(found, ALL, p=p) for p in (0.8, 0.2)]
-    figure = drawn(*panels, regret_over_p(found, ALL), columns=2)
-    figure.canvas.draw()
-    left, right, below = (axes.get_position() for axes in figure.axes)
-    assert left.y0 == pytest.approx(right.y0)
-    assert below.y1 < left.y0
-    assert left.x0 < below.x0 < right.x0
+@pytest.mark.parametrize(
+    ("n_panels", "rows"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])]
+)
+def test_rows_fill_the_width(results, n_panels, rows):
+    figure = drawn(*[regret_over_p(results(), ALL)] * n_panels)
+    figure.draw_without_rendering()
+    left, right = {}, {}
+    for axes in figure.axes:
+        place = axes.get_position()
+        row = round(place.y0, 2)
+        left.setdefault(row, []).append(place.x0)
+        right[row] = max(place.x1, right.get(row, 0.0))
+    assert [len(each) for each in left.values()] == rows
+    assert all(end > 0.9 for end in right.values())
 
 
-def test_panels_say_where_their_scale_differs(results):
+def test_axes_of_one_name_share_their_range_or_say_it(results):
     panel = partial(regret_over_rounds, results(), ALL)
-    titles = [axes.get_title() for axes in drawn(panel(p=0.8), panel(p=0.2)).axes]
-    assert titles == ["p = 0.8", "p = 0.2 (axis × 4)"]
-    logarithmic = drawn(panel(p=0.8, log=True), panel(p=0.2, log=True))
-    assert [axes.get_title() for axes in logarithmic.axes] == ["p = 0.8", "p = 0.2"]
+    far = drawn(panel(p=0.8), panel(p=0.2))
+    assert [axes.get_title() for axes in far.axes] == [
+        "p\xa0=\xa00.8 (axis 0–40)",
+        "p\xa0=\xa00.2 (axis 0–158)",
+    ]
+    near = drawn(panel(p=0.8), panel(p=0.8, setting="default", title="again"))
+    assert [axes.get_title() for axes in near.axes] == ["p\xa0=\xa00.8", "again"]
+    assert near.axes[0].get_ylim() == near.axes[1].get_ylim()
+
+
+def test_regrets_that_hardly_differ_are_told_apart(results):
+    close = lambda key: 100.0 + LEVELS[key.method] / 10 + wobble(key)  # noqa: E731
+    found = results(regret=close)
+    sweep, excess = drawn(
+        regret_over_p(found, ALL), regret_over_rounds(found, ALL, p=0.2, minus="tofu")
+    ).axes
+    assert sweep.get_ylim()[0] > 90
+    assert line(excess, "TOFU").get_ydata().tolist() == [0.0] * 10
+    assert line(excess, "ZF-OFUL").get_ydata()[-1] == pytest.approx(0.4)
+
+
+def test_a_long_title_is_broken(results):
+    long = "a title that is longer than its panel and is therefore broken into lines"
+    panels = [regret_over_rounds(results(), ALL, title=long)] * 3
+    figure = drawn(*panels)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        box = axes.title.get_window_extent()
+        assert box.x0 > 0
+        assert box.x1 < figure.bbox.width
 
 
 @pytest.mark.parametrize(
@@ -237,28 +268,17 @@ def test_a_table_holds_all_settings_with_one_point(results, probs, groups):
     assert sorted(point for group in found for point in group.points) == sorted(table.points)
 
 
-@pytest.mark.parametrize("methods", [["tofu", "ra-tofu"], ["ra-tofu", "tofu"]])
-def test_a_solid_line_under_another_one_is_wider(results, methods):
-    study = small_study({"default": setting(methods={key: {} for key in methods})})
-    for apart, widths in ((0.0, (True, False)), (5.0, (False, False))):
-        level = {"tofu": 5.0, "ra-tofu": 5.0 + apart}
-        found = results(study, regret=lambda key, level=level: level[key.method])
-        axes = drawn(regret_over_rounds(found, methods)).axes[0]
-        lines = [line(axes, label) for label in ("TOFU", "RA-TOFU")]
-        assert tuple(each.get_linewidth() > 3 for each in lines) == widths
-        assert (lines[0].get_zorder() < lines[1].get_zorder()) == widths[0]
-
-
-def test_bounds_of_the_hard_family_are_below_its_regrets(results):
+def test_bounds_of_the_hard_family_are_below_its_regrets_and_show_where_they_apply(results):
     found = results(HARDER)
     after = hard_instance._draw_bounds(found, "default")
-    axes = drawn(regret_over_p(found, ALL, setting="default", after=after)).axes[0]
-    marked = line(axes, "Kp² + (S B/R)² above 1/2: no optimized bound")
-    assert marked.get_xdata().tolist() == [0.5]  # Kp² alone is 1
+    axes = drawn(regret_over_p(found, ALL, setting="default", log=True, after=after)).axes[0]
     explicit = line(axes, "lower bound, explicit")
     assert len(explicit.get_xdata()) == 2
-    assert line(axes, "lower bound, optimized").get_xdata().tolist() == [0.1]
+    assert line(axes, "lower bound, optimized").get_xdata().tolist() == [0.1]  # Kp² is 1 at .5
     assert max(explicit.get_ydata()) < 5
+    (region,) = axes.patches
+    assert region.get_label() == hard_instance._INSIDE
+    assert region.get_x() + region.get_width() == pytest.approx(0.3)  # halfway
 
 
 def test_what_the_construction_implies_is_drawn_beside_what_was_measured(results):

@@ -398,7 +398,7 @@ def threshold(constant: float, cap: int, **more: float) -> Plain:
 def main_figure(results: Results, label: str, caption: str, methods: Keys) -> Figure:
     """Return regret over rounds at every probability, and final regret over these."""
     over_time = [regret_over_rounds(results, methods, p=at.p) for at in results.points()]
-    return Figure(label, caption, [*over_time, regret_over_p(results, methods)], columns=3)
+    return Figure(label, caption, [*over_time, regret_over_p(results, methods)])
 
 
 def all_methods(results: Results, label: str, caption: str, methods: Keys, p: float) -> Figure:

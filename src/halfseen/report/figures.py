@@ -1,11 +1,12 @@
 """Figures: panels side by side with one legend, written as PNG and SVG.
 
 A function such as `regret_over_p` collects what was run and returns a panel, or None where nothing
-was. matplotlib is imported when the first panel is drawn.
+was. matplotlib is imported when the first panel is drawn. Figures have the width at which they are
+printed, so that their letters have the size that `look` says.
 """
 
-import itertools
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -19,7 +20,6 @@ from halfseen.lazy import from_extra
 from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID, Look, house_style, label_of, look_of
 from halfseen.report.numbers import (
     Comparison,
-    Growth,
     Pair,
     growth_of,
     growth_points,
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Canvas
-    from matplotlib.lines import Line2D
 
 FINAL_REGRET = "final regret"
-_TRUTH = {"color": "#000000", "linewidth": 1.0, "linestyle": (0, (4.0, 2.0))}
+EXPECTED = "implied by the construction"
+_BLACK = {"color": "#000000", "linewidth": 0.9, "linestyle": DASHED}
 _N_MARKERS = 8  # along a curve of many points
 _FIRST_SHARE = 0.01  # of the horizon, where logarithmic axes begin
-
 
 Keys = str | Sequence[str]
 """Methods: a list of keys, or a string of them with spaces between."""
@@ -68,7 +67,7 @@ class Panel(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """Panels side by side, in `columns`. The label is that of the paper if it has this figure.
+    """Panels side by side. The label is that of the paper if it has this figure.
 
     A panel for which nothing was run is None.
     """
@@ -76,7 +75,6 @@ class Figure(NamedTuple):
     label: str
     caption: str
     panels: Sequence[Panel | None]
-    columns: int | None = None
 
     @property
     def name(self) -> str:
@@ -93,15 +91,19 @@ class Curve(NamedTuple):
     error: FloatArray
 
     @classmethod
-    def of(cls, look: Look, x: Iterable[float], means: Iterable[Mean]) -> "Curve":
-        """Return the curve of means along an axis."""
-        pairs = [(mean.mean, mean.standard_error or 0.0) for mean in means]
+    def of(cls, look: Look, means: Mapping[float, Mean]) -> "Curve":
+        """Return the curve of means by their places, in their order."""
+        pairs = [(mean.mean, mean.standard_error or 0.0) for mean in means.values()]
         mean, error = np.array(pairs, dtype=float).reshape(-1, 2).T
-        return cls(look, np.array(list(x), dtype=float), mean, error)
+        return cls(look, np.array(list(means), dtype=float), mean, error)
 
     def part(self, kept: Any) -> "Curve":
         """Return the curve at some of its points."""
         return self._replace(x=self.x[kept], mean=self.mean[kept], error=self.error[kept])
+
+
+def _known(means: Mapping[Any, Mean]) -> dict[Any, Mean]:
+    return {at: mean for at, mean in means.items() if mean.mean is not None}
 
 
 # Over rounds
@@ -114,58 +116,53 @@ def regret_over_rounds(
     setting: str | None = None,
     p: float | None = None,
     log: bool = False,
+    minus: str | None = None,
     title: str = "",
 ) -> Panel | None:
     """Show cumulative regret over rounds with bands of one standard error.
 
-    Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing.
+    Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing. With
+    `minus`, the mean regret of this method is subtracted, which tells curves apart that grow alike.
     """
-    keys = keys_of(methods)
-    point = results.first_point(setting, p)
-    curves = list(_over_rounds(results, point, keys, "regret").values())
+    keys, point = keys_of(methods), results.first_point(setting, p)
+    found = _over_rounds(results, point, keys, "regret")
     if log:
-        curves = [curve.part(curve.x >= _FIRST_SHARE * curve.x[-1]) for curve in curves]
+        found = {key: each.part(each.x >= _FIRST_SHARE * each.x[-1]) for key, each in found.items()}
+    if minus in found:
+        base = found[minus].mean
+        found = {key: each._replace(mean=each.mean - base) for key, each in found.items()}
 
     def draw(axes: "Axes") -> None:
-        draw_bands(axes, curves)
-        axes.set(xlabel="round", ylabel="cumulative regret", title=title or str(point))
-        _set_regret_axis(axes, log)
+        draw_bands(axes, found.values())
+        less = f" less that of {label_of(minus)}" if minus else ""
+        axes.set(xlabel="round", ylabel=f"cumulative regret{less}", title=title or str(point))
         axes.margins(x=0.01)
-        if log:
-            axes.set_xscale("log")
-            _label_decades(axes.xaxis)
-        else:
-            axes.locator_params(axis="x", nbins=5)
-            _label_plainly(axes.xaxis)
+        _set_axis(axes.xaxis, log=log)
+        _set_axis(axes.yaxis, log=log)
+        if not log and not minus:
+            axes.set_ylim(bottom=0)
 
-    return Panel(draw, keys) if curves else None
+    return Panel(draw, keys) if found else None
 
 
 def rank_over_rounds(
-    results: Results,
-    methods: Keys,
-    *,
-    setting: str | None = None,
-    p: float | None = None,
+    results: Results, methods: Keys, *, setting: str | None = None, p: float | None = None
 ) -> Panel | None:
     """Show the mean rank over rounds, without those in which the burn-in policy plays."""
-    keys = keys_of(methods)
-    point, curves = results.first_point(setting, p), []
+    keys, point, curves = keys_of(methods), results.first_point(setting, p), []
     for method, curve in _over_rounds(results, point, keys, "rank").items():
         chosen = curve.x >= _first_choice(results, point, method, curve)
-        if chosen.any():
-            curves.append(curve.part(chosen))
+        curves += [curve.part(chosen)] if chosen.any() else []
     rank = true_rank(results, point)
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, curves)
         if rank is not None:
-            axes.axhline(rank, label="true rank", **_TRUTH)
+            axes.axhline(rank, label="true rank", **_BLACK)
         axes.set(xlabel="round", ylabel="selected rank", title=str(point))
-        axes.set_xlim(left=0)
-        axes.locator_params(axis="x", nbins=5)
-        _label_plainly(axes.xaxis)
+        _set_axis(axes.xaxis)
         highest = [float((curve.mean + curve.error).max()) for curve in curves]
+        axes.set_xlim(left=0)
         axes.set_ylim(0, 1.08 * max([rank or 1, *highest]))
         axes.yaxis.get_major_locator().set_params(integer=True)
 
@@ -178,10 +175,10 @@ def _over_rounds(
     """Return the curves of "regret" or "rank" over rounds by method."""
     curves = {}
     for method in methods:
-        rows = [r for r in results.over_time(point, method) if r[f"mean_{what}"] is not None]
-        if rows:
-            means = [Mean(row[f"mean_{what}"], row[f"se_{what}"]) for row in rows]
-            curves[method] = Curve.of(look_of(method), (row["round"] for row in rows), means)
+        rows = results.over_time(point, method)
+        means = {row["round"]: Mean(row[f"mean_{what}"], row[f"se_{what}"]) for row in rows}
+        if known := _known(means):
+            curves[method] = Curve.of(look_of(method), known)
     return curves
 
 
@@ -218,30 +215,29 @@ def regret_over_p(
 ) -> Panel | None:
     """Show final regret against p, from much seen on the left to little on the right.
 
-    `after` may draw more, given the probabilities that are shown; it then sets the axis of regret.
+    `after` may draw more, given the probabilities that are shown.
     """
     keys = keys_of(methods)
     name = results.first_point(setting).setting
     probs = sorted(point.p for point in results.points([name]) if point.p is not None)
     curves = []
     for method in keys:
-        means = {p: results.mean(Point(name, p), method) for p in probs}
-        known = {p: mean for p, mean in means.items() if mean.mean is not None}
-        if known:
-            curves.append(Curve.of(look_of(method), known, known.values()))
+        known = _known({p: results.mean(Point(name, p), method) for p in probs})
+        curves += [Curve.of(look_of(method), known)] if known else []
     if title is None:
-        several = after is not None or (len(results.settings) > 1 and name != "default")
-        title = name if several else ""
+        title = name if len(results.settings) > 1 and name != "default" else ""
 
     def draw(axes: "Axes") -> None:
-        for curve in curves:
-            draw_points(axes, curve)
-        axes.set(ylabel=FINAL_REGRET, title=title)
-        _set_probability_axis(axes, curves, f"{share_label(results)}, p")
-        if after is None:
-            _set_regret_axis(axes, log)
-        else:
+        draw_points(axes, curves)
+        axes.set(xlabel=f"{share_label(results)}, p", ylabel=FINAL_REGRET, title=title)
+        _set_axis(axes.xaxis, ticks={float(x) for curve in curves for x in curve.x})
+        axes.invert_xaxis()
+        if after is not None:
             after(axes, {float(x) for curve in curves for x in curve.x})
+        _set_axis(axes.yaxis, log=log)
+        # Regrets that differ by little are told apart only where the axis does not begin at 0.
+        if not log and min(float(curve.mean.min()) for curve in curves) < axes.get_ylim()[1] / 2:
+            axes.set_ylim(bottom=0)
 
     return Panel(draw, keys) if curves else None
 
@@ -273,88 +269,66 @@ def growth(
     """Show final regret against a number, with exponents and slopes to compare with.
 
     The parameters are those of `growth_of`; `minus` is one method for all, or one for each.
-    `expected` is what theory implies at a point.
+    `expected` is what theory implies at a point. Means that are not positive are left out.
     """
     keys = keys_of(methods)
-    others: Sequence[str | None] = keys_of(minus) or [None]
-    others = others if len(others) > 1 else list(others) * len(keys)
-    grown: dict[str, Growth] = {}
-    for key, other in zip(keys, others, strict=True):
-        found = growth_of(results, key, over, minus=other, value=value, settings=settings, p=p)
-        if found is not None:
-            grown[key] = found
+    others: list[str | None] = [*keys_of(minus)] or [None]
+    others = others if len(others) > 1 else others * len(keys)
+    where: dict[str, Any] = {"value": value, "settings": settings, "p": p}
+    found = {
+        key: growth_of(results, key, over, minus=other, **where)
+        for key, other in zip(keys, others, strict=True)
+    }
+    grown = {key: each for key, each in found.items() if each is not None}
 
     def draw(axes: "Axes") -> None:
         letter, label = words_for(over)
-        curves = [Curve.of(look_of(key), each.numbers, each.means) for key, each in grown.items()]
-        handles = [draw_points(axes, curve) for curve in curves]
+        curves = []
+        for key, each in grown.items():
+            curve = Curve.of(look_of(key), dict(zip(each.numbers, each.means, strict=True)))
+            curves.append(curve.part(curve.mean > 0))
+        handles = draw_points(axes, curves)
         if expected is not None:
             points = growth_points(results, over, settings, p)
-            implied = {x: expected(point) for x, point in points.items()}
-            known = sorted((x, y) for x, y in implied.items() if y is not None)
-            if known:
-                x, y = np.array(known).T
-                axes.plot(x, y, color="#000000", linestyle=DASHED, label=EXPECTED)
+            implied = {x: y for x, at in points.items() if (y := expected(at)) is not None}
+            x = sorted(implied)
+            axes.plot(x, [implied[each] for each in x], label=EXPECTED, **_BLACK)
         axes.set(xscale="log", yscale="log", xlabel=label, ylabel=ylabel, title=title)
         if slopes:
             _draw_slopes(axes, curves, slopes, letter)
-        _label_numbers(axes.xaxis, {float(x) for curve in curves for x in curve.x})
-        _label_decades(axes.yaxis)
-        _list_exponents(axes, handles, [str(each) for each in grown.values()])
+        _set_axis(axes.xaxis, log=True, ticks={float(x) for curve in curves for x in curve.x})
+        bottom, top = axes.get_ylim()
+        room = 0.14 + 0.1 * len(grown)  # of the axis, above the curves, for the exponents
+        axes.set_ylim(bottom, bottom * (top / bottom) ** (1 / (1 - min(room, 0.6))))
+        _set_axis(axes.yaxis, log=True)
+        style: dict[str, Any] = {"handlelength": 1.9, "labelspacing": 0.2, "borderaxespad": 0.2}
+        exponents = ["–" if math.isnan(each.slope) else str(each) for each in grown.values()]
+        heading = "exponent [95 % interval]"
+        axes.legend(handles, exponents, loc="upper left", title=heading, alignment="left", **style)
 
     return Panel(draw, keys) if grown else None
-
-
-EXPECTED = "implied by the construction"
-
-
-def _list_exponents(axes: "Axes", handles: "list[Line2D]", exponents: list[str]) -> None:
-    """List exponents above the curves; the figure's legend names these."""
-    bottom, top = axes.get_ylim()
-    n_columns = 1 if len(exponents) <= 3 else 2
-    room = 0.13 + 0.075 * math.ceil(len(exponents) / n_columns)  # of the axis
-    axes.set_ylim(bottom, bottom * (top / bottom) ** (1 / (1 - min(room, 0.6))))
-    axes.legend(
-        handles,
-        exponents,
-        loc="upper left",
-        title="exponent [95 % interval]",
-        title_fontsize=8.5,
-        alignment="left",
-        fontsize=8,
-        ncols=n_columns,
-        handlelength=1.9,
-        handletextpad=0.4,
-        columnspacing=0.8,
-        labelspacing=0.25,
-        borderaxespad=0.2,
-    )
 
 
 def _draw_slopes(
     axes: "Axes", curves: Sequence[Curve], slopes: Sequence[float], letter: str
 ) -> None:
     """Draw slopes from one point so low that they stay below all curves."""
-    shown = [curve.part(curve.mean > 0) for curve in curves]
-    x, mean = (np.concatenate([curve[at] for curve in shown]) for at in (1, 2))
+    x, mean = (np.concatenate([curve[at] for curve in curves]) for at in (1, 2))
     first, last = x.min(), x.max()
-    steepest = max(slopes)
-    start = 0.6 * (mean / (x / first) ** steepest).min()
+    start = 0.6 * (mean / (x / first) ** max(slopes)).min()
     for slope in slopes:
         end = start * (last / first) ** slope
-        simple = Fraction(slope).limit_denominator(6)
-        name = str(simple) if abs(simple - slope) < 0.005 else f"{slope:.2f}"
-        style = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (1.5, 1.5))}
-        axes.plot([first, last], [start, end], **style)
+        axes.plot([first, last], [start, end], color="#777777", linestyle=DOTTED, linewidth=1.0)
+        power = Fraction(slope).limit_denominator(6)
+        name = str(power) if math.isclose(power, slope, abs_tol=1e-3) else f"{slope:.2f}"
         axes.annotate(
             f"${letter}^{{{name}}}$",
-            (last, end),
-            xytext=(4, 0),
+            (math.sqrt(first * last), math.sqrt(start * end)),
+            xytext=(0, -2),
             textcoords="offset points",
-            va="bottom" if slope == steepest else "top",
-            fontsize=9,
+            va="top",
             color="#555555",
-            annotation_clip=False,
+            parse_math=True,
         )
 
 
@@ -368,25 +342,23 @@ def regret_of_candidates(
     title: str = "",
 ) -> Panel | None:
     """Show final regret on the validation seeds against a setting that was tuned."""
-    keys = keys_of(methods)
-    point, curves = results.first_point(setting, p), []
+    keys, point, curves = keys_of(methods), results.first_point(setting, p), []
     for method in keys:
         found: dict[float, list[float]] = {}
         for candidate, regret in results.candidates(point, method):
             if isinstance(candidate.get(over), int | float):
                 found.setdefault(float(candidate[over]), []).append(regret)
-        if found:
-            x = sorted(found)
-            curves.append(Curve.of(look_of(method), x, [mean_of(found[value]) for value in x]))
+        means = {value: mean_of(found[value]) for value in sorted(found)}
+        curves += [Curve.of(look_of(method), means)] if means else []
 
     def draw(axes: "Axes") -> None:
-        for curve in curves:
-            draw_points(axes, curve)
+        draw_points(axes, curves)
         axes.set_xscale("log", base=2)
-        _label_numbers(axes.xaxis, sorted({float(x) for curve in curves for x in curve.x}))
+        _set_axis(axes.xaxis, log=True, ticks={float(x) for curve in curves for x in curve.x})
         label = words_for(over)[1]
         axes.set(xlabel=label, ylabel="final regret, validation seeds", title=title)
-        _set_regret_axis(axes, log=False)
+        axes.set_ylim(bottom=0)
+        _set_axis(axes.yaxis)
 
     return Panel(draw, keys) if curves else None
 
@@ -431,36 +403,25 @@ def diagnostics(
     yscale: str = "log",
 ) -> Panel | None:
     """Show diagnostics over another one, with bands of one standard error."""
-    found = [_measured_curve(results, method, x, line, setting, p) for line in lines]
-    curves = [curve for curve in found if curve is not None]
+    curves = []
+    for line in lines:
+        point = results.first_point(line.setting or setting, line.p or p)
+        values = _by_position(results.diagnostic(point, method, line.value))
+        # A position is the same place in all seeds of a world, so x is averaged with the values.
+        places = _by_position(results.diagnostic(point, method, line.x or x))
+        shared = sorted(position for position in values if position in places)
+        means = {float(np.mean(places[at])): mean_of(values[at]) for at in shared}
+        look = ROLE_LOOKS[line.role]._replace(label=line.label)
+        curves += [Curve.of(look, means)] if means else []
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, curves)
         axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel, title=title)
         axes.margins(x=0.02)
-        for axis, scale in ((axes.xaxis, xscale), (axes.yaxis, yscale)):
-            if scale == "linear":
-                _label_plainly(axis)
+        _set_axis(axes.xaxis, log=xscale == "log")
+        _set_axis(axes.yaxis, log=yscale == "log")
 
     return Panel(draw) if curves else None
-
-
-def _measured_curve(
-    results: Results, method: str, x: str, line: Line, setting: str | None, p: float | None
-) -> Curve | None:
-    """Return one line, or None where it was not measured.
-
-    A position is the same place in all seeds of a world, so x is averaged with the values.
-    """
-    point = results.first_point(line.setting or setting, line.p or p)
-    values = _by_position(results.diagnostic(point, method, line.value))
-    places = _by_position(results.diagnostic(point, method, line.x or x))
-    shared = sorted(position for position in values if position in places)
-    if not shared:
-        return None
-    look = ROLE_LOOKS[line.role]._replace(label=line.label)
-    at = [float(np.mean(places[position])) for position in shared]
-    return Curve.of(look, at, [mean_of(values[position]) for position in shared])
 
 
 def _by_position(found: Mapping[int, Mapping[int, float]]) -> dict[int, list[float]]:
@@ -477,19 +438,20 @@ def spectrum(
     """Show mean eigenvalues of the last epoch, the threshold, and the gap after the true rank."""
     point = results.first_point(setting, p)
     found = _by_position(results.diagnostic(point, method, "eigenvalues"))
-    positions = sorted(found)
+    means = {position + 1.0: mean_of(found[position]) for position in sorted(found)}
     thresholds = [each[0] for each in results.diagnostic(point, method, "threshold").values()]
     look, rank = look_of(method), true_rank(results, point)
 
     def draw(axes: "Axes") -> None:
-        means = [mean_of(found[position]) for position in positions]
-        curve = Curve.of(look, [position + 1 for position in positions], means)
-        draw_points(axes, curve, linestyle="none", elinewidth=None)
+        curve = Curve.of(look, means)
+        draw_points(axes, [curve], linestyle="none", elinewidth=None)
         if thresholds:
             style = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.1}
             axes.axhline(float(np.mean(thresholds)), label="threshold", **style)
-        if rank is not None and len(positions) > rank:
-            _mark_gap(axes, curve, rank)
+        if rank is not None and len(means) > rank:
+            high, low = curve.mean[rank - 1 : rank + 1]
+            axes.axvline(rank + 0.5, label="true rank, with the gap after it", **_BLACK)
+            axes.annotate(f"gap {high - low:.2f}", (rank + 0.7, (high + low) / 2), va="center")
         axes.axhline(0.0, color="#999999", linewidth=0.6)
         axes.set(xlabel="position", ylabel="eigenvalue", title=str(point))
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -497,93 +459,63 @@ def spectrum(
     return Panel(draw, [method]) if found else None
 
 
-def _mark_gap(axes: "Axes", curve: Curve, rank: int) -> None:
-    high, low = float(curve.mean[rank - 1]), float(curve.mean[rank])
-    at = rank + 0.5
-    axes.axvline(at, label="true rank", **_TRUTH)
-    axes.annotate("", (at, high), (at, low), arrowprops={"arrowstyle": "<->", "linewidth": 1.1})
-    axes.annotate(
-        f"gap {high - low:.2f}",
-        (at, (high + low) / 2),
-        xytext=(5, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8.5,
-    )
-
-
 # Bars and dots
 
 
 def bars(
-    results: Results,
-    methods: Keys,
-    *,
-    p: float | None = None,
-    ranks: Keys = (),
+    results: Results, methods: Keys, *, p: float | None = None, ranks: Keys = ()
 ) -> Panel | None:
     """Show final regrets in groups, one per point; bars of `ranks` have the mean final rank."""
     keys = keys_of(methods)
     points = [point for point in results.points() if p is None or point.p == p]
-    means = {(at, key): results.mean(at, key) for at in points for key in keys}
-    known = {place: mean for place, mean in means.items() if mean.mean is not None}
+    known = _known({(at, key): results.mean(at, key) for at in points for key in keys})
     points = [point for point in points if any(at == point for at, _ in known)]
     shown = [method for method in keys if any(key == method for _, key in known)]
 
     def draw(axes: "Axes") -> None:
         width = 0.84 / len(shown)
         for index, method in enumerate(shown):
-            own = {at: known[at, method] for at in points if (at, method) in known}
             offset = (index - (len(shown) - 1) / 2) * width
-            x = [points.index(at) + offset for at in own]
-            tops = [(mean.mean or 0.0, mean.standard_error or 0.0) for mean in own.values()]
-            look = look_of(method)
+            own = {points.index(at) + offset: at for at in points if (at, method) in known}
+            curve = Curve.of(look_of(method), {x: known[at, method] for x, at in own.items()})
             axes.bar(
-                x,
-                [top for top, _ in tops],
+                curve.x,
+                curve.mean,
                 width=0.92 * width,
-                yerr=[error for _, error in tops],
-                error_kw={"elinewidth": 0.9, "ecolor": "#333333"},
-                color=look.color,
-                hatch=look.hatch,
+                yerr=curve.error,
+                error_kw={"elinewidth": 0.8, "ecolor": "#333333", "capsize": 1.5},
+                color=curve.look.color,
+                hatch=curve.look.hatch,
                 edgecolor="white",
                 linewidth=0.4,
-                label=look.label,
+                label=curve.look.label,
             )
-            for place, at, top in zip(x, own, tops, strict=True):
-                final = results.final_ranks(at, method) if method in keys_of(ranks) else {}
-                if final:
-                    _write_rank(axes, place, sum(top), float(np.mean(list(final.values()))))
+            if method not in keys_of(ranks):
+                continue
+            for x, top in zip(own, curve.mean + curve.error, strict=True):
+                ranks_found = list(results.final_ranks(own[x], method).values())
+                if ranks_found:
+                    text = f"rank\n{float(np.mean(ranks_found)):.1f}"
+                    style = {"textcoords": "offset points", "ha": "center"}
+                    axes.annotate(text, (x, top), xytext=(0, 3), **style)
         names = [point.setting if p is not None else str(point) for point in points]
-        axes.set_xticks(range(len(points)), names, parse_math=False)
+        axes.set_xticks(range(len(points)), names)
         axes.grid(visible=False, axis="x")
         axes.set(ylabel=FINAL_REGRET, title=f"p = {p:g}" if p is not None else "")
 
     return Panel(draw, keys, wide=True) if known else None
 
 
-def _write_rank(axes: "Axes", x: float, y: float, rank: float) -> None:
-    style = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
-    axes.annotate(f"rank\n{rank:.1f}", (x, y), xytext=(0, 3), **style)
+def differences(comparison: Comparison, *, p: float | None = None, title: str = "") -> Panel | None:
+    """Show one row per paired difference, in percent of the other method's regret.
 
-
-def differences(
-    comparison: Comparison,
-    *,
-    p: float | None = None,
-    log: bool = False,
-    relative: bool = False,
-    title: str = "",
-) -> Panel | None:
-    """Show one row per paired difference, coloured by what its interval says about its sign.
-
-    With `relative` they are in percent of the other method's regret.
+    Colours say what its interval says about its sign.
     """
     pairs = [pair for pair in comparison.pairs if p is None or pair.point.p == p]
 
     def draw(axes: "Axes") -> None:
         for row, pair in enumerate(pairs):
-            unit = abs(pair.other) / 100 if relative else 1.0
+            unit = abs(pair.other) / 100
             color, marker, label = _sign(pair)
             axes.errorbar(
                 pair.difference / unit,
@@ -592,22 +524,18 @@ def differences(
                 fmt=marker,
                 color=color,
                 markerfacecolor=color if pair.decided else "white",
-                markersize=5,
-                elinewidth=1.4,
+                elinewidth=1.2,
                 label=label,
             )
         axes.axvline(0.0, color="#000000", linewidth=0.8)
         usual = Counter(pair.against for pair in pairs).most_common(1)[0][0]
-        names = [row_label(pair, pairs, usual) for pair in pairs]
-        axes.set_yticks(range(len(pairs)), names, parse_math=False)
+        axes.set_yticks(range(len(pairs)), [row_label(pair, pairs, usual) for pair in pairs])
         axes.set_ylim(len(pairs) - 0.4, -0.6)
-        several = "\n(or of the one named)" if len({pair.against for pair in pairs}) > 1 else ""
-        xlabel = f"final regret less that of {label_of(usual)}{several}"
-        axes.set(xlabel=xlabel + (", in % of it" if relative else ""), title=title)
-        if log:
-            _set_signed_log_axis(axes)
+        several = " (or of the one named)" if len({pair.against for pair in pairs}) > 1 else ""
+        axes.set(xlabel=f"final regret less that of {label_of(usual)}{several}, in % of it")
+        axes.set_title(title)
 
-    return Panel(draw, wide=True, height=0.3 + 0.075 * len(pairs)) if pairs else None
+    return Panel(draw, wide=True, height=0.3 + 0.1 * len(pairs)) if pairs else None
 
 
 def _sign(pair: Pair) -> tuple[str, str, str]:
@@ -634,142 +562,78 @@ def row_label(pair: Pair, pairs: Sequence[Pair], usual: str) -> str:
 # Curves and axes
 
 
-def draw_bands(axes: "Axes", curves: Sequence[Curve]) -> None:
+def draw_bands(axes: "Axes", curves: Iterable[Curve]) -> None:
     """Draw curves of many points with bands of one standard error."""
-    for index, curve in enumerate(curves):
+    listed = list(curves)
+    for index, curve in enumerate(listed):
         every = max(1, len(curve.x) // _N_MARKERS)
         # Markers of curves that lie on each other are drawn next to each other.
-        first = int((index + 0.5) / len(curves) * every)
+        first = int((index + 0.5) / len(listed) * every)
         axes.plot(curve.x, curve.mean, markevery=(first, every), **_style(curve.look))
         if curve.error.any():
             low, high = curve.mean - curve.error, curve.mean + curve.error
             axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
 
 
-def draw_points(axes: "Axes", curve: Curve, **changes: Any) -> "Line2D":
-    """Draw a curve of few points with error bars of one standard error, and return the curve."""
-    style = {**_style(curve.look), "elinewidth": 1.0, **changes}
-    return axes.errorbar(curve.x, curve.mean, yerr=curve.error, **style)[0]
+def draw_points(axes: "Axes", curves: Iterable[Curve], **changes: Any) -> list[Any]:
+    """Draw curves of few points with error bars of one standard error, and return the curves."""
+    drawn = []
+    for curve in curves:
+        style = {**_style(curve.look), "elinewidth": 0.9, **changes}
+        drawn.append(axes.errorbar(curve.x, curve.mean, yerr=curve.error, **style)[0])
+    return drawn
 
 
 def _style(look: Look) -> dict[str, Any]:
     return {
         "color": look.color,
-        "linestyle": "-" if look.dashes == SOLID else look.dashes,  # a line knows if it is solid
+        "linestyle": look.dashes,
         "marker": look.marker,
         "label": look.label,
     }
 
 
-def _tell_apart(axes: "Axes") -> None:
-    """Draw a solid line that another one lies on wider and below it, so that both show.
+def _set_axis(axis: "Axis", *, log: bool = False, ticks: Iterable[float] = ()) -> None:
+    """Label an axis with numbers as people write them, at the values that were run if given.
 
-    Of two solid ones the first is below. The axes must have their scales and limits.
+    Crowded ticks are left out. A logarithmic axis has its powers of 10, with 2 and 5 between them
+    if they are few.
     """
-    axes.get_xlim(), axes.get_ylim()  # matplotlib finds limits when they are asked for
-    lines = [
-        line
-        for line in axes.get_lines()
-        if len(line.get_xdata()) > 1 and line.get_linestyle() != "None"
-    ]
-    places = [(axes.transScale + axes.transLimits).transform(line.get_xydata()) for line in lines]
-    for at, (line, place) in enumerate(zip(lines, places, strict=True)):
-        above = [
-            each
-            for other, each in enumerate(places)
-            if other > at or (other != at and lines[other].is_dashed())
-        ]
-        if not line.is_dashed() and any(_coincide(place, each) for each in above):
-            line.set(linewidth=4.2, zorder=1.9)  # lines are at 2
-
-
-def _coincide(one: FloatArray, other: FloatArray) -> bool:
-    """Tell whether lines, as shares of the axes, are nearly the same along most of the way."""
-    if one.shape != other.shape or not np.allclose(one[:, 0], other[:, 0], atol=1e-6):
-        return False
-    return bool(np.mean(np.abs(one[:, 1] - other[:, 1]) < 0.01) > 0.6)
-
-
-def _set_probability_axis(axes: "Axes", curves: Sequence[Curve], label: str) -> None:
-    """Put the probabilities that were run on a reversed axis; crowded ones share a label."""
-    probs = sorted({float(x) for curve in curves for x in curve.x}, reverse=True)
-    span = max(probs) - min(probs)
-    shown: list[float] = []
-    for p in probs:
-        if not shown or shown[-1] - p > 0.07 * span:
-            shown.append(p)
-    axes.set_xticks(shown, [f"{p:g}" for p in shown])
-    axes.set_xticks(probs, minor=True)
-    axes.invert_xaxis()
-    axes.set_xlabel(label)
-
-
-def _set_regret_axis(axes: "Axes", log: bool) -> None:
-    """Let regret begin at 0, or make its axis logarithmic with plain numbers."""
-    if log:
-        axes.set_yscale("log")
-        _label_decades(axes.yaxis)
-    else:
-        axes.set_ylim(bottom=0)
-        _label_plainly(axes.yaxis)
-
-
-def _set_signed_log_axis(axes: "Axes") -> None:
-    """Make the axis logarithmic on both sides of ±1, with plain numbers."""
-    from matplotlib.ticker import SymmetricalLogLocator
-
-    axes.set_xscale("symlog", linthresh=1.0)
-    axes.margins(x=0.06)
-    axes.set_xlabel(f"{axes.get_xlabel()}, logarithmic beyond ±1")
-    axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=1.0, subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "−"))
-
-
-def _label_plainly(axis: "Axis") -> None:
-    """Label an axis with numbers as people write them."""
-    axis.set_major_formatter(lambda value, _: number(value))
-
-
-def label_small_decades(axes: "Axes", smallest_share: float) -> None:
-    """Make the axis of regret logarithmic, down to a share of its top: a mean regret may be 0."""
-    axes.set_yscale("log", nonpositive="mask")
-    bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom=max(bottom, smallest_share * top))
-    _label_decades(axes.yaxis)
-
-
-def _label_decades(axis: "Axis") -> None:
-    """Label the powers of 10 of a logarithmic axis, with 2 and 5 between them if it has few."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    low, high = sorted(axis.get_view_interval())
-    n_decades = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
-    _label_plainly(axis)
-    if n_decades < 2:
-        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
-        axis.set_minor_formatter(lambda value, _: number(value))
-    else:
-        axis.set_minor_formatter(NullFormatter())
-
-
-def _label_numbers(axis: "Axis", values: Iterable[float]) -> None:
-    """Label a logarithmic axis at the values that were run, as far as there is room for them."""
-    shown: list[float] = []
-    spread = sorted(values)
-    for value in spread:
-        if not shown or value / shown[-1] > (spread[-1] / spread[0]) ** 0.12:
-            shown.append(value)
-    axis.set_ticks(shown, [number(value) for value in shown])
-    axis.set_ticks([], minor=True)
+    name = axis.axis_name
+    spread = sorted(ticks)
+    if log and axis.get_scale() != "log":
+        axis.axes.set(**{f"{name}scale": "log"})
+    if spread:
+        at = np.log(spread) if log else np.array(spread)
+        shown: list[int] = []
+        for index in reversed(range(len(spread))):
+            room = 0.05 + 0.035 * len(number(spread[index]))  # of the axis
+            if not shown or at[shown[-1]] - at[index] > room * np.ptp(at):
+                shown.append(index)
+        axis.set_ticks([spread[index] for index in shown])
+        axis.set_ticks([], minor=True)
+    axis.set_major_formatter(lambda value, _: number(value))
+    if not log and not spread:
+        axis.axes.locator_params(axis=name, nbins=5)
+    if log and not spread:
+        low, high = sorted(axis.get_view_interval())
+        few = math.floor(math.log10(high)) - math.ceil(math.log10(low)) < 1
+        if few:
+            axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+        axis.set_minor_formatter((lambda value, _: number(value)) if few else NullFormatter())
 
 
 # Whole figures
 
 _MOST_DEFAULT_PANELS = 4
-_PANEL_WIDTH, _PANEL_HEIGHT = 3.5, 2.9  # inches
-_WIDE, _NARROWEST = 8.6, 5.0
-_LEGEND_ROW = 0.2
-_SAME_SCALE = 1.3  # axes whose lengths differ by less are read as one scale
+_WIDTH = 6.75  # inches: the text of a page
+_PANEL_HEIGHT = 2.0
+_INSIDE = 0.75  # of a panel are its axes
+_LEGEND_ROW = 0.17
+_LETTER, _HANDLE = 0.062, 0.55  # inches, about
+_SHARED = 3.0  # axes of one name share their range unless they differ by a larger factor
 
 
 def default_figures(results: Results) -> list[Figure]:
@@ -806,70 +670,60 @@ def drawn(figure: Figure) -> "Canvas | None":
         from matplotlib.figure import Figure as Canvas
 
     with house_style():
-        canvas = Canvas(layout="constrained")
-        canvas.get_layout_engine().set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.02)
-        places = _axes(canvas, there, figure.columns)
-        for axes, panel in zip(places, there, strict=True):
-            panel.draw(axes)
-            _tell_apart(axes)
-        _name_scales(places)
+        rows = _rows(there)
+        heights = [max(panel.height for panel in row) for row in rows]
+        width = _WIDTH if len(there) > 1 or there[0].wide else 2 / 3 * _WIDTH
+        canvas = Canvas((width, sum(heights) * _PANEL_HEIGHT), layout="constrained")
+        canvas.get_layout_engine().set(w_pad=0.04, h_pad=0.04, wspace=0.02, hspace=0.02)
+        grid = canvas.add_gridspec(len(rows), 12, height_ratios=heights)
+        for at, row in enumerate(rows):
+            span = 12 // len(row)
+            for place, panel in enumerate(row):
+                axes = canvas.add_subplot(grid[at, place * span : (place + 1) * span])
+                panel.draw(axes)
+                _break_lines(axes, width / len(row), _PANEL_HEIGHT * heights[at])
+        _share_ranges(canvas.axes)
         methods = dict.fromkeys(method for panel in there for method in panel.methods)
         _share_legend(canvas, [label_of(method) for method in methods])
-        _take_texts_literally(canvas)
     return canvas
 
 
-def _name_scales(panels: "Sequence[Axes]") -> None:
-    """Say in titles how much longer axes are than the first linear one of the same name."""
-    first: dict[str, float] = {}
+def _break_lines(axes: "Axes", width: float, height: float) -> None:
+    """Break title and label of a panel of this size, in inches, so that they fit its axes."""
+    broken = {"title": (axes.get_title(), width), "ylabel": (axes.get_ylabel(), height)}
+    axes.set(
+        **{
+            name: textwrap.fill(text.replace(" = ", "\xa0=\xa0"), int(_INSIDE * size / _LETTER))
+            for name, (text, size) in broken.items()
+        }
+    )
+
+
+def _rows(panels: Sequence[Panel]) -> list[list[Panel]]:
+    """Return panels in rows that fill the width: wide ones alone, the others two or three each."""
+    narrow = sum(not panel.wide for panel in panels)
+    most = {1: 1, 2: 2, 4: 2}.get(narrow, 3)
+    rows: list[list[Panel]] = []
+    for panel in panels:
+        if panel.wide or not rows or rows[-1][0].wide or len(rows[-1]) == most:
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
+
+
+def _share_ranges(panels: "Sequence[Axes]") -> None:
+    """Give linear axes of the same name one range, or write the range above each of them."""
+    alike: dict[str, list[Axes]] = {}
     for axes in panels:
-        top = axes.get_ylim()[1]
-        name = axes.get_ylabel()
-        if not name or axes.get_yscale() != "linear" or top <= 0:
-            continue
-        ratio = top / first.setdefault(name, top)
-        if max(ratio, 1 / ratio) > _SAME_SCALE:
-            axes.set_title(f"{axes.get_title()} (axis × {number(ratio, 2)})".lstrip())
-
-
-def _take_texts_literally(canvas: "Canvas") -> None:
-    """Make a dollar in a name a dollar, not the start of a formula."""
-    texts = [text for legend in canvas.legends for text in legend.get_texts()]
-    for axes in canvas.axes:
-        texts += [axes.title, axes.xaxis.label, axes.yaxis.label]
-    for text in texts:
-        text.set_parse_math(False)
-
-
-def _n_columns(n_panels: int) -> int:
-    return {1: 1, 2: 2, 4: 2}.get(n_panels, 3)
-
-
-def _axes(canvas: "Canvas", panels: Sequence[Panel], columns: int | None) -> "list[Axes]":
-    """Return axes for panels, wide ones in rows of their own, and set the size of the figure.
-
-    With `columns`, a panel that is alone in the last row takes half of the width, in the middle.
-    """
-    lines: list[list[int]] = []  # how many twelfths of the width each panel of a row takes
-    for wide, group in itertools.groupby(panels, key=lambda panel: panel.wide):
-        n = len(list(group))
-        n_columns = 1 if wide else columns or _n_columns(n)
-        spans = [12 // n_columns] * n
-        lines += [spans[at : at + n_columns] for at in range(0, n, n_columns)]
-    most = 12 // min(span for line in lines for span in line)
-    if columns is not None and lines[-1] == [12 // columns]:
-        lines[-1] = [6]
-    width = max(most * _PANEL_WIDTH, _WIDE if any(each.wide for each in panels) else _NARROWEST)
-    heights = iter([panel.height for panel in panels])
-    tall = [max(itertools.islice(heights, len(line))) for line in lines]
-    canvas.set_size_inches(width, sum(tall) * _PANEL_HEIGHT)
-    grid = canvas.add_gridspec(len(lines), 12, height_ratios=tall)
-    indents = [0 if columns is None else (12 - sum(line)) // 2 for line in lines]
-    return [
-        canvas.add_subplot(grid[row, indent + at * span : indent + (at + 1) * span])
-        for row, (line, indent) in enumerate(zip(lines, indents, strict=True))
-        for at, span in enumerate(line)
-    ]
+        if axes.get_ylabel() and axes.get_yscale() == "linear" and axes.get_ylim()[0] == 0:
+            alike.setdefault(axes.get_ylabel(), []).append(axes)
+    for group in alike.values():
+        tops = [axes.get_ylim()[1] for axes in group]
+        for axes, top in zip(group, tops, strict=True):
+            if max(tops) < _SHARED * min(tops):
+                axes.set_ylim(top=max(tops))
+            elif axes.get_title():
+                axes.set_title(f"{axes.get_title()} (axis 0–{number(top, 2)})")
 
 
 def _share_legend(canvas: "Canvas", first: Sequence[str]) -> None:
@@ -877,7 +731,6 @@ def _share_legend(canvas: "Canvas", first: Sequence[str]) -> None:
 
     Labels in `first` come before all others, in this order.
     """
-    from matplotlib import rcParams
     from matplotlib.container import ErrorbarContainer
 
     entries: dict[str, Any] = {}
@@ -891,19 +744,18 @@ def _share_legend(canvas: "Canvas", first: Sequence[str]) -> None:
     labels = [label for label in first if label in entries]
     labels += [label for label in entries if label not in labels]
     width, height = canvas.get_size_inches()
-    # A character of a legend is about .07 inches wide.
-    fitting = int(float(width) / (0.55 + 0.072 * max(len(label) for label in labels)))
-    n_rows = math.ceil(len(labels) / max(1, min(len(labels), fitting)))
+    for n_rows in range(1, len(labels) + 1):  # the fewest that fit
+        columns = [labels[at : at + n_rows] for at in range(0, len(labels), n_rows)]
+        if sum(_HANDLE + _LETTER * max(map(len, column)) for column in columns) < width:
+            break
     canvas.set_size_inches(width, height + _LEGEND_ROW * n_rows)
-    legend = canvas.legend(
+    canvas.legend(
         [entries[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=math.ceil(len(labels) / n_rows),  # rows of about one length
+        ncols=len(columns),
         borderaxespad=0.1,
     )
-    for line in legend.get_lines():  # also of a curve that is wider where another one covers it
-        line.set_linewidth(min(line.get_linewidth(), rcParams["lines.linewidth"]))
 
 
 def save_figure(canvas: "Canvas", folder: Path, name: str) -> Path:

@@ -135,15 +135,12 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "beyond_ablation",
         "Latent UCB with one part changed, against itself: mean differences with 95 % intervals",
-        [
-            differences(ablation(results), p=p, log=True, title=f"p = {p:g}")
-            for p in (0.6, 0.3, 0.2)
-        ],
+        [differences(ablation(results), p=p, title=f"p = {p:g}") for p in (0.6, 0.3, 0.2)],
     )
     yield Figure(
         "beyond_robustness",
         "Latent UCB given nothing against TOFU with full history (zero-filled OFUL on full-rank arms): mean differences with 95 % intervals",
-        [differences(robustness(results), relative=True)],
+        [differences(robustness(results))],
     )
 
 

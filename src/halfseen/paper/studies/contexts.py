@@ -93,7 +93,7 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "contexts_differences",
         "Latent UCB against the best other method of each problem: mean differences with 95 % intervals",
-        [differences(best_other(results), relative=True)],
+        [differences(best_other(results))],
     )
 
 

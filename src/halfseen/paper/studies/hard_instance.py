@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from halfseen.paper.claims import OURS, Claims, above_bound, exponent
 from halfseen.paper.study import Plain, Setting, Small, standard
-from halfseen.report.figures import Figure, growth, label_small_decades, regret_over_p
-from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID
+from halfseen.report.figures import Figure, growth, regret_over_p
+from halfseen.report.look import DASHED, DOTTED, SOLID
 from halfseen.simulation.results import Point, Results
 from halfseen.theory import (
     Gaps,
@@ -76,7 +76,7 @@ NOTES = [
     "In the oracle-augmented model decision arms are unmasked, as in the proof; with all arms masked the problem is harder.",
     "The policy that knows all but the hidden sign plays the better reward label until a side arm shows both of its entries, and loses nothing afterwards. It is expected to wait (1 - q)/q rounds with q = 1 - (1 - p^2/2)^K, about 2/(K p^2).",
     "Only the part of the bound that is due to masks concerns that policy. It is nearest to the bound where K is large, so that nearly every slate has all labels, and where the hidden sign is unlikely to be revealed by slates or rewards within T rounds: there the proof loses a factor of 4, half of it because it bounds the probability of a wrong guess by 1/4 where it is 1/2, half because it charges Delta for a wrong guess that costs 2 Delta. Where discovery ends the wait it loses 4 more, because it bounds the rate K p^2/2 by 2 K p^2.",
-    "The lower bound's premise K p^2 + (S B/R)^2 <= 1/2 fails at points with an open circle.",
+    "The optimized and the context-limited form need K p^2 + (S B/R)^2 <= 1/2, which holds where a panel is shaded.",
 ]
 
 
@@ -126,32 +126,29 @@ def _expected(results: Results, what: str) -> Callable[[Point], float | None]:
 
 
 _BOUND_LOOKS = {
-    "explicit": (SOLID, "", "lower bound, explicit"),
-    "optimized": (DASHED, "o", "lower bound, optimized"),
-    "context-limited": (DOTTED, "s", "lower bound, context-limited"),
-    "hidden": (MIXED, "", "lower bound, explicit, due to masks"),
+    "explicit": (SOLID, "lower bound, explicit"),
+    "optimized": (DASHED, "lower bound, optimized"),
+    "context-limited": (DOTTED, "lower bound, context-limited"),
 }
-_OUTSIDE = "Kp² + (S B/R)² above 1/2: no optimized bound"
+_INSIDE = "where all forms apply: Kp² + (S B/R)² ≤ 1/2"
 
 
 def _draw_bounds(results: Results, setting: str) -> "Callable[[Axes, set[float]], None]":
     """Return what draws the lower bounds beside the regrets of a setting."""
 
     def draw(axes: "Axes", probs: set[float]) -> None:
-        bounds: dict[str, dict[float, float]] = {}
-        for p in sorted(probs):
-            for form, value in lower_bounds(results, Point(setting, p)).items():
-                bounds.setdefault(form, {})[p] = value
-        for form, found in bounds.items():
-            dashes, marker, label = _BOUND_LOOKS[form]
-            style = {"linestyle": dashes, "marker": marker, "markersize": 3.5}
-            axes.plot(list(found), list(found.values()), color="#000000", label=label, **style)
-        inside = bounds.get("optimized", {})
-        outside = {p: y for p, y in bounds.get("explicit", {}).items() if p not in inside}
-        if outside:
-            style = {"color": "#000000", "markerfacecolor": "white", "label": _OUTSIDE}
-            axes.plot(list(outside), list(outside.values()), "o", **style)
-        label_small_decades(axes, smallest_share=1e-5)
+        bounds = {p: lower_bounds(results, Point(setting, p)) for p in sorted(probs)}
+        for form, (dashes, label) in _BOUND_LOOKS.items():
+            found = {p: each[form] for p, each in bounds.items() if form in each}
+            style = {"color": "#000000", "linestyle": dashes, "label": label}
+            axes.plot(list(found), list(found.values()), **style)
+        inside = [p for p, each in bounds.items() if "optimized" in each]
+        outside = [p for p in bounds if inside and p > inside[-1]]
+        if inside:
+            end = (inside[-1] + outside[0]) / 2 if outside else axes.get_xlim()[0]
+            left = axes.get_xlim()[1]
+            axes.axvspan(left, end, color="#000000", alpha=0.06, linewidth=0, label=_INSIDE)
+            axes.set_xlim(right=left)
 
     return draw
 
@@ -161,9 +158,11 @@ def figures(results: Results) -> Iterator[Figure]:
     swept = [name for name in SETTINGS if name not in DISCOVERY]
     yield Figure(
         "hard_instance",
-        "Final regret on the hard family with the forms of the lower bound. The policy that knows all but the hidden sign knows the reward sign, so that only the part due to masks bounds its regret",
+        "Final regret on the hard family with the forms of the lower bound, which concern every policy that does not know the reward sign",
         [
-            regret_over_p(results, results.methods, setting=name, after=_draw_bounds(results, name))
+            regret_over_p(
+                results, list(_POLICIES), setting=name, log=True, after=_draw_bounds(results, name)
+            )
             for name in swept
         ],
     )
@@ -185,7 +184,6 @@ def figures(results: Results) -> Iterator[Figure]:
             for what, how in (("wait", wait), ("cost", {}))
             for title, where in (("p = 0.05", by_arms), ("K = 8", by_p))
         ],
-        columns=2,
     )
 
 

@@ -77,7 +77,6 @@ def figures(results: Results) -> Iterator[Figure]:
             )
             for over in ("n_arms", "conditioning", "p", "rank")
         ],
-        columns=2,
     )
 
 

@@ -53,7 +53,6 @@ def figures(results: Results) -> Iterator[Figure]:
                 for name in ("T = 1,000", "T = 100,000")
             ),
         ],
-        columns=2,
     )
 
 
