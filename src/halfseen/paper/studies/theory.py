@@ -29,42 +29,20 @@ TITLE = "Theory: every bound against measurements"
 SEEDS = range(10)
 
 
+RANKS = ["m=1", "m=4", "m=16"]
+BOUNDED = {"kind": "low-rank", "latent": "uniform", "loadings": [1.0, 1.0], "noise_scale": 0.1}
+LONG = {"dim": 16, "rank": 2, "n_arms": 8, "horizon": 3999, "observe_prob": 0.95}
+
+
 def _setting(
-    measure: str, probs: Sequence[float], *more: str, world: Plain, **settings: float
+    measures: str, world: Plain, probs: Sequence[float] = (), **settings: float
 ) -> Setting:
     """Return a world of bounded arms in which something is measured."""
-    plain = {"kind": "low-rank", "latent": "uniform", "loadings": [1.0, 1.0], "noise_scale": 0.1}
-    methods = {key: {"policy": "measure", "measure": key, **settings} for key in (measure, *more)}
-    return Setting(world=plain | world, methods=methods, observe_probs=probs)
+    methods = {key: {"policy": "measure", "measure": key, **settings} for key in measures.split()}
+    return Setting(world=BOUNDED | world, methods=methods, observe_probs=probs)
 
 
-def _runs(rank: int) -> Setting:
-    world = {"dim": 64, "rank": rank, "n_arms": 20, "horizon": 1999, "observe_prob": 0.8}
-    return _setting("algorithm-1", (), world=world)
-
-
-def _gram(dim: int) -> Setting:
-    world = {"dim": dim, "rank": 2, "n_arms": 20, "horizon": 100, "observe_prob": 0.6}
-    return _setting("gram", (), world=world)
-
-
-def _coverage(world: Plain, **settings: float) -> Setting:
-    common = {"dim": 30, "n_arms": 8, "horizon": 400, "observe_prob": 0.5}
-    return _setting("coverage", (), world={**common, **world}, **settings)
-
-
-RANKS = ["m=1", "m=4", "m=16"]
-BOUNDED: Plain = {
-    "kind": "low-rank",
-    "latent": "uniform",
-    "loadings": [1.0, 1.0],
-    "noise_scale": 0.1,
-    "dim": 16,
-    "rank": 2,
-    "n_arms": 8,
-    "horizon": 3999,
-    "observe_prob": 0.95,
-}
+_OF_REGRESSION = {"dim": 30, "n_arms": 8, "horizon": 400, "observe_prob": 0.5}
 _ARM_BOUND = math.sqrt(6)  # of two uniform latents of variance 1
 PLAYED: dict[str, Plain] = {
     "algorithm-1-rank-chosen": {
@@ -84,24 +62,29 @@ PLAYED: dict[str, Plain] = {
 }
 SETTINGS = {
     "estimation": _setting(
-        "representation", (0.8, 0.5), world={"dim": 64, "rank": 2, "n_arms": 250, "horizon": 4000}
+        "representation", {"dim": 64, "rank": 2, "n_arms": 250, "horizon": 4000}, (0.8, 0.5)
     ),
-    **{f"d={dim}": _gram(dim) for dim in (64, 1024, 16384)},
-    "catalogue": _setting(
-        "algorithm-1",
-        (),
-        world={"dim": 16, "rank": 2, "n_arms": 8, "horizon": 3999, "observe_prob": 0.95},
-        catalogue=4000000,
-    ),
-    **{f"m={rank}": _runs(rank) for rank in (1, 4, 16)},
-    "noisy": _coverage({"rank": 1, "noise_scale": 30.0}, ridge=1.0),
-    "biased": _coverage({"rank": 2}, burn_in=3),
-    "played": Setting(world=BOUNDED, methods=PLAYED),
+    **{
+        f"d={dim}": _setting(
+            "gram", {"dim": dim, "rank": 2, "n_arms": 20, "horizon": 100, "observe_prob": 0.6}
+        )
+        for dim in (64, 1024, 16384)
+    },
+    "catalogue": _setting("algorithm-1", LONG, catalogue=4000000),
+    **{
+        f"m={rank}": _setting(
+            "algorithm-1",
+            {"dim": 64, "rank": rank, "n_arms": 20, "horizon": 1999, "observe_prob": 0.8},
+        )
+        for rank in (1, 4, 16)
+    },
+    "noisy": _setting("coverage", _OF_REGRESSION | {"rank": 1, "noise_scale": 30.0}, ridge=1.0),
+    "biased": _setting("coverage", _OF_REGRESSION | {"rank": 2}, burn_in=3),
+    "played": Setting(world=BOUNDED | LONG, methods=PLAYED),
     "main study": _setting(
-        "freezing",
+        "freezing excitation",
+        {"dim": 30, "rank": 3, "n_arms": 8, "horizon": 400, "loadings": [0.75, 1.25]},
         [0.3],
-        "excitation",
-        world={"dim": 30, "rank": 3, "n_arms": 8, "horizon": 400, "loadings": [0.75, 1.25]},
     ),
 }
 SMALL = Small(
@@ -244,11 +227,7 @@ def figures(results: Results) -> Iterator[Figure]:
         Line("bias_term", "the run's own"),
     ]
     part = "misspecification part of the radius"
-    factor: Plain = {
-        "value": "far_naive_factor",
-        "ylabel": "ratio of the regret bounds",
-        "slopes": [0.5],
-    }
+    factor: Plain = {"value": "far_naive_factor", "slopes": [0.5], "ylabel": "ratio of the bounds"}
     title = "naive over contracted, T = 10¹²"
     yield Figure(
         "theory_misspecification",
@@ -258,17 +237,6 @@ def figures(results: Results) -> Iterator[Figure]:
             run("n_samples", "m=16", "m = 16", part, *radius),
             growth(results, "algorithm-1", "rank", settings=RANKS, title=title, **factor),
         ],
-    )
-    example = [
-        Line("example_offered", "offered arms", "bound"),
-        Line("example_oful", "chosen by OFUL", "second"),
-        Line("example_fixed", "always the first", "fourth"),
-    ]
-    where = ("excitation", "round", "main study", "", "smallest eigenvalue, per round")
-    yield Figure(
-        "theory_excitation",
-        "Chosen arms need not excite all directions that offered arms excite: every slate is {e1, e2}",
-        [panel(*where, *example, yscale="linear")],
     )
     frozen = partial(panel, "freezing", "reestimated_round", "main study", **_LINEAR)
     drift = [
