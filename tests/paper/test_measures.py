@@ -17,7 +17,6 @@ from halfseen.paper.measures_runs import (
     bias_of,
     catalogue_of,
     play_epochs,
-    potential_of,
     steps_of,
 )
 from halfseen.paper.measures_subspace import (
@@ -102,13 +101,11 @@ def test_representation_errors_agree_with_a_computation_from_all_slates(realizat
         fresh = rounds[t]
         latent, filled = least_squares(basis, np.where(fresh.slate.mask, fresh.arms, np.nan))
         surrogate = np.abs(fresh.means - latent @ basis.T @ realization.theta)
-        grams = [eigvalsh(basis[seen].T @ basis[seen])[0] for seen in fresh.slate.mask]
         expected = {
             "covariance_error": norm(covariance - lift @ lift.T, 2),
             "subspace_distance": norm(projectors[0] - projectors[1], 2),
             "imputation_error": norm(filled - fresh.arms, axis=1).max(),
             "surrogate_error": surrogate.max(),
-            "gram_smallest": min(grams) / 0.8,
             "covariance_bound": theory.covariance_error_at(problem, round=t, failure_prob=0.1),
             "subspace_bound": theory.subspace_error_at(problem, round=t, failure_prob=0.1),
             "surrogate_bound": theory.misspecification_at(
@@ -183,25 +180,6 @@ def test_a_catalogue_has_the_law_of_the_arms_and_makes_the_bonus_small(realizati
     assert [record.n_arms for record in policy.epoch_log] == [45_135, 45_285, 45_585]
 
 
-def test_the_potential_of_a_run_agrees_with_determinants(realization, run):
-    epoch, problem = run.epochs[-1], realization.problem()
-    found = potential_of(epoch, problem, [1, 21])
-    gram = epoch.ridge * np.eye(2) + epoch.played.T @ epoch.played
-    potential = math.log(np.linalg.det(gram)) - 2 * math.log(epoch.ridge)
-    first = epoch.played[0] @ epoch.played[0] / epoch.ridge
-    assert found["potential"] == pytest.approx([math.log1p(first), potential])
-    assert found["squared_widths"][0] == pytest.approx(first)
-    assert found["squared_widths_bound"][-1] == pytest.approx(2 * potential)
-    error = theory.subspace_error_at(
-        problem, round=39, failure_prob=theory.representation_level(0.05)
-    )
-    known = {"arm_bound": problem.arm_bound, "observe_prob": 0.8, "subspace_error": error}
-    ceiling = theory.potential_bound(
-        n_rounds=21, rank=2, feature_bound=theory.feature_bound(**known), ridge=epoch.ridge
-    )
-    assert found["potential_bound"][-1] == pytest.approx(ceiling)
-
-
 def test_the_bias_term_lies_between_nothing_and_the_worst_signs(run):
     epoch = run.epochs[-1]
     found = bias_of(epoch, [5, 21])
@@ -235,13 +213,6 @@ def test_the_theorem_at_large_horizons_is_the_sum_of_its_parts_and_becomes_infor
     assert found["far_horizon"][-1] == 1e12
     assert found["far_theorem"][0] > found["far_trivial"][0]
     assert found["far_theorem"][-1] < found["far_trivial"][-1]
-
-
-def test_the_theorem_finds_the_rank_long_before_imputation_is_stable(realization):
-    found = measured(realization, measure="algorithm-1", burn_in=9)
-    ratios = np.divide(found["far_burn_in"], found["far_rank_length"])
-    # 147456/512 = 288 over p² = .64, up to logarithms; both are whole numbers of rounds.
-    assert ratios == pytest.approx([288 / 0.64] * len(ratios), rel=0.25)
 
 
 def test_a_spectrum_separates_before_imputation_is_stable(realization):
@@ -363,11 +334,9 @@ def test_the_first_step_of_reestimation_agrees_with_projectors(realization):
 # Excitation
 
 
-def test_offered_arms_excite_two_directions_and_a_fixed_choice_one(realization):
+def test_offered_arms_excite_two_directions_and_chosen_ones_less(realization):
     found = measured(realization, measure="excitation", points=4)
-    assert found["round"] == [1.0, 4.0, 15.0, 60.0]
     assert found["example_offered"] == pytest.approx([0.5] * 4)  # I/2 in every round
-    assert found["example_fixed"] == pytest.approx([0.0] * 4)
     assert 0 < found["example_oful"][-1] < found["example_offered"][-1]
 
 

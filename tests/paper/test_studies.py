@@ -15,6 +15,7 @@ from halfseen.simulation.cells import CellKey
 from halfseen.simulation.methods import MEASURE
 from halfseen.simulation.store import Store
 from halfseen.simulation.tune import Search, tune
+from halfseen.theory.representation import observe_prob_condition
 from halfseen.worlds.base import world_from
 from made_results import WORLD, setting, small_study
 
@@ -68,6 +69,16 @@ def test_a_smoke_run_compares_the_methods_of_the_full_one(name):
 def test_every_published_cell_is_a_cell_of_its_study(name):
     cells = {cell.key[1:] for cell in study_named(name).cells()}
     assert {tuple(key) for key in published(name)} <= cells
+
+
+def test_of_the_worlds_for_seen_rows_the_largest_alone_satisfies_the_condition_on_p():
+    settings = study_named("theory").settings
+    for name, suffices in (("d=64", False), ("d=1024", False), ("d=16384", True)):
+        (world,) = settings[name].built().worlds.values()
+        problem = world.realize(0).problem()
+        names = ("dim", "rank", "n_arms", "horizon", "incoherence")
+        known = {name: getattr(problem, name) for name in names}
+        assert (observe_prob_condition(**known, failure_prob=0.1) <= 0.6) == suffices
 
 
 def test_a_study_that_does_not_exist_is_refused_with_those_that_do():

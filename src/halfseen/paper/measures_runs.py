@@ -192,9 +192,9 @@ def algorithm_1_run(
 ) -> dict[str, list[float]]:
     """Return what the lemmas of one epoch and the theorem bound, on a run of Algorithm 1.
 
-    Lists over the samples of the longest epoch (`n_samples`): potential, widths and
-    misspecification, see `potential_of` and `bias_of`. Over the rounds of the run (`round`): regret
-    and its bounds. Over horizons far beyond (`far_horizon`): the theorem and its parts.
+    Lists over the samples of the longest epoch (`n_samples`): misspecification, see `bias_of`. Over
+    the rounds of the run (`round`): regret and its bounds. Over horizons far beyond
+    (`far_horizon`): the theorem and its parts.
 
     Parameters
     ----------
@@ -222,39 +222,9 @@ def algorithm_1_run(
     samples = log_spaced(longest.n_rounds, points)
     return {
         "n_samples": [float(n) for n in samples],
-        **potential_of(longest, problem, samples),
         **bias_of(longest, samples),
         **_regret_of(run, problem, failure_prob, points),
         **_far_horizons(problem, failure_prob, points),
-    }
-
-
-def potential_of(
-    epoch: FrozenEpoch, problem: Problem, samples: list[int]
-) -> dict[str, list[float]]:
-    """Return Γ and Σq² after n samples of an epoch, and what bounds each of them."""
-    known = {"arm_bound": problem.arm_bound, "observe_prob": problem.observe_prob}
-    # b_e is proportional to ε, so the policy's b_e gives its ε.
-    per_error = theory.misspecification(
-        theta_bound=problem.theta_bound, subspace_error=1.0, **known
-    )
-    feature_bound = theory.feature_bound(
-        subspace_error=epoch.record.misspecification / per_error, **known
-    )
-    squares = np.cumsum(epoch.widths**2)
-    return {
-        "potential": [float(epoch.potentials[n]) for n in samples],
-        "potential_bound": [
-            theory.potential_bound(
-                n_rounds=n, rank=problem.rank, feature_bound=feature_bound, ridge=epoch.ridge
-            )
-            for n in samples
-        ],
-        "squared_widths": [float(squares[n - 1]) for n in samples],
-        "squared_widths_bound": [
-            theory.potential_sums(n_rounds=n, potential=float(epoch.potentials[n]))[0]
-            for n in samples
-        ],
     }
 
 
@@ -284,8 +254,7 @@ def bias_of(epoch: FrozenEpoch, samples: list[int]) -> dict[str, list[float]]:
         found["contracted_bound"].append(
             theory.contracted_bias_bound(misspecification=b, n_samples=n)
         )
-    ratios = np.divide(found["naive_bound"], found["contracted_bound"])
-    return {**found, "naive_over_contracted": [float(ratio) for ratio in ratios]}
+    return found
 
 
 def _pushed(features: FloatArray, inverse: FloatArray, errors: FloatArray) -> float:
@@ -335,7 +304,6 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
     horizons = log_spaced(_FARTHEST, 2 * points)
     far = [replace(problem, horizon=horizon) for horizon in horizons]
     bounds = [theory.main_regret_bound(there, failure_prob=failure_prob) for there in far]
-    level = theory.representation_level(failure_prob / 4)  # as if the rank were chosen
     naive = [theory.naive_regret_bound(there, failure_prob=failure_prob) for there in far]
     return {
         "far_horizon": [float(horizon) for horizon in horizons],
@@ -343,12 +311,6 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
         "far_startup": [bound.startup for bound in bounds],
         "far_learning": [bound.ridge + bound.noise for bound in bounds],
         "far_representation": [bound.representation for bound in bounds],
-        "far_burn_in": [float(theory.theorem_burn_in(there, failure_prob=level)) for there in far],
-        "far_rank_length": [
-            float(theory.rank_identification_length(there, failure_prob=failure_prob / 4))
-            for there in far
-        ],
-        "far_naive_representation": [bound.representation for bound in naive],
         "far_naive_factor": [
             bound.representation / contracted.representation
             for bound, contracted in zip(naive, bounds, strict=True)

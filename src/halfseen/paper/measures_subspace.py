@@ -1,7 +1,7 @@
 """Measures of the estimated subspace: its error, what it does to arms, coverage, excitation."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.policies.ambient import AmbientOful
 from halfseen.policies.base import Policy
-from halfseen.policies.trivial import SameArm
 from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.values import BoolArray, FloatArray
@@ -79,11 +78,11 @@ def representation(
     not seen, is filled in. The realization has bounded arms and at least two rounds.
 
     Imputation and surrogate errors are those of the worst arm of a slate; `*_bound_actual` is the
-    lemma with the measured distance of the subspaces in place of ε; `gram_smallest` is
-    λ_min(Û_Ω'Û_Ω)/p of the worst arm. `rank_found` and `imputation_stable` are single numbers of
-    arms: those at which the covariance error is at most λ_m/4, so that a threshold separates the
-    spectrum, and at which the subspace is within p/32, as stable imputation requires. Between
-    positions both are interpolated, and beyond the last one extrapolated, by the rate n^(-1/2).
+    lemma with the measured distance of the subspaces in place of ε. `rank_found` and
+    `imputation_stable` are single numbers of arms: those at which the covariance error is at most
+    λ_m/4, so that a threshold separates the spectrum, and at which the subspace is within p/32, as
+    stable imputation requires. Between positions both are interpolated, and beyond the last one
+    extrapolated, by the rate n^(-1/2).
     """
     truth = bounded_low_rank(realization)
     rounds = log_spaced(truth.world.horizon - 1, points)
@@ -141,11 +140,9 @@ def _of_arms(
     slate, means, _, arms = round
     filled = np.linalg.norm(fill(basis, slate, impute_ridge) - arms, axis=1)
     surrogate = np.abs(means - coordinates(basis, slate, impute_ridge) @ (basis.T @ truth.theta))
-    p = truth.world.observe_prob
     return {
         "imputation_error": float(filled.max()),
         "surrogate_error": float(surrogate.max()),
-        "gram_smallest": float(seen_gram_eigenvalues(basis, slate.mask).min()) / p,
     }
 
 
@@ -156,7 +153,6 @@ def _bounds(problem: Problem, round: int, failure_prob: float, actual: float) ->
             problem, round=round, failure_prob=failure_prob
         ),
         "subspace_bound": error,
-        "gram_floor": theory.gram_floor_estimated(problem.observe_prob) / problem.observe_prob,
         # What holds for all bounded vectors: a larger bound says nothing.
         "trivial_subspace": 1.0,
         "trivial_surrogate": 2 * problem.theta_bound * problem.arm_bound,
@@ -174,13 +170,10 @@ def _bounds(problem: Problem, round: int, failure_prob: float, actual: float) ->
     return bounds
 
 
-def gram(
-    realization: Realization, *, points: int = 15, failure_prob: float = 0.1
-) -> dict[str, list[float]]:
+def gram(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
     """Return how little the worst arm so far shows of the true subspace.
 
-    `smallest` is the least λ_min(U_Ω'U_Ω)/p among the first n arms, `floor` the lemma's 3/4, and
-    `needed_observe_prob` the smallest p for which the lemma promises it (above 1: no p does).
+    `smallest` is the least λ_min(U_Ω'U_Ω)/p among the first n arms, `floor` the lemma's 3/4.
     """
     truth = bounded_low_rank(realization)
     problem, p = truth.problem(), truth.world.observe_prob
@@ -190,20 +183,10 @@ def gram(
     ]
     so_far = np.minimum.accumulate(least)
     rounds = log_spaced(problem.horizon, points)
-    needed = theory.observe_prob_condition(
-        dim=problem.dim,
-        rank=problem.rank,
-        n_arms=problem.n_arms,
-        horizon=problem.horizon,
-        incoherence=problem.incoherence,
-        failure_prob=failure_prob,
-    )
     return {
         "n_arms": [float(round * problem.n_arms) for round in rounds],
         "smallest": [float(so_far[round - 1]) for round in rounds],
         "floor": [theory.gram_floor_true(p) / p] * len(rounds),
-        "observe_prob": [p],
-        "needed_observe_prob": [needed],
     }
 
 
@@ -396,31 +379,18 @@ class PaidArms(NamedTuple):
 def excitation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
     """Return the smallest eigenvalues of the second moments of offered and of chosen arms.
 
-    `world_`: OFUL given the subspace plays the realization. `example_`: every slate is {e₁, e₂} and
-    e₁ pays 1, e₂ nothing; `example_fixed` always chooses e₁, `example_oful` is OFUL with the noise
-    of the realization. Moments are averages over the rounds so far, and over all arms of a slate
-    for `offered`; so a value that does not fall is an eigenvalue that grows linearly. Positions are
-    `points` rounds, evenly spaced in their logarithm.
+    Every slate is {e₁, e₂} and e₁ pays 1, e₂ nothing; OFUL plays, with the noise of the
+    realization. Moments are averages over the rounds so far, and over all arms of a slate for
+    `example_offered`; so a value that does not fall is an eigenvalue that grows linearly. Positions
+    are `points` rounds, evenly spaced in their logarithm.
     """
     truth = low_rank(realization)
     noise_scale, horizon = truth.world.noise_scale, truth.world.horizon
-    rounds = log_spaced(horizon, points)
-    rank = truth.world.rank
-    oful = AmbientOful(dim=rank, noise_scale=noise_scale)
-    world_offered, world_chosen = smallest_eigenvalues(oful, _known_subspace(truth), rounds)
     noise = noise_scale * seeding.stream(truth.seed, "measure", "excitation").normal(size=horizon)
     example = [PaidArms(np.eye(2), np.array([1.0, 0.0]) + each) for each in noise]
-    _, always = smallest_eigenvalues(SameArm(dim=2), example, rounds)
-    two = AmbientOful(dim=2, noise_scale=noise_scale)
+    two, rounds = AmbientOful(dim=2, noise_scale=noise_scale), log_spaced(horizon, points)
     offered, chosen = smallest_eigenvalues(two, example, rounds)
-    return {
-        "round": [float(round) for round in rounds],
-        "world_offered": world_offered,
-        "world_chosen": world_chosen,
-        "example_offered": offered,
-        "example_oful": chosen,
-        "example_fixed": always,
-    }
+    return {"example_offered": offered, "example_oful": chosen}
 
 
 def smallest_eigenvalues(
@@ -438,10 +408,3 @@ def smallest_eigenvalues(
             of_offered.append(float(np.linalg.eigvalsh(offered / round)[0]))
             of_chosen.append(float(np.linalg.eigvalsh(chosen / round)[0]))
     return of_offered, of_chosen
-
-
-def _known_subspace(truth: LowRankRealization) -> Iterator[PaidArms]:
-    """Yield the rounds in the coordinates of the true subspace."""
-    for round in truth.rounds():
-        rewards = np.array([round.reward(arm) for arm in range(len(round.means))])
-        yield PaidArms(round.arms @ truth.basis, rewards)
