@@ -78,6 +78,16 @@ def test_a_broken_line_that_is_not_the_last_is_reported_with_its_number(tmp_path
         Store(tmp_path)
 
 
+def test_a_result_with_a_changed_digit_is_refused(tmp_path, results):
+    path = filled(tmp_path, results).path
+    whole = path.read_text()
+    start = whole.index('"regret": [') + len('"regret": [')
+    digit = next(at for at in range(start, len(whole)) if whole[at] in "12345678")
+    path.write_text(whole[:digit] + "9" + whole[digit + 1 :])
+    with pytest.raises(StoreError, match="line 1 is not a finished cell"):
+        Store(tmp_path)
+
+
 def test_a_failed_cell_is_missing_and_a_later_result_replaces_it(tmp_path, results):
     store = Store(tmp_path)
     store.add(cell(0), Result(status="failed", seconds=0.1, error="Traceback"))

@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from halfseen.errors import StoreError
 from halfseen.simulation.cells import Cell, CellKey, Result
@@ -86,8 +88,9 @@ class Store:
         if cell.fingerprint is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": asdict(result)}
-        text = json.dumps(line, allow_nan=False) + "\n"
+        plain = asdict(result)
+        line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": plain}
+        text = json.dumps({**line, "checksum": _checksum(plain)}, allow_nan=False) + "\n"
         self._mend()
         with self.path.open("ab") as file:
             file.write(text.encode())
@@ -143,8 +146,13 @@ def _read(line: bytes) -> tuple[str, Result] | None:
     try:
         plain = json.loads(line)
         fingerprint = plain["fingerprint"]
-        if not plain.keys() >= set(CellKey._fields) or not isinstance(fingerprint, str):
+        if plain["checksum"] != _checksum(plain["result"]) or not isinstance(fingerprint, str):
             return None
         return fingerprint, Result.from_dict(plain["result"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _checksum(result: dict[str, Any]) -> int:
+    """Return a number that tells a changed result; JSON keeps every digit."""
+    return zlib.crc32(json.dumps(result).encode())
