@@ -49,10 +49,9 @@ def test_regret_with_nothing_hidden():
 # Coordinates
 
 
-@pytest.mark.parametrize("features", ["posterior-mean", "least-squares"])
-def test_with_nothing_hidden_the_oracle_is_oful_on_projected_arms(features):
+def test_with_nothing_hidden_the_oracle_is_oful_on_projected_arms():
     basis = random_basis(7, 3)
-    oracle, plain = Oracle(basis=basis, features=features), AmbientOful(dim=3)
+    oracle, plain = Oracle(basis=basis), AmbientOful(dim=3)
     random = np.random.default_rng(1)
     for _ in range(30):
         arms = random.standard_normal((5, 7))
@@ -83,11 +82,10 @@ def test_only_the_ratio_of_noise_to_variances_matters():
         assert one.scores == pytest.approx(other.scores, rel=1e-12)
 
 
-@pytest.mark.parametrize("features", ["posterior-mean", "least-squares"])
 @pytest.mark.parametrize("exploration", ["ucb", "greedy"])
-def test_turning_the_basis_changes_no_decision(features, exploration):
+def test_turning_the_basis_changes_no_decision(exploration):
     basis, turn = random_basis(6, 2), random_basis(2, 2, seed=9)
-    settings = {"features": features, "exploration": exploration, "noise_scale": 0.1}
+    settings = {"exploration": exploration, "noise_scale": 0.1}
     rounds = few_arms(60)
     ours = walk(Oracle(basis=basis, **settings), rounds)
     theirs = walk(Oracle(basis=basis @ turn, **settings), rounds)

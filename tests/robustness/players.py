@@ -125,7 +125,7 @@ def oracle(random, dim):
     rank = int(random.integers(1, dim + 1))
     bases = [np.linalg.qr(random.normal(size=(dim, dim)))[0][:, :rank] for _ in range(2)]
     settings = _optimism(Settings(random, basis=bases[0]))
-    settings.maybe("basis_changes", ((5, bases[1]),)).maybe("features", "least-squares")
+    settings.maybe("basis_changes", ((5, bases[1]),))
     settings.maybe("exploration", "thompson", "greedy")
     if random.random() < 0.3:
         settings["latent_variances"] = float(random.choice([1e-100, 1.0, 1e100]))

@@ -3,24 +3,21 @@
 scikit-learn is imported only when an imputer is created.
 """
 
-import inspect
-import json
-import math
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
-from halfseen.errors import InvalidSettingError, UnknownDecisionError
+from halfseen.errors import UnknownDecisionError
 from halfseen.lazy import from_extra
 from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir, next_start
 from halfseen.linear.ridge import LARGEST_SCALE
-from halfseen.params import choice, custom, flag, integer, real
+from halfseen.params import choice, flag, integer, real
 from halfseen.policies.ambient import (
     AmbientOful,
     Greedy,
@@ -146,100 +143,29 @@ class ViewedPolicy(Policy):
         self._inners[self._turn(note.round)]._check_note(note.inner)
 
 
-SHORT_NAMES: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "zero": ("SimpleImputer", {"strategy": "constant", "fill_value": 0.0}),
-    "mean": ("SimpleImputer", {}),
-    "knn": ("KNNImputer", {}),
-    # Each iteration goes through all features: about 15 ms per choice with 30 features (measured).
-    # In the main study at p = .3 the regrets of seeds 0 and 1 were 24.9 and 18.1 with one
-    # iteration, 17.9 and 15.4 with two, and the same with three.
-    "iterative": ("IterativeImputer", {"max_iter": 2}),
-}
-"""What the short names stand for."""
-
-# Fixed settings: filling in must keep the shape of a slate and be deterministic.
-_FIXED = {"add_indicator": False, "keep_empty_features": True, "sample_posterior": False}
-
+IMPUTERS = ("zero", "mean", "knn", "iterative")
 
 # Errors that overflow inside an imputer can raise.
 _FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
-class ImputerRecipe:
-    """Which imputer, with which settings: a class of `sklearn.impute` and plain values.
+def fresh_imputer(name: str, seed: int = 0) -> Any:
+    """Return an imputer of scikit-learn, not fitted, that keeps the shape of a slate."""
+    with from_extra("paper"):
+        from sklearn import impute
+        from sklearn.experimental import enable_iterative_imputer
 
-    Parameters
-    ----------
-    imputer : str or estimator
-        A short name, the name of a class in `sklearn.impute`, or an object of such a class.
-    settings : mapping, optional
-        Arguments of the class; not allowed with an object, which has its own settings.
-    seed : int
-        Seed of a random imputer, unless its settings contain one.
-
-    Raises
-    ------
-    InvalidSettingError
-        The class is not one of `sklearn.impute`, or a setting is unknown, out of range, or not a
-        plain JSON value.
-    """
-
-    def __init__(self, imputer: Any, settings: Mapping[str, Any] | None, seed: int) -> None:
-        if isinstance(imputer, str):
-            self.name, defaults = SHORT_NAMES.get(imputer, (imputer, {}))
-            self.settings = defaults | _checked_mapping(settings)
-            make = _imputer_class(self.name)
-        else:
-            if settings:
-                raise InvalidSettingError(
-                    f"imputer_settings go with a name, not with an object, got {settings!r}"
-                )
-            self.name, make = type(imputer).__name__, type(imputer)
-            if make is not _imputer_class(self.name):
-                raise InvalidSettingError(
-                    f"imputer must be of a class in sklearn.impute, which can be saved without "
-                    f"pickle, got {imputer!r}"
-                )
-            self.settings = _differing(imputer)
-        known = _parameters(self._made(make, {}))
-        for name in _FIXED.keys() & known.keys():
-            if self.settings.pop(name, _FIXED[name]) is not _FIXED[name]:
-                raise InvalidSettingError(f"imputer setting {name} must be {_FIXED[name]} here")
-        hidden = self.settings.pop("missing_values", math.nan)
-        if not isinstance(hidden, float) or not math.isnan(hidden):
-            raise InvalidSettingError(f"imputer setting missing_values must be NaN, got {hidden!r}")
-        self.settings = {name: _plain(name, value) for name, value in self.settings.items()}
-        self._arguments = {name: _FIXED[name] for name in _FIXED if name in known} | self.settings
-        if "random_state" in known and self.settings.get("random_state") is None:
-            state = int(stream(seed, "imputer").integers(2**31))
-            self._arguments["random_state"] = state
-        self._class = make
-        self._made(make, self._arguments)
-
-    def try_out(self, dim: int) -> None:
-        """Raise InvalidSettingError if the imputer cannot work in `dim` features."""
-        imputer, table = self.fresh(), np.ones((2, dim))
-        if "skip_complete" in _parameters(imputer):
-            imputer.set_params(skip_complete=True)  # nothing is hidden, so skip the work
-        try:
-            with _quiet():
-                shape = imputer.fit(table).transform(table).shape
-        except Exception as error:
-            raise InvalidSettingError(
-                f"imputer {self.name} with {self.settings} cannot be fitted: {error}"
-            ) from None
-        if shape != table.shape:
-            raise InvalidSettingError(f"imputer {self.name} must keep the shape of a table")
-
-    def fresh(self) -> Any:
-        """Return a new imputer, not fitted."""
-        return self._class(**self._arguments)
-
-    def _made(self, make: Any, arguments: dict[str, Any]) -> Any:
-        try:
-            return make(**arguments)
-        except TypeError as error:
-            raise InvalidSettingError(f"imputer {self.name} cannot be made: {error}") from None
+    assert enable_iterative_imputer  # importing it adds IterativeImputer to sklearn.impute
+    if name == "knn":
+        return impute.KNNImputer(keep_empty_features=True)
+    if name == "iterative":
+        # Each iteration goes through all features: about 15 ms per choice with 30 features
+        # (measured). In the main study at p = .3 the regrets of seeds 0 and 1 were 24.9 and 18.1
+        # with one iteration, 17.9 and 15.4 with two, and the same with three.
+        state = int(stream(seed, "imputer").integers(2**31))
+        return impute.IterativeImputer(max_iter=2, random_state=state, keep_empty_features=True)
+    strategy = "constant" if name == "zero" else "mean"
+    return impute.SimpleImputer(strategy=strategy, fill_value=0.0, keep_empty_features=True)
 
 
 class Filler:
@@ -250,23 +176,22 @@ class Filler:
 
     Parameters
     ----------
-    recipe : ImputerRecipe
+    imputer : estimator
+        Not fitted.
     rows : ndarray, shape (n, dim)
         NaN where hidden. Without rows every hidden entry becomes 0.
     """
 
-    def __init__(self, recipe: ImputerRecipe, rows: FloatArray) -> None:
+    def __init__(self, imputer: Any, rows: FloatArray) -> None:
         self.rows = rows
         self._known = ~np.isnan(rows).all(axis=0) if len(rows) else np.zeros(rows.shape[1], bool)
         self._constants = np.zeros(rows.shape[1])
         self._imputer: Any = None
         if self._known.any():
-            imputer = recipe.fresh()
             with _quiet(), suppress(*_FAILURES):
-                imputer.fit(rows)
-                self._imputer = imputer
-            if self._imputer is not None and recipe.name == "SimpleImputer":
-                # Its guess is one number per feature, so it is computed only once.
+                self._imputer = imputer.fit(rows)
+            if hasattr(self._imputer, "statistics_"):
+                # The guess of a SimpleImputer is one number per feature: it is computed only once.
                 guesses = np.asarray(self._imputer.statistics_, dtype=np.float64)
                 self._constants = np.where(self._known, _cut_off(guesses), 0.0)
                 self._imputer = None
@@ -306,63 +231,6 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _imputer_class(name: str) -> Any:
-    with from_extra("paper"):
-        from sklearn import impute
-        from sklearn.experimental import enable_iterative_imputer
-
-    assert enable_iterative_imputer  # importing it adds IterativeImputer to sklearn.impute
-    # Imputers have the parameter keep_empty_features; a MissingIndicator has not.
-    classes = [
-        each
-        for each in sorted(impute.__all__)
-        if "keep_empty_features" in inspect.signature(getattr(impute, each)).parameters
-    ]
-    if name not in classes:
-        checks.one_of("imputer", name, (*SHORT_NAMES, *classes))
-    return getattr(impute, name)
-
-
-def _parameters(imputer: Any) -> dict[str, Any]:
-    parameters: dict[str, Any] = imputer.get_params(deep=False)
-    return parameters
-
-
-def _differing(imputer: Any) -> dict[str, Any]:
-    """Return the settings of an imputer that differ from its class's defaults."""
-    own = _parameters(type(imputer)())
-    return {
-        name: value for name, value in _parameters(imputer).items() if not _same(value, own[name])
-    }
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float) and one != one:
-        return other != other
-    return type(one) is type(other) and bool(np.all(one == other))
-
-
-def _checked_mapping(settings: Any) -> dict[str, Any]:
-    if settings is None:
-        return {}
-    if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):
-        raise InvalidSettingError(f"imputer_settings must be a mapping by name, got {settings!r}")
-    return dict(settings)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return a setting as it is after a round trip through JSON."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    try:
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError):
-        raise InvalidSettingError(
-            f"imputer setting {name} must be a plain JSON value, so that the policy can be saved "
-            f"without pickle, got {value!r}"
-        ) from None
-
-
 @register_policy
 class Imputed(Exploring, ViewedPolicy):
     """An imputer in front of a policy in all features: the usual pipeline.
@@ -388,27 +256,17 @@ class Imputed(Exploring, ViewedPolicy):
 
     STATE: ClassVar = {
         "_reservoir": Part(),
-        "_filler": Built(lambda policy, rows: Filler(policy._recipe, rows), rows=ARMS),
+        "_filler": Built(lambda policy, rows: policy._filled_by(rows), rows=ARMS),
         "_next_fit": Whole(1, sys.maxsize),
     }
 
     needs = ("dim", "noise_scale", "seed")
 
-    imputer: Any = custom(
+    imputer: str = choice(
         default="mean",
-        check=lambda name, value: value,
-        kind="str or estimator",
-        doc="""\"zero\", \"mean\", \"knn\" and \"iterative\" are short for `SimpleImputer` with
-    zeros or means, `KNNImputer`, `IterativeImputer` with 2 iterations. Or the name of any class in
-    `sklearn.impute`, with scikit-learn's defaults. Or an object of such a class, which is copied;
-    its settings must be plain JSON values.""",
-    )
-    imputer_settings: Mapping[str, Any] | None = custom(
-        default=None,
-        check=lambda name, value: value,
-        plain=dict,
-        kind="mapping",
-        doc="Arguments of the imputer's class.",
+        words=IMPUTERS,
+        doc="""`SimpleImputer` with zeros or means, `KNNImputer`, or `IterativeImputer` with 2
+    iterations, of scikit-learn.""",
     )
     first_fit: int = integer(
         default=10, low=1, high=checks.LARGEST_HORIZON, doc="Rounds before the first fit."
@@ -426,16 +284,12 @@ class Imputed(Exploring, ViewedPolicy):
         """Start with an empty sample and an imputer that is not fitted."""
         super().setup()
         self._reservoir = Reservoir(self.dim, max_rows=self.max_rows, seed=self.seed)
-        self._recipe = ImputerRecipe(self.imputer, self.imputer_settings, self.seed)
-        self._recipe.try_out(self.dim)
-        self._filler = Filler(self._recipe, self._reservoir.rows.copy())
+        self._filler = self._filled_by(self._reservoir.rows.copy())
         self._next_fit = self.first_fit + 1
         self._inners = (self.inner_policy(self.dim),)
 
-    def settings(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain JSON types."""
-        recipe = {"imputer": self._recipe.name, "imputer_settings": dict(self._recipe.settings)}
-        return super().settings() | recipe
+    def _filled_by(self, rows: FloatArray) -> Filler:
+        return Filler(fresh_imputer(self.imputer, self.seed), rows)
 
     def fill(self, options: Any) -> FloatArray:
         """Return options (n_arms, dim) filled in by the imputer as last fitted."""
@@ -463,7 +317,7 @@ class Imputed(Exploring, ViewedPolicy):
 
     def _fit(self, rows: FloatArray) -> None:
         """Fit the imputer to rows (n, dim)."""
-        self._filler = Filler(self._recipe, rows)
+        self._filler = self._filled_by(rows)
 
     def _observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""

@@ -9,14 +9,10 @@ from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.eigen import checked_basis
 from halfseen.linear.lift import Lift, checked_impute_ridge
-from halfseen.params import choice, custom, real
+from halfseen.params import custom, real
 from halfseen.policies.imputed import Exploring, ViewedPolicy
 from halfseen.policies.registry import register_policy
 from halfseen.values import LARGEST, FloatArray, Slate
-
-FEATURES = ("posterior-mean", "least-squares")
-# The default of TofuPov, so that the two differ in the subspace only.
-_LEAST_SQUARES_RIDGE = 1e-5
 
 
 @register_policy
@@ -53,25 +49,19 @@ class Oracle(Exploring, ViewedPolicy):
     fresh regression in its coordinates. A late reward goes to the regression of the round in which
     it was earned.""",
     )
-    features: str = choice(
-        default="posterior-mean",
-        words=FEATURES,
-        doc='"least-squares" is as in TofuPov with its estimated subspace: D = I, σ² = 1e-5.',
-    )
     latent_variances: Any = custom(
         default=1.0,
         check=lambda name, value: _checked_variances(value),
         plain=lambda variances: variances.tolist(),
         kind="float or array_like, shape (rank,)",
-        doc="""D's diagonal, for "posterior-mean": one for all columns of every basis, or one per
-    column.""",
+        doc="D's diagonal: one for all columns of every basis, or one per column.",
     )
     entry_noise: float = real(
         default=1e-8,
         low=0.0,
         high=LARGEST,
         low_open=True,
-        doc='σ², for "posterior-mean"; at least 1e-10 of the mean of D.',
+        doc="σ², at least 1e-10 of the mean of D.",
     )
 
     def setup(self) -> None:
@@ -97,8 +87,6 @@ class Oracle(Exploring, ViewedPolicy):
         return bisect_right(self._starts, round) - 1
 
     def _lift(self, basis: FloatArray) -> Lift:
-        if self.features == "least-squares":
-            return Lift.least_squares(basis, _LEAST_SQUARES_RIDGE)
         mean = float(self.latent_variances.mean())
         try:
             checked_impute_ridge(self.entry_noise / mean)
