@@ -284,21 +284,6 @@ def settings_build_an_equal_policy(factory: Factory) -> None:
 
 
 @Check
-def repr_shows_what_is_not_default(factory: Factory) -> None:
-    """`repr` has the name of the class and every parameter that is not at its default."""
-    policy = factory()
-    settings, shown = policy.settings(), repr(policy)
-    expect(shown.startswith(f"{type(policy).__name__}("), f"got {shown}")
-    for name in settings:
-        try:
-            others = {key: value for key, value in settings.items() if key != name}
-            is_default = type(policy)(**others).settings() == settings
-        except (TypeError, InvalidSettingError):
-            is_default = False
-        expect(is_default or f"{name}=" in shown, f"{name} is missing in {shown}")
-
-
-@Check
 def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
     """A loaded policy, and decisions from JSON that it learns late, change nothing that follows."""
     policy, other = factory(), factory()
@@ -319,22 +304,7 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
     expect(state_bytes(other) == state_bytes(policy), "the end has other bytes")
 
 
-# Hidden values and inputs
-
-
-@Check
-def hidden_values_are_irrelevant(factory: Factory) -> None:
-    """The value of a hidden entry never changes a decision."""
-    policy = factory()
-    others = {poison: twin_of(policy) for poison in (np.nan, np.inf, 1e300, -1e300)}
-    for table, rewards in offers(14, policy):
-        expected = policy.choose(table)
-        mask = ~np.isnan(table)
-        policy.learn(expected, rewards[expected.arm])
-        for poison, other in others.items():
-            decision = other.choose(Slate(np.where(mask, table, poison), mask))
-            expect_same(decision, expected, f"with {poison} where hidden")
-            other.learn(decision, rewards[decision.arm])
+# Inputs
 
 
 @Check
