@@ -35,7 +35,8 @@ def new(files, **settings):
 def test_killed_processes_lose_nothing():
     """The soak test kills 200."""
     command = [sys.executable, "-m", "robustness.kills", "25", "0"]
-    environment = os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
 

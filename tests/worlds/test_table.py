@@ -175,14 +175,6 @@ def test_entries_that_are_there_are_hidden_further_by_the_mask_law():
         assert np.array_equal(round.arms, recorded, equal_nan=True)
 
 
-@pytest.mark.parametrize("masks", ["per-feature", "per-arm", "blocks", "value-dependent"])
-def test_every_mask_law_works_on_holes(masks):
-    arms, means = random_arrays()
-    world = TableWorld.from_arrays(arms, means=means, observe_prob=0.5, masks=masks)
-    for round in walked(world):
-        assert not (round.slate.mask & np.isnan(round.arms)).any()
-
-
 def test_a_shuffle_is_a_permutation_that_depends_on_the_seed():
     arms, means = random_arrays()
     world = TableWorld.from_arrays(arms, means=means, shuffle=True)

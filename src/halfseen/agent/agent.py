@@ -51,7 +51,6 @@ from halfseen.values.decision import checked_reward, checked_rewards, listed
 T = TypeVar("T")
 Path = str | os.PathLike[str]
 
-_LOG_PART = 1000  # rows of a log in one event of the journal
 _LOG_STEP = 200  # rows of a log that are learned between two looks at the clock
 
 
@@ -63,13 +62,6 @@ class Asked(NamedTuple):
 
     rows: Rows
     context: Rows | None = None
-
-    def part(self, start: int, stop: int) -> "Asked":
-        """Return some of the rows; a log's contexts go with them."""
-        context = self.context
-        if context is not None and len(context.items) > 1:
-            context = context.part(start, stop)
-        return Asked(self.rows.part(start, stop), context)
 
     def to_dict(self) -> dict[str, Any]:
         """Return rows and context as plain JSON types."""
@@ -657,10 +649,7 @@ class Agent(Declared):
                 window = window.added([reward], 1)
             events: list[Event] = []
             if self._journal is not None:
-                for start in range(0, n, _LOG_PART):
-                    stop = start + _LOG_PART
-                    event: Event = {"event": "observe", "rewards": rewards[start:stop]}
-                    events.append(event | asked.part(start, stop).to_dict())
+                events.append({"event": "observe", "rewards": rewards} | asked.to_dict())
             changed = {"_policy": policy, "_options": ready.options, "_context": ready.context}
             changed |= {"_seen": seen, "_context_seen": context_seen, "_rewards": window}
             self._commit(changed, events)

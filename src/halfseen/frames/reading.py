@@ -56,12 +56,6 @@ class Rows(NamedTuple):
         """Return a number for each id, the same in every process."""
         return [_number(item) for item in self.items]
 
-    def part(self, start: int, stop: int) -> "Rows":
-        """Return some of the rows."""
-        if isinstance(self.columns, np.ndarray):
-            return Rows(self.items[start:stop], self.names, self.columns[start:stop])
-        return Rows(self.items[start:stop], self.names, [part[start:stop] for part in self.columns])
-
     def to_dict(self) -> dict[str, Any]:
         """Return the rows as plain JSON types; hidden values are None."""
         columns = [
