@@ -1,10 +1,8 @@
 """How long a choice of `LatentUcb` takes when it opens an epoch, and on average.
 
-Processor time of one thread, once compiled, the first opening included. Run it with
-`OPENBLAS_NUM_THREADS=1 python -m benchmarks.openings [name ...]`.
+Processor time of one thread, once compiled, the first opening included.
 """
 
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.measuring import Row
 from halfseen import LatentUcb, LowRankWorld
 
 
@@ -22,14 +21,6 @@ class Round(NamedTuple):
     rewards: np.ndarray
     context: np.ndarray | None = None
     items: np.ndarray | None = None
-
-
-class Times(NamedTuple):
-    """Seconds of one run."""
-
-    slowest: float  # choice
-    median: float  # choice
-    mean: float  # per round, with learning
 
 
 def holes(random: np.random.Generator, rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -75,54 +66,48 @@ def wide_arms(n_rounds: int = 1000) -> Iterator[Round]:
     world = LowRankWorld(
         dim=107, rank=107, n_arms=10, horizon=n_rounds, observe_prob=0.7, noise_scale=0.3, decay=1.0
     )
-    yield from _of(world)
-
-
-def small(n_rounds: int = 400) -> Iterator[Round]:
-    """The paper's main world: 30 columns of rank 3, 8 arms."""
-    yield from _of(
-        LowRankWorld(dim=30, rank=3, n_arms=8, horizon=n_rounds, observe_prob=0.3, noise_scale=0.05)
-    )
-
-
-def _of(world: LowRankWorld) -> Iterator[Round]:
     for each in world.realize(0).rounds():
         yield Round(each.slate, each.means + each.noise)
 
 
-WORKLOADS = {"shop": (shop, 50), "wide-context": (wide_context, 0), "wide-arms": (wide_arms, 0)}
-WORKLOADS["small"] = (small, 0)
+WORKLOADS = {
+    "a shop: 200 items with categories, a context of 3 columns, rewards 50 rounds late": (
+        shop, 50, 100.0, 2.0,
+    ),
+    "64 half-seen context columns, 10 options by name": (wide_context, 0, 100.0, 3.0),
+    "107 columns, 10 options, no context": (wide_arms, 0, 100.0, 0.5),
+}  # fmt: skip
+"""Rounds, by how many of them rewards are late, and the budgets: ms of the slowest choice, and of
+a round on average."""
 
 
-def _times(rounds: list[Round], delay: int) -> Times:
-    """Play rounds whose rewards come some rounds late."""
+def rows(quick: bool) -> list[Row]:
+    """Return the slowest choice and the mean round of every workload, refits included."""
+    return [_row(name, *given, quick) for name, given in WORKLOADS.items()]
+
+
+def _row(name: str, rounds: Any, delay: int, slowest: float, mean: float, quick: bool) -> Row:
+    play(list(rounds(100)), delay)  # compiles
+    choices, total = play(list(rounds(100) if quick else rounds()), delay)
+    longest, per_round = 1e3 * max(choices), 1e3 * total / len(choices)
+    return Row(
+        f"`LatentUcb()`, {name}, {len(choices):,} rounds",
+        f"slowest choice {longest:.0f} ms, mean round {per_round:.2f} ms of processor time",
+        f"≤ {slowest:g} ms, ≤ {mean:g} ms",
+        longest <= slowest and per_round <= mean,
+    )
+
+
+def play(rounds: list[Round], delay: int) -> tuple[list[float], float]:
+    """Return the seconds of each choice, and of all rounds; rewards come some rounds late."""
     policy, choices, total = LatentUcb(), [], 0.0
-    waiting: deque[tuple[object, float]] = deque()
+    waiting: deque[tuple[Any, float]] = deque()
     for each in rounds:
         start = time.process_time()
         decision = policy.choose(each.arms, context=each.context, items=each.items)
-        chosen = time.process_time()
+        choices.append(time.process_time() - start)
         waiting.append((decision, float(each.rewards[decision.arm])))
         if len(waiting) > delay:
             policy.learn(*waiting.popleft())
-        choices.append(chosen - start)
         total += time.process_time() - start
-    return Times(max(choices), float(np.median(choices)), total / len(choices))
-
-
-def main() -> None:
-    """Print the times of the named workloads, by default of all."""
-    for rounds, _ in WORKLOADS.values():  # compile
-        _times(list(rounds(12)), 0)
-    for name in sys.argv[1:] or WORKLOADS:
-        rounds, delay = WORKLOADS[name]
-        slowest, median, mean = _times(list(rounds()), delay)
-        print(
-            f"{name:14} slowest {slowest * 1e3:7.1f} ms   median {median * 1e3:7.3f} ms   "
-            f"mean {mean * 1e3:7.3f} ms",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()
+    return choices, total

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import agent, latent
+from benchmarks import agent, latent, openings
 from benchmarks.measuring import Row, machine
 from benchmarks.peers import contest
 from benchmarks.peers.contest import WORLD, Standing
@@ -83,7 +83,7 @@ def write(quick: bool, peers: bool, console: Console, path: Path = REPORT) -> li
     console.print("measuring: LatentUcb")
     service = latent.measure_service(quick)
     rows += [contest.peer_row(standings), latent.whole_run_row(quick)]
-    rows += latent.service_rows(service)
+    rows += [*latent.service_rows(service), *openings.rows(quick)]
     console.print("measuring: agents")
     rows += agent.rows(quick)
     head = _HEAD + (" This was a quick run: fewer repeats, shorter horizons." if quick else "")
