@@ -72,7 +72,7 @@ def what_needs_an_extra_names_it():
         lambda: halfseen.paper.DigitsWorld().realize(0),
         lambda: halfseen.simulate(["uniform"], world, range(2)),
         lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).plot(),
-        lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).to_pandas(),
+        lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).to_pandas("summary"),
     ):
         message = ""
         try:

@@ -1,7 +1,7 @@
 """The commands; what a command needs is imported when it runs."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +14,7 @@ import halfseen
 from halfseen.errors import HalfseenError, StudyError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from halfseen.paper.published import Group, Level, Order, SeedComparison, SummaryComparison
+    from halfseen.paper.published import SeedComparison, SummaryComparison
     from halfseen.paper.study import Study
     from halfseen.report.report import Report
     from halfseen.simulation.cells import Cell
@@ -144,7 +142,7 @@ def reproduce(
         beside_others, failed = everything or out is None, False
         for each, study in wanted:
             folder = _folder_for(each, scale, out / each if everything and out else out)
-            results = _run(study, folder, console, beside_others=beside_others, **how)
+            results = _run(study, folder, console, **how)
             failed |= not _show_report(study.report(results), console)
         if beside_others and wanted:
             _write_page(folder.parent, console)
@@ -287,7 +285,7 @@ def verify(
         study = _part_of(name, "paper", seeds, p, ",".join(dict.fromkeys(asked)))
         folder = _folder_for(name, "paper", out)
         how = {"jobs": jobs, "again": again, "write": False}
-        results = _run(study, folder, console, beside_others=out is None, **how)
+        results = _run(study, folder, console, **how)
         if cells:
             agrees = _print_seeds(name, published.compare_seeds(results), console)
         else:
@@ -411,18 +409,15 @@ def duration(minutes: float) -> str:
     return f"{whole} min" if whole < 60 else f"{whole // 60} h {whole % 60} min"
 
 
-def _run(
-    study: "Study", folder: Path, console: Console, *, beside_others: bool, **how: Any
-) -> "Results":
+def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results":
     """Run what is missing of a study with a progress bar, and write its tables.
 
-    Cells that a study beside this one has finished are not run again. After Ctrl-C a message says
-    how to go on; what is finished stays.
+    After Ctrl-C a message says how to go on; what is finished stays.
     """
     from halfseen.paper.study import run_study
     from halfseen.simulation.store import Store
 
-    store = Store.among(folder) if beside_others else Store(folder)
+    store = Store(folder)
     running: list[Cell] = []
 
     def announce(stage: str, cells: "Sequence[Cell]") -> None:
@@ -450,8 +445,6 @@ def _run(
 
 def _counts(store: "Store", running: "list[Cell]", n_cells: int, again: bool) -> str:
     """Return how many cells there are, and how many of them need not be run."""
-    if not again:
-        store.borrow(running)
     finished = 0 if again else sum(store.has(cell) for cell in running)
     skipped = n_cells - len(running)
     text = f"{n_cells} cells"
@@ -507,9 +500,15 @@ def _print_seeds(name: str, comparison: "SeedComparison", console: Console) -> b
             f"{size:.1e} ({key.method}, {key.setting}, p = {key.p}, seed {key.seed})",
             highlight=False,
         )
-    drawing = [group for group in comparison.groups if not group.exact]
-    if drawing:
-        console.print(_groups(drawing))
+    for group in comparison.groups:
+        if not group.exact:  # it draws random numbers
+            told = f"{group.deviation:+.2f} standard errors" if group.telling else "too few seeds"
+            console.print(
+                f"{group.method}, {group.setting}, p = {group.p:g}: mean {group.ours.mean:.2f} "
+                f"over {group.n} seeds, published {group.published.mean:.2f}, {told}",
+                style="" if group.agrees else "red",
+                highlight=False,
+            )
     for key in comparison.differing:
         console.print(f"[red]differs[/] by {comparison.deviations[key]:.3g}: {tuple(key)}")
     for key in comparison.missing:
@@ -521,25 +520,6 @@ def _print_seeds(name: str, comparison: "SeedComparison", console: Console) -> b
     return comparison.agrees
 
 
-def _groups(groups: "list[Group]") -> "Table":
-    heads = ("setting", "p", "method", "seeds", "ours", "published", "difference")
-    rows = [
-        (
-            group.agrees,
-            group.setting,
-            f"{group.p:g}",
-            group.method,
-            str(group.n),
-            f"{group.ours.mean:.2f}",
-            f"{group.published.mean:.2f}",
-            f"{group.deviation:+.2f}" if group.telling else "too few seeds",
-        )
-        for group in groups
-    ]
-    title = "Methods that draw random numbers: means, and difference in standard errors"
-    return _table(title, heads, rows)
-
-
 def _print_means(name: str, comparison: "SummaryComparison", console: Console) -> bool:
     decided = comparison.decided_orders
     agreeing = sum(order.agrees for order in decided)
@@ -548,59 +528,27 @@ def _print_means(name: str, comparison: "SummaryComparison", console: Console) -
         f"published gap tells an order, and {agreeing} of these orders are ours, too",
         highlight=False,
     )
-    differing = [order for order in comparison.orders if not order.agrees]
-    if differing:
-        console.print(_orders(differing))
-    if comparison.excesses:
-        console.print(_levels("Mean regret above the irreducible one", comparison.excesses, 1))
-    if comparison.ranks:
-        console.print(_levels("Mean rank that was chosen", comparison.ranks, 2))
+    for order in comparison.orders:
+        if not order.agrees:
+            console.print(
+                f"[red]differs[/] at p = {order.p:g}: {order.lower} below {order.higher} by "
+                f"{order.published:.1f} as published, by {order.ours:.1f} ± "
+                f"{order.standard_error:.1f} here",
+                highlight=False,
+            )
+    for what, levels in (
+        ("excess over the irreducible regret", comparison.excesses),
+        ("mean rank", comparison.ranks),
+    ):
+        for level in levels:
+            console.print(
+                f"{'agrees' if level.agrees else '[red]differs[/]'}: {what} of {level.method} at "
+                f"p = {level.p:g}: {level.ours:.2f} ± {level.standard_error:.2f}, published "
+                f"{level.published:.2f} (tolerance {level.tolerance:.2f})",
+                highlight=False,
+            )
     for mean in comparison.missing:
         console.print(f"[red]no result[/]: {mean.method}, p = {mean.p:g}", highlight=False)
     verdict = "agrees with the published means" if comparison.agrees else "DIFFERS"
     console.print(f"[bold]{name} {verdict}[/]")
     return comparison.agrees
-
-
-def _orders(orders: "Iterable[Order]") -> "Table":
-    heads = ("p", "published lower", "higher", "published gap", "our gap", "SE", "verdict")
-    rows = [
-        (
-            order.agrees,
-            f"{order.p:g}",
-            order.lower,
-            order.higher,
-            *(f"{each:.1f}" for each in (order.published, order.ours, order.standard_error)),
-            _verdict(order.agrees) if order.telling else "too close to tell",
-        )
-        for order in orders
-    ]
-    return _table("Order of two methods: difference of mean regrets", heads, rows)
-
-
-def _levels(title: str, levels: "Iterable[Level]", digits: int) -> "Table":
-    heads = ("p", "method", "published", "ours", "SE", "tolerance", "verdict")
-    rows = []
-    for level in levels:
-        numbers = (level.published, level.ours, level.standard_error, level.tolerance)
-        texts = (f"{number:.{digits}f}" for number in numbers)
-        rows.append((level.agrees, f"{level.p:g}", level.method, *texts, _verdict(level.agrees)))
-    return _table(title, heads, rows)
-
-
-def _verdict(agrees: bool) -> str:
-    return "agrees" if agrees else "differs"
-
-
-def _table(title: str, heads: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> "Table":
-    """Return a table of rows, each of which begins with whether it agrees."""
-    from rich.table import Table
-
-    table = Table(title=title)
-    for head in heads:
-        left = head in ("setting", "method", "published lower", "higher", "verdict")
-        # A key that is cut off is no key.
-        table.add_column(head, justify="left" if left else "right", overflow="fold")
-    for agrees, *cells in rows:
-        table.add_row(*cells, style="" if agrees else "red")
-    return table

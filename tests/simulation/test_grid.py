@@ -1,8 +1,6 @@
 """Cells go to workers in groups: every one is run once, and nobody waits for a slow one."""
 
-import sys
 import threading
-from types import ModuleType
 
 import joblib
 import pytest
@@ -90,18 +88,3 @@ def test_a_slow_task_keeps_no_other_waiting():
 
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert len(list(run_cells(cells_of(24), run=run))) == 24
-
-
-def test_blas_is_looked_for_again_only_after_an_import(monkeypatch):
-    looks = []
-    limits = grid.threadpool_limits
-    monkeypatch.setattr(grid, "threadpool_limits", lambda n: looks.append(n) or limits(n))
-    monkeypatch.setattr(grid, "_n_modules", 0)
-    cells = cells_of(1, n_methods=5)
-    with limits(None):  # as in a worker, whose limits stay
-        for _ in range(2):
-            grid._run_batch(told, grid._batch(cells, range(5)), caller=0)
-        assert looks == [1]
-        monkeypatch.setitem(sys.modules, "a_new_library", ModuleType("a_new_library"))
-        grid._run_batch(told, grid._batch(cells, range(5)), caller=0)
-        assert looks == [1, 1]

@@ -184,36 +184,3 @@ def test_a_cell_under_two_names_is_run_once(tmp_path):
     first, second, third = (row["final_regret"] for row in tables.per_seed)
     assert first == second != third
     assert [row["method"] for row in tables.per_seed] == ["zf-oful", "same", "zf-oful"]
-
-
-def test_a_cell_finished_by_another_study_is_copied_and_not_run_again(tmp_path, results):
-    filled(tmp_path / "one", {0: results[0]}).add(
-        cell(1), Result(status="failed", seconds=0.1, error="Traceback")
-    )
-    filled(tmp_path / "two", {0: results[0], 2: results[2]})
-    wanted = [cell(seed) for seed in range(3)]
-    store = Store.among(tmp_path / "new")
-    assert store.missing(wanted) == wanted  # nothing is copied before it is asked for
-    store.borrow(wanted)
-    assert store.missing(wanted) == [cell(1)]
-    assert [Store(tmp_path / "new").get(cell(seed)) for seed in (0, 2)] == [results[0], results[2]]
-    assert len(store.path.read_text().splitlines()) == 2
-
-
-def test_neighbours_are_asked_unless_everything_is_to_run_again(tmp_path, results):
-    lent = replace(results[0], final_regret=77.0)
-    filled(tmp_path / "one", {0: lent})
-    borrowed = run([cell(0)], Store.among(tmp_path / "two"), jobs=1)
-    assert borrowed.per_seed[0]["final_regret"] == 77.0
-    again = run([cell(0)], Store.among(tmp_path / "two"), jobs=1, again=True)
-    assert again.per_seed[0]["final_regret"] == results[0].final_regret
-    alone = run([cell(0)], Store(tmp_path / "three"), jobs=1)
-    assert alone.per_seed[0]["final_regret"] == results[0].final_regret
-
-
-def test_a_neighbour_with_a_broken_file_does_no_harm(tmp_path, results):
-    store = filled(tmp_path / "one", {0: results[0]})
-    store.path.write_bytes(b"hello\n" + store.path.read_bytes() + b'{"fingerprint": "')
-    neighbour = Store.among(tmp_path / "two")
-    neighbour.borrow([cell(0), cell(1)])
-    assert neighbour.missing([cell(0), cell(1)]) == [cell(1)]

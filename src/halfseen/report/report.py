@@ -5,6 +5,7 @@ marked as `Markup`.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from halfseen.report.look import NAMES, label_of
 from halfseen.report.numbers import (
     Comparison,
     FinalTable,
+    Pair,
     difference,
     format_mean,
     number,
@@ -46,30 +48,6 @@ FILES = {
 }
 """Files of a results folder, and what is in them."""
 
-_EXCESS = (
-    "setting",
-    "p",
-    "method",
-    "n",
-    "mean_irreducible",
-    "se_irreducible",
-    "mean_excess",
-    "se_excess",
-)
-_CLAIMS = ("place", "text", "verdict", "fails_if", "numbers")
-_COMPARED = (
-    "setting",
-    "p",
-    "method",
-    "against",
-    "n",
-    "mean_regret",
-    "against_regret",
-    "ratio",
-    "difference",
-    "low",
-    "high",
-)
 _MOST_FEATURES = 40  # of a table that a report lists
 
 
@@ -242,8 +220,13 @@ class Report:
                 excess = difference(self.results.regrets(point, method), irreducible)
                 if excess:
                     shared = mean_of([irreducible[seed] for seed in excess])
-                    found = (len(excess), *shared, *mean_of(list(excess.values())))
-                    rows.append(dict(zip(_EXCESS, (*point, method, *found), strict=True)))
+                    above = mean_of(list(excess.values()))
+                    rows.append(
+                        {"setting": point.setting, "p": point.p, "method": method}
+                        | {"n": len(excess)}
+                        | {"mean_irreducible": shared.mean, "se_irreducible": shared.standard_error}
+                        | {"mean_excess": above.mean, "se_excess": above.standard_error}
+                    )
         return rows
 
     @property
@@ -309,20 +292,19 @@ class Report:
                 for ending in ("png", "svg"):
                     (self.folder / f"{spec.name}.{ending}").unlink(missing_ok=True)
         claims = [
-            dict(
-                zip(
-                    _CLAIMS,
-                    (each.place, each.text, each.outcome, each.fails_if, each.numbers),
-                    strict=True,
-                )
-            )
+            {"place": each.place, "text": each.text, "verdict": each.outcome}
+            | {"fails_if": each.fails_if, "numbers": each.numbers}
             for each in self.verdicts
         ]
-        _write(self.folder / "claims.csv", _CLAIMS, claims)
-        _write(self.folder / "excess.csv", _EXCESS, self.excess)
+        tables = {"claims": claims, "excess": self.excess}
         for comparison in self.comparisons:
-            rows = _compared_rows(comparison)
-            _write(self.folder / f"{comparison.name}.csv", _COMPARED, rows)
+            tables[comparison.name] = [_compared_row(pair) for pair in comparison.pairs]
+        for name, rows in tables.items():
+            path = self.folder / f"{name}.csv"
+            if rows:
+                path.write_bytes(csv_bytes(tuple(rows[0]), rows))
+            else:  # of an earlier run
+                path.unlink(missing_ok=True)
         (self.folder / "table.tex").write_text(render(LATEX, report=self), encoding="utf-8")
         page = self.folder / "report.md"
         page.write_text(render(MARKDOWN, report=self), encoding="utf-8")
@@ -336,30 +318,21 @@ def _kind(world: World) -> str:
         return type(world).__name__
 
 
-def _compared_rows(comparison: Comparison) -> list[Row]:
-    found = (
-        (
-            *pair.point,
-            pair.method,
-            pair.against,
-            pair.n,
-            pair.mean,
-            pair.other,
-            pair.mean / pair.other if pair.other else None,
-            pair.difference,
-            *(None if end != end else end for end in (pair.low, pair.high)),
-        )
-        for pair in comparison.pairs
-    )
-    return [dict(zip(_COMPARED, values, strict=True)) for values in found]
-
-
-def _write(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
-    """Write a table; without rows, remove the file of an earlier run."""
-    if rows:
-        path.write_bytes(csv_bytes(columns, rows))
-    else:
-        path.unlink(missing_ok=True)
+def _compared_row(pair: Pair) -> Row:
+    low, high = (None if math.isnan(end) else end for end in (pair.low, pair.high))
+    return {
+        "setting": pair.point.setting,
+        "p": pair.point.p,
+        "method": pair.method,
+        "against": pair.against,
+        "n": pair.n,
+        "mean_regret": pair.mean,
+        "against_regret": pair.other,
+        "ratio": pair.mean / pair.other if pair.other else None,
+        "difference": pair.difference,
+        "low": low,
+        "high": high,
+    }
 
 
 OUTCOMES = ("holds", "fails", "undecided", "vacuous", "too small to judge", "not run")

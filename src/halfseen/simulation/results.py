@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import halfseen
 from halfseen import checks
@@ -196,12 +196,8 @@ class Results:
             manifest=manifest,
         )
 
-    @overload
-    def to_pandas(self, name: str) -> "DataFrame": ...
-    @overload
-    def to_pandas(self) -> "dict[str, DataFrame]": ...
-    def to_pandas(self, name: str | None = None) -> "DataFrame | dict[str, DataFrame]":
-        """Return one table as a data frame, or without a name all of them by name.
+    def to_pandas(self, name: str) -> "DataFrame":
+        """Return a table as a data frame.
 
         Parameters
         ----------
@@ -219,8 +215,6 @@ class Results:
         """
         with from_extra("paper"):
             import pandas as pd
-        if name is None:
-            return {each: self.to_pandas(each) for each in _COLUMNS}
         columns = _COLUMNS[checks.one_of("name", name, tuple(_COLUMNS))]
         kinds = {each: "int64" for each in columns if each in INTEGERS}
         kinds |= {each: "float64" for each in columns if each not in (*INTEGERS, *TEXTS)}

@@ -161,8 +161,6 @@ def run(
     finished = {cell.key: skipped(cell) for cell in cells if cell.method.skip}
     if store is not None and again:
         store.forget(playing)
-    elif store is not None:
-        store.borrow(playing)
     missing = playing if store is None else store.missing(playing)
     running = run_cells(missing, jobs=jobs, cluster=cluster)
     for cell, result in _with_bar(running, cells, missing) if progress and cells else running:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -13,14 +12,13 @@ from halfseen.errors import StoreError
 from halfseen.simulation.cells import Cell, CellKey, Result
 
 _FILE = "cells.jsonl"
-_FINGERPRINT = re.compile(rb'"fingerprint": "(\w+)"')
 
 
 class Store:
     """A folder with one line of JSON per finished cell, from which tables are made.
 
-    A cell is found by its fingerprint, not by its key: a cell that a study has twice, or that
-    another study has as well, is run once. A cell without a fingerprint is not stored.
+    A cell is found by its fingerprint, not by its key: a cell that a study has twice is run once.
+    A cell without a fingerprint is not stored.
 
     Lines are appended, each in one write, so that a killed process leaves at most one broken line
     at the end. It is ignored, and cut off before the next line is written.
@@ -29,25 +27,11 @@ class Store:
     ----------
     folder : path
         Made when the first result arrives.
-    neighbours : sequence of path
-        Folders of other stores, from which `borrow` copies results.
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        neighbours: Sequence[str | os.PathLike[str]] = (),
-    ) -> None:
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self._neighbours = [Path(neighbour) / _FILE for neighbour in neighbours]
         self._results = dict(self._read())
-
-    @classmethod
-    def among(cls, folder: str | os.PathLike[str]) -> "Store":
-        """Return the store of a folder; the other stores in its parent are its neighbours."""
-        own = Path(folder)
-        neighbours = sorted(file.parent for file in own.parent.glob(f"*/{_FILE}"))
-        return cls(own, [neighbour for neighbour in neighbours if neighbour != own])
 
     @property
     def path(self) -> Path:
@@ -70,18 +54,6 @@ class Store:
             if not self.has(cell):
                 missing.setdefault(cell.fingerprint or cell.key, cell)
         return list(missing.values())
-
-    def borrow(self, cells: Sequence[Cell]) -> None:
-        """Copy from the neighbours what they have finished of the cells that are missing here."""
-        wanted = {cell.fingerprint: cell for cell in self.missing(cells)}
-        for path in self._neighbours if wanted else ():
-            for line in path.read_bytes().splitlines() if path.exists() else ():
-                match = _FINGERPRINT.search(line)
-                cell = wanted.get(match[1].decode()) if match else None
-                found = None if cell is None else _read(line)
-                if cell is not None and found is not None and found[1].finished:
-                    self.add(cell, found[1])
-                    del wanted[found[0]]
 
     def add(self, cell: Cell, result: Result) -> None:
         """Store the result of a cell; it is in the file when this returns."""

@@ -10,12 +10,11 @@ import pickle
 import platform
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -108,8 +107,7 @@ def run_cells(
         found = (call() for call in calls(1))
     else:
         found = _in_parallel(calls, jobs)
-    # Here as well, for workers that are threads of this process.
-    with _one_blas_thread():
+    with nullcontext() if threadpool_limits is None else threadpool_limits(1):
         for results in found:
             for place, result in results:
                 yield cells[place], result
@@ -176,31 +174,9 @@ def _run_batch(
     """Return the results of a task by place."""
     for policy in task.policies:
         register_policy(policy)
-    with _one_blas_thread(forever=os.getpid() != caller):
-        return list(zip(task.places, run(task.cells), strict=True))
-
-
-_n_modules = 0  # imported when BLAS was last limited to one thread; 0 while it is not
-
-
-@contextmanager
-def _one_blas_thread(*, forever: bool = False) -> Iterator[None]:
-    """Limit BLAS to one thread; in a worker `forever`, as another cell may still be running there.
-
-    Finding the libraries takes as long as many rounds, so it is repeated only after imports.
-    """
-    global _n_modules
-    if threadpool_limits is None or len(sys.modules) == _n_modules:
-        yield
-        return
-    limits = threadpool_limits(1)
-    _n_modules = len(sys.modules)
-    try:
-        yield
-    finally:
-        if not forever:
-            limits.restore_original_limits()
-            _n_modules = 0
+    if threadpool_limits is not None and os.getpid() != caller:
+        threadpool_limits(1)  # for good, as another cell may still be running in this worker
+    return list(zip(task.places, run(task.cells), strict=True))
 
 
 def _end_with(caller: int) -> None:
