@@ -24,6 +24,7 @@ from halfseen.paper.claims import (
     judged,
     lower,
     no_worse,
+    rank_falls,
     rises,
     slope,
     within,
@@ -212,7 +213,7 @@ def test_ranks_flip_with_the_numbers(verdict):
     for step, expected in ((2.0, "holds"), (0.1, "undecided"), (-2.0, "fails")):
         # The rank is to fall as fewer entries are seen.
         rank = lambda key, step=step: 5 + (step + wobble(key)) * (key.p == 0.8)  # noqa: E731
-        assert outcome(rank, lambda r: rises(r, "tofu", rank=True)) == expected
+        assert outcome(rank, lambda r: rank_falls(r, "tofu")) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ within the claimed limits, fails where all of it is outside, and is undecided ot
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +49,6 @@ SMOKE = "smoke"
 """The scale at which no claim is judged."""
 
 _ROUNDING = 1e-9  # a measured number is beyond a bound only by more than this
-_ANY_RATIO = 1e9  # no ratio of regrets is above it
 _MOST_FAILURES_SHOWN = 5
 
 
@@ -137,14 +137,14 @@ def combine(findings: Sequence[Finding]) -> str:
 def judge(found: Interval | Growth, at_least: float = -math.inf, at_most: float = math.inf) -> str:
     """Return whether an interval is inside of limits (holds), outside (fails), or across one.
 
+    The ends of an interval are NaN for a single seed, which decides nothing.
+
     >>> judge(Interval(-3.0, -4.0, -2.0, 9), at_most=0), judge(Interval(0, 0, 0, 9), at_most=0)
     ('holds', 'undecided')
     """
     if at_least < found.low and found.high < at_most:
         return HOLDS
-    return (
-        FAILS if found.high < at_least or found.low > at_most else UNDECIDED
-    )  # NaN: a single seed
+    return FAILS if found.high < at_least or found.low > at_most else UNDECIDED
 
 
 # Where a claim is made
@@ -243,12 +243,14 @@ def within(
         ours, theirs = _shared(results, point, method, other)
         if theirs.mean() == 0:
             return UNDECIDED, "the other regret is 0", None
-        above = Interval.of(ours - max(at_least, -_ANY_RATIO) * theirs)
-        below = Interval.of(ours - min(at_most, _ANY_RATIO) * theirs)
-        outcomes = {judge(above, at_least=0), judge(below, at_most=0)}
+        outcomes = {
+            judge(Interval.of(ours - limit * theirs), **side)
+            for limit, side in ((at_least, {"at_least": 0}), (at_most, {"at_most": 0}))
+            if math.isfinite(limit)
+        }
         outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in outcomes)
         means = f"{number(ours.mean(), 4)} / {number(theirs.mean(), 4)}"
-        return outcome, f"{means} = {ours.mean() / theirs.mean():.3f}", above.n
+        return outcome, f"{means} = {ours.mean() / theirs.mean():.3f}", len(ours)
 
     findings = _everywhere(results, check, _pairs(methods, than), setting, p)
     return Check(findings, f"somewhere the ratio is {_outside(at_least, at_most)}")
@@ -267,52 +269,68 @@ def rises(
     *,
     minus: Keys = "",
     groups: Sequence[Sequence[float]] | None = None,
-    rank: bool = False,
 ) -> Check:
     """Check that regret, or a gap between two, rises with every step from much seen to less.
 
     With `groups` of probabilities a step is from the mean over one group to that over the next.
-    With `rank` the final rank is to fall.
     """
-    others: list[str | None] = [*keys_of(minus)] or [None]
-    findings, pairs = [], list(itertools.product(keys_of(methods), others))
-    for (method, other), (name, setting) in itertools.product(pairs, results.settings.items()):
+    findings, pairs = [], list(itertools.product(keys_of(methods), keys_of(minus) or [""]))
+    for method, other in pairs:
+
+        def gap(point: Point, method: str = method, other: str = other) -> dict[int, float]:
+            regrets = results.regrets(point, method)
+            return difference(regrets, results.regrets(point, other)) if other else regrets
+
+        words = " less ".join(label_of(key) for key in (method, other) if key)
+        found = _steps(results, method, gap, groups, at_least=0)
+        findings += [
+            each._replace(where=f"{words}, {each.where}") if len(pairs) > 1 else each
+            for each in found
+        ]
+    what = "difference" if minus else "regret"
+    return Check(findings, f"the mean {what} falls at one of the steps")
+
+
+def rank_falls(results: Results, method: str) -> Check:
+    """Check that the final rank falls with every step from much seen to less."""
+    ranks = partial(results.final_ranks, method=method)
+    findings = _steps(results, method, ranks, None, at_most=0)
+    return Check(findings, "the mean rank rises at one of the steps")
+
+
+def _steps(
+    results: Results,
+    method: str,
+    values: Callable[[Point], Mapping[int, float]],
+    groups: Sequence[Sequence[float]] | None,
+    **limits: float,
+) -> list[Finding]:
+    """Judge the steps of values by seed, in every setting in which a method plays."""
+    findings = []
+    for name, setting in results.settings.items():
         if method not in setting.methods:
             continue
-        labels = [label_of(key) for key in (method, other) if key] if len(pairs) > 1 else []
-        words = [" less ".join(labels)] if labels else []
-        words += [str(Point(name, None))] if str(Point(name, None)) else []
         probs = sorted((p for p in setting.worlds if p is not None), reverse=True)
         for more, less in itertools.pairwise(groups or [[p] for p in probs]):
-            step = " after ".join(" and ".join(f"{p:g}" for p in ps) for ps in (less, more))
-            known = [_averaged(results, name, ps, method, other, rank) for ps in (more, less)]
-            findings.append(_step(", ".join([*words, f"p = {step}"]), *known, falls=rank))
-    what = "rank rises" if rank else f"{'difference' if minus else 'regret'} falls"
-    return Check(findings, f"the mean {what} at one of the steps")
+            step = " after ".join(" and ".join(f"{p:g}" for p in each) for each in (less, more))
+            where = ", ".join(filter(None, [str(Point(name, None)), f"p = {step}"]))
+            before, after = (
+                _averaged([values(Point(name, p)) for p in each]) for each in (more, less)
+            )
+            found = Interval.of(difference(after, before).values())
+            if not found.n:
+                findings.append(Finding(NOT_RUN, where, "no common seeds"))
+                continue
+            means = " → ".join(number(Interval.of(e.values()).mean) for e in (before, after))
+            text = f"{means}, {found}"
+            findings.append(Finding(judge(found, **limits), where, text, found.n))
+    return findings
 
 
-def _averaged(
-    results: Results, name: str, probs: Iterable[float], method: str, minus: str | None, rank: bool
-) -> dict[int, float]:
-    """Return regret, lead or final rank by seed, averaged over probabilities."""
-    columns = []
-    for point in (Point(name, p) for p in probs):
-        found = (results.final_ranks if rank else results.regrets)(point, method)
-        columns.append(found if minus is None else difference(found, results.regrets(point, minus)))
+def _averaged(columns: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Return means over columns by seed, for the seeds that all of them have."""
     seeds = set.intersection(*(set(each) for each in columns))
     return {seed: float(np.mean([each[seed] for each in columns])) for seed in sorted(seeds)}
-
-
-def _step(
-    where: str, more: Mapping[int, float], less: Mapping[int, float], *, falls: bool
-) -> Finding:
-    steps = list(difference(less, more).values())
-    if not steps:
-        return Finding(NOT_RUN, where, "no common seeds")
-    found = Interval.of(steps)
-    outcome = judge(found, at_most=0) if falls else judge(found, at_least=0)
-    means = " → ".join(number(float(np.mean(list(each.values())))) for each in (more, less))
-    return Finding(outcome, where, f"{means}, {found}", found.n)
 
 
 def above_bound(
@@ -362,11 +380,8 @@ def below_bound(
         most, trivial = bound(problem), trivial_regret_bound(problem)
         found = Interval.of(_shared(results, point, method)[0])
         if most >= trivial:
-            return (
-                VACUOUS,
-                f"{found}; the bound is {number(most / trivial)} times the trivial one",
-                None,
-            )
+            share = number(most / trivial)
+            return VACUOUS, f"{found}; the bound is {share} times the trivial one", None
         return judge(found, at_most=most), f"{found} against {number(most)}", found.n
 
     findings = _everywhere(results, check, [(method,)], setting, None)

@@ -18,6 +18,7 @@ from halfseen.paper.claims import (
     final_rank,
     judge,
     lower,
+    rank_falls,
     rises,
     within,
 )
@@ -114,8 +115,8 @@ def claims(results: Results) -> Claims:
             "The adaptive selector is conservative: its mean rank is below the construction rank 20": final_rank(
                 results, "ra-tofu-fh", at_most=0
             ),
-            "The rank that RA-TOFU-FH chooses falls as fewer entries are seen": rises(
-                results, "ra-tofu-fh", rank=True
+            "The rank that RA-TOFU-FH chooses falls as fewer entries are seen": rank_falls(
+                results, "ra-tofu-fh"
             ),
         },
         "app:text_product_context": {
