@@ -1,5 +1,7 @@
 """When epochs start, what they replay, and one epoch: a frozen basis and a regression in it."""
 
+import math
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -31,7 +33,7 @@ class EpochSchedule(NamedTuple):
     ----------
     burn_in : int
     growth : float
-        g > 1.
+        g > 1; infinite for a single epoch.
 
     Examples
     --------
@@ -48,7 +50,7 @@ class EpochSchedule(NamedTuple):
 
     def next_start(self, start: int) -> int:
         """Return the start of the epoch after the one that starts at `start`."""
-        return next_start(start, self.growth)
+        return sys.maxsize if self.growth == math.inf else next_start(start, self.growth)
 
     def starts(self, horizon: int) -> list[int]:
         """Return the starts of all epochs up to and including round `horizon`."""

@@ -1,5 +1,6 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
+import math
 import sys
 from typing import Any, ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.errors import HorizonReachedError, InvalidSettingError
-from halfseen.linear.history import LARGEST_GROWTH, Played
+from halfseen.linear.history import Played
 from halfseen.params import custom
 from halfseen.policies.registry import InnerPolicy, register_policy
 from halfseen.state import Each, Maybe, Part, Whole
@@ -182,7 +183,7 @@ class TofuPov(TofuParams):
     def decide(self, slate: Slate) -> Choice:
         """Open an epoch if one is due, then choose in the coordinates of the current epoch."""
         if self._round >= self._next_event:
-            self._enter(self._opened_epoch())
+            self._open_epoch()
         self._offer(slate)
         epoch = self._epoch
         if epoch is not None and epoch.plays:
@@ -199,45 +200,39 @@ class TofuPov(TofuParams):
         offered.add(slate._table)
         self._offered = offered
 
-    def _opened_epoch(self) -> Epoch:
-        """Open the epoch that is due and return it, without making it the current one."""
+    def _open_epoch(self) -> None:
+        """Open the epoch that is due, and let it learn the earlier rewards that are replayed."""
         round = self._round + 1
         if self.horizon is not None and round > self.horizon:
             raise HorizonReachedError(
                 f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
                 "policy without an end"
             )
-        index = 0 if self._epoch is None else self._epoch.index + 1
-        epoch = Epoch.open(self, self._offered, round, index)
+        epoch = Epoch.open(self, self._offered, round, self._latest_epoch + 1)
+        is_first = epoch.plays and self._first_playing is None
         if epoch.plays and self._played:
-            self._replay_in(epoch)
-        return epoch
-
-    def _replay_in(self, epoch: Epoch) -> None:
-        """Let a new epoch learn earlier rewards."""
-        arms, rewards, rounds = self._played.samples()
-        is_first = self._first_playing is None
-        of_burn_in = self.replay.replays(by_burn_in=True, is_first=is_first)
-        of_epochs = self.replay.replays(by_burn_in=False, is_first=is_first)
-        if not (of_burn_in and of_epochs):
-            log = self.epoch_log
-            # The burn-in policy played before the first epoch and in epochs of rank 0.
-            ranks = np.array([0, *(record.rank for record in log)])
-            by_burn_in = ranks[np.searchsorted([each.round for each in log], rounds, "right")] == 0
-            kept = np.where(by_burn_in, of_burn_in, of_epochs)
-            arms, rewards = arms[kept], rewards[kept]
-        epoch.replay(arms, rewards)
-
-    def _enter(self, epoch: Epoch) -> None:
-        if self._epoch is not None:
-            self._log = (*self._log, self._epoch.record)
-        self._epoch = epoch
-        self._next_event = self._event_after(self.schedule.next_start(epoch.record.round))
-        if epoch.plays and self._first_playing is None:
+            epoch.replay(*self._replayed(is_first=is_first))
+        self._log, self._epoch = self.epoch_log, epoch
+        self._next_event = self._event_after(self.schedule.next_start(round))
+        if is_first:
             self._first_playing = epoch.index
             later = [self.replay.replays(by_burn_in=each, is_first=False) for each in (True, False)]
             if not any(later):  # nothing is replayed any more
                 self._played = Played(self.dim)
+
+    def _replayed(self, *, is_first: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the played arms and their rewards that a new epoch learns again."""
+        arms, rewards, rounds = self._played.samples()
+        log = self.epoch_log
+        # The burn-in policy played before the first epoch and in epochs of rank 0.
+        ranks = np.array([0, *(record.rank for record in log)])
+        by_burn_in = ranks[np.searchsorted([each.round for each in log], rounds, "right")] == 0
+        kept = np.where(
+            by_burn_in,
+            self.replay.replays(by_burn_in=True, is_first=is_first),
+            self.replay.replays(by_burn_in=False, is_first=is_first),
+        )
+        return arms[kept], rewards[kept]
 
     def _event_after(self, start: int) -> int:
         """Return the round before the next event: an epoch at `start`, or the horizon's end."""
@@ -317,8 +312,7 @@ class TwoPhase(TofuPov):
     depend on the rewards in the regression. "burn-in" is the stronger baseline in practice.""",
     )
 
-    # A single epoch for every horizon, so that it gets the whole share of δ.
-    growth = LARGEST_GROWTH
+    growth = math.inf  # a single epoch, which gets the whole share of δ
     follows_theorem = False
     n_arms = None
 
@@ -334,10 +328,6 @@ class TwoPhase(TofuPov):
         if isinstance(self.split, float):
             return power_split(self.horizon, self.split)
         return balanced_split(self.horizon)
-
-    def _enter(self, epoch: Epoch) -> None:
-        super()._enter(epoch)
-        self._next_event = self._event_after(sys.maxsize)  # there is no second epoch
 
 
 def _checked_split(name: str, split: Any) -> int | float | str:
