@@ -51,11 +51,10 @@ class Column:
         own = zip(self.levels, self.features, strict=False)
         object.__setattr__(self, "feature_of", dict(own))
 
-    def feature(self, level: str) -> int:
-        """Return the feature of a level."""
-        if level in self.feature_of:
-            return self.feature_of[level]
-        return self.features[len(self.levels) + _hashed(level)]
+    def shared_feature(self, level: str) -> int:
+        """Return the feature of a level that has none of its own: the same in every process."""
+        digest = hashlib.blake2b(level.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return self.features[len(self.levels) + int.from_bytes(digest, "big") % N_SHARED]
 
     def __str__(self) -> str:
         if self.kind != "category":
@@ -75,12 +74,6 @@ _COLUMNS = state.Each(
         n_shared=state.Whole(high=N_SHARED),
     )
 )
-
-
-def _hashed(level: str) -> int:
-    """Return which of the shared features a level has: the same in every process."""
-    digest = hashlib.blake2b(level.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % N_SHARED
 
 
 class _New(NamedTuple):
@@ -241,9 +234,15 @@ class Encoder:
             if not isinstance(column, list):
                 table[:, known.features[0]] = column
                 continue
+            own = known.feature_of
             seen = [row for row, label in enumerate(column) if label is not None]
             table[np.ix_(seen, known.features)] = 0.0
-            table[seen, [known.feature(label) for label in column if label is not None]] = 1.0
+            features = [
+                own[label] if label in own else known.shared_feature(label)
+                for label in column
+                if label is not None
+            ]
+            table[seen, features] = 1.0
         return table
 
     def _out_of_range(self, table: FloatArray) -> InvalidTableError:

@@ -267,9 +267,8 @@ class Reader:
         else:  # twice as fast as column by column
             cells = frame.to_native().to_numpy(dtype=object)
             columns = dict(zip(names, cells.T.tolist(), strict=True))
-        labelled = [
-            name for name, kind in kinds.items() if isinstance(kind, nw.Categorical | nw.Enum)
-        ]
+        categories = nw.Categorical, nw.Enum
+        labelled = [name for name, kind in kinds.items() if isinstance(kind, categories)]
         return Rows(items, names, self._values(columns, labelled))
 
     def _values(
@@ -389,7 +388,7 @@ def read_cells(name: str, cells: Iterable[Any], categorical: bool = False) -> Fl
         if cells.dtype.kind in "fiub" and not categorical:
             return np.asarray(cells, dtype=np.float64)
         cells = cells.tolist()
-    cells = list(cells)
+    cells = [None if type(cell) is float and cell != cell else cell for cell in cells]
     kinds = set(map(type, cells))
     if kinds <= PLAIN and not categorical:
         return _as_numbers(cells)
