@@ -2,9 +2,8 @@
 
     python tests/net/compare.py results
 
-`regrets.csv.gz` has the final regret per cell, `verdicts.csv.gz` the verdict of each claim on full
-runs. Regrets of deterministic policies must agree to 1e-9; those of `LatentUcb`, and of studies
-that choose settings by it, are compared in the mean, with their standard error.
+`regrets.csv.gz` has the final regret per cell of full runs. Regrets of deterministic policies must
+agree to 1e-9; those of `LatentUcb` are compared in the mean, with their standard error.
 """
 
 import csv
