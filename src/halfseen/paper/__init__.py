@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfseen.paper.digits import DigitsWorld
-from halfseen.paper.hard_instance import HardInstanceWorld
+from halfseen.paper.hard_instance import HardInstanceWorld, SignSeeker
 from halfseen.paper.measures_runs import algorithm_1_run, freezing
 from halfseen.paper.measures_subspace import (
     coverage,
@@ -23,7 +23,6 @@ from halfseen.paper.measures_subspace import (
 )
 from halfseen.paper.product_context import ProductContextWorld
 from halfseen.paper.pslb import Pslb
-from halfseen.paper.sign_seeker import SignSeeker
 from halfseen.simulation.methods import MEASURES
 
 if TYPE_CHECKING:
