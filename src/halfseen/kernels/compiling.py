@@ -1,8 +1,8 @@
 """How a loop is compiled, and where its machine code is kept.
 
-numba keeps it in the folder that NUMBA_CACHE_DIR names, in the package's or, if that is read-only,
-in the user's cache folder. If none is writable, a process works on a temporary copy of the code in
-the package's folder. If there is none, the code stays in memory.
+numba keeps it in the folder that NUMBA_CACHE_DIR names, in the package's or in the user's cache
+folder. If the package's is read-only and has code, as in an image, a process works on a temporary
+copy of it. If no folder is writable, the code stays in memory.
 """
 
 import atexit
@@ -77,13 +77,17 @@ def warm_up(*, progress: bool = True) -> None:
 
 
 def _dispatcher(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:
-    can_keep, folder = _place()
-    if can_keep:
-        try:
-            with _cache_in(folder):
-                return njit(signature, cache=True, **options)(function)
-        except Exception as error:  # a full disk or a damaged cache can raise anything
-            logger.warning("compiled code cannot be kept (%s): compiling in memory", error)
+    try:
+        with _cache_in(_copied_code()):
+            return njit(signature, cache=True, **options)(function)
+    except Exception as error:  # no writable folder, a full disk or a damaged cache
+        if "memory" not in _mentioned:
+            _mentioned.add("memory")
+            logger.warning(
+                "compiled loops cannot be kept (%s): compiling in memory, so every process "
+                "compiles them again: set NUMBA_CACHE_DIR to a writable folder",
+                error,
+            )
     return njit(signature, **options)(function)
 
 
@@ -98,60 +102,28 @@ def _cache_in(folder: str) -> Iterator[None]:
         config.CACHE_DIR = before
 
 
-def _probe() -> None:
-    """Serve as an example of a loop, to find the folder in which numba keeps their code."""
-
-
 @cache
-def _place() -> tuple[bool, str]:
-    """Return whether code can be kept, and the folder if numba cannot find one itself."""
-    try:
-        path = Path(njit(cache=True)(_probe).stats.cache_path)
-    except RuntimeError:  # numba finds no folder that it can write to
-        if folder := _temporary_copy():
-            return True, folder
-        logger.warning(
-            "no folder for compiled loops is writable, so every process compiles them again: set "
-            "NUMBA_CACHE_DIR to a writable folder"
-        )
-        return False, ""
-    if path != _PRECOMPILED and not config.CACHE_DIR:
-        _copy_precompiled(path)
-    return True, ""
+def _copied_code() -> str:
+    """Return a temporary folder with the code of a read-only package, or "" if there is none.
 
-
-def _temporary_copy() -> str:
-    """Return a temporary folder with a copy of precompiled code, or "" if there is none.
-
-    It belongs to this process alone: nobody else can plant machine code in it.
+    numba only uses folders that are writable. This one belongs to the process alone: nobody else
+    can plant machine code in it.
     """
-    if not any(_PRECOMPILED.glob("*.nbi")):
+    is_usable = config.CACHE_DIR or os.access(_PRECOMPILED, os.W_OK)
+    if is_usable or not any(_PRECOMPILED.glob("*.nbi")):
         return ""
     try:
         folder = tempfile.mkdtemp(prefix="halfseen-")
-    except OSError:
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        with _cache_in(folder):
+            target = njit(cache=True)(_probe).stats.cache_path
+        for source in _PRECOMPILED.glob("*.nb?"):
+            shutil.copy2(source, target)
+    except OSError as error:
+        logger.warning("precompiled loops cannot be copied (%s)", error)
         return ""
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with _cache_in(folder):
-        _copy_precompiled(Path(njit(cache=True)(_probe).stats.cache_path))
     return folder
 
 
-def _copy_precompiled(target: Path) -> None:
-    """Copy machine code from the package's folder, for example compiled into an image.
-
-    numba only uses folders that are writable; this also reads from read-only ones.
-    """
-    # Code before its index, and each file atomically: another process may be reading.
-    for source in sorted(_PRECOMPILED.glob("*.nb?")):
-        copy = target / source.name
-        if copy.exists() and copy.stat().st_mtime >= source.stat().st_mtime:
-            continue
-        draft = copy.with_name(f"{copy.name}.{os.getpid()}")
-        try:
-            shutil.copy2(source, draft)
-            draft.replace(copy)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            logger.warning("precompiled loops cannot be copied (%s)", error)
-            return
+def _probe() -> None:
+    """Serve as an example of a loop, to find the folder in which numba keeps their code."""
