@@ -12,7 +12,7 @@ import numpy as np
 
 from halfseen.lazy import LazyModule
 from halfseen.linear.covariance import LARGEST_DENSE_DIM, CovarianceOperator, corrected_covariance
-from halfseen.linear.eigen import block_krylov, top_eigenpairs
+from halfseen.linear.eigen import top_eigenpairs
 from halfseen.linear.lift import Lift
 from halfseen.state import Array, Value
 from halfseen.values import LARGEST, LARGEST_POINT, BoolArray, FloatArray
@@ -337,10 +337,7 @@ class Spectrum:
         if self._covariance is None:
             self._covariance = self._corrected()
         if isinstance(self._covariance, CovarianceOperator):
-            values, vectors = block_krylov(
-                self._covariance.product, dim, rank, tolerance=_START_TOLERANCE
-            )
-            return values[::-1], vectors[:, ::-1]
+            return top_eigenpairs(self._covariance, rank, tolerance=_START_TOLERANCE)
         count = min(dim, max(rank, _FIRST_COUNT, 2 * len(self._values)))
         return top_eigenpairs(self._covariance, count)
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dsyevr
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -21,7 +20,6 @@ from halfseen.values.slate import read_only
 _LANCZOS_DIM = 250
 # Lanczos pays off for few eigenpairs only: at this share of 250 both take the same time.
 _LANCZOS_SHARE = 0.1
-# Relative to the eigenvalue; the error of the subspace is then about the same.
 _LANCZOS_TOLERANCE = 1e-12
 _FIRST_GUESS = 8
 # Operators with a larger trace, or one below the inverse, are divided by a unit first.
@@ -30,7 +28,7 @@ _ORTHONORMAL_TOLERANCE = 1e-8
 
 
 def top_eigenpairs(
-    matrix: FloatArray | CovarianceOperator, count: int
+    matrix: FloatArray | CovarianceOperator, count: int, *, tolerance: float = _LANCZOS_TOLERANCE
 ) -> tuple[FloatArray, FloatArray]:
     """Return the algebraically largest eigenvalues, descending, and their eigenvectors.
 
@@ -43,6 +41,9 @@ def top_eigenpairs(
         Symmetric.
     count : int
         How many, from 0 to dim.
+    tolerance : float
+        Of the eigenvalues of an operator, relative to each; the error of the subspace is then about
+        the same.
 
     Returns
     -------
@@ -60,9 +61,13 @@ def top_eigenpairs(
     if count == 0:
         return np.empty(0), np.empty((dim, 0))
     if isinstance(matrix, CovarianceOperator):
-        values, vectors = _krylov(matrix, count)
+        values, vectors = _of_operator(matrix, count, tolerance)
     elif dim >= _LANCZOS_DIM and count <= _LANCZOS_SHARE * dim:
-        values, vectors = _lanczos(matrix, count)
+        # The symmetric product reads half of the matrix; transposed, because BLAS wants columns.
+        try:
+            values, vectors = _lanczos(lambda vector: dsymv(1.0, matrix.T, vector), dim, count)
+        except ArpackError:  # no convergence, or a start orthogonal to everything
+            values, vectors = _lapack(matrix, count)
     else:
         values, vectors = _lapack(matrix, count)
     descending = vectors[:, ::-1]
@@ -71,13 +76,19 @@ def top_eigenpairs(
     return values[::-1].copy(), np.ascontiguousarray(descending * signs)
 
 
-def _krylov(matrix: CovarianceOperator, count: int) -> tuple[FloatArray, FloatArray]:
+def _of_operator(
+    matrix: CovarianceOperator, count: int, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    dim, trace, unit = matrix.shape[0], matrix.trace(), 1.0
+    if trace == 0.0:
+        return np.zeros(count), np.eye(dim, count)
+    if dim < _LANCZOS_DIM:
+        return _lapack(matrix.product(np.eye(dim)), count)
     # In a unit in which squares of products are finite; a power of two, so that nothing is rounded.
-    trace, unit = matrix.trace(), 1.0
-    if trace > _ORDINARY or 0.0 < trace < 1.0 / _ORDINARY:
+    if trace > _ORDINARY or trace < 1.0 / _ORDINARY:
         unit = math.ldexp(1.0, math.frexp(trace)[1])
-    values, vectors = block_krylov(
-        lambda columns: matrix.product(columns) / unit, matrix.shape[0], count
+    values, vectors = _lanczos(
+        lambda vector: matrix.product(vector.reshape(dim, 1))[:, 0] / unit, dim, count, tolerance
     )
     return unit * values, vectors
 
@@ -92,19 +103,21 @@ def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     return values[:count], vectors[:, :count]
 
 
-def _lanczos(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+def _lanczos(
+    product: Callable[[FloatArray], FloatArray],
+    dim: int,
+    count: int,
+    tolerance: float = _LANCZOS_TOLERANCE,
+) -> tuple[FloatArray, FloatArray]:
     random = np.random.default_rng(0)  # the same in every call
-    start = random.standard_normal(matrix.shape[0])
-    # The symmetric product reads half of the matrix; transposed, because BLAS wants columns.
-    product = LinearOperator(
-        matrix.shape, matvec=lambda vector: dsymv(1.0, matrix.T, vector), dtype=np.float64
+    values, vectors = eigsh(
+        LinearOperator((dim, dim), matvec=product, dtype=np.float64),
+        k=count,
+        which="LA",
+        v0=random.standard_normal(dim),
+        tol=tolerance,
+        rng=random,
     )
-    try:
-        values, vectors = eigsh(
-            product, k=count, which="LA", v0=start, tol=_LANCZOS_TOLERANCE, rng=random
-        )
-    except ArpackError:  # no convergence, or a start orthogonal to everything
-        return _lapack(matrix, count)
     order = np.argsort(values)
     return values[order], vectors[:, order]
 
@@ -220,98 +233,3 @@ def incoherence(basis: FloatArray) -> float:
     dim, rank = basis.shape
     checks.integer("rank", rank, 1, dim)
     return float(np.sqrt(dim / rank) * np.linalg.norm(basis, axis=1).max())
-
-
-# Extra columns: the block then contains directions whose eigenvalues lie close together.
-_EXTRA = 8
-# Columns, and at least this many blocks, before the search restarts from its best columns, which
-# bounds the memory.
-_MAX_COLUMNS = 256
-_MIN_BLOCKS = 8
-_MAX_RESTARTS = 40
-# Largest residual of an eigenpair, relative to the largest eigenvalue.
-TOLERANCE = 1e-11
-# A new direction this short is rounding.
-_NEGLIGIBLE = 1e-13
-
-
-def block_krylov(
-    product: Callable[[FloatArray], FloatArray],
-    dim: int,
-    count: int,
-    *,
-    tolerance: float = TOLERANCE,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the algebraically largest eigenvalues, ascending, and their eigenvectors.
-
-    Subspace iteration that keeps its blocks: it searches the span of AQ, A²Q, …, so a few products
-    with many columns replace the hundreds that a power iteration needs.
-
-    Parameters
-    ----------
-    product : callable
-        Maps columns, shape (dim, k), to the operator's products with them.
-    dim, count : int
-    tolerance : float
-        Largest residual of an eigenpair, relative to the largest eigenvalue.
-
-    Examples
-    --------
-    >>> matrix = np.diag([3.0, -9.0, 1.0, 2.0])
-    >>> values, vectors = block_krylov(lambda columns: matrix @ columns, 4, 2)
-    >>> values.round(9).tolist(), np.abs(vectors).round(9).T.tolist()
-    ([2.0, 3.0], [[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]])
-    """
-    width = min(dim, count + _EXTRA)
-    columns = np.random.default_rng(0).standard_normal((dim, width))  # the same in every call
-    for _ in range(_MAX_RESTARTS):
-        start = _orthonormal(columns)
-        values, vectors, residual = _search(product, start, count, tolerance)
-        if residual <= tolerance:
-            return values[-count:], vectors[:, -count:]
-        columns = vectors
-    # Return the best so far: the rest of the residual comes from nearly equal eigenvalues.
-    return values[-count:], vectors[:, -count:]
-
-
-def _search(
-    product: Callable[[FloatArray], FloatArray], block: FloatArray, count: int, tolerance: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return as many pairs of a Krylov space as columns, and the residual of the top `count`."""
-    width = block.shape[1]
-    basis, image = block, product(block)
-    for _ in range(max(_MIN_BLOCKS, _MAX_COLUMNS // width)):
-        values, turn = np.linalg.eigh(_symmetric(basis.T @ image))
-        values, turn = values[-width:], turn[:, -width:]
-        vectors = basis @ turn
-        missed = image @ turn[:, -count:] - vectors[:, -count:] * values[-count:]
-        scale = float(np.abs(values).max()) or 1.0
-        residual = float(np.linalg.norm(missed, axis=0).max()) / scale
-        if residual <= tolerance or basis.shape[1] == len(basis):
-            return values, vectors, residual if basis.shape[1] < len(basis) else 0.0
-        block = _new_directions(image[:, -block.shape[1] :], basis, scale)
-        if block.shape[1] == 0:  # the space is invariant, so the result is exact
-            return values, vectors, 0.0
-        basis = np.hstack([basis, block])
-        image = np.hstack([image, product(block)])
-    return values, vectors, residual
-
-
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    return 0.5 * (matrix + matrix.T)
-
-
-def _orthonormal(columns: FloatArray) -> FloatArray:
-    return np.linalg.qr(columns)[0]
-
-
-def _new_directions(columns: FloatArray, basis: FloatArray, scale: float) -> FloatArray:
-    """Return an orthonormal basis of the columns' part outside an orthonormal basis."""
-    for _ in range(2):  # once is not enough for orthogonality to rounding
-        columns = columns - basis @ (basis.T @ columns)
-    new, factor, _ = qr(columns, mode="economic", pivoting=True)
-    room = len(basis) - basis.shape[1]
-    kept = min(int(np.count_nonzero(np.abs(factor.diagonal()) > _NEGLIGIBLE * scale)), room)
-    new = new[:, :kept]
-    new = new - basis @ (basis.T @ new)
-    return _orthonormal(new)
