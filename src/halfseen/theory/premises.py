@@ -74,25 +74,8 @@ class Premises(NamedTuple):
         return tuple(name for name, share in self.shares.items() if share >= 1)
 
 
-def mask_premise(
-    *,
-    observe_prob: float,
-    dim: int,
-    rank: int,
-    n_arms: int,
-    horizon: int,
-    incoherence: float,
-    failure_prob: float,
-) -> Premise:
-    """Return the theorem's condition on p, with δ = `failure_prob` of the lemma."""
-    needed = observe_prob_condition(
-        dim=dim,
-        rank=rank,
-        n_arms=n_arms,
-        horizon=horizon,
-        incoherence=incoherence,
-        failure_prob=failure_prob,
-    )
+def mask_premise(*, needed: float, observe_prob: float) -> Premise:
+    """Return the theorem's condition on p."""
     text = f"the theorem needs p of at least {needed:.3g}, and p is {observe_prob:.3g}"
     return Premise("condition on p", needed, observe_prob, text)
 
@@ -132,8 +115,7 @@ def premises_of(
     rounds = problem.horizon if burn_in is None else checks.integer("burn_in", burn_in, 1)
     bounded = math.isfinite(problem.conditioning)
     level = representation_level(failure_prob / 2)
-    masks = mask_premise(
-        observe_prob=problem.observe_prob,
+    needed = observe_prob_condition(
         dim=problem.dim,
         rank=problem.rank,
         n_arms=problem.n_arms,
@@ -144,7 +126,7 @@ def premises_of(
     wait = theorem_burn_in(problem, failure_prob=level) if bounded else math.inf
     upper = (
         _boundedness(problem),
-        masks,
+        mask_premise(needed=needed, observe_prob=problem.observe_prob),
         burn_in_premise(needed=wait, burn_in=rounds),
     )
     shares = dict.fromkeys(_BOUNDS, math.inf)

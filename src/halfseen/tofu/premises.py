@@ -56,10 +56,7 @@ def _premises(settings: TofuParams, incoherence: float) -> list[theory.Premise]:
     rank = settings.rank.rank if isinstance(settings.rank, FixedRank) else 1
     widest = math.sqrt(settings.dim / rank)
     checks.real("incoherence", incoherence, 1.0, widest * (1 + _ROUNDING))
-    prob = settings.observe_prob
-    is_unknown = isinstance(prob, str)
-    masks = theory.mask_premise(
-        observe_prob=1.0 if is_unknown else float(np.min(prob)),
+    least_prob = theory.observe_prob_condition(
         dim=settings.dim,
         rank=rank,
         n_arms=settings.n_arms or 1,
@@ -67,9 +64,11 @@ def _premises(settings: TofuParams, incoherence: float) -> list[theory.Premise]:
         incoherence=incoherence,
         failure_prob=settings.lemma_failure_prob,
     )
-    if is_unknown:
-        text = f"the theorem needs p of at least {masks.needed:.3g}, and no p is above 1"
-        return [masks._replace(text=text)]
+    prob = settings.observe_prob
+    if isinstance(prob, str):
+        text = f"the theorem needs p of at least {least_prob:.3g}, and no p is above 1"
+        return [theory.Premise("condition on p", least_prob, 1.0, text)]
+    masks = theory.mask_premise(needed=least_prob, observe_prob=float(np.min(prob)))
     if settings.n_arms is None or settings.last_eigenvalue is None:
         return [masks]
     try:
