@@ -170,7 +170,6 @@ class Study:
     @classmethod
     def of(cls, name: str, module: ModuleType) -> "Study":
         """Return the study that a module describes."""
-        given = {"comparisons": module.comparisons} if hasattr(module, "comparisons") else {}
         return cls(
             name=name,
             title=module.TITLE,
@@ -180,7 +179,7 @@ class Study:
             notes=module.NOTES,
             figures=module.figures,
             claims=module.claims,
-            **given,
+            comparisons=getattr(module, "comparisons", cls.comparisons),
         )
 
     @property
