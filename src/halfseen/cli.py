@@ -421,9 +421,9 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     running: list[Cell] = []
 
     def announce(stage: str, cells: "Sequence[Cell]") -> None:
-        running[:] = [cell for cell in cells if not cell.method.skip]
+        running[:] = cells
         what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
-        text = f"{what} ({_counts(store, running, len(cells), how['again'])})"
+        text = f"{what} ({_counts(store, running, how['again'])})"
         console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
 
     # Workers inherit it: one thread each, whatever BLAS they find.
@@ -443,13 +443,10 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
         raise typer.Exit(130) from None
 
 
-def _counts(store: "Store", running: "list[Cell]", n_cells: int, again: bool) -> str:
+def _counts(store: "Store", cells: "list[Cell]", again: bool) -> str:
     """Return how many cells there are, and how many of them need not be run."""
-    finished = 0 if again else sum(store.has(cell) for cell in running)
-    skipped = n_cells - len(running)
-    text = f"{n_cells} cells"
-    text += f", {finished} of them finished before" if finished else ""
-    return text + (f", {skipped} of them skipped" if skipped else "")
+    finished = 0 if again else sum(store.has(cell) for cell in cells)
+    return f"{len(cells)} cells" + (f", {finished} of them finished before" if finished else "")
 
 
 def _show_report(report: "Report", console: Console) -> bool:
@@ -469,7 +466,7 @@ def _show_report(report: "Report", console: Console) -> bool:
         key, error = failures[0]
         example = f"{tuple(key)}: {error.strip().splitlines()[-1]}"
         console.print(
-            f"[bold red]{len(failures)} of {report.n_cells()} cells failed[/], for example "
+            f"[bold red]{len(failures)} of {report.n_cells} cells failed[/], for example "
             f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",
             highlight=False,
             soft_wrap=True,

@@ -312,12 +312,3 @@ def test_published_means_stand_below_ours(tmp_path):
     assert "101.5 ± 2" in text
     assert ">published 100</span>" in text
     assert text.count(">agrees (") == text.count("<strong>differs</strong>") == 1
-
-
-def test_skipped_cells_are_no_failures(tmp_path):
-    made(tmp_path)
-    file = tmp_path / "small" / "per_seed.csv"
-    file.write_text(file.read_text().replace(",ok,", ",skipped,", 1))
-    words = " ".join(Elements(page_of(tmp_path)).texts)
-    assert "1 of them skipped" in words
-    assert "of these runs failed" not in words

@@ -231,20 +231,6 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path):
     assert not (tmp_path / "beside.csv").exists()
 
 
-def test_skipped_cells_are_told_apart_from_failed_ones(tmp_path):
-    note = "a run takes more than a minute"
-    methods = THREE | {"uniform": {"skip": note}}
-    study = small_study({"default": setting(methods=methods)})
-    results = write_results(tmp_path, study, lambda key: None)
-    text = Report.of(results).write().read_text(encoding="utf-8")
-    assert "- cells: 24, failed: 16, skipped: 8" in text
-    assert "uniform" not in text.split("## Failed cells")[1].split("##")[0]
-    skipped = text.split("## Skipped cells")[1].split("##")[0]
-    assert f"- uniform, p = 0.8, seeds 0–3 ({note})\n" in skipped
-    assert "TOFU" not in skipped
-    assert Report.of(Results.load(tmp_path)).skipped == Report.of(results).skipped
-
-
 # Comparisons seed by seed
 
 

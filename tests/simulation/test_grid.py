@@ -28,7 +28,7 @@ def cells_of(n_seeds, n_methods=1, horizon=5):
 
 
 def told(cells):
-    return [Result(status="ok", seconds=0.0, note=str(cell.key)) for cell in cells]
+    return [Result(status="ok", seconds=0.0, error=str(cell.key)) for cell in cells]
 
 
 def names(cells, groups):
@@ -42,7 +42,7 @@ def test_every_cell_is_run_once(n_seeds, n_jobs):
     with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
         found = list(run_cells(cells, run=told))
     assert sorted(cell.key for cell, _ in found) == sorted(cell.key for cell in cells)
-    assert all(result.note == str(cell.key) for cell, result in found)
+    assert all(result.error == str(cell.key) for cell, result in found)
 
 
 def test_a_task_is_a_realization_and_the_methods_that_play_it():

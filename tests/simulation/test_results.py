@@ -11,7 +11,7 @@ import halfseen
 from halfseen import InvalidSettingError, LowRankWorld
 from halfseen.simulation.cells import Cell, CellKey, Result, kept_rounds
 from halfseen.simulation.methods import METHODS
-from halfseen.simulation.results import SKIPPED, Results, mean_of
+from halfseen.simulation.results import DIAGNOSTICS, Results, mean_of
 from halfseen.simulation.simulate import simulate
 
 
@@ -158,12 +158,11 @@ def test_versions_are_those_of_this_process():
 def test_every_table_becomes_a_frame_with_its_columns_and_types():
     world = LowRankWorld(dim=4, rank=1, horizon=5)
     tables = simulate(["zf-oful", "uniform"], world, range(2), jobs=1)
-    summary, skipped = tables.to_pandas("summary"), tables.to_pandas("skipped")
+    summary, diagnostics = tables.to_pandas("summary"), tables.to_pandas("diagnostics")
     assert summary["mean_regret"].tolist() == [row["mean_regret"] for row in tables.summary]
     assert (summary["n"].dtype, summary["mean_rank"].dtype) == ("int64", "float64")
     assert summary["mean_rank"].isna().tolist() == [False, True]  # uniform has no rank
-    assert tuple(skipped.columns) == SKIPPED
-    assert skipped.empty
+    assert tuple(diagnostics.columns) == DIAGNOSTICS
 
 
 def test_an_unknown_table_is_refused():

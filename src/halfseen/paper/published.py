@@ -367,7 +367,7 @@ def _is_number(value: float | None) -> bool:
 
 def compare_seeds(results: Results) -> SeedComparison:
     """Compare a run of a study with what is published for its cells."""
-    asked = {(row["setting"], row["p"], row["method"], row["seed"]) for row in _played(results)}
+    asked = {(row["setting"], row["p"], row["method"], row["seed"]) for row in results.per_seed}
     cells = {key: cell for key, cell in published(results.name).items() if tuple(key) in asked}
     return compare_cells(results.per_seed, cells)
 
@@ -377,11 +377,7 @@ def compare_means(results: Results, *, complete: bool = False) -> SummaryCompari
 
     Means of which a seed was not run are left out, unless the comparison is to be `complete`.
     """
-    asked = {(row["p"], row["method"]) for row in _played(results)}
+    asked = {(row["p"], row["method"]) for row in results.per_seed}
     means = [mean for mean in published_summary(results.name) if (mean.p, mean.method) in asked]
     found = compare_summary(results.per_seed, results.diagnostics, means)
     return found if found.excesses or (means and complete) else None
-
-
-def _played(results: Results) -> Iterable[Row]:
-    return (row for row in results.per_seed if row["status"] != "skipped")

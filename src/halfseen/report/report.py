@@ -30,6 +30,7 @@ from halfseen.report.numbers import (
     number,
     seed_ranges,
 )
+from halfseen.simulation.cells import CellKey
 from halfseen.simulation.results import Mean, Point, Results, Row, csv_bytes, mean_of
 from halfseen.worlds.base import World
 
@@ -40,7 +41,6 @@ FILES = {
     "diagnostics.csv": "what policies report about their runs",
     "claims.csv": "the claims with their verdicts",
     "excess.csv": "final regret above the irreducible regret",
-    "skipped.csv": "cells that were not run, with the reason",
     "calibration.csv": "the settings that were tried on validation seeds",
     "table.tex": "the table of final regrets for LaTeX",
     "manifest.json": "what was run, with versions",
@@ -76,15 +76,6 @@ class Drawn(NamedTuple):
     spec: Figure
     png: Path | None
     note: str
-
-
-class Cells(NamedTuple):
-    """Cells of a method at a point that have no result."""
-
-    point: Point
-    method: str
-    seeds: list[int]
-    note: str = ""
 
 
 @dataclass(kw_only=True)
@@ -173,10 +164,10 @@ class Report:
         worlds = (each for one in self.results.settings.values() for each in one.worlds.values())
         return sorted({_kind(world) for world in worlds})
 
-    def n_cells(self, status: str | None = None) -> int:
-        """Return the number of cells, or of those with a status."""
-        found = [row["status"] for row in self.results.per_seed]
-        return len(found) if status is None else found.count(status)
+    @property
+    def n_cells(self) -> int:
+        """The number of cells."""
+        return len(self.results.per_seed)
 
     # Claims and numbers
 
@@ -243,22 +234,10 @@ class Report:
     # What is missing, and the files
 
     @property
-    def failures(self) -> list[Cells]:
+    def failures(self) -> list[CellKey]:
         """Failed cells."""
-        return [
-            Cells(Point(row["setting"], row["p"]), row["method"], [row["seed"]])
-            for row in self.results.per_seed
-            if row["status"] == "failed"
-        ]
-
-    @property
-    def skipped(self) -> list[Cells]:
-        """Skipped cells with the reason, by point and method."""
-        found: dict[tuple[Point, str], Cells] = {}
-        for row in self.results.skipped:
-            place = Point(row["setting"], row["p"]), row["method"]
-            found.setdefault(place, Cells(*place, [], row["note"])).seeds.append(row["seed"])
-        return list(found.values())
+        failed = [row for row in self.results.per_seed if row["status"] == "failed"]
+        return [CellKey(*(row[name] for name in CellKey._fields)) for row in failed]
 
     @property
     def figures(self) -> list[Drawn]:

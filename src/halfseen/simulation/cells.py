@@ -191,7 +191,7 @@ class Result:
 
     Attributes
     ----------
-    status : "ok", "failed" or "skipped"
+    status : "ok" or "failed"
     seconds : float
         The cell's own time, and an equal share of the time for drawing rounds that several play.
     final_regret, final_rank : float or None
@@ -203,8 +203,6 @@ class Result:
         that no policy can avoid, where the world knows it.
     error : str
         Traceback of a failed cell.
-    note : str
-        Why a cell was skipped.
     """
 
     status: str
@@ -216,7 +214,6 @@ class Result:
     ranks: tuple[float | None, ...] = ()
     diagnostics: Mapping[str, Any] | None = None
     error: str = ""
-    note: str = ""
 
     @property
     def finished(self) -> bool:
@@ -238,11 +235,6 @@ def kept_rounds(horizon: int, points: int) -> NDArray[np.int64]:
     """
     spread = np.linspace(1, horizon, min(points, horizon))
     return np.unique(np.round(spread).astype(np.int64))
-
-
-def skipped(cell: Cell) -> Result:
-    """Return the result of a cell that its method skips."""
-    return Result(status="skipped", seconds=0.0, note=cell.method.skip)
 
 
 def run_cell(cell: Cell) -> Result:

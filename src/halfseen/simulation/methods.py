@@ -31,14 +31,6 @@ def _facts(name: str, value: Any) -> tuple[str, ...]:
     return tuple(checks.one_of(name, each, known) for each in value)
 
 
-def _reason(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidSettingError(
-            f"must be a string that says why the method is not run, got {value!r}", name=name
-        )
-    return value
-
-
 class Method(Value):
     """A policy by the name of its class, what it sees, and its settings.
 
@@ -52,8 +44,6 @@ class Method(Value):
         (`Policy.needs`) may be left out; a value given here takes precedence.
     facts : tuple of str
         What else of the world the constructor is given, by the names of `Facts`.
-    skip : str
-        Why the method is not run, although tables list it; empty where it is run.
 
     Examples
     --------
@@ -68,7 +58,6 @@ class Method(Value):
         default={}, check=lambda _, value: dict(value), kind="mapping"
     )
     facts: tuple[str, ...] = params.custom(default=(), check=_facts, kind="tuple of str")
-    skip: str = params.custom(default="", check=_reason, kind="str")
 
     def policies(self) -> tuple[str, ...]:
         """Return the names of its policy and of all policies in its settings.
@@ -159,14 +148,12 @@ class Method(Value):
         plain: dict[str, Any] = {"policy": self.policy, "view": self.view}
         if self.facts:
             plain["facts"] = list(self.facts)
-        if self.skip:
-            plain["skip"] = self.skip
         return plain | dict(self.settings)
 
     def changed(self, settings: Mapping[str, Any]) -> "Method":
         """Return the method with some settings (or the other attributes) replaced."""
         merged = self.to_dict() | dict(settings)
-        names = ("policy", "view", "facts", "skip")
+        names = ("policy", "view", "facts")
         own = {name: merged.pop(name) for name in names if name in merged}
         return Method(settings=merged, **own)
 

@@ -40,9 +40,8 @@ _REGRET = ("n", "mean_regret", "se_regret", "mean_rank")
 PER_SEED = (*_CELL, "final_regret", "final_rank", "status", "seconds")
 SUMMARY = (*_METHOD, *_REGRET)
 TRAJECTORIES = (*_METHOD, "round", *_REGRET, "se_rank")
-SKIPPED = (*_CELL, "note")
 DIAGNOSTICS = (*_CELL, "name", "position", "value")
-TEXTS = ("study", "setting", "method", "status", "name", "note")
+TEXTS = ("study", "setting", "method", "status", "name")
 INTEGERS = ("seed", "n", "round", "position")
 """Columns of texts and of whole numbers in any table; the others are numbers or empty."""
 
@@ -51,7 +50,6 @@ _COLUMNS = {
     "summary": SUMMARY,
     "trajectories": TRAJECTORIES,
     "diagnostics": DIAGNOSTICS,
-    "skipped": SKIPPED,
 }
 
 Row = dict[str, Any]
@@ -120,8 +118,6 @@ class Results:
     per_seed, summary, trajectories, diagnostics : list of dict
     failures : list of (CellKey, str)
         Cells that failed, with their tracebacks.
-    skipped : list of dict
-        Cells that were not run, with the reason.
     folder : Path or None
         Where the tables were written, if they were.
     manifest : mapping
@@ -134,7 +130,6 @@ class Results:
     trajectories: list[Row] = field(default_factory=list)
     diagnostics: list[Row] = field(default_factory=list)
     failures: list[tuple[CellKey, str]] = field(default_factory=list)
-    skipped: list[Row] = field(default_factory=list)
     folder: Path | None = None
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
@@ -149,22 +144,19 @@ class Results:
             worlds, methods = places.setdefault(key.setting, ({}, {}))
             worlds.setdefault(key.p, cell.world)
             methods.setdefault(key.method, cell.method)
-            ran = result.status != "skipped"
             results.per_seed.append(
                 key._asdict()
                 | {
                     "final_regret": result.final_regret,
                     "final_rank": result.final_rank,
                     "status": result.status,
-                    "seconds": round(result.seconds, 4) if timing and ran else None,
+                    "seconds": round(result.seconds, 4) if timing else None,
                 }
             )
             results.diagnostics += _diagnostics(key, result)
             group = groups.setdefault(key[:-1], [])
             if result.status == "ok":
                 group.append(result)
-            elif not ran:
-                results.skipped.append(key._asdict() | {"note": result.note})
             else:
                 results.failures.append((key, result.error))
         for place, found in groups.items():
@@ -184,14 +176,12 @@ class Results:
         """
         folder = Path(folder)
         manifest = _manifest(folder / "manifest.json")
-        skipped = folder / "skipped.csv"
         return cls(
             settings=settings or _settings(manifest),
             per_seed=_rows(folder / "per_seed.csv", PER_SEED),
             summary=_rows(folder / "summary.csv", SUMMARY),
             trajectories=_rows(folder / "trajectories.csv.gz", TRAJECTORIES),
             diagnostics=_rows(folder / "diagnostics.csv", DIAGNOSTICS),
-            skipped=_rows(skipped, SKIPPED) if skipped.exists() else [],
             folder=folder,
             manifest=manifest,
         )
@@ -201,7 +191,7 @@ class Results:
 
         Parameters
         ----------
-        name : "per_seed", "summary", "trajectories", "diagnostics" or "skipped"
+        name : "per_seed", "summary", "trajectories" or "diagnostics"
 
         Examples
         --------
@@ -301,7 +291,6 @@ class Results:
             "summary.csv": csv_bytes(SUMMARY, self.summary),
             "diagnostics.csv": csv_bytes(DIAGNOSTICS, self.diagnostics),
             "trajectories.csv.gz": gzip.compress(trajectories, mtime=0),  # no time in the bytes
-            "skipped.csv": csv_bytes(SKIPPED, self.skipped) if self.skipped else b"",
             "failures.txt": "\n".join(failures).encode(),
             "manifest.json": json.dumps(self.manifest, indent=1, allow_nan=False).encode() + b"\n",
         }

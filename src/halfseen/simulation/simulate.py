@@ -12,7 +12,7 @@ from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.log import logger
 from halfseen.policies.base import Policy
 from halfseen.progress import with_bar
-from halfseen.simulation.cells import Cell, CellKey, Result, skipped
+from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import Method, method_from
 from halfseen.simulation.results import Results, prob_of, versions
 from halfseen.simulation.store import Store
@@ -70,8 +70,7 @@ def simulate(
     Returns
     -------
     Results
-        Failed cells are in `failures`, those of methods with a reason to `skip` them in `skipped`;
-        the others are complete.
+        Failed cells are in `failures`; the others are complete.
 
     Raises
     ------
@@ -119,8 +118,7 @@ def _warned(results: Results) -> Results:
     """Log that cells failed, if some did; raise HalfseenError if all did."""
     if results.failures:
         error = results.failures[0][1].strip().splitlines()[-1]
-        n_failed = len(results.failures)
-        n_cells = len(results.per_seed) - len(results.skipped)
+        n_failed, n_cells = len(results.failures), len(results.per_seed)
         if n_failed == n_cells:
             raise HalfseenError(f"no cell could run, the first because of {error}")
         logger.warning("%d of %d cells failed: %s (see results.failures)", n_failed, n_cells, error)
@@ -144,7 +142,6 @@ def run(
     Parameters
     ----------
     cells : sequence of Cell
-        Those of methods that are skipped are not run.
     store : Store, optional
         Where finished cells are kept and tables are written.
     jobs, cluster, again, progress
@@ -157,18 +154,17 @@ def run(
         What `manifest.json` records besides versions and duration.
     """
     started = time.perf_counter()
-    playing = [cell for cell in cells if not cell.method.skip]
-    finished = {cell.key: skipped(cell) for cell in cells if cell.method.skip}
+    finished: dict[CellKey, Result] = {}
     if store is not None and again:
-        store.forget(playing)
-    missing = playing if store is None else store.missing(playing)
+        store.forget(cells)
+    missing = cells if store is None else store.missing(cells)
     running = run_cells(missing, jobs=jobs, cluster=cluster)
     for cell, result in _with_bar(running, cells, missing) if progress and cells else running:
         if store is not None:
             store.add(cell, result)
         finished[cell.key] = result
     if store is not None:  # it may have run a cell under another name
-        found = ((cell.key, store.get(cell)) for cell in playing)
+        found = ((cell.key, store.get(cell)) for cell in cells)
         finished |= {key: result for key, result in found if result is not None}
     results = Results.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
     results.manifest = {
@@ -178,7 +174,6 @@ def run(
         "cells": len(cells),
         "cells_run_now": len(missing),
         "cells_failed": len(results.failures),
-        "cells_skipped": len(results.skipped),
         "seconds": round(time.perf_counter() - started, 1),
     }
     if store is not None and write:
