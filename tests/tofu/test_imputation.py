@@ -163,6 +163,17 @@ def test_too_few_seen_entries_do_not_identify_an_arm(rank):
             assert (error.arm, error.n_seen, error.rank) == (2, n_seen, rank)
 
 
+@pytest.mark.parametrize("rank", [3, 9, 20])
+def test_rounding_never_identifies_an_arm_that_shows_fewer_entries_than_the_rank(rank):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(4000, 40))
+    np.put_along_axis(
+        table, rng.permuted(np.tile(np.arange(40), (4000, 1)), 1)[:, rank - 1 :], NAN, 1
+    )
+    latent = Lift.least_squares(orthonormal(rng, 40, rank), 0.0).coordinates(table)
+    assert np.isnan(latent).all()
+
+
 @pytest.mark.parametrize("rank", [2, 3, 8, 16, 20])
 def test_enough_seen_entries_with_dependent_rows_do_not_identify_an_arm(rank):
     rng = np.random.default_rng(rank)

@@ -113,6 +113,14 @@ def _solve_lanes(sums, rank, n_products, n_lanes, ridge, tolerance, identified):
             solution[lane] *= pivots[lane]
 
 
+@compiled(int64(in_1))
+def _count_seen(arm):
+    n_seen = 0
+    for j in range(arm.shape[0]):
+        n_seen += arm[j] == arm[j]
+    return n_seen
+
+
 @compiled(void(in_2, in_2, float64, out_2))
 def lift(table, plan, tolerance, points):
     """Write the coordinates of all arms, shape (n_arms, rank); NaN where one is not identified.
@@ -125,7 +133,9 @@ def lift(table, plan, tolerance, points):
     identified = np.empty(min(_LANES, n_arms), np.bool_)
     for first in range(0, n_arms, _LANES):
         n_lanes = min(_LANES, n_arms - first)
-        identified[:] = True
+        for lane in range(n_lanes):
+            # Without a ridge, rounding may leave a pivot above the tolerance.
+            identified[lane] = settings[0] > 0.0 or _count_seen(table[first + lane]) >= rank
         for group in range(n_groups):
             _nine_sums(table, first, n_lanes, plan, group, n_products, work)
         _solve_lanes(work, rank, n_products, n_lanes, settings[0], tolerance, identified)
