@@ -167,9 +167,8 @@ def test_too_few_seen_entries_do_not_identify_an_arm(rank):
 def test_rounding_never_identifies_an_arm_that_shows_fewer_entries_than_the_rank(rank):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(4000, 40))
-    np.put_along_axis(
-        table, rng.permuted(np.tile(np.arange(40), (4000, 1)), 1)[:, rank - 1 :], NAN, 1
-    )
+    for row in table:
+        row[rng.permutation(40)[rank - 1 :]] = NAN
     latent = Lift.least_squares(orthonormal(rng, 40, rank), 0.0).coordinates(table)
     assert np.isnan(latent).all()
 
