@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from math import sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,29 +19,6 @@ from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 LARGEST_SCALE = 1e30
 """Largest S, R and radius scale: products with values up to 1e100 stay finite."""
-
-
-class Radius(NamedTuple):
-    """The paper's β as a sum of three parts.
-
-    Attributes
-    ----------
-    regularization : float
-        √λ·S, the effect of the ridge penalty.
-    noise : float
-        R·sqrt(2 log(det(V)^½ / (det(λI)^½ δ))), the effect of reward noise.
-    misspecification : float
-        b·sqrt(n), the effect of n samples with a bias of at most b each.
-    """
-
-    regularization: float
-    noise: float
-    misspecification: float
-
-    @property
-    def total(self) -> float:
-        """Sum of the three parts."""
-        return self.regularization + self.noise + self.misspecification
 
 
 class Confidence:
@@ -62,8 +39,8 @@ class Confidence:
     ...     ridge=4.0, theta_bound=1.0, noise_scale=1.0, failure_prob=math.exp(-2),
     ...     misspecification=0.5,
     ... )
-    >>> confidence.radius(log_det=0.0, n_samples=9)
-    Radius(regularization=2.0, noise=2.0, misspecification=1.5)
+    >>> confidence.parts(log_det=0.0, n_samples=9)
+    (2.0, 2.0, 1.5)
 
     Notes
     -----
@@ -90,12 +67,15 @@ class Confidence:
         self._log_failure = math.log(share)
 
     def total(self, log_det: float, n_samples: float) -> float:
-        """Return β, the sum of the parts that `radius` returns."""
-        regularization, noise, misspecification = self._parts(log_det, n_samples)
+        """Return the paper's β, the sum of its parts."""
+        regularization, noise, misspecification = self.parts(log_det, n_samples)
         return regularization + noise + misspecification
 
-    def radius(self, log_det: float, n_samples: float) -> Radius:
-        """Return the three parts of β.
+    def parts(self, log_det: float, n_samples: float) -> tuple[float, float, float]:
+        """Return the three parts of β: of the penalty, of reward noise, of misspecification.
+
+        √λ·S, R·sqrt(2 log(det(V)^½ / (det(λI)^½ δ))), and b·sqrt(n) for n samples with a bias of at
+        most b each.
 
         Parameters
         ----------
@@ -104,9 +84,6 @@ class Confidence:
         n_samples : float
             Samples in V; without replay, the paper's t − τ_e.
         """
-        return Radius(*self._parts(log_det, n_samples))
-
-    def _parts(self, log_det: float, n_samples: float) -> tuple[float, float, float]:
         log_ratio = max(0.0, 0.5 * log_det - self._log_failure)
         noise = self._noise * sqrt(2.0 * log_ratio)
         return self._regularization, noise, self._bias * sqrt(n_samples)
@@ -121,9 +98,6 @@ SMALLEST_RIDGE = 1e-50
 """Smallest λ: widths of points up to `LARGEST` stay finite."""
 
 _LARGEST_LOG_DET = 1e9
-
-# A penalty below this share of the samples' sum of squares is lost to rounding.
-_ROUNDING = 1e-11
 
 
 class Ridge:
@@ -176,24 +150,6 @@ class Ridge:
         self._root = np.zeros(dim * (dim + 3) // 2 + 2)
         self._root[_row_starts(dim)] = math.sqrt(self.ridge)
         self._waiting: tuple[FloatArray, float, float] | None = None
-
-    @classmethod
-    def fitted(cls, points: FloatArray, rewards: FloatArray, *, ridge: float) -> "Ridge":
-        """Return the regression on many samples, by matrix products: for many dimensions."""
-        model = cls(points.shape[1], ridge=ridge)
-        gram = points.T @ points
-        if model.ridge < _ROUNDING * float(gram.trace()):
-            # Squares lose half of the digits, so the samples themselves are triangularized.
-            penalty = math.sqrt(model.ridge) * np.eye(model.dim)
-            targets = np.append(rewards, np.zeros(model.dim))
-            factor, white = triangular(np.vstack([points, penalty]), targets, model.ridge)
-        else:
-            gram.ravel()[:: model.dim + 1] += model.ridge
-            factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
-            white = solve_triangular(factor, points.T @ rewards, trans=1, check_finite=False)
-        log_det = 2.0 * float(np.log(factor.diagonal()).sum()) - model.dim * math.log(model.ridge)
-        model.set_root(factor, white, log_det, len(points))
-        return model
 
     @property
     def root(self) -> FloatArray:
@@ -359,22 +315,6 @@ class Ridge:
         is_full = (root[pivots] >= 0.99 * math.sqrt(self.ridge)).all()
         if not is_full or not np.isfinite(self.predict(signs)).all():
             raise ArchiveError("the root of a regression must be positive and of full rank")
-
-
-def triangular(
-    rows: FloatArray, targets: FloatArray, ridge: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the R with R'R = A'A for rows A, shape (n, dim), and w with R'w = A'targets.
-
-    The rows contain a penalty λI, so no pivot of R is below √λ: smaller ones are rounding.
-    """
-    dim = rows.shape[1]
-    turned = np.asarray(np.linalg.qr(np.column_stack([rows, targets]), mode="r"))[:dim]
-    turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
-    factor, white = turned[:, :dim].copy(), turned[:, dim].copy()
-    diagonal = factor.ravel()[:: dim + 1]
-    np.maximum(diagonal, math.sqrt(ridge), out=diagonal)
-    return factor, white
 
 
 @lru_cache(maxsize=16)

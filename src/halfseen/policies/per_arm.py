@@ -186,13 +186,11 @@ class PerArmRidge(Policy):
         self._learn_again()
 
     def _learn_again(self) -> None:
-        samples = {key: each.samples() for key, each in self._played.items()}
-        self._models = {
-            key: Ridge.fitted(
-                self._scaling.points(contexts), rewards - self._centre, ridge=self.ridge
-            )
-            for key, (contexts, rewards, _) in samples.items()
-        }
+        models = {key: self._fresh() for key in self._played}
+        for key, played in self._played.items():
+            contexts, rewards, _ = played.samples()
+            models[key].insert(self._scaling.points(contexts), rewards - self._centre)
+        self._models = models
 
     def _observe(self, slate: Slate) -> None:
         """Add the context to those from which means and deviations are computed."""
