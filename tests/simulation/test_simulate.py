@@ -331,7 +331,7 @@ def test_a_world_of_arrays_is_played_but_not_stored(tmp_path):
     arms = np.random.default_rng(0).standard_normal((6, 3, 4))
     world = TableWorld.from_arrays(arms, means=arms.sum(axis=2))
     assert not simulate(["zf-oful"], world, range(2), jobs=2).failures
-    with pytest.raises(InvalidSettingError, match="save it first"):
+    with pytest.raises(InvalidSettingError, match="write it to a CSV file"):
         simulate(["zf-oful"], world, range(2), out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
 

@@ -110,39 +110,6 @@ def test_a_context_or_an_id_that_makes_no_sense_is_refused(tmp_path, change, con
         visits(tmp_path, VISITS.replace(*change, 1), context).realize(0)
 
 
-@pytest.mark.parametrize("make", [visits, lambda at: TableWorld(path=written(at, CSV))])
-def test_what_is_saved_is_read_again(tmp_path, make):
-    world = make(tmp_path).replace(observe_prob=0.5, shuffle=True)
-    again = world.save(tmp_path / "log.npz")
-    assert again.path == str(tmp_path / "log.npz")
-    assert again.observe_prob == 0.5
-    for first, second in zip(walked(world, 3), walked(again, 3), strict=True):
-        assert first.slate == second.slate
-        assert np.array_equal(first.arms, second.arms, equal_nan=True)
-        assert np.array_equal(first.means, second.means)
-
-
-def test_an_archive_may_hold_whole_rounds(tmp_path):
-    arms, rewards = random_arrays()
-    np.savez(tmp_path / "log.npz", arms=arms.astype(np.float32), rewards=rewards)
-    rounds = walked(TableWorld(path=tmp_path / "log.npz"))
-    assert len(rounds) == 40
-    assert all(round.arms.dtype == np.float64 for round in rounds)
-    assert np.array_equal(rounds[7].means, rewards[7])
-
-
-def test_an_archive_of_rows_may_have_its_rounds_in_any_order(tmp_path):
-    rounds = np.array([2, 1, 2])
-    np.savez(
-        tmp_path / "log.npz",
-        arms=np.array([[1.0], [2.0], [3.0]]),
-        means=np.array([1.0, 2.0, 3.0]),
-        rounds=rounds,
-    )
-    means = [round.means.tolist() for round in walked(TableWorld(path=tmp_path / "log.npz"))]
-    assert means == [[2.0], [1.0, 3.0]]
-
-
 def test_a_changed_file_is_read_again(tmp_path):
     path = written(tmp_path, "round,mean,x\n1,1,1\n1,0,2\n")
     assert walked(TableWorld(path=path))[0].means.tolist() == [1, 0]
@@ -241,7 +208,7 @@ def test_a_path_is_plain_data_and_arrays_are_not(tmp_path):
     }
     assert world_from(plain) == world
     arms, means = random_arrays()
-    with pytest.raises(InvalidSettingError, match=r"save it first.*\.npz"):
+    with pytest.raises(InvalidSettingError, match="write it to a CSV file"):
         TableWorld.from_arrays(arms, means=means).to_dict()
 
 
@@ -307,19 +274,10 @@ def test_a_missing_file_is_named(tmp_path):
         TableWorld(path=tmp_path / "nowhere.csv").realize(0)
 
 
-@pytest.mark.parametrize("name", ["log.npz", "log.csv"])
-def test_a_file_of_something_else_is_refused(tmp_path, name):
-    (tmp_path / name).write_bytes(b"\xff\xfe\x00 no table")
+def test_a_file_of_something_else_is_refused(tmp_path):
+    (tmp_path / "log.xlsx").write_bytes(b"\xff\xfe\x00 no table")
     with pytest.raises(InvalidInputError, match="cannot be read"):
-        TableWorld(path=tmp_path / name).realize(0)
-
-
-def test_an_unknown_kind_of_file_is_refused(tmp_path):
-    with pytest.raises(InvalidSettingError, match=r"\.csv or a \.npz, got .*xlsx"):
-        TableWorld(path=written(tmp_path, "", "log.xlsx")).realize(0)
-    arms, means = random_arrays()
-    with pytest.raises(InvalidSettingError, match=r"must end in \.npz"):
-        TableWorld.from_arrays(arms, means=means).save(tmp_path / "log.csv")
+        TableWorld(path=tmp_path / "log.xlsx").realize(0)
 
 
 ONE = np.ones((2, 3, 4))
@@ -351,21 +309,6 @@ BAD_ARRAYS = [
 def test_bad_arrays_are_refused_by_place_and_value(arrays, says):
     with pytest.raises(InvalidInputError, match=says):
         TableWorld.from_arrays(**arrays)
-
-
-@pytest.mark.parametrize(
-    ("contents", "says"),
-    [
-        ({"arms": ONE[0], "means": ONE[0, :, 0], "rounds": np.array([1.0, 2.0, 3.0])}, "whole"),
-        ({"arms": ONE[0], "means": ONE[0, :, 0], "rounds": np.array([1, 2])}, r"shape \(2,\)"),
-        ({"arms": ONE, "means": ONE[..., 0], "features": np.array(["a"])}, "must name 4 features"),
-        ({"means": ONE[..., 0]}, r"must have arms .* got \['means'\]"),
-    ],
-)
-def test_a_bad_archive_is_refused(tmp_path, contents, says):
-    np.savez(tmp_path / "log.npz", **contents)
-    with pytest.raises(InvalidInputError, match=says):
-        TableWorld(path=tmp_path / "log.npz").realize(0)
 
 
 @pytest.mark.parametrize(

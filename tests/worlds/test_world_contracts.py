@@ -7,6 +7,7 @@ import tracemalloc
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from halfseen import (
@@ -32,8 +33,10 @@ def table_of(rounds, folder, **settings):
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((rounds, 4, 5))
     arms[rng.random(arms.shape) < 0.2] = np.nan
-    world = TableWorld.from_arrays(arms, means=rng.standard_normal((rounds, 4)), **settings)
-    return world.save(folder / f"{rounds}.npz")
+    frame = pd.DataFrame(arms.reshape(-1, 5)).add_prefix("x")
+    frame["round"], frame["mean"] = np.arange(rounds).repeat(4), rng.standard_normal(4 * rounds)
+    frame.to_csv(folder / f"{rounds}.csv", index=False)
+    return TableWorld(path=folder / f"{rounds}.csv", **settings)
 
 
 @pytest.fixture(scope="session")

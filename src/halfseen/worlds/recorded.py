@@ -1,7 +1,6 @@
-"""Recorded arms and rewards, from a .csv or .npz file or arrays."""
+"""Recorded arms and rewards, from a CSV file or arrays."""
 
 import os
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,9 +19,6 @@ from halfseen.worlds.masking import MaskLaw, mask_param
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-
-_CONTENT = ("arms", "means", "rewards", "rounds", "features", "context", "items")
 
 
 class Columns(NamedTuple):
@@ -82,25 +78,9 @@ class Recorded:
     def to_dict(self) -> NoReturn:
         """Raise InvalidSettingError: arrays are no plain JSON types."""
         raise InvalidSettingError(
-            "a table given as arrays has no JSON form: save it first, "
-            'world = world.save("table.npz"), and use the world that this returns'
+            "a table given as arrays has no JSON form: write it to a CSV file, and use "
+            "TableWorld(path=…)"
         )
-
-    def save(self, path: str) -> None:
-        """Write the table to a .npz file."""
-        if Path(path).suffix != ".npz":
-            raise InvalidSettingError(f"must end in .npz, got {path!r}", name="path")
-        rounds = np.repeat(np.arange(self.n_rounds), np.diff(self.starts))
-        arrays: dict[str, Any] = {} if self.items is None else {"items": self.items}
-        if self.context is not None:
-            arrays["context"] = self.context[rounds]
-        arrays |= {
-            "arms": self.values,
-            "rewards" if self.noisy else "means": self.payoffs,
-            "rounds": rounds,
-            "features": np.array(self.names),
-        }
-        np.savez(path, **arrays)
 
 
 def record_arrays(
@@ -121,17 +101,14 @@ def record_arrays(
     payoffs, payoff_starts = _rows(given[0], found[given[0]], 1, source)
     order: Any = slice(None)
     if found.get("rounds") is not None:
-        order, starts = _grouped(found["rounds"], len(values), source)
+        order, starts = _grouped(found["rounds"])
         payoff_starts = starts
     if len(payoffs) != len(values) or not np.array_equal(starts, payoff_starts):
         raise InvalidInputError(
             f"{given[0]} of {source} must have one number per arm, {len(values)} in the same "
             f"rounds as the arms, got {len(payoffs)}"
         )
-    dim = values.shape[1]
-    names = tuple(str(name) for name in found.get("features", range(dim)))
-    if len(names) != dim:
-        raise InvalidInputError(f"{source} must name {dim} features, got {len(names)} names")
+    names = tuple(str(name) for name in found.get("features", range(values.shape[1])))
     values, payoffs = (np.array(each[order], dtype=np.float64) for each in (values, payoffs))
 
     def place(row: int) -> str:
@@ -176,14 +153,8 @@ def record_arrays(
     )
 
 
-def _grouped(given: Any, n_rows: int, source: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _grouped(rounds: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the index that groups rows by round, and where rounds start."""
-    rounds = np.asarray(given)
-    if rounds.shape != (n_rows,) or rounds.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"rounds of {source} must be {n_rows} whole numbers, got {rounds.dtype} of shape "
-            f"{rounds.shape}"
-        )
     order = np.argsort(rounds, kind="stable")
     rounds = rounds[order]
     first = np.concatenate([[True], rounds[1:] != rounds[:-1], [True]])
@@ -213,7 +184,7 @@ def _rows(
 
 
 def load(path: str, columns: Columns) -> Recorded:
-    """Return the table of a .csv or .npz file, which is read once as long as it does not change."""
+    """Return the table of a CSV file, which is read once as long as it does not change."""
     place = Path(path)
     if not place.exists():
         raise InvalidSettingError(f"{path!r} does not exist (seen from {Path.cwd()})", name="path")
@@ -223,17 +194,7 @@ def load(path: str, columns: Columns) -> Recorded:
 
 @lru_cache(maxsize=4)
 def _load(resolved: str, path: str, stamp: tuple[int, int], columns: Columns) -> Recorded:
-    place = Path(resolved)
-    if place.suffix == ".csv":
-        return record_arrays(*read_csv(place, columns, path))
-    if place.suffix != ".npz":
-        raise InvalidSettingError(f"must be a .csv or a .npz, got {path!r}", name="path")
-    try:
-        with np.load(place, allow_pickle=False) as archive:
-            found = {name: archive[name] for name in _CONTENT if name in archive}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InvalidInputError(f"{path} cannot be read as arrays: {error}") from None
-    return record_arrays(found, path)
+    return record_arrays(*read_csv(Path(resolved), columns, path))
 
 
 CHOSEN = "chosen"
@@ -400,26 +361,20 @@ def _path(name: str, value: Any) -> str:
 class TableWorld(World):
     """Recorded rounds: every arm with its features, holes included, and its mean or reward.
 
-    A file is read at the first `realize`, and once per process.
-
-    - `.csv`: one line per offered arm, with a column for the round, one of mean and reward, maybe
-      one for the arm's name and one called `chosen`; all other columns are features. A column of
-      strings is a category, one feature per string. Empty cells, NaN and NA are holes. Rounds may
-      have different numbers of arms.
-    - `.npz`: `arms` (rounds, n_arms, dim) with NaN holes and `means` or `rewards`
-      (rounds, n_arms); or `arms` (n_rows, dim), `means` or `rewards` (n_rows,) and `rounds`
-      (n_rows,); maybe names in `features` (dim,), `context` (n_rows, context_dim) and `items`
-      (n_rows,).
+    A CSV file has one line per offered arm, with a column for the round, one of mean and reward,
+    maybe one for the arm's name and one called `chosen`; all other columns are features. A column
+    of strings is a category, one feature per string. Empty cells, NaN and NA are holes. Rounds may
+    have different numbers of arms. A file is read at the first `realize`, and once per process.
 
     Parameters
     ----------
     path : str
     round_column, arm_column, mean_column, reward_column : str
-        Names of the other columns of a `.csv`.
+        Names of columns that are no features.
     context_columns : sequence of str
-        Columns of a `.csv` that describe the round, such as its visitor, not its options.
+        Columns that describe the round, such as its visitor, not its options.
     items : bool
-        Whether policies see the column of arms of a `.csv`, as ids of items that come back.
+        Whether policies see the column of arms, as ids of items that come back.
     observe_prob : float
         Probability that a recorded entry is shown; 1 shows all of them.
     masks : MaskLaw, str or mapping
@@ -468,7 +423,7 @@ class TableWorld(World):
         """Raise InvalidSettingError unless there is either a file or arrays."""
         if (self.path is None) == (self.recorded is None):
             raise InvalidSettingError(
-                f"must name a .csv or a .npz, got {self.path!r}: for arrays, use "
+                f"must name a CSV file, got {self.path!r}: for arrays, use "
                 f"TableWorld.from_arrays without a path",
                 name="path",
             )
@@ -508,11 +463,6 @@ class TableWorld(World):
         """
         table = self.table()
         return dict(zip(table.names, table.shares.tolist(), strict=True))
-
-    def save(self, path: str | os.PathLike[str]) -> "TableWorld":
-        """Write the table to a .npz file; return its world."""
-        self.table().save(os.fspath(path))
-        return self.replace(path=path, recorded=None, context_columns=(), items=False)
 
     def data_paths(self) -> dict[str, Path]:
         """Return the file of the table."""
