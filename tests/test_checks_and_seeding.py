@@ -223,15 +223,6 @@ def test_two_names_never_share_a_stream_even_if_chosen_on_purpose(one, other):
     assert draws(*one) != draws(*other)
 
 
-def test_streams_of_one_seed_are_uncorrelated():
-    # The correlation of 10^5 independent pairs has standard error 10^-2.5; 5 sigma.
-    n = 100_000
-    names = ("policy", "world", "noise", "masks")
-    samples = np.array([stream(3, name).standard_normal(n) for name in names])
-    correlation = np.corrcoef(samples) - np.eye(len(names))
-    assert np.abs(correlation).max() < 5 / math.sqrt(n)
-
-
 def test_streams_neither_read_nor_move_the_global_generator():
     np.random.seed(1)
     before = np.random.get_state()[1].tolist()

@@ -7,8 +7,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from halfseen import state
 from halfseen.errors import HalfseenError, InvalidInputError, InvalidSettingError
@@ -166,13 +164,6 @@ def test_the_correction_divides_by_the_chance_to_see_both_by_hand():
     assert both.tolist() == [[4.0, 4.0], [4.0, 4.0]]
 
 
-@pytest.mark.parametrize("observe_prob", [0.3, 0.7, 1.0])
-def test_one_probability_for_all_is_the_same_as_equal_ones_for_each(observe_prob):
-    moments = absorbed(Slate(whole_arms(20, 4)))
-    one, each = moments.covariance(observe_prob), moments.covariance(np.full(4, observe_prob))
-    assert one.tobytes() == each.tobytes()
-
-
 def test_the_correction_does_not_depend_on_the_memory_order_of_its_input():
     second_moment = np.array([[4.0, 1.0], [1.0, 2.0]])
     turned = np.asfortranarray(second_moment)
@@ -235,14 +226,6 @@ def test_sums_do_not_depend_on_the_sizes_of_slates(sizes, count_pairs):
     np.testing.assert_array_equal(moments.second_moment(), zeroed.T @ zeroed)
     if count_pairs:
         np.testing.assert_array_equal(moments.pair_counts(), seen.T @ seen)
-
-
-@given(st.lists(st.integers(1, 1500), min_size=1, max_size=6), st.booleans())
-def test_any_mixture_of_slate_sizes_gives_the_same_sums(sizes, count_pairs):
-    arms = whole_arms(sum(sizes), 2, seed=len(sizes))
-    moments = absorbed(*cut(arms, sizes), count_pairs=count_pairs)
-    whole = absorbed(Slate(arms), count_pairs=count_pairs)
-    assert same(moments, whole)
 
 
 def test_slate_sizes_change_real_sums_by_rounding_only():
@@ -330,16 +313,6 @@ def test_restored_moments_continue_bit_by_bit(n_arms, count_pairs):
         restored.absorb(slate)
         assert restored.second_moment().tobytes() == moments.second_moment().tobytes()
     assert frozen_state(restored) == frozen_state(moments)
-
-
-def test_restored_moments_share_nothing_with_the_state():
-    moments = absorbed(Slate(whole_arms(2000, 3)), Slate(whole_arms(5, 3)), count_pairs=True)
-    before = frozen_state(moments)
-    restored = Moments(3, count_pairs=True)
-    state.restore(restored, state.dump(moments))
-    restored.absorb(Slate(whole_arms(2000, 3)))
-    restored.absorb(Slate(whole_arms(3, 3)))
-    assert frozen_state(moments) == before
 
 
 @pytest.mark.parametrize(

@@ -71,18 +71,6 @@ def test_while_all_fit_all_are_kept_in_order(max_rows):
         assert (reservoir.n_arms, len(reservoir.rows)) == (30, 30)
 
 
-def test_kept_rows_are_whole_rows_of_the_input():
-    rng = np.random.default_rng(1)
-    rows = np.where(rng.random((200, 3)) < 0.5, rng.normal(size=(200, 3)), np.nan)
-    rows[:, 0] = np.arange(200)  # no two are equal
-    reservoir = Reservoir(3, max_rows=20)
-    add_in_slates(reservoir, rows, (6, 1, 30))
-    came = {row.tobytes() for row in rows}
-    kept = [row.tobytes() for row in reservoir.rows]
-    assert set(kept) <= came
-    assert (len(kept), len(set(kept)), reservoir.n_arms) == (20, 20, 200)
-
-
 @pytest.mark.parametrize("sizes", [(1,), (7, 2), (1000,), (4095, 2), (4096,), (4097,), (9500,)])
 def test_how_rows_are_split_into_slates_makes_no_difference(sizes):
     """Places are drawn in blocks, whose borders slates may cross, once or twice."""

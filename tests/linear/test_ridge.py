@@ -120,17 +120,6 @@ def test_log_det_is_that_of_the_gram_matrix(dim, n_samples, ridge, seed):
     assert model.log_det == pytest.approx(log_det, rel=1e-6, abs=1e-9)
 
 
-@given(st.integers(1, 8), st.integers(0, 30), seeds)
-def test_many_samples_at_once_are_the_same_bit_by_bit(dim, n_samples, seed):
-    points, rewards = samples(seed, n_samples, dim)
-    at_once, one_by_one = fitted(points, rewards), Ridge(dim, ridge=1.0)
-    for point, reward in zip(points, rewards, strict=True):
-        one_by_one.update(point, reward)
-    assert bits(at_once)[2:] == bits(one_by_one)[2:]
-    assert at_once.n_samples == one_by_one.n_samples == n_samples
-    assert at_once.log_det == pytest.approx(one_by_one.log_det, rel=1e-14)
-
-
 def test_sums_of_whole_numbers_are_exact_to_rounding():
     rng = np.random.default_rng(0)
     points = rng.integers(-9, 10, (5000, 4)).astype(float)
@@ -197,15 +186,6 @@ def test_predicting_and_scoring_change_nothing():
     assert [array.tobytes() for array in first] == [array.tobytes() for array in again]
 
 
-def test_the_memory_order_of_points_does_not_matter():
-    points, rewards = samples(0, 20, 4)
-    strided = np.repeat(points, 2, axis=0)[::2], np.repeat(rewards, 2)[::2]
-    assert bits(fitted(*strided)) == bits(fitted(points, rewards))
-    model = fitted(points, rewards)
-    turned = model.predict(np.asfortranarray(points))
-    np.testing.assert_array_equal(turned, model.predict(points))
-
-
 # -- special points --------------------------------------------------------------------------------
 
 
@@ -245,20 +225,6 @@ def test_entries_of_the_largest_allowed_size_keep_everything_finite(ridge):
 # -- the packed root -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 8, 31])
-def test_packing_keeps_every_bit_of_the_triangle_and_unpacking_brings_it_back(dim):
-    rng = np.random.default_rng(dim)
-    factor, white = rng.normal(size=(dim, dim)), rng.normal(size=dim)
-    model = Ridge(dim, ridge=1.0)
-    assert model.root.shape == (dim * (dim + 3) // 2 + 2,)
-    model.set_root(factor, white, 0.5, 7)  # what is below the diagonal is not looked at
-    assert model.factor.tobytes() == np.triu(factor).tobytes()
-    assert model.white.tobytes() == white.tobytes()
-    rows = [np.append(factor[i, i:], white[i]) for i in range(dim)]
-    assert model.root.tobytes() == np.concatenate([*rows, [0.5, 7.0]]).tobytes()
-    assert (model.log_det, model.n_samples) == (0.5, 7)
-
-
 def test_a_factor_in_any_memory_order_may_be_set():
     factor, white = np.random.default_rng(0).normal(size=(4, 4)), np.arange(4.0)
     plain, turned = Ridge(4, ridge=1.0), Ridge(4, ridge=1.0)
@@ -293,22 +259,6 @@ def test_the_rotations_of_an_update_turn_the_old_root_into_the_new_one(dim):
 # -- a sample and a look in one pass ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 8, 13])
-@pytest.mark.parametrize("n_points", range(1, 10))
-def test_a_sample_and_a_look_in_one_pass_are_an_update_and_a_look_bit_by_bit(dim, n_points):
-    model, points = fitted(*samples(0, 2 * dim, dim), ridge=0.5), samples(1, n_points, dim)[0]
-    points[np.random.default_rng(2).random(points.shape) < 0.2] = NAN
-    apart = model.copied()
-    for round in range(3):
-        point, reward = samples(3 + round, 1, dim)
-        model.update(point[0], reward[0])
-        apart.update(point[0], reward[0])
-        assert apart.n_samples == 2 * dim + round + 1  # whoever looks at the root lets it enter
-        for ours, theirs in zip(model.predict(points), apart.predict(points), strict=True):
-            assert ours.tobytes() == theirs.tobytes()
-        assert bits(model) == bits(apart)
-
-
 @pytest.mark.parametrize("entered", ["by the original", "by the fork", "not yet"])
 def test_a_sample_enters_a_root_that_forks_share_once(entered):
     points, rewards = samples(0, 12, 3)
@@ -320,16 +270,6 @@ def test_a_sample_enters_a_root_that_forks_share_once(entered):
     fork.update(points[11], rewards[11])
     assert model.n_samples == 11  # the fork's own sample still waits in it alone
     assert bits(fork) == bits(plain)
-
-
-@pytest.mark.parametrize("dim", [1, 4, 5])
-def test_a_zero_sample_in_one_pass_changes_nothing_but_the_count(dim):
-    model, points = fitted(*samples(0, 9, dim)), samples(1, 6, dim)[0]
-    before, expected = bits(model), model.predict(points)[0]
-    model.update(np.zeros(dim), 100.0)
-    assert model.predict(points)[0].tobytes() == expected.tobytes()
-    assert bits(model)[:-8] == before[:-8]
-    assert model.n_samples == 10
 
 
 def test_zeros_inside_a_sample_turn_nothing_in_their_rows():
@@ -395,14 +335,6 @@ def test_a_widened_regression_is_the_one_that_had_a_zero_there_all_along():
     assert bits(wider) == bits(padded)
 
 
-def test_widening_leaves_the_regression_as_it_was():
-    model = fitted(*samples(0, 12, 3))
-    before = bits(model)
-    model.widened(4).update(np.ones(4), 1.0)
-    assert bits(model) == before
-    assert model.dim == 3
-
-
 # -- state -----------------------------------------------------------------------------------------
 
 
@@ -415,14 +347,6 @@ def test_a_restored_regression_continues_bit_by_bit(n_samples):
         model.update(point, reward)
         restored.update(point, reward)
     assert bits(restored) == bits(model)
-
-
-def test_a_restored_regression_shares_nothing_with_the_state():
-    model, restored = fitted(*samples(0, 10, 4)), Ridge(4, ridge=1.0)
-    before = bits(model)
-    state.restore(restored, state.dump(model))
-    restored.insert(*samples(1, 10, 4))
-    assert bits(model) == before
 
 
 def test_a_copy_goes_its_own_way():
