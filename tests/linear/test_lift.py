@@ -33,7 +33,7 @@ def dense_posterior(basis, variances, noise, arm):
 def dense_coordinates(lift, arm):
     """Return scales·a with (W_Ω'W_Ω + ρI)a = W_Ω'x_Ω."""
     seen = ~np.isnan(arm)
-    rows = lift.basis[seen]
+    rows = lift.columns.T[seen]
     gram = rows.T @ rows + lift.ridge * np.eye(lift.rank)
     return lift.scales * np.linalg.solve(gram, rows.T @ arm[seen])
 
@@ -59,7 +59,7 @@ def test_coordinates_are_those_of_a_dense_solve(rank, ridge, n_arms):
 def test_as_many_features_as_coordinates_are_enough(rank):
     rng = np.random.default_rng(rank)
     lift, arms = Lift.least_squares(orthonormal(rng, rank, rank), 0.0), rng.normal(size=(5, rank))
-    np.testing.assert_allclose(lift.coordinates(arms), arms @ lift.basis, atol=1e-12)
+    np.testing.assert_allclose(lift.coordinates(arms), arms @ lift.columns.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-5])

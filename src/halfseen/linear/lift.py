@@ -1,22 +1,16 @@
 """The map from the seen entries of an arm to its coordinates in a basis."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.lazy import LazyModule
 from halfseen.values import LARGEST, FloatArray
 
-_narrow = LazyModule("halfseen.kernels.narrow_lift")
-_wide = LazyModule("halfseen.kernels.wide_lift")
+_kernel = LazyModule("halfseen.kernels.lift")
 
-# Up to this rank, sums over all entries with weight zero for hidden ones are faster than gathering
-# the seen ones first (measured for 30 to 100 features).
-_NARROW_RANK = 9
 # Without a ridge, a pivot below this share of the largest diagonal entry is rounding: the arm is
 # not identified.
 _PIVOT_TOLERANCE = 1e-12
@@ -55,21 +49,19 @@ class Lift:
 
     Attributes
     ----------
+    columns : ndarray, shape (rank, dim)
+        Those of W.
     rank : int
         Number of coordinates.
-    plan : ndarray
-        Basis, ridge and scales in the layout of the compiled loops.
     """
 
-    __slots__ = ("_kernel", "basis", "plan", "rank", "ridge", "scales")
+    __slots__ = ("columns", "rank", "ridge", "scales")
 
     def __init__(self, basis: FloatArray, ridge: float, scales: FloatArray) -> None:
-        self.basis = basis
+        self.columns = np.ascontiguousarray(basis.T)
         self.ridge = ridge
         self.scales = scales
         self.rank = int(basis.shape[1])
-        self.plan = _plan(basis, ridge, scales)
-        self._kernel = _narrow.lift if self.rank <= _NARROW_RANK else _wide.lift
 
     @classmethod
     def least_squares(cls, basis: FloatArray, ridge: float) -> "Lift":
@@ -101,30 +93,5 @@ class Lift:
         NaN for an arm whose seen entries do not identify it; with a ridge all are identified.
         """
         points = np.empty((len(table), self.rank))
-        self._kernel(table, self.plan, _PIVOT_TOLERANCE, points)
+        _kernel.lift(table, self.columns, self.ridge, self.scales, _PIVOT_TOLERANCE, points)
         return points
-
-
-@lru_cache
-def _narrow_layout(rank: int) -> tuple[NDArray[np.int64], ...]:
-    """Return the pairs of columns to multiply, and the plan's rows for products and columns."""
-    first, second = np.triu_indices(rank)
-    products, columns = np.arange(len(first)), np.arange(rank)
-    return first, second, products // 6 * 9 + products % 6, columns // 3 * 9 + 6 + columns % 3
-
-
-def _plan(basis: FloatArray, ridge: float, scales: FloatArray) -> FloatArray:
-    """Return the plan in the layout that the compiled loops for this rank document."""
-    dim, rank = basis.shape
-    if rank <= _NARROW_RANK:
-        first, second, product_rows, column_rows = _narrow_layout(rank)
-        plan = np.zeros((-(-len(first) // 6) * 9 + 1, max(dim, rank + 1)))
-        columns = basis.T
-        plan[product_rows, :dim] = columns[first] * columns[second]
-        plan[column_rows, :dim] = columns
-    else:
-        plan = np.zeros((rank + 1, max(dim, rank + 1)))
-        plan[:rank, :dim] = basis.T
-    plan[-1, 0] = ridge
-    plan[-1, 1 : 1 + rank] = scales
-    return plan
