@@ -10,8 +10,6 @@ from halfseen.report.figures import Figure, growth, regret_over_p
 from halfseen.report.look import DASHED, DOTTED, SOLID
 from halfseen.simulation.results import Point, Results
 from halfseen.theory import (
-    Gaps,
-    Problem,
     context_limited_applies,
     context_limited_lower_bound,
     discovery_cost,
@@ -80,23 +78,15 @@ NOTES = [
 ]
 
 
-def _hard_instance(results: Results, point: Point) -> tuple[Problem, Gaps] | None:
-    """Return constants and gaps of the hard family, where it is known."""
-    realization = results.realization(point)
-    return None if realization is None else (realization.problem(), realization.gaps)
-
-
 def lower_bounds(results: Results, point: Point) -> dict[str, float]:
     """Return the lower bounds on expected regret that apply at a point, by form.
 
     They speak of the worst member of the family. "hidden" is the part of the explicit bound that is
     due to the masks, the only one that concerns a policy that knows the other sign.
     """
-    found = _hard_instance(results, point)
-    if found is None:
-        return {}
-    problem, gaps = found
-    explicit = explicit_lower_bound(problem, gaps)
+    realization = results.realization(point)
+    problem = realization.problem()
+    explicit = explicit_lower_bound(problem, realization.gaps)
     bounds = {"explicit": explicit.total, "hidden": explicit.hidden}
     if lower_bound_applies(problem):
         bounds["optimized"] = optimized_lower_bound(problem).total
@@ -112,13 +102,11 @@ def _bound(results: Results, form: str) -> Callable[[Point], float | None]:
 def _expected(results: Results, what: str) -> Callable[[Point], float | None]:
     """Return what the construction implies at a point: the "wait" for the sign, or its "cost"."""
 
-    def expected(point: Point) -> float | None:
-        found = _hard_instance(results, point)
-        if found is None:
-            return None
-        problem, gaps = found
+    def expected(point: Point) -> float:
+        realization = results.realization(point)
+        problem = realization.problem()
         if what == "cost":
-            return discovery_cost(problem, gaps)
+            return discovery_cost(problem, realization.gaps)
         arms, prob, horizon = problem.n_arms, problem.observe_prob, problem.horizon
         return expected_wait(n_arms=arms, observe_prob=prob, horizon=horizon)
 
