@@ -113,6 +113,12 @@ def test_the_index_a_column_or_the_position_is_the_id():
     assert Reader().read(["low", "high"]).items == ["low", "high"]
 
 
+def test_rows_may_have_no_columns_but_their_ids():
+    for options in (pd.DataFrame({"sku": ["x", "y"]}), pl.DataFrame({"sku": ["x", "y"]})):
+        assert Reader(id="sku").read(options) == (["x", "y"], (), [])
+    assert Reader().read([{}, {}]).items == [0, 1]
+
+
 def test_a_column_declared_categorical_has_labels():
     reader = Reader(categorical=frozenset({"zip"}))
     for cells in ([3, None, 3.0], ["3", None, "3"], pd.array([3, None, 3], dtype="Int64")):

@@ -216,11 +216,11 @@ class Reader:
                     f"row {index}"
                 )
         names = dict.fromkeys(chain.from_iterable(rows))
-        return self._of_columns({name: [row.get(name) for row in rows] for name in names})
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return self._of_columns(columns, len(rows))
 
-    def _of_columns(self, columns: Mapping[Any, Any]) -> Rows:
+    def _of_columns(self, columns: Mapping[Any, Any], n_rows: int | None = None) -> Rows:
         """Return a dictionary of columns of equal lengths."""
-        n_rows = None
         read: dict[str, Any] = {}
         for name, cells in columns.items():
             if not _is_column(cells):
@@ -257,9 +257,11 @@ class Reader:
         for name, kind in kinds.items():
             if kind.is_temporal() or kind.is_nested():
                 raise _refusal(name, f"got {kind}", kind.is_temporal(), kind.is_nested())
-        if len(kinds) < len(frame.columns):
-            frame = frame.select(*kinds)
         names = tuple(kinds)
+        if not names:
+            return Rows(items, (), [])
+        if len(names) < len(frame.columns):
+            frame = frame.select(*names)
         if all(kind.is_numeric() for kind in kinds.values()) and self.categorical.isdisjoint(names):
             return Rows(items, names, np.asarray(frame.to_numpy(), dtype=np.float64))
         if index is None:
