@@ -125,7 +125,7 @@ def test_models_of_a_context_are_fitted_in_the_background():
         decision = policy.choose(nothing, context=context, items=items)
         policy.learn(decision, means[decision.arm] + noise)
         if policy._prepared is not None:
-            policy._prepared.work.wait()
+            policy._prepared.wait()
         regrets.append(means.max() - means[decision.arm])
     assert policy._diagnostics()["n_failed_refits"] == 0
     assert np.mean(regrets[100:]) < 0.3
@@ -169,7 +169,7 @@ def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
             waiting = []
         n_epochs += policy._prepared is not None
         if policy._prepared is not None:
-            policy._prepared.work.wait()
+            policy._prepared.wait()
     assert n_epochs > 4
     assert policy._diagnostics()["n_failed_refits"] == 0
 

@@ -90,7 +90,7 @@ def held(monkeypatch):
     def hold(policy, play_one):
         """Play until a refit is held back; one that runs already ends first."""
         while policy._prepared is not None:
-            policy._prepared.work.wait()
+            policy._prepared.wait()
             play_one()
         monkeypatch.setattr(Epoch, "open", classmethod(waiting))
         while policy._prepared is None:
@@ -114,7 +114,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
         for each in (policy, other):
             play(each, slates[each.round : each.round + 1])
         if policy._prepared is not None:
-            policy._prepared.work.wait()
+            policy._prepared.wait()
     gate = held(policy, playing(policy, slates))
     n_epochs, opening = len(policy._epoch_log), policy.round
     random = np.random.default_rng(0)
@@ -125,10 +125,10 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(held, n_
     policy.widen(6 + n_new)
     play(policy, more[opening : opening + 5])
     assert len(policy._epoch_log) == n_epochs
-    assert copy.deepcopy(policy)._prepared.work is policy._prepared.work
+    assert copy.deepcopy(policy)._prepared is policy._prepared
     assert copy_of(policy)._prepared is None  # from a file
     gate.set()
-    policy._prepared.work.wait()
+    policy._prepared.wait()
     play(other, slates[other.round : opening])
     other.widen(6 + n_new)
     play(other, more[opening : opening + 5])
@@ -148,9 +148,9 @@ def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
     gate = held(policy, playing(policy, slates))
     n_epochs, twin, refit = len(policy._epoch_log), copy.deepcopy(policy), policy._prepared
     policy.learn_logged(slates[40][0], [0.5] * len(slates[40][0]))
-    assert policy._prepared.work is refit.work
+    assert policy._prepared is refit
     gate.set()
-    refit.work.wait()
+    refit.wait()
     for each, first in ((policy, 41), (twin, 50), (policy, 45), (twin, 55)):
         play(each, slates[first : first + 4])
     for each, first in ((policy, 41), (twin, 50)):
@@ -176,7 +176,7 @@ def test_a_refit_to_a_log_alone_is_followed_by_one_that_knows_choices(held):
         if at == 3:
             gate.set()
         if policy._prepared is not None and gate.is_set():
-            policy._prepared.work.wait()
+            policy._prepared.wait()
     rare, often = (record for record in policy._epoch_log[-2:])
     assert rare.round <= n_logged + 1 < often.round <= n_logged + 15
     assert often.frequency > 5 * rare.frequency
@@ -193,9 +193,9 @@ def test_a_forked_process_starts_a_refit_again(held):
     child = os.fork()
     if child == 0:
         gate.set()
-        is_lost = lost.work.is_lost
+        is_lost = lost.is_lost
         play(policy, slates[policy.round : policy.round + 1])
-        policy._prepared.work.wait()
+        policy._prepared.wait()
         play(policy, slates[policy.round : policy.round + 1])
         went_on = policy._schedule.n_failed_refits == 0 and len(policy._epoch_log) > n_epochs
         os._exit(0 if is_lost and went_on else 1)
@@ -210,7 +210,7 @@ def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monk
     gate = held(policy, playing(policy, slates))
     play(policy, slates[policy.round : policy.round + 3])
     gate.set()
-    policy._prepared.work.wait()
+    policy._prepared.wait()
     table, samples = slates[policy.round][0], []
     with monkeypatch.context() as patch:
         patch.setattr(LatentUcb, "_observe", lambda self, slate: 1 / 0)
@@ -227,7 +227,7 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(mo
     slates = list(single_arms(80))
     play(policy, slates[:30])
     if policy._prepared is not None:
-        policy._prepared.work.wait()
+        policy._prepared.wait()
     n_epochs = len(policy._epoch_log)
     with monkeypatch.context() as patch:
         patch.setattr(Epoch, "open", classmethod(lambda cls, *given: 1 / 0))
@@ -239,7 +239,7 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(mo
     while policy.round < len(slates):
         play(policy, slates[policy.round : policy.round + 1])
         if policy._prepared is not None:
-            policy._prepared.work.wait()
+            policy._prepared.wait()
     assert len(policy._epoch_log) > n_epochs + 1  # the next one succeeds
 
 

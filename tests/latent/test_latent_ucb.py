@@ -132,10 +132,10 @@ def test_with_a_half_life_it_recovers_from_a_change(change):
 
 def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
     policy, random = LatentUcb(half_life=10.0), np.random.default_rng(0)
-    for _ in range(160):  # more arms than a model is fitted to
-        decision = policy.choose(random.normal(size=(40, 3)))
+    for _ in range(400):  # more arms than a model is fitted to
+        decision = policy.choose(random.normal(size=(16, 3)))
         policy.learn(decision, float(random.normal()))
-    counted = 40 * policy._settings.memory
+    counted = 16 * policy._settings.memory
     assert abs(policy._epoch_log[-1].n_arms - counted) < 0.1 * counted
     assert len(policy._history) < 2 * policy._settings.memory
 

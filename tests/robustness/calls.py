@@ -49,8 +49,9 @@ WIDE_DIMS = (40, 130, 260)
 class Late(Background):
     """A result that is ready after some looks, not after some time: a case can be repeated."""
 
-    def __init__(self, work, n_looks):
-        self._work, self._found, self._error, self._n_looks = work, [], None, n_looks
+    def __init__(self, work, n_known, n_looks):
+        self._work, self._found, self._error = work, [], None
+        self.n_known, self._n_looks = n_known, n_looks
         self._run()
 
     @property
@@ -262,8 +263,8 @@ def one(seed):
     """Play the case of a seed; return how many calls it made and what went wrong, if anything."""
     case = Case(seed)
 
-    def late(work):
-        return Late(work, int(case.random.integers(8)))
+    def late(work, n_known):
+        return Late(work, n_known, int(case.random.integers(8)))
 
     with warnings.catch_warnings(), mock.patch.object(latent_ucb, "Background", late):
         warnings.simplefilter("error")

@@ -299,8 +299,6 @@ class LatentRecord:
         Index of the epoch and its first round.
     n_arms : int
         Different arms to which the latent model was fitted.
-    n_ranked, ranked_round : int
-        The same, and the round, when its rank was last chosen.
     rank : int
         Latent dimensions.
     context_rank : int or None
@@ -319,8 +317,6 @@ class LatentRecord:
     epoch: int
     round: int
     n_arms: int
-    n_ranked: int
-    ranked_round: int
     rank: int
     context_rank: int | None
     noise_scale: float | None
@@ -341,7 +337,7 @@ class _ScalesField:
         return {str(group): checks.real(name, scale, 0.0) for group, scale in plain.items()}
 
 
-_COUNTS = ("epoch", "round", "n_arms", "n_ranked", "ranked_round", "rank")
+_COUNTS = ("epoch", "round", "n_arms", "rank")
 RECORD = Value(
     LatentRecord,
     **{name: Whole() for name in _COUNTS},
@@ -419,8 +415,6 @@ class Epoch(NamedTuple):
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
             n_arms=option.n_arms,
-            n_ranked=option.n_ranked,
-            ranked_round=option.ranked_round,
             rank=option.latent.rank,
             context_rank=context.latent.rank if n_context else None,
             noise_scale=None if rewards is None else rewards.scales.noise,

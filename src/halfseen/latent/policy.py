@@ -61,7 +61,7 @@ _SOON = 8
 
 
 class Background(Generic[T]):
-    """A result that is computed in a thread of its own.
+    """A result that is computed in a thread of its own: an epoch, while the present one serves.
 
     Copies of a policy share it: nobody changes the result. A pickle of it is None.
 
@@ -69,6 +69,8 @@ class Background(Generic[T]):
     ----------
     work : callable
         Must not use anything that changes while it runs.
+    n_known : int
+        Rows of the history that it knows.
 
     Examples
     --------
@@ -78,8 +80,8 @@ class Background(Generic[T]):
     (True, 42)
     """
 
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[], T], n_known: int = 0) -> None:
+        self._work, self.n_known = work, n_known
         self._found: list[T] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="halfseen refit", daemon=True)
@@ -116,20 +118,6 @@ class Background(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()
-
-
-class _Prepared(NamedTuple):
-    """An epoch that is fitted while the present one serves.
-
-    Attributes
-    ----------
-    work : Background
-    n_known : int
-        Rows of the history that it knows.
-    """
-
-    work: Background[tuple[Epoch, History]]
-    n_known: int
 
 
 class _Schedule(NamedTuple):
@@ -317,7 +305,7 @@ class LatentUcb(Policy):
         self._epoch: Epoch | None = None
         self._log: tuple[LatentRecord, ...] = ()
         self._schedule = _Schedule()
-        self._prepared: _Prepared | None = None
+        self._prepared: Background[tuple[Epoch, History]] | None = None
         dim = self.dim or 1
         if self.dim is not None and self.rank is not None:
             checks.integer("rank", self.rank, 0, self.dim)
@@ -556,9 +544,9 @@ class LatentUcb(Policy):
     def _open_if_due(self) -> None:
         """Open an epoch, or let it be prepared, if one is due; keep memory bounded."""
         if self._prepared is not None:
-            if not self._prepared.work.is_done:
+            if not self._prepared.is_done:
                 return
-            if self._prepared.work.is_lost:
+            if self._prepared.is_lost:
                 self._prepared = None  # it is still due
             else:
                 self._finish(self._prepared)
@@ -566,7 +554,7 @@ class LatentUcb(Policy):
         is_due = self._round >= schedule.next_event or (schedule.is_informative and not is_ready)
         if self._round > 0 and is_due:
             if is_ready and self.refit == "background":
-                self._prepared = _Prepared(Background(self._opening()), len(self._history))
+                self._prepared = Background(self._opening(), len(self._history))
             else:
                 self._enter(*self._opening()())
             # What was learned is in the models, or has faded.
@@ -600,12 +588,12 @@ class LatentUcb(Policy):
         longest = self._settings.longest_epoch
         self._schedule = self._schedule.after(round, self.growth, longest)
 
-    def _finish(self, prepared: _Prepared) -> None:
+    def _finish(self, prepared: Background[tuple[Epoch, History]]) -> None:
         """Go on with an epoch that was prepared beside the present one."""
         self._prepared = None
         before = self.__dict__.copy()
         try:
-            self._take_over(*prepared.work.result(), prepared.n_known)
+            self._take_over(*prepared.result(), prepared.n_known)
         except Exception:
             self.__dict__ = before
             n_failed = self._schedule.n_failed_refits + 1
