@@ -160,3 +160,7 @@ def test_the_package_is_typed():
 
 def test_the_version_is_a_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", halfseen.__version__)
+
+
+def test_a_policy_has_few_public_names():
+    assert sum(not name.startswith("_") for name in dir(halfseen.LatentUcb())) <= 30

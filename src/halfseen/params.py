@@ -17,7 +17,6 @@ Examples
 2.0
 """
 
-import difflib
 import inspect
 import math
 import re
@@ -284,9 +283,8 @@ def _with_parameters(text: str, declared: list[Param]) -> str:
 
 def _unknown(cls: type[Declared], name: str) -> str:
     names = list(cls._params)
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f", did you mean {close[0]}?" if close else f", which takes {', '.join(names)}"
-    return f"{name} is not a parameter of {cls.__name__}{hint}"
+    known = f"{name} is not a parameter of {cls.__name__}, which takes {', '.join(names)}"
+    return known + checks.did_you_mean(name, names)
 
 
 class Value(Declared):

@@ -190,18 +190,9 @@ def distance(basis: FloatArray, other: FloatArray) -> float:
     """
     if basis.shape[1] != other.shape[1]:
         return 1.0
-    return one_sided_distance(basis, other)
-
-
-def one_sided_distance(estimated: FloatArray, true: FloatArray) -> float:
-    """Return ‖(I − P̂)U‖₂: the largest part of a unit vector of span(U) outside span(Û).
-
-    Zero if the estimated subspace contains the true one.
-    """
-    if true.shape[1] == 0:
+    if basis.shape[1] == 0:
         return 0.0
-    outside = true - estimated @ (estimated.T @ true)
-    return min(1.0, float(np.linalg.norm(outside, 2)))
+    return min(1.0, float(np.linalg.norm(other - basis @ (basis.T @ other), 2)))
 
 
 def align(basis: FloatArray, target: FloatArray) -> FloatArray:

@@ -15,8 +15,8 @@ _special = LazyModule("scipy.special")
 # E[max] of several arms is integrated over this many steps, so many deviations to both sides.
 _STEPS, _REACH = 4000, 8.0
 
-N_PAIRS = 2048
-"""Pairs of opposite draws over which a gain in several dimensions is averaged."""
+# Pairs of opposite draws over which a gain in several dimensions is averaged.
+_PAIRS = 2048
 
 
 _NOTHING: FloatArray = np.zeros((1, 0))
@@ -148,7 +148,8 @@ class Gains(NamedTuple):
             gap = abs(estimates[arm] - np.delete(estimates, arm).max())
             single[arm] = _expected_excess(gap, deviations[arm])
         together = [_joint_gain(estimates, each) for each in deviations.T]
-        return cls(single, np.array(together), context_gains(estimates, moves))
+        of_context = [_context_gain(estimates, move) for move in moves]
+        return cls(single, np.array(together), np.array(of_context))
 
 
 def _expected_excess(gap: float, deviations: FloatArray) -> FloatArray:
@@ -169,35 +170,12 @@ def _joint_gain(estimates: FloatArray, deviations: FloatArray) -> float:
     values = np.linspace(low, high, _STEPS + 1)
     moves = deviations > 0.0
     rests = (values - estimates[moves, None]) / deviations[moves, None]
-    exceeded = 1.0 - _special.ndtr(rests).prod(
-        axis=0
-    )  # `low` is not below any arm that does not move
+    exceeded = 1.0 - _special.ndtr(rests).prod(axis=0)  # no arm that stays is above `low`
     return max(0.0, low + float(np.trapezoid(exceeded, values)) - float(estimates.max()))
 
 
-def context_gains(estimates: FloatArray, moves: Sequence[FloatArray]) -> FloatArray:
-    """Return by how much the best estimate should rise if groups of a context are seen.
-
-    Parameters
-    ----------
-    estimates : ndarray, shape (n_arms,)
-    moves : sequence of ndarray, shape (n_arms, n)
-        For each group: it moves the estimates by this matrix times n standard normals.
-
-    Returns
-    -------
-    ndarray, shape (n_groups,)
-        By numerical integration if n is 1, otherwise over `N_PAIRS` pairs of opposite draws.
-
-    Examples
-    --------
-    >>> context_gains(np.zeros(2), [np.array([[1.0], [0.0]]), np.ones((2, 1))]).round(4).tolist()
-    [0.3989, 0.0]
-    """
-    return np.array([_context_gain(estimates, move) for move in moves])
-
-
 def _context_gain(estimates: FloatArray, move: FloatArray) -> float:
+    """Return the gain by numerical integration, or over pairs of opposite draws."""
     different = move - move.mean(axis=0)  # what moves all arms alike changes no choice
     if not np.abs(different).max(initial=0.0) > 0.0:
         return 0.0
@@ -206,7 +184,7 @@ def _context_gain(estimates: FloatArray, move: FloatArray) -> float:
         weights = np.exp(-0.5 * normals[0] ** 2)
         weights /= weights.sum()
     else:
-        draws = np.random.default_rng(0).standard_normal((move.shape[1], N_PAIRS))
-        normals, weights = np.hstack([draws, -draws]), np.full(2 * N_PAIRS, 0.5 / N_PAIRS)
+        draws = np.random.default_rng(0).standard_normal((move.shape[1], _PAIRS))
+        normals, weights = np.hstack([draws, -draws]), np.full(2 * _PAIRS, 0.5 / _PAIRS)
     best = (estimates[:, None] + different @ normals).max(axis=0)
     return max(0.0, float(weights @ best) - float(estimates.max()))
