@@ -25,7 +25,6 @@ from halfseen import (
     UnknownDecisionError,
     archive,
     load,
-    progress,
 )
 from halfseen.agent import ledger
 
@@ -194,19 +193,6 @@ def test_levels_and_columns_may_enter_in_any_part_of_a_log(make):
             np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9, atol=1e-9)
     scored = [[each[1:] for each in agent.score(rows[:4])] for agent in (parts, whole)]
     np.testing.assert_allclose(*scored, rtol=1e-9, atol=1e-9)
-
-
-def test_a_long_log_has_a_progress_bar(monkeypatch):
-    shown, real = [], progress._bar
-
-    def bar(console):
-        shown.append(real(console))
-        return shown[-1]
-
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_bar", bar)
-    started(ambient).observe({"sku": list(range(500)), "price": [1.0] * 500}, [0.5] * 500)
-    assert [each.tasks[0].total for each in shown] == [500]
 
 
 def test_a_fresh_agent_can_score():

@@ -44,14 +44,11 @@ from halfseen.params import Declared, choice, custom, integer, real
 from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import AnyPolicy, policy_from_dict
-from halfseen.progress import with_bar
 from halfseen.values import Decision, FloatArray, Item, Note, Scores, Slate
 from halfseen.values.decision import checked_reward, checked_rewards, listed
 
 T = TypeVar("T")
 Path = str | os.PathLike[str]
-
-_LOG_STEP = 200  # rows of a log that are learned between two looks at the clock
 
 
 class Asked(NamedTuple):
@@ -387,8 +384,8 @@ class Agent(Declared):
     def observe(self, table: Any, rewards: Any, *, context: Any = None) -> None:
         """Learn from a log of options that somebody else chose: one row and one reward for each.
 
-        It does not matter in which parts a log comes. A bar shows progress after two seconds, if
-        rich is installed. `context` is a table with a row for each row of the log.
+        It does not matter in which parts a log comes. `context` is a table with a row for each row
+        of the log.
         """
         reader = replace(self._reader, unique=False)
         rows, contexts = reader.read(table), None
@@ -632,15 +629,9 @@ class Agent(Declared):
     def _observe(self, asked: Asked, rewards: list[float]) -> None:
         with self._lock:
             ready = self._encoded(asked, log=True)
-            table, contexts, numbers = ready.slate._table, ready.contexts, ready.slate._items
-            policy, n = deepcopy(ready.policy), len(rewards)
-            steps = [(start, min(start + _LOG_STEP, n)) for start in range(0, n, _LOG_STEP)]
-            for start, stop in with_bar("learning a log", n, steps, lambda step: step[1] - step[0]):
-                items = None if numbers is None else numbers[start:stop]
-                given = None if contexts is None else contexts[start:stop]
-                policy._play_logged(
-                    Slate(table[start:stop], items=items), rewards[start:stop], given
-                )
+            table, contexts = ready.slate._table, ready.contexts
+            policy = deepcopy(ready.policy)
+            policy._play_logged(ready.slate, rewards, contexts)
             seen, context_seen, window = self._seen, self._context_seen, self._rewards
             for row, reward in enumerate(rewards):
                 seen = seen.added(table[row] == table[row], 1)

@@ -357,7 +357,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 # Folders and modules that cannot change what a cell computes.
 _NOT_COMPUTING = (
-    *("__main__.py", "agent", "cli.py", "log.py", "progress.py", "report", "testing", "tools"),
+    *("__main__.py", "agent", "cli.py", "log.py", "report", "testing", "tools"),
     *(f"paper/{name}.py" for name in ("claims", "published", "study")),
     *("paper/__init__.py", "paper/studies"),
     *(f"simulation/{name}.py" for name in ("plugins", "results", "simulate", "store", "tune")),

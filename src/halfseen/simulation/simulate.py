@@ -11,7 +11,6 @@ from halfseen import checks, params
 from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.log import logger
 from halfseen.policies.base import Policy
-from halfseen.progress import with_bar
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import Method, method_from
 from halfseen.simulation.results import Results, prob_of, versions
@@ -188,21 +187,31 @@ def _with_bar(
     console: Any = None,
 ) -> Iterator[tuple[Cell, Result]]:
     """Yield results with a bar over rounds, so that the time left is right if horizons differ."""
-    if console is None:
-        with suppress(ModuleNotFoundError):
-            from rich import get_console
-
-            console = get_console()
-    n_before = len(cells) - len(missing)
-    return with_bar(
-        cells[0].key.study,
-        sum(cell.horizon for cell in missing),
-        results,
-        lambda found: found[0].horizon,
-        note=lambda n_done: f"{n_before + n_done}/{len(cells)} cells",
-        patience=0.0,
+    try:
+        from rich import progress as parts
+    except ModuleNotFoundError:
+        yield from results
+        return
+    bar = parts.Progress(
+        parts.TextColumn("{task.description}"),
+        parts.BarColumn(),
+        parts.TaskProgressColumn(),
+        parts.TextColumn("{task.fields[n_done]}" + f"/{len(cells)} cells"),
+        parts.TimeElapsedColumn(),
+        parts.TextColumn("left"),
+        parts.TimeRemainingColumn(),
         console=console,
     )
+    n_done, total = len(cells) - len(missing), sum(cell.horizon for cell in missing)
+    with bar:
+        # With nothing to do the bar is full.
+        task = bar.add_task(
+            cells[0].key.study, total=max(total, 1), completed=int(total == 0), n_done=n_done
+        )
+        for found in results:
+            yield found
+            n_done += 1
+            bar.update(task, advance=found[0].horizon, n_done=n_done)
 
 
 def rooted(world: World) -> World:
