@@ -122,15 +122,19 @@ def regret_over_rounds(
     """Show cumulative regret over rounds with bands of one standard error.
 
     Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing. With
-    `minus`, the mean regret of this method is subtracted, which tells curves apart that grow alike.
+    `minus`, the mean regret of this method is subtracted, which tells curves apart that grow alike;
+    they have no bands, because those of a difference are not known.
     """
     keys, point = keys_of(methods), results.first_point(setting, p)
     found = _over_rounds(results, point, keys, "regret")
     if log:
         found = {key: each.part(each.x >= _FIRST_SHARE * each.x[-1]) for key, each in found.items()}
     if minus in found:
-        base = found[minus].mean
-        found = {key: each._replace(mean=each.mean - base) for key, each in found.items()}
+        base = found[minus]
+        found = {
+            key: each._replace(mean=each.mean - base.mean, error=0.0 * base.error)
+            for key, each in found.items()
+        }
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, found.values())
@@ -499,7 +503,8 @@ def bars(
                     style = {"textcoords": "offset points", "ha": "center"}
                     axes.annotate(text, (x, top), xytext=(0, 3), **style)
         names = [point.setting if p is not None else str(point) for point in points]
-        axes.set_xticks(range(len(points)), names)
+        letters = int(_INSIDE * _WIDTH / len(points) / _LETTER)
+        axes.set_xticks(range(len(points)), [textwrap.fill(name, letters) for name in names])
         axes.grid(visible=False, axis="x")
         axes.set(ylabel=FINAL_REGRET, title=f"p = {p:g}" if p is not None else "")
 
@@ -632,7 +637,7 @@ _WIDTH = 6.75  # inches: the text of a page
 _PANEL_HEIGHT = 2.0
 _INSIDE = 0.75  # of a panel are its axes
 _LEGEND_ROW = 0.17
-_LETTER, _HANDLE = 0.062, 0.55  # inches, about
+_LETTER, _HANDLE = 0.062, 0.63  # inches, about
 _SHARED = 3.0  # axes of one name share their range unless they differ by a larger factor
 
 
