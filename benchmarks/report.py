@@ -44,19 +44,6 @@ slate as that context.
 | | sees | µs per round | regret, mean ± SE | runs |
 |---|---|---|---|---|"""
 
-_TABLES = """
-## Real tables
-
-Problems of the study `tables` at seeds that neither the study nor the choice of the defaults of \
-`LatentUcb` uses; that choice had other problems, some from the same tables. The reward is the \
-target of the chosen row, with noise in the catalogue. All play the same rounds in turns. Vowpal \
-Wabbit has its default settings; where an entry is hidden, it sees the mean of the column so far. \
-Its time does not include this filling. In hepatitis and in the catalogue rows come back with the \
-same holes: only `LatentUcb` learns something about each row.
-
-| problem | method | µs per round | regret, mean ± SE | runs |
-|---|---|---|---|---|"""
-
 _SERVICE = """
 ## Long service
 
@@ -77,9 +64,7 @@ def write(quick: bool, peers: bool, console: Console, path: Path = REPORT) -> li
         console.print(f"measuring: {case.workload}", highlight=False)
         rows.append(case.row(quick))
     console.print("measuring: other libraries (the first time they are installed)")
-    standings = contest.synthetic(quick, peers)
-    console.print("measuring: real tables")
-    tables = contest.real_tables(quick, peers)
+    standings = contest.hold(quick, peers)
     console.print("measuring: LatentUcb")
     service = latent.measure_service(quick)
     rows += [contest.peer_row(standings), latent.whole_run_row(quick)]
@@ -88,8 +73,7 @@ def write(quick: bool, peers: bool, console: Console, path: Path = REPORT) -> li
     rows += agent.rows(quick)
     head = _HEAD + (" This was a quick run: fewer repeats, shorter horizons." if quick else "")
     lines = [head, f"\nMachine: {machine()}.", _BUDGET, *map(str, rows)]
-    lines += [_CONTEST, *contest_lines(standings), _TABLES, *table_lines(tables, quick)]
-    lines += [_SERVICE, *map(str, service)]
+    lines += [_CONTEST, *contest_lines(standings), _SERVICE, *map(str, service)]
     path.write_text("\n".join(lines) + "\n")
     return rows
 
@@ -100,13 +84,4 @@ def contest_lines(standings: list[Standing]) -> list[str]:
     sees = {"all": "everything", "some": "30 %"}
     return [
         f"| {each.title} | {sees[each.sees]} | {each.cells(WORLD.horizon)} |" for each in ordered
-    ]
-
-
-def table_lines(problems: dict[str, list[Standing]], quick: bool) -> list[str]:
-    """Return a row for each problem and method."""
-    return [
-        f"| {name} | {each.title} | {each.cells(200 if quick else 2000)} |"
-        for name, standings in problems.items()
-        for each in standings
     ]

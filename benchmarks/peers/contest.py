@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.latent import WORLD
 from benchmarks.measuring import Quartiles, Row
-from benchmarks.peers.players import PLAYERS, VowpalWabbit, play
-from halfseen import AmbientOful, LatentUcb, RealTableWorld, Standardized, TofuPov
+from benchmarks.peers.players import PLAYERS, play
+from halfseen import AmbientOful, LatentUcb, TofuPov
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -29,25 +29,6 @@ REQUIREMENTS = HERE / "requirements.txt"
 LEAST_FACTOR = 10
 # Seconds after which a run is cut off, and above which it is not repeated.
 _BUDGET, _SLOW = 60.0, 10.0
-# Studies report seeds below 1000; the defaults of LatentUcb were chosen on the next ones.
-_FIRST_TABLE_SEED = 1012
-
-TABLES = {
-    "hepatitis": RealTableWorld(table="hepatitis", n_arms=10, horizon=2000),
-    "diabetes": RealTableWorld(table="diabetes", observe_prob=0.7, n_arms=10, horizon=2000),
-    "residential-building": RealTableWorld(
-        table="residential-building", observe_prob=0.5, n_arms=10, horizon=2000
-    ),
-    "catalogue": RealTableWorld(
-        table="winequality",
-        observe_prob=0.7,
-        n_arms=50,
-        horizon=2000,
-        catalogue=True,
-        noise_scale=1.0,
-    ),
-}
-"""Problems of the study `tables`."""
 
 
 class Standing(NamedTuple):
@@ -104,8 +85,8 @@ class Ours:
 class Own:
     """A policy of this package, in this process."""
 
-    def __init__(self, title: str, sees: str, make: Callable[[], object], ours=True) -> None:
-        self.standing, self.make = Standing(title, sees, ours), make
+    def __init__(self, title: str, sees: str, make: Callable[[], object]) -> None:
+        self.standing, self.make = Standing(title, sees, ours=True), make
 
     def play(self, path: Path) -> None:
         with np.load(path) as rounds:
@@ -168,7 +149,7 @@ def _reason(done: subprocess.CompletedProcess) -> str:
     return (errors or lines or ["no reason given"])[-1]
 
 
-def synthetic(quick: bool, peers: bool) -> list[Standing]:
+def hold(quick: bool, peers: bool) -> list[Standing]:
     """Let everybody play the main study's world; our first one is TofuPov."""
     noise = {"noise_scale": WORLD.noise_scale}
     given = {"dim": WORLD.dim, "rank": WORLD.rank, "observe_prob": WORLD.observe_prob}
@@ -179,65 +160,24 @@ def synthetic(quick: bool, peers: bool) -> list[Standing]:
         Own("**halfseen LatentUcb**", "some", LatentUcb),
         *(Peer(player) for player in PLAYERS.values() if peers),
     ]
-    return hold_contest(WORLD, everybody, range(3 if quick else 7))
-
-
-def real_tables(quick: bool, peers: bool) -> dict[str, list[Standing]]:
-    """Let LatentUcb, a usual pipeline and Vowpal Wabbit play problems from real tables."""
-    found = {}
-    for name, table in TABLES.items():
-        world = table.replace(horizon=200) if quick else table
-        dim = world.realize(0).facts.dim
-        pipeline = {"dim": dim, "imputer": "mean", "radius_scale": 0.1}
-        everybody = [
-            Own("**`LatentUcb()`**", "some", LatentUcb),
-            Own(
-                "impute means, standardise, OFUL at radius .1",
-                "some",
-                lambda given=pipeline: Standardized(**given),
-                ours=False,
-            ),
-            *([Peer(VowpalWabbit)] if peers else []),
-        ]
-        seeds = range(_FIRST_TABLE_SEED, _FIRST_TABLE_SEED + (1 if quick else 3))
-        found[name] = hold_contest(world, everybody, seeds, fill=True)
-    return found
-
-
-def hold_contest(world, everybody: Sequence[Own | Peer], seeds, *, fill=False) -> list[Standing]:
-    """Let everybody play the same rounds, seed by seed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rounds.npz"
-        for seed in seeds:
-            write_rounds(path, world.realize(seed), fill=fill)
+        for seed in range(3 if quick else 7):
+            write_rounds(path, WORLD.realize(seed))
             for each in everybody:
                 each.play(path)
     return [each.standing for each in everybody]
 
 
-def write_rounds(path: Path, realization, *, fill: bool = False) -> None:
-    """Write all rounds; with `fill`, who needs every entry gets column means for hidden ones."""
+def write_rounds(path: Path, realization) -> None:
+    """Write all rounds, with every entry and with holes."""
     full, masked, rewards, means = [], [], [], []
     for slate, mean, noise, arms in realization.rounds():
         full.append(arms)
         masked.append(np.where(slate.mask, slate.values, np.nan))
         rewards.append(mean + noise)
         means.append(mean)
-    if fill:
-        full = filled_by_means(np.array(masked))
     np.savez(path, all=full, some=masked, rewards=rewards, means=means)
-
-
-def filled_by_means(slates: np.ndarray) -> np.ndarray:
-    """Return slates (n_rounds, n_arms, dim) with column means instead of NaN.
-
-    A mean is over all entries seen up to and including the slate's own round; it is zero where
-    there are none.
-    """
-    seen = ~np.isnan(slates)
-    sums = np.nan_to_num(slates).sum(axis=1).cumsum(axis=0)
-    counts = seen.sum(axis=1).cumsum(axis=0)
-    return np.where(seen, slates, (sums / np.maximum(counts, 1))[:, None])
 
 
 def peer_row(standings: Sequence[Standing]) -> Row:

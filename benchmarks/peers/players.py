@@ -19,29 +19,6 @@ import warnings
 import numpy as np
 
 
-class MabWiser:
-    """One shared arm, whose expectation is asked for each option as a context."""
-
-    PACKAGE, TITLE = "mabwiser", "MABWiser LinUCB, one shared arm"
-
-    def __init__(self, n_arms, dim):
-        from mabwiser.mab import MAB, LearningPolicy
-
-        self.bandit = MAB(["shared"], LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0))
-        self.fitted = False
-
-    def choose(self, options):
-        if not self.fitted:
-            return 0
-        scores = self.bandit.predict_expectations(options)
-        return max(range(len(scores)), key=lambda arm: scores[arm]["shared"])
-
-    def learn(self, options, arm, reward):
-        learn = self.bandit.partial_fit if self.fitted else self.bandit.fit
-        learn(["shared"], [reward], options[arm : arm + 1])
-        self.fitted = True
-
-
 class VowpalWabbit:
     """Action-dependent features, SquareCB exploration."""
 
@@ -87,7 +64,7 @@ class River:
         self.policy.update(arm, self.context, reward)
 
 
-PLAYERS = {player.__name__: player for player in (VowpalWabbit, River, MabWiser)}
+PLAYERS = {player.__name__: player for player in (VowpalWabbit, River)}
 
 
 def play(player, options, rewards, means, budget=math.inf):

@@ -6,21 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import halfseen
-from benchmarks import choose_defaults
 from benchmarks.peers import contest
-from benchmarks.peers.contest import Standing, filled_by_means, peer_row, write_rounds
+from benchmarks.peers.contest import Standing, peer_row, write_rounds
 from benchmarks.peers.players import PLAYERS
-from benchmarks.report import contest_lines, table_lines
-from halfseen.paper.studies import study_named
-from halfseen.worlds.base import world_from
+from benchmarks.report import contest_lines
 
 
 def test_the_package_never_imports_a_peer():
-    peer = re.compile(r"^\s*(import|from) (benchmarks|vowpalwabbit|mabwiser|river)\b", re.MULTILINE)
+    peer = re.compile(r"^\s*(import|from) (benchmarks|vowpalwabbit|river)\b", re.MULTILINE)
     for path in Path(halfseen.__file__).parent.rglob("*.py"):
         assert not peer.search(path.read_text()), path
 
@@ -32,7 +28,7 @@ def test_every_peer_has_an_exact_version(player):
 
 def test_a_peer_that_cannot_be_loaded_answers_with_its_error(tmp_path):
     # In this environment, where no peer is installed.
-    write_rounds(tmp_path / "rounds.npz", contest.TABLES["diabetes"].realize(0))
+    write_rounds(tmp_path / "rounds.npz", contest.WORLD.realize(0))
     command = ["-m", "benchmarks.peers.players", "River", str(tmp_path / "rounds.npz"), "1"]
     done = subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, cwd=contest.ROOT
@@ -42,19 +38,12 @@ def test_a_peer_that_cannot_be_loaded_answers_with_its_error(tmp_path):
 
 def test_without_installed_peers_ours_play_and_the_others_keep_their_rows(monkeypatch):
     monkeypatch.setattr(contest, "install", lambda: "no matching distribution")
-    standings = contest.synthetic(quick=True, peers=True)
+    standings = contest.hold(quick=True, peers=True)
     rows = contest_lines(standings)
     assert sum("no matching distribution" in row for row in rows) == len(PLAYERS)
     assert {row.count("|") for row in rows} == {6}
     assert peer_row(standings).met is None
     assert all(min(each.regrets) > 0.0 for each in standings if each.ours)
-
-
-def test_real_tables_are_played_by_latent_ucb_and_a_pipeline(monkeypatch):
-    monkeypatch.setattr(contest, "TABLES", {"hepatitis": contest.TABLES["hepatitis"]})
-    problems = contest.real_tables(quick=True, peers=False)
-    assert [each.ours for each in problems["hepatitis"]] == [True, False]
-    assert {row.count("|") for row in table_lines(problems, quick=True)} == {6}
 
 
 def test_a_run_that_was_cut_off_says_so():
@@ -92,25 +81,3 @@ def test_nothing_is_installed_if_the_caller_says_so(monkeypatch, tmp_path):
     assert contest.install() == "not installed for this run"
     (tmp_path / "installed.txt").write_text(contest.REQUIREMENTS.read_text())
     assert contest.install() == ""
-
-
-def test_tables_are_those_of_the_study_at_other_seeds():
-    study = study_named("tables")
-    for name, world in contest.TABLES.items():
-        assert world == world_from(study.settings[name].world)
-    assert max(*study.seeds, *choose_defaults.SEEDS) < contest._FIRST_TABLE_SEED
-
-
-def test_holes_become_means_of_what_was_seen_so_far():
-    nan = np.nan
-    slates = np.array([[[1.0, nan], [3.0, nan]], [[nan, 5.0], [8.0, nan]]])
-    expected = [[[1.0, 0.0], [3.0, 0.0]], [[4.0, 5.0], [8.0, 5.0]]]
-    np.testing.assert_array_equal(filled_by_means(slates), expected)
-
-
-def test_who_needs_every_entry_gets_no_hidden_value(tmp_path):
-    path = tmp_path / "rounds.npz"
-    write_rounds(path, contest.TABLES["diabetes"].realize(1000), fill=True)
-    with np.load(path) as written:
-        assert np.isnan(written["some"]).any()
-        np.testing.assert_array_equal(written["all"], filled_by_means(written["some"]))
