@@ -3,8 +3,7 @@
 import numpy as np
 from numba.types import Array, float64, int64, uint64, void
 
-from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import in_1, in_2, out_1, out_2
+from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
 _bits_2 = Array(uint64, 2, "C", readonly=True)
 _in_3 = Array(float64, 3, "C", readonly=True)

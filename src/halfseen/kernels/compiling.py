@@ -21,8 +21,18 @@ from threading import RLock
 from typing import Any
 
 from numba import config, njit
+from numba.types import Array, boolean, float64
 
 from halfseen.log import logger
+
+# Types of the arguments of compiled functions.
+in_1 = Array(float64, 1, "C", readonly=True)
+in_2 = Array(float64, 2, "C", readonly=True)
+any_1 = Array(float64, 1, "A", readonly=True)
+any_2 = Array(float64, 2, "A", readonly=True)
+out_1 = float64[::1]
+out_2 = float64[:, ::1]
+flags_1 = boolean[::1]
 
 _PRECOMPILED = Path(__file__).parent / "__pycache__"
 _changing_config = RLock()

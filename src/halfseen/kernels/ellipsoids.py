@@ -6,8 +6,7 @@ A module of their own, loaded at first use: they take a third of all compilation
 import numpy as np
 from numba.types import UniTuple, float64, void
 
-from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import in_1, in_2, out_1, out_2
+from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
 # Two ellipsoids at once. In coordinates v that diagonalise both, the first is the unit ball and the
 # second Σ w(v − b)² ≤ 1. Mixed with shares 1 − s and s they give an ellipsoid with axes

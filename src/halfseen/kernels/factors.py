@@ -10,8 +10,7 @@ The mean is one more factor that is always 1: its loadings are the last row, if 
 import numpy as np
 from numba.types import Tuple, boolean, float64, int64, void
 
-from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import in_1, in_2, out_1, out_2
+from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
 # Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
 _BLOCK = 256

@@ -3,8 +3,7 @@
 import numpy as np
 from numba.types import boolean, float64, int64, void
 
-from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import in_1, in_2, out_1, out_2
+from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
 # Coordinates are clipped here, so that their squares are finite: equal to `values.LARGEST`.
 _LARGEST = 1e100

@@ -2,8 +2,7 @@
 
 from numba.types import boolean, float64, void
 
-from halfseen.kernels.compiling import compiled
-from halfseen.kernels.types import in_2, out_2
+from halfseen.kernels.compiling import compiled, in_2, out_2
 
 
 @compiled(boolean(in_2, out_2, float64, float64))

@@ -118,7 +118,6 @@ def _grown(column: NDArray[Any], n_kept: int, room: int) -> NDArray[Any]:
     return grown
 
 
-_FEWEST_ROWS = 2
 # Rows whose places are drawn at once: a generator per slate would be slower than the slate.
 _DRAWS = 4096
 
@@ -201,14 +200,6 @@ class Reservoir:
         # The latest rows, which may replace kept ones, and the number of the first. Forks share the
         # block, so these wait until the fork is known to be the one that continues.
         self._latest: tuple[int, FloatArray] | None = None
-
-    @classmethod
-    def of_size(
-        cls, dim: int, memory_bytes: int, *, seed: int = 0, recent: bool = False
-    ) -> "Reservoir":
-        """Return a reservoir that takes some bytes of memory; it keeps at least two rows."""
-        max_rows = max(_FEWEST_ROWS, memory_bytes // (8 * dim))
-        return cls(dim, max_rows=max_rows, seed=seed, recent=recent)
 
     def fork(self) -> "Reservoir":
         """Return a copy that continues in place of this one, which must not be changed any more."""

@@ -70,7 +70,7 @@ class SubspaceEstimator(Ingredient, ABC):
 
     def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
         """Return an empty collection of offered arms."""
-        return Reservoir.of_size(dim, memory_bytes, seed=seed)
+        return Reservoir(dim, max_rows=max(2, memory_bytes // (8 * dim)), seed=seed)
 
     def estimate(self, offered: Any, observe_prob: Any) -> Estimate:
         """Return the estimate from what `no_arms` returned, with all arms added.
