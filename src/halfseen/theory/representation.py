@@ -226,7 +226,6 @@ def subspace_error(
     last_eigenvalue: float,
     observe_prob: float,
     log_term: float,
-    constant: float = C_SUB,
 ) -> float:
     """Return ε_t, a high-probability bound on the distance of estimated and true subspace.
 
@@ -246,7 +245,7 @@ def subspace_error(
     if n_arms == 0:
         return math.inf
     spread = arm_bound * math.sqrt(top_eigenvalue) / last_eigenvalue
-    return constant * spread / observe_prob * math.sqrt(log_term / n_arms)
+    return C_SUB * spread / observe_prob * math.sqrt(log_term / n_arms)
 
 
 def imputation_error(*, arm_bound: float, observe_prob: float, subspace_error: float) -> float:
