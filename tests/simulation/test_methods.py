@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from halfseen import InvalidSettingError, LowRankWorld, Uniform
+from halfseen import HalfseenError, InvalidSettingError, LowRankWorld, Uniform
 from halfseen.policies import registry
 from halfseen.simulation.methods import METHODS, Method, method_from
 from halfseen.worlds.base import Facts
@@ -169,13 +169,21 @@ def test_a_class_that_hands_its_arguments_on_takes_any_setting(monkeypatch):
     assert (policy.dim, policy.seed) == (6, 3)
 
 
-def test_all_settings_that_are_wrong_in_every_world_are_listed_by_name():
-    settings = {"ridge": -1, "burnin": 3, "growth": "fast", "rank": 2, "replay": "full"}
-    found = Method(policy="TofuPov", settings=settings).mistakes()
-    assert {name: error.name for name, error in found.items()} == {
-        name: name for name in ("burnin", "ridge", "growth")
-    }
-    assert "did you mean 'burn_in'?" in str(found["burnin"])
-    assert list(Method(policy="Clever").mistakes()) == ["policy"]
-    assert list(Method(policy="measure", settings={"measure": "depth"}).mistakes()) == ["measure"]
-    assert all(method.mistakes() == {} for method in METHODS.values())
+@pytest.mark.parametrize(
+    ("policy", "settings", "says"),
+    [
+        ("TofuPov", {"burnin": 3}, "burnin is not a setting .*did you mean 'burn_in'?"),
+        ("TofuPov", {"ridge": -1}, "ridge must be"),
+        ("TofuPov", {"growth": "fast"}, "growth must be"),
+        ("Clever", {}, "Clever"),
+        ("measure", {"measure": "depth"}, "measure must be one of"),
+    ],
+)
+def test_what_is_wrong_in_every_world_is_found_before_anything_runs(policy, settings, says):
+    with pytest.raises(HalfseenError, match=says):
+        Method(policy=policy, settings=settings).check()
+
+
+def test_standard_methods_have_no_mistakes():
+    for method in METHODS.values():
+        method.check()

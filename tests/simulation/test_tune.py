@@ -1,13 +1,11 @@
 """Settings are chosen on validation seeds, by a rule that is written down, and on no others."""
 
-import csv
 import json
 import math
 
 import pytest
 
 from halfseen import HalfseenError, InvalidSettingError, LowRankWorld, simulate, tune
-from halfseen.policies.ambient import AmbientOful
 from halfseen.simulation.methods import METHODS, Method
 from halfseen.simulation.tune import Search, applied
 
@@ -96,21 +94,6 @@ def test_a_name_with_dots_reaches_into_a_table_and_leaves_the_standard_method_al
 def test_a_grid_that_cannot_be_searched_is_refused(grid, ties, message):
     with pytest.raises(InvalidSettingError, match=message):
         tuned(grid, ties=ties)
-
-
-def test_results_are_stored_with_all_candidates_and_not_run_again(tmp_path, monkeypatch):
-    first = tuned(out=tmp_path)
-    with (tmp_path / "calibration.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 3 * 6
-    assert [json.loads(row["candidate"]) for row in rows[::3]] == Search(grid=GRID).candidates()
-    assert {row["method"] for row in rows} == {"zf-oful"}
-    assert sum(int(row["selected"]) for row in rows) == 3
-    lines = (tmp_path / "cells.jsonl").read_text().splitlines()
-    names = {json.loads(line)["method"] for line in lines}
-    assert "zf-oful?ridge=0.1&radius_scale=0.5" in names
-    monkeypatch.setattr(AmbientOful, "decide", None)
-    assert tuned(out=tmp_path) == first
 
 
 def test_a_candidate_that_fails_stops_the_search():

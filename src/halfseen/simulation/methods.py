@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from halfseen import checks, params
-from halfseen.errors import HalfseenError, InvalidSettingError
+from halfseen.errors import InvalidSettingError
 from halfseen.params import Value
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
@@ -82,8 +82,7 @@ class Method(Value):
             return Uniform(dim=facts.dim)  # it is not played
         make = registered(self.policy)
         known = self._known(make, facts)
-        for error in self._unknown(make):
-            raise error
+        self._check_names(make)
         for each in _parameters(make):
             needed = each.kind is not each.VAR_KEYWORD and each.default is each.empty
             if needed and each.name not in {*known, *self.settings}:
@@ -93,41 +92,30 @@ class Method(Value):
                 )
         return make(**known, **self.settings)
 
-    def mistakes(self) -> dict[str, HalfseenError]:
-        """Return what is wrong in every world, by setting: unknown names, values out of range."""
-        try:
-            if self.policy == MEASURE:
-                check_measure(**self.settings)
-                return {}
-            make = registered(self.policy)
-        except InvalidSettingError as error:
-            return {error.name: error}
-        except HalfseenError as error:
-            return {"policy": error}
-        found: dict[str, HalfseenError] = {error.name: error for error in self._unknown(make)}
+    def check(self) -> None:
+        """Raise InvalidSettingError for an unknown name, or a setting wrong in every world."""
+        if self.policy == MEASURE:
+            check_measure(**self.settings)
+            return
+        make = registered(self.policy)
+        self._check_names(make)
         for name, param in make._params.items():
-            try:
-                if name in self.settings:
-                    param.checked(self.settings[name])
-            except HalfseenError as error:
-                found[name] = error
-        return found
+            if name in self.settings:
+                param.checked(self.settings[name])
 
-    def _unknown(self, make: type[Policy]) -> list[InvalidSettingError]:
-        """Return an error for each setting that the constructor does not take."""
+    def _check_names(self, make: type[Policy]) -> None:
+        """Raise InvalidSettingError for a setting that the constructor does not take."""
         parameters = _parameters(make)
         known = sorted(each.name for each in parameters if each.kind is not each.VAR_KEYWORD)
         if len(known) < len(parameters):  # it takes any
-            return []
-        return [
-            InvalidSettingError(
-                f"is not a setting of {self.policy}, which has {known}"
-                f"{checks.did_you_mean(name, known)}",
-                name=name,
-            )
-            for name in (*self.settings, *self.facts)
-            if name not in known
-        ]
+            return
+        for name in (*self.settings, *self.facts):
+            if name not in known:
+                raise InvalidSettingError(
+                    f"is not a setting of {self.policy}, which has {known}"
+                    f"{checks.did_you_mean(name, known)}",
+                    name=name,
+                )
 
     def _known(self, make: type[Policy], facts: Facts) -> dict[str, Any]:
         """Return the facts that the constructor is given, as far as the world knows them."""

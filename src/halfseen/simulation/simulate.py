@@ -259,8 +259,10 @@ def methods_from(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Metho
             )
     for key, method in methods.items():
         if not isinstance(method, OwnMethod):
-            for error in method.mistakes().values():
-                raise InvalidSettingError(f"policies[{key!r}]: {error}")
+            try:
+                method.check()
+            except HalfseenError as error:
+                raise InvalidSettingError(f"policies[{key!r}]: {error}") from None
     if not methods:
         raise InvalidSettingError("policies must name at least one, such as 'tofu', got none")
     return methods

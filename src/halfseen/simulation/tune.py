@@ -163,12 +163,7 @@ def tune(
     *,
     reporting: Iterable[int],
     ties: str = "first",
-    name: str = "tuning",
     jobs: int | None = None,
-    cluster: str | None = None,
-    out: str | Path | None = None,
-    again: bool = False,
-    progress: bool = False,
 ) -> Tuned:
     """Choose the settings of a method that have the lowest mean regret on validation seeds.
 
@@ -185,8 +180,8 @@ def tune(
         The seeds on which the method will be judged, none of which may be a validation seed.
     ties : "first" or "nearest-one"
         Which of equally good candidates wins: see `TIES`.
-    name, jobs, cluster, out, again, progress
-        As in `simulate`; `calibration.csv` with all candidates is written into the folder.
+    jobs : int, optional
+        Processes; all cores by default.
 
     Examples
     --------
@@ -198,35 +193,30 @@ def tune(
     (['ridge'], 4)
     """
     validation = tuple(seeds_from(seeds))
-    check_apart(validation, seeds_from(reporting), "seeds")
+    both = sorted(set(validation) & set(seeds_from(reporting)))
+    if both:
+        raise InvalidSettingError(
+            f"must have none of the seeds that are reported on, got {both} in both: a method looks "
+            "too good on the seeds that it was tuned on",
+            name="seeds",
+        )
     key = method if isinstance(method, str) else method.policy
     world = rooted(world)
-    if out is not None:
-        world.to_dict()  # raises if its results cannot be stored
     task = Task(
-        place=CellKey(name, "default", prob_of(world), key, 0),
+        place=CellKey("tuning", "default", prob_of(world), key, 0),
         method=method_from(method, {}) if isinstance(method, str) else method,
         search=Search(grid=grid, ties=ties),
         world=world,
         seeds=validation,
     )
-    store = None if out is None else Store(out)
-    (tuned,) = run_tasks([task], store, jobs=jobs, cluster=cluster, again=again, progress=progress)
-    if out is not None:
-        write_calibration(Path(out), [tuned])
+    (tuned,) = run_tasks([task], jobs=jobs)
     return tuned
 
 
-def run_tasks(
-    tasks: Sequence[Task],
-    store: Store | None = None,
-    *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    again: bool = False,
-    progress: bool = False,
-) -> list[Tuned]:
+def run_tasks(tasks: Sequence[Task], store: Store | None = None, **how: Any) -> list[Tuned]:
     """Run the candidates of all tasks that a store does not have, and choose.
+
+    `how` are `jobs`, `cluster`, `again` and `progress`, as in `simulate`.
 
     Raises
     ------
@@ -234,9 +224,7 @@ def run_tasks(
         A candidate failed, so that the best of the grid is not known.
     """
     cells = [cell for task in tasks for cell in task.cells()]
-    results = run(
-        cells, store, jobs=jobs, cluster=cluster, again=again, progress=progress, write=False
-    )
+    results = run(cells, store, write=False, **how)
     for key, error in results.failures:
         raise HalfseenError(
             f"tuning stopped, because {key.method} failed on seed {key.seed} "
@@ -271,17 +259,6 @@ def applied(method: Method, candidate: Mapping[str, Any]) -> Method:
             table = inner
         table[last] = value
     return method.changed(changed)
-
-
-def check_apart(validation: Iterable[int], reporting: Iterable[int], where: str) -> None:
-    """Raise InvalidSettingError if a validation seed is also reported on."""
-    both = sorted(set(validation) & set(reporting))
-    if both:
-        raise InvalidSettingError(
-            f"must have none of the seeds that are reported on, got {both} in both: a method looks "
-            "too good on the seeds that it was tuned on",
-            name=where,
-        )
 
 
 def write_calibration(folder: Path, tuned: Iterable[Tuned]) -> None:
