@@ -67,25 +67,6 @@ def test_collinear_features_in_large_units_are_played(offer, kind):
         assert len(play(policy, slates, seed=seed)) == 60
 
 
-def test_a_fit_of_many_samples_agrees_with_rotations_where_squares_lose_the_penalty():
-    random = np.random.default_rng(0)
-    net = random.uniform(1.0, 1e8, (40, 1))
-    points = np.hstack([net, 1.19 * net, random.normal(size=(40, 1))])
-    rewards = random.normal(size=40)
-    fitted, rotated = Ridge.fitted(points, rewards, ridge=1.0), Ridge(3, ridge=1.0)
-    rotated.insert(points, rewards)
-    assert fitted.log_det == pytest.approx(rotated.log_det, rel=1e-9)
-    for one, other in zip(fitted.predict(points), rotated.predict(points), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
-
-
-def test_no_pivot_of_a_fit_is_below_the_root_of_the_penalty():
-    points = LARGEST * np.ones((5, 4))
-    model = Ridge.fitted(points, np.ones(5), ridge=1e-3)
-    assert (model.factor.diagonal() >= math.sqrt(1e-3)).all()
-    assert np.isfinite(model.predict(points)).all()
-
-
 # -- very small and very large entries -------------------------------------------------------------
 
 
