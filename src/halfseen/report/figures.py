@@ -302,10 +302,13 @@ def growth(
             _draw_slopes(axes, curves, slopes, letter)
         _set_axis(axes.xaxis, log=True, ticks={float(x) for curve in curves for x in curve.x})
         bottom, top = axes.get_ylim()
-        room = 0.14 + 0.1 * len(grown)  # of the axis, above the curves, for the exponents
+        n_columns = 1 if len(grown) <= 3 else 2
+        # Of the axis, above the curves, for the exponents.
+        room = 0.14 + 0.1 * math.ceil(len(grown) / n_columns)
         axes.set_ylim(bottom, bottom * (top / bottom) ** (1 / (1 - min(room, 0.6))))
         _set_axis(axes.yaxis, log=True)
         style: dict[str, Any] = {"handlelength": 1.9, "labelspacing": 0.2, "borderaxespad": 0.2}
+        style |= {"ncols": n_columns, "columnspacing": 0.8, "handletextpad": 0.4}
         exponents = ["–" if math.isnan(each.slope) else str(each) for each in grown.values()]
         heading = "exponent [95 % interval]"
         axes.legend(handles, exponents, loc="upper left", title=heading, alignment="left", **style)
@@ -327,10 +330,11 @@ def _draw_slopes(
         name = str(power) if math.isclose(power, slope, abs_tol=1e-3) else f"{slope:.2f}"
         axes.annotate(
             f"${letter}^{{{name}}}$",
-            (math.sqrt(first * last), math.sqrt(start * end)),
-            xytext=(0, -2),
+            (last, end),
+            xytext=(3, 0),
             textcoords="offset points",
-            va="top",
+            va="bottom" if slope == max(slopes) else "top",
+            annotation_clip=False,
             color="#555555",
             parse_math=True,
         )
@@ -680,11 +684,12 @@ def drawn(figure: Figure) -> "Canvas | None":
         width = _WIDTH if len(there) > 1 or there[0].wide else 2 / 3 * _WIDTH
         canvas = Canvas((width, sum(heights) * _PANEL_HEIGHT), layout="constrained")
         canvas.get_layout_engine().set(w_pad=0.04, h_pad=0.04, wspace=0.02, hspace=0.02)
-        grid = canvas.add_gridspec(len(rows), 12, height_ratios=heights)
+        # A grid of its own for each row: labels would not fit into the columns of a common one.
+        outer = canvas.add_gridspec(len(rows), 1, height_ratios=heights)
         for at, row in enumerate(rows):
-            span = 12 // len(row)
+            inner = outer[at].subgridspec(1, len(row))
             for place, panel in enumerate(row):
-                axes = canvas.add_subplot(grid[at, place * span : (place + 1) * span])
+                axes = canvas.add_subplot(inner[place])
                 panel.draw(axes)
                 _break_lines(axes, width / len(row), _PANEL_HEIGHT * heights[at])
         _share_ranges(canvas.axes)
