@@ -484,7 +484,7 @@ def moves_by_seeing(
 ) -> list[FloatArray]:
     """Return how weighted sums of a row's entries move if groups of entries are seen.
 
-    Given what is seen, hidden entries x are normal with covariance C = W'M⁻¹W + Ψ. Seeing x_G moves
+    Given what is seen, hidden entries x are normal with covariance C = WM⁻¹W' + Ψ. Seeing x_G moves
     the expectations of Vx by C_G·V' times C_GG⁻¹(x_G − E[x_G]): with C_GG = LL', by (L⁻¹C_G·V')'
     times standard normals.
 
@@ -493,7 +493,7 @@ def moves_by_seeing(
     hidden : ndarray of bool, shape (dim,)
         Entries that are not seen and vary.
     loadings : ndarray, shape (rank, dim)
-        W, for standardised features.
+        W', for standardised features.
     noise : ndarray, shape (dim,)
         ψ.
     weights : ndarray, shape (n, dim)

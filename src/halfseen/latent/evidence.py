@@ -5,18 +5,19 @@ the columns of group h. With θ and δ integrated out, the rewards have the cova
 
     K = I + Σ_g τ_g² Φ_gΦ_g' + Σ_h τ_h² Z_hZ_h',
 
-and with b and σ eliminated the log-evidence is −½(n log(r'Pr/n) + log det K). Each x_g = log τ_g
-has a prior N(centre, 1): while rewards carry no evidence about a scale, its prior keeps it large
-enough to explore. For item effects the centre is relative to the deviation between items' means: an
-item that is played again and again shows how small the noise is, but nothing about other items.
+and with b and σ eliminated the log-evidence is −½(n log σ² + log det K), where nσ² is r'K⁻¹r with
+b eliminated, plus two pseudo-rewards that keep σ from 0. Each x_g = log τ_g has a prior
+N(centre, 1): while rewards carry no evidence about a scale, its prior keeps it large enough to
+explore. For item effects the centre is relative to the deviation between items' means: an item that
+is played again and again shows how small the noise is, but nothing about other items.
 
 With δ integrated out, θ has the precision V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i (`reward_model`).
-With a_g the posterior mean and M_gg the posterior covariance of the coefficients of a group, in
-units of their prior deviations and of σ, the gradient is
+With a_g = E[θ_g]/τ_g and C_gg the posterior covariance of the coefficients of a group in units of
+their prior covariance, the gradient of the evidence, to which that of the prior is added, is
 
-    ∂/∂x_g = ‖a_g‖²/σ² − tr(I − M_gg),
+    ∂/∂x_g = ‖a_g‖²/σ² − tr(I − C_gg),
 
-and the average information 2 a_g'(I − M)_gh a_h/σ² takes the place of the Hessian (Gilmour,
+and the average information 2 a_g'(I − C)_gh a_h/σ² takes the place of the Hessian (Gilmour,
 Thompson and Cullis, Average information REML, 1995): a few steps move all scales at once.
 
 For everything that differs by item, τ² is its posterior mean: while few items were played its
@@ -54,7 +55,7 @@ _PRIOR_SHARE = 0.05
 _LEAST_SPREAD = 1e-6
 # What is below this share of the largest is rounding.
 _ROUNDING = 1e-12
-# Nodes and weights of Gauss and Hermite's rule for a normal law.
+# Nodes and weights of Gauss–Hermite quadrature for a normal distribution.
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 
@@ -136,7 +137,7 @@ class Rewards(NamedTuple):
     def fit(
         self, scales: FloatArray, part_scales: FloatArray
     ) -> tuple[FloatArray, FloatArray, Items]:
-        """Return V = I + Σφφ' of scaled features without item coefficients, Σφr, and the items."""
+        """Return V and V·E[θ] of scaled features, with items integrated out, and the items."""
         (gram, *_), covariances, _, log_dets = self.marginal(part_scales)
         precision = scales[:, None] * gram[:-1, :-1] * scales
         precision.ravel()[:: len(scales) + 1] += 1.0
@@ -181,13 +182,13 @@ class Posterior(NamedTuple):
     scales : ndarray, shape (n_features − 1,)
         τ of each feature.
     total : float
-        Number of rewards in the intercept, items taken into account; 1 without an intercept.
+        Precision of the intercept, item coefficients integrated out; 1 without an intercept.
     slopes : ndarray, shape (n_features,)
         Of features and rewards on the intercept.
     inverse : ndarray, shape (n_features − 1, n_features − 1)
         L⁻¹ with LL' = V.
     means : ndarray, shape (n_features − 1,)
-        V⁻¹Σφr.
+        E[θ] of scaled features.
     marginal : Marginal
     """
 
@@ -286,9 +287,9 @@ class Evidence:
     def _with_mean_squares(self, logs: FloatArray, information: FloatArray) -> FloatArray:
         """Return the scales with ½ log E[τ²] for each group of items, given the others' modes.
 
-        That of effects, the first group, is integrated by Gauss and Hermite's rule between the mode
-        of its density and that of τ² times it, which is two variances above. Of other groups, which
-        have many coefficients per item, the density is taken for a normal law.
+        That of effects, the first group, is integrated by Gauss–Hermite quadrature between the
+        mode of its density and that of τ² times it, which is two variances above. Of other groups,
+        which have many coefficients per item, the density is approximated by a normal one.
         """
         found, place = logs.copy(), self._n_groups
         variances = 1.0 / information.diagonal()[place:]
@@ -379,7 +380,7 @@ class Evidence:
 
 
 def _newton_step(logs: FloatArray, gradient: FloatArray, information: FloatArray) -> FloatArray:
-    """Return a step of Newton's kind; a scale at a bound does not move beyond it."""
+    """Return a Newton-type step; a scale at a bound does not move beyond it."""
     free = ((logs > LOWEST) | (gradient > 0.0)) & ((logs < HIGHEST) | (gradient < 0.0))
     step = np.zeros(len(logs))
     step[free] = np.linalg.solve(information[np.ix_(free, free)], gradient[free])

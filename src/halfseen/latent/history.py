@@ -158,7 +158,7 @@ class Rows(NamedTuple):
         return ItemSums.of(keys, parts, points, self.counts, self.rewards, shift)
 
     def merged(self) -> tuple["Rows", float]:
-        """Return one row for equal arms, and the sum of squares around their means.
+        """Return one row for equal arms, and the root of the sum of squares around their means.
 
         In the order of rounds: that of keys depends on the arms' units, and sums in another order
         are rounded differently.

@@ -32,7 +32,6 @@ MOST_SUMS = 2_000_000
 
 _FIRST_ROOM = 16
 _ROUNDING = 1e-6
-_LARGEST_ENTRY = 1.0 + _ROUNDING  # of a covariance
 
 
 def items_kept(n_parts: int, n_features: int) -> int:
@@ -195,7 +194,7 @@ class Block(NamedTuple):
     log_det: Any
 
     def after(self, part: FloatArray, point: FloatArray, target: float) -> "Block":
-        """Return the block after one more reward, by the formula of Sherman and Morrison."""
+        """Return the block after one more reward, by the Sherman–Morrison formula."""
         moved = self.covariance @ part
         grown = 1.0 + max(0.0, float(part @ moved))
         covariance = self.covariance - moved[:, None] * (moved / grown)

@@ -1,11 +1,13 @@
 """The reward model: r = b + φ'θ + c'δ_i + noise, with prior scales by evidence.
 
 Rewards are centred and divided by the deviation of the noise, and features come times their scales
-τ, so that θ and δ are standard normal. With the coefficients δ of items integrated out (`items`),
+τ, so that θ and δ are standard normal. With A_i = I + Σcc', B_i = Σcφ' and s_i = Σcr over the
+rewards of item i, and its coefficients δ_i integrated out (`items`),
 
-    V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i,   θ ~ N(V⁻¹Σφr, V⁻¹),
+    V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i,   θ ~ N(V⁻¹(Σφr − Σ_i B_i'A_i⁻¹s_i), V⁻¹),
 
-and the reward of an arm has the mean φ̃'E[θ] + offset and the variance φ̃'V⁻¹φ̃ + c'A_i⁻¹c.
+and the reward of an arm of item i has the mean φ̃'E[θ] + c'A_i⁻¹s_i and the variance
+φ̃'V⁻¹φ̃ + c'A_i⁻¹c, where φ̃ = φ − B_i'A_i⁻¹c.
 """
 
 import math
@@ -67,8 +69,6 @@ NEGLIGIBLE = -4.0
 _LARGEST_TARGET = 1e50
 # A model that has grown may have so many times as many products, or sums, as a new one.
 _MORE_PRODUCTS, _MORE_SUMS = 2, 4
-# A penalty below this share of the samples' sum of squares is lost to rounding.
-_ROUNDING = 1e-13
 
 
 class Candidates(NamedTuple):

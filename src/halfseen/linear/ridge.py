@@ -243,13 +243,13 @@ class Ridge:
 
     def update(self, point: FloatArray, reward: float) -> None:
         """Add one sample; `point`, shape (dim,), must not be changed afterwards."""
-        point = fitting(point, (self.dim,))
+        point = checked_array(point, (self.dim,))
         self._waiting = point, reward, self.root.item(-1) + 1.0
 
     def update_recorded(self, point: FloatArray, reward: float) -> FloatArray:
         """Add one sample; return cosine and sine of each row's rotation, shape (dim, 2)."""
         turns = np.empty((self.dim, 2))
-        _kernels.update(self.root, fitting(point, (self.dim,)), reward, turns.ravel())
+        _kernels.update(self.root, checked_array(point, (self.dim,)), reward, turns.ravel())
         return turns
 
     def fork(self) -> "Ridge":
@@ -283,8 +283,8 @@ class Ridge:
         The arithmetic is the same as one `update` per sample, so the result is the same bit for
         bit.
         """
-        points = fitting(points, (len(points), self.dim))
-        rewards = fitting(rewards, (len(points),))
+        points = checked_array(points, (len(points), self.dim))
+        rewards = checked_array(rewards, (len(points),))
         _kernels.insert(self.root, points, rewards)
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -297,7 +297,7 @@ class Ridge:
 
         `radius` returns the factor of the widths for a given `log_det` and `n_samples`.
         """
-        points = fitting(points, (len(points), self.dim))
+        points = checked_array(points, (len(points), self.dim))
         parts, root = np.empty((3, len(points))), self._root
         point, reward = self._missing_sample()
         _kernels.measure(root, point, reward, points, self._limit, parts)
@@ -324,7 +324,7 @@ def _row_starts(dim: int) -> NDArray[np.int64]:
     return np.cumsum(widths) - widths
 
 
-def fitting(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+def checked_array(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """Return values as a contiguous array after checking the shape, as compiled loops do not."""
     array = values
     if (

@@ -12,7 +12,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.errors import ArchiveError
 from halfseen.linear.history import next_start
-from halfseen.linear.ridge import Confidence, Ridge, fitting
+from halfseen.linear.ridge import Confidence, Ridge, checked_array
 from halfseen.state import Basis, Built, Each, Maybe, Part, Real, Value, Whole
 from halfseen.tofu.imputation import check_identified
 from halfseen.tofu.ingredient import Ingredient, ingredient
@@ -146,8 +146,8 @@ class EpochRecord:
     threshold : float or None
         Smallest eigenvalue that is kept; None for a fixed rank.
     n_never_paired : int
-        If the observation probability is unknown: entries of the covariance that are 0 because no
-        arm showed both features.
+        If the observation probability is unknown: pairs of features that no arm showed together;
+        their covariance is 0.
     failure_prob, misspecification : float
         δ_e, and b_e times the bonus scale.
     n_replayed, n_skipped : int
@@ -245,9 +245,10 @@ class Epoch:
             arm_bound=settings.arm_bound,
             top_eigenvalue=settings.eigenvalue_bound,
         )
+        # The rule takes the top eigenvectors: this is Û_e.
         basis, eigenvalues, threshold = settings.rank.select(covariance, known)
         rank = checks.integer("the selected rank", basis.shape[1], 0, settings.dim)
-        basis = fitting(basis, (settings.dim, rank))  # compiled loops do not check bounds
+        basis = checked_array(basis, (settings.dim, rank))  # compiled loops do not check bounds
         record = EpochRecord(
             epoch=index,
             round=round,
@@ -275,7 +276,7 @@ class Epoch:
         )
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
-        """Return the chosen arm, and scores with their parts (3, n_arms)."""
+        """Return the chosen arm; and score, estimate and width of each, shape (3, n_arms)."""
         points = self._lift(slate._table)
         if self._checks:
             check_identified(slate, points)
@@ -295,7 +296,7 @@ class Epoch:
         """Add the reward of an arm that was chosen in this epoch."""
         self.model.update(self._lift(arm[None, :])[0], reward)
 
-    def learn_earlier(self, arm: FloatArray, reward: float) -> None:
+    def learn_late(self, arm: FloatArray, reward: float) -> None:
         """Add a late reward that this epoch would have replayed."""
         point = self._lift(arm[None, :])[0]
         if np.isnan(point[0]):

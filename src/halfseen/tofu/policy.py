@@ -211,7 +211,7 @@ class TofuPov(TofuParams):
         epoch = Epoch.open(self, self._offered, round, self._latest_epoch + 1)
         is_first = epoch.plays and self._first_playing is None
         if epoch.plays and self._played:
-            epoch.replay(*self._replayed(is_first=is_first))
+            epoch.replay(*self._rewards_to_replay(is_first=is_first))
         self._log, self._epoch = self.epoch_log, epoch
         self._next_event = self._event_after(self.schedule.next_start(round))
         if is_first:
@@ -220,7 +220,7 @@ class TofuPov(TofuParams):
             if not any(later):  # nothing is replayed any more
                 self._played = Played(self.dim)
 
-    def _replayed(self, *, is_first: bool) -> tuple[FloatArray, FloatArray]:
+    def _rewards_to_replay(self, *, is_first: bool) -> tuple[FloatArray, FloatArray]:
         """Return the played arms and their rewards that a new epoch learns again."""
         arms, rewards, rounds = self._played.samples()
         log = self.epoch_log
@@ -242,7 +242,7 @@ class TofuPov(TofuParams):
     def update(self, note: Note, reward: float) -> None:
         """Add the reward to the epoch's regression, or keep it for a later epoch."""
         first = self._first_playing
-        if self._replays(note, is_first=first is None):  # a later epoch will replay it
+        if self._is_replayed(note, is_first=first is None):  # a later epoch will replay it
             played = self._played.fork()
             played.append(note.round, note.arm, reward)
             self._played = played
@@ -250,14 +250,14 @@ class TofuPov(TofuParams):
             epoch = self._epoch.fork()
             if note.inner is None and note.epoch == epoch.index:
                 epoch.learn(note.arm, reward)
-            elif self._replays(note, is_first=first == epoch.index):
-                epoch.learn_earlier(note.arm, reward)
+            elif self._is_replayed(note, is_first=first == epoch.index):
+                epoch.learn_late(note.arm, reward)
             self._epoch = epoch
         if note.inner is not None:
             self._burner = self._burner._fork()
             self._burner.update(note.inner, reward)
 
-    def _replays(self, note: Note, *, is_first: bool) -> bool:
+    def _is_replayed(self, note: Note, *, is_first: bool) -> bool:
         replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
         return replays
 

@@ -38,7 +38,7 @@ class Estimate(NamedTuple):
     observe_prob : float
         The smallest probability of all features that an entry is seen.
     n_never_paired : int
-        Entries of the covariance that are 0 because no arm showed both features.
+        Pairs of features that no arm showed together; their covariance is 0.
     """
 
     covariance: Covariance
