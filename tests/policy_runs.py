@@ -8,7 +8,6 @@ __all__ = [
     "few_arms",
     "looks",
     "offers",
-    "regret_in",
     "state_bytes",
     "twin_of",
     "walk",
@@ -27,14 +26,3 @@ def offers(n_rounds, *, dim=6, sizes=SIZES, seed=0):
 def few_arms(n_rounds, **others):
     """Return rounds with 4 arms each."""
     return offers(n_rounds, sizes=(4,), **others)
-
-
-def regret_in(policy, world, seed):
-    """Let a policy play a whole realization and return its regret and its choices."""
-    total, arms = 0.0, []
-    for round in world.realize(seed).rounds():
-        decision = policy.choose(round.slate)
-        arms.append(decision.arm)
-        total += float(round.means.max() - round.means[decision.arm])
-        policy.learn(decision, float(round.means[decision.arm]) + round.noise)
-    return total, arms

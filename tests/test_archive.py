@@ -121,17 +121,12 @@ def test_a_truncated_file_is_refused_at_any_length():
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\0", b"not a policy", b"PK", b"PK\x03\x04" + bytes(100), bytes(5000)],
-    ids=["empty", "one byte", "text", "half a marker", "a marker", "zeros"],
+    [b"", b"not a policy", b"PK", b"PK\x03\x04" + bytes(100), bytes(5000), pickle.dumps({})],
+    ids=["empty", "text", "half a marker", "a marker", "zeros", "a pickle"],
 )
 def test_something_else_is_refused(tmp_path, content):
     with pytest.raises(ArchiveError, match="not a complete halfseen archive"):
         load_bytes(tmp_path, content)
-
-
-def test_a_pickle_is_refused(tmp_path):
-    with pytest.raises(ArchiveError, match="not a complete halfseen archive"):
-        load_bytes(tmp_path, pickle.dumps({"policy": "TofuPov"}))
 
 
 def test_the_message_names_the_file_and_the_remedy(tmp_path):

@@ -189,11 +189,6 @@ def draws(*arguments):
     return stream(*arguments).integers(0, 2**63, 8).tolist()
 
 
-@given(st.integers(0, 2**70), st.lists(st.text(), max_size=3))
-def test_the_same_seed_and_names_give_the_same_stream(seed, names):
-    assert draws(seed, *names) == draws(seed, *names)
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -254,14 +254,6 @@ def test_verify_needs_something_published(here, arguments, message):
     assert message in result.output
 
 
-def test_a_broken_store_is_reported_in_one_line(here):
-    (here / "bad").mkdir()
-    (here / "bad" / "cells.jsonl").write_text("[not a cell]\n")
-    result = call(*SMOKE, "--out", "bad")
-    assert result.exit_code == 2
-    assert "line 1 is not a finished cell, got b'[not a cell]': remove the line" in result.output
-
-
 def test_a_folder_that_cannot_be_made_is_reported_in_one_line(here):
     (here / "taken").write_text("")
     result = call(*SMOKE, "--methods", "uniform", "--out", "taken")

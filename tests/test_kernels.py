@@ -20,13 +20,6 @@ NAN = math.nan
 FILES = [name for _, name, _ in pkgutil.iter_modules(kernels.__path__)]
 
 
-def half_seen(seed, n_arms, dim, show=0.7):
-    rng = np.random.default_rng(seed)
-    table = rng.normal(size=(n_arms, dim))
-    table[rng.random((n_arms, dim)) > show] = NAN
-    return table
-
-
 def trained(dim):
     """Return a regression that has seen a few samples."""
     rng = np.random.default_rng(dim)
@@ -114,13 +107,6 @@ def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, z
     assert parts.tobytes() == expected.tobytes()
 
 
-def test_measuring_without_a_sample_leaves_the_root_alone():
-    model = trained(5)
-    before = model.root.tobytes()
-    ridge.measure(model.root, NOTHING, 0.0, half_seen(0, 9, 5), math.inf, np.empty((3, 9)))
-    assert model.root.tobytes() == before
-
-
 @pytest.mark.parametrize("dim", [1, 4, 7])
 def test_inserting_is_updating_one_by_one_bit_by_bit(dim):
     rng = np.random.default_rng(dim)
@@ -133,17 +119,3 @@ def test_inserting_is_updating_one_by_one_bit_by_bit(dim):
         ridge.update(one_by_one, point, reward, one_by_one[:0])
     assert at_once[:-2].tobytes() == one_by_one[:-2].tobytes()
     np.testing.assert_allclose(at_once[-2:], one_by_one[-2:], rtol=1e-14)
-
-
-@pytest.mark.parametrize("radius", [0.0, 0.7])
-def test_the_best_is_the_first_of_the_largest_scores(radius):
-    rng = np.random.default_rng(0)
-    for n_points in (1, 2, 7, 100):
-        parts = np.stack([np.full(n_points, NAN), rng.normal(size=n_points), rng.random(n_points)])
-        estimates, squares = parts[1].copy(), parts[2].copy()
-        best = ridge.best(parts, radius)
-        assert best == parts[0].argmax()
-        assert parts[1].tobytes() == estimates.tobytes()
-        np.testing.assert_allclose(parts[2], radius * np.sqrt(squares), rtol=1e-15)
-        np.testing.assert_array_equal(parts[0], parts[1] + parts[2])
-    assert ridge.best(np.zeros((3, 5)), radius) == 0

@@ -124,13 +124,6 @@ def test_an_agent_loads_a_frame_library_only_for_its_frames():
     assert not loaded & {"pandas", "polars", "pyarrow", "rich", "narwhals"}
 
 
-def test_every_error_is_a_halfseen_error_and_can_be_caught_as_what_it_is():
-    errors = {name for name, home in HOME.items() if home == "errors"}
-    assert all(issubclass(getattr(halfseen, name), halfseen.HalfseenError) for name in errors)
-    assert issubclass(halfseen.InvalidSlateError, ValueError)
-    assert issubclass(halfseen.UnknownDecisionError, LookupError)
-
-
 def python_blocks():
     return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
 

@@ -23,7 +23,6 @@ from halfseen import (
     LinearThompson,
     TofuPov,
     UnknownDecisionError,
-    archive,
     load,
 )
 from halfseen.agent import ledger
@@ -74,21 +73,6 @@ def test_a_decision_names_the_chosen_item_and_ranks_all():
     assert json.loads(decision.to_json())["item"] == decision.item
     with pytest.raises(ValueError, match="read-only"):
         decision.scores[0] = 1.0
-
-
-def test_growing_later_is_as_having_known_all_columns():
-    late, early = ambient(), started(ambient)
-    late.learn(late.choose([{"sku": "a", "price": 1.0}]), 0.5)
-    other = ambient()
-    other.observe([{"sku": "a", "price": 1.0}], [0.5])
-    names = ("sku", "price")
-    for rows, rewards in offers(10):
-        few = [{name: row[name] for name in names} for row in rows]
-        for agent in (late, other):
-            agent.observe(few, rewards)
-    rows = offers(1, seed=5)[0][0]
-    assert late.score(rows) == other.score(rows)
-    assert early.columns.keys() == {"sku", "price", "weight", "colour"}
 
 
 def test_a_policy_that_cannot_grow_refuses_a_new_column_by_name_and_goes_on():
@@ -227,26 +211,6 @@ def test_load_returns_whatever_was_saved(tmp_path):
     assert isinstance(load(tmp_path / "policy"), AmbientOful)
     with pytest.raises(ArchiveError, match=r"is no agent: halfseen\.load"):
         Agent.load(tmp_path / "policy")
-
-
-@pytest.mark.parametrize("at", [1, 150, 300])
-def test_a_failed_expire_leaves_all_waiting_in_their_order(monkeypatch, at):
-    agent = started(ambient)
-    rows = offers(1)[0][0]
-    for _ in range(300):
-        agent.choose(rows)
-    before, real, n_calls = archive.to_bytes(agent.to_dict()), AmbientOful.update, []
-
-    def update(*given):
-        n_calls.append(given)
-        if len(n_calls) == at:
-            raise RuntimeError("late")
-        real(*given)
-
-    monkeypatch.setattr(AmbientOful, "update", update)
-    with pytest.raises(RuntimeError, match="late"):
-        agent.expire(before=datetime.timedelta(0))
-    assert archive.to_bytes(agent.to_dict()) == before
 
 
 def test_a_decision_that_waited_while_columns_entered_is_learned(tmp_path):

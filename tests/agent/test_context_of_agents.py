@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from agent.tables import looks
-from halfseen import Agent, AmbientOful, InvalidInputError, InvalidTableError, LatentUcb
+from halfseen import Agent, AmbientOful, InvalidTableError, LatentUcb
 from halfseen.factors.rows import NO_ITEM
 
 DOSES = ["low", "medium", "high"]
@@ -81,28 +81,6 @@ def test_columns_of_options_and_context_may_have_the_same_name():
     agent.learn(agent.choose(offers, context={"size": "large"}), 1.0)
     assert agent.columns["size"].kind == "number"
     assert agent.context_columns["size"].kind == "category"
-
-
-def test_an_item_is_known_by_its_id_though_its_columns_change():
-    """Each item has an effect of its own; the price is another one in every request."""
-
-    def lost(**settings):
-        random, agent, total = np.random.default_rng(0), Agent(**settings), 0.0
-        effects = {f"item {at}": float(random.normal()) for at in range(8)}
-        for index in range(160):
-            rows = [{"sku": sku, "price": float(random.normal())} for sku in effects]
-            rows = rows if settings else [{"price": row["price"]} for row in rows]
-            decision = agent.choose(rows)
-            paid = [
-                effect - 0.3 * row["price"]
-                for effect, row in zip(effects.values(), rows, strict=True)
-            ]
-            chosen = paid[decision.items.index(decision.item)]
-            agent.learn(decision, chosen + 0.1 * float(random.normal()))
-            total += (index >= 80) * (max(paid) - chosen)
-        return total
-
-    assert lost(id="sku") < 0.1 * lost()
 
 
 def test_a_journal_keeps_contexts(tmp_path):
@@ -213,30 +191,11 @@ def test_health_shows_how_much_of_the_context_is_seen():
             InvalidTableError,
             r"ids alone are for a policy .* LatentUcb\(\)",
         ),
-        (
-            lambda: Agent(policy=AmbientOful(dim=2)).score([{"a": 1.0}], context={"age": 3}),
-            InvalidInputError,
-            "AmbientOful cannot use a context.*LatentUcb",
-        ),
     ],
 )
 def test_a_wrong_context_has_a_message_with_its_remedy(make, error, message):
     with pytest.raises(error, match=message):
         make()
-
-
-def test_a_refused_context_changes_nothing():
-    agent, other, cases = Agent(), Agent(), patients(20)
-    for patient, effects in cases:
-        for bad in ({"kidney": np.inf, "new": 1.0}, {"new": {"a": 1.0}}, [{"age": 1.0}] * 2):
-            with pytest.raises(InvalidTableError):
-                agent.choose(DOSES, context=bad)
-        (ours,), (theirs,) = (
-            treat(agent, [(patient, effects)])[0],
-            treat(other, [(patient, effects)])[0],
-        )
-        assert looks(ours) == looks(theirs)
-    assert agent.context_columns == other.context_columns
 
 
 def test_a_policy_that_is_given_may_know_the_context_already():

@@ -18,7 +18,6 @@ from halfseen import (
     LatentUcb,
 )
 from halfseen.agent import storage
-from halfseen.agent.storage import Journal
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -252,8 +251,3 @@ def test_settings_of_an_agent_that_continues_must_be_the_same(files):
         with pytest.raises(InvalidSettingError, match=message):
             Agent.open(*files, **settings)
     new(files).close()
-
-
-def test_a_journal_in_a_missing_folder_is_refused(tmp_path):
-    with pytest.raises(JournalError, match="cannot be opened"):
-        Journal(tmp_path / "nowhere" / "events.jsonl")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agent.tables import looks, offers, walk
-from halfseen import Agent, AmbientOful, InvalidSettingError, LatentUcb
+from halfseen import Agent, LatentUcb
 
 WAYS = [
     {"explore": "ucb"},
@@ -23,12 +23,6 @@ def test_an_agent_hands_its_exploration_to_the_policy(way):
     ours, theirs = Agent(id="sku", **way), Agent(id="sku", policy=policy)
     for one, other in zip(walk(ours, offers(20)), walk(theirs, offers(20)), strict=True):
         assert looks(one) == looks(other)
-
-
-@pytest.mark.parametrize("way", [{"explore": "ucb"}, {"uniform_share": 0.0}], ids=str)
-def test_exploration_is_refused_beside_a_policy(way):
-    with pytest.raises(InvalidSettingError, match=rf"{next(iter(way))}.*leave it out, or set it"):
-        Agent(policy=AmbientOful(dim=1), **way)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -60,12 +54,3 @@ def test_the_chosen_item_leads_the_ranking_and_json_has_its_probability():
         assert plain["probability"] == pytest.approx(1 / len(decision.items))
         assert plain["probabilities"] == decision.probabilities.tolist()
     assert any(decision.scores.max() > decision.scores[0] for decision in decisions)
-
-
-def test_a_request_need_not_explore():
-    agent = Agent(id="sku", explore="inverse-gap", uniform_share=0.5)
-    walk(agent, offers(20))
-    for rows, _ in offers(10, seed=5):
-        decision = agent.choose(rows, explore=False)
-        best = decision.items[int(decision.estimates.argmax())]
-        assert (decision.item, decision.probability) == (best, 1.0)

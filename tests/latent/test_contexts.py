@@ -117,20 +117,6 @@ def test_a_context_that_comes_late_is_used():
     assert np.mean(regrets[200:]) < 0.3 * np.mean(regrets[:100])
 
 
-def test_models_of_a_context_are_fitted_in_the_background():
-    rounds = list(disjoint(200))
-    policy = LatentUcb(refit="background")
-    nothing, items, regrets = np.full((N_ITEMS, 1), np.nan), np.arange(N_ITEMS), []
-    for context, means, noise in rounds:
-        decision = policy.choose(nothing, context=context, items=items)
-        policy.learn(decision, means[decision.arm] + noise)
-        if policy._prepared is not None:
-            policy._prepared.wait()
-        regrets.append(means.max() - means[decision.arm])
-    assert policy._diagnostics()["n_failed_refits"] == 0
-    assert np.mean(regrets[100:]) < 0.3
-
-
 def test_products_of_many_independent_columns_are_learned():
     random, policy, regrets = np.random.default_rng(0), LatentUcb(), []
     for _ in range(450):
@@ -206,11 +192,6 @@ def test_a_context_of_a_logged_slate_counts_for_all_of_it():
     theirs.learn_logged(np.eye(3), [1.0, 0.0, 2.0], contexts=[[1.0, 2.0]] * 3)
     np.testing.assert_array_equal(ours.score(slate), theirs.score(slate))
     assert ours.context_dim == 2
-
-
-def test_masked_entries_of_a_context_are_hidden():
-    slate = Slate([[1.0]], context=np.ma.array([1.0, 2.0], mask=[False, True]))
-    np.testing.assert_array_equal(slate.context, [1.0, np.nan])
 
 
 def test_a_context_that_grows_far_opens_an_epoch_instead_of_a_huge_model(tmp_path):

@@ -9,7 +9,6 @@ from halfseen import Slate
 from halfseen.factors.model import Arms, Search
 from halfseen.latent.epoch import RowModel
 from halfseen.latent.evidence import ITEM, Evidence, Rewards, Scales, narrowed
-from halfseen.latent.explanation import reasons
 from halfseen.latent.features import (
     BY_ITEM,
     CONTEXT,
@@ -22,8 +21,7 @@ from halfseen.latent.features import (
 )
 from halfseen.latent.history import Rows
 from halfseen.latent.items import ItemSums
-from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, RewardsField, _rewards
-from halfseen.state import Sizes
+from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, _rewards
 
 DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
 GROUPS = ["latent", "filled", "mask"]
@@ -300,51 +298,6 @@ def test_a_fork_leaves_the_model_as_it_was():
         fork = model.fork()
         fork.learn_all(new.some(slice(row, row + 1)))
     np.testing.assert_array_equal(scores(model, new, 1.0, 1.0), before)
-
-
-def test_the_parts_of_a_score_add_up():
-    rows = world(80, kind="features")
-    model = model_of(rows)
-    slate, contexts = Slate(rows.arms[:4], items=rows.items[:4]), rows.contexts[:1]
-    why = reasons(model, slate, contexts, 2.0, 1.0)
-    found = model.score(model.candidates(slate, contexts), 2.0, 1.0)
-    np.testing.assert_allclose(why.estimates, found[1], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(why.scores, found[0], rtol=1e-9, atol=1e-9)
-    assert np.ptp(why.context, axis=0).max() == 0.0
-    assert np.ptp(why.crossed, axis=0).max() > 0.0
-
-
-@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
-def test_a_model_survives_saving(kind):
-    rows = world(60, kind=kind)
-    features = features_of(rows)
-    model = model_of(rows, features)
-    field = RewardsField(features)
-    again = field.load("rewards", field.dump(model), Sizes())
-    np.testing.assert_array_equal(scores(again, rows, 2.0, 1.0), scores(model, rows, 2.0, 1.0))
-
-
-def test_a_widened_model_scores_as_before():
-    """New features of arms and contexts, which no reward has used, change nothing."""
-    rows = world(80, kind="features")
-    features = features_of(rows)
-    model = model_of(rows, features)
-
-    def widened(old, dim):
-        shares = np.pad(old.shares, (0, dim - old.model.dim))
-        return RowFeatures(old.model.widened(dim), shares, list(old.columns))
-
-    sides = widened(features.option, DIM + 2), widened(features.context, CONTEXT_DIM + 1)
-    wider = joint_features(*sides, features.crossing, by_item=True)
-    grown = model.widened(wider, rows.keys, rows.keys)
-    new = world(10, seed=4, kind="features")
-    longer = new._replace(
-        arms=np.pad(new.arms, ((0, 0), (0, 2)), constant_values=np.nan),
-        contexts=np.pad(new.contexts, ((0, 0), (0, 1)), constant_values=np.nan),
-    )
-    np.testing.assert_allclose(
-        scores(grown, longer, 1.0, 1.0), scores(model, new, 1.0, 1.0), rtol=1e-7, atol=1e-9
-    )
 
 
 def test_features_by_hand():

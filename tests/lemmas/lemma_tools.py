@@ -71,14 +71,6 @@ def worst_tilt(basis, mask, sine):
     return tilted(basis, inside, outside / norm(outside), sine), inside
 
 
-def random_tilt(rng, basis, sine):
-    """Return the basis with a random direction of it turned towards a random one outside."""
-    inside = rng.standard_normal(basis.shape[1])
-    outside = rng.standard_normal(basis.shape[0])
-    outside -= basis @ (basis.T @ outside)
-    return tilted(basis, inside / norm(inside), outside / norm(outside), sine)
-
-
 class RoundWorld:
     """Best-conditioned arms: a spread basis, `round_latents`, Bernoulli masks. A `Realization`."""
 

@@ -103,14 +103,6 @@ def test_the_burn_in_of_the_theory_grows_like_the_fourth_power_of_missingness(he
     assert burn_in == pytest.approx(row.burn_in, rel=0.01)
 
 
-@each_observe_prob
-@each_problem
-def test_not_even_a_million_rounds_contain_the_burn_in(problem, observe_prob):
-    # A longer horizon lengthens t_b, too.
-    long = replace(problem, observe_prob=observe_prob, horizon=10**6)
-    assert theory.theorem_burn_in(long, failure_prob=LEVEL) > 3 * 10**6
-
-
 @each_row
 def test_knowing_the_rank_takes_ten_times_the_main_study_at_least(here, row):
     length = theory.rank_identification_length(here, failure_prob=FAILURE_PROB / 4)
@@ -148,14 +140,6 @@ def test_a_million_rounds_make_the_surrogate_bound_useful_for_flat_spectra_only(
             shares[name, observe_prob] = bias / (2 * here.arm_bound)
     expected = [0.099, 0.157, 0.308, 0.509, 1.06, 0.477, 0.754, 1.48, 2.45, 5.09]
     assert list(shares.values()) == pytest.approx(expected, rel=0.01)
-
-
-@each_observe_prob
-def test_the_literal_rank_rule_keeps_no_direction_in_the_main_study(observe_prob):
-    # 2ρ after all 400 rounds is above the largest eigenvalue of the population.
-    here = replace(LOADING, observe_prob=observe_prob)
-    error = theory.covariance_error_at(here, round=400, failure_prob=FAILURE_PROB / 4)
-    assert 2 * error > here.top_eigenvalue
 
 
 # Regret

@@ -55,13 +55,6 @@ def test_coordinates_are_those_of_a_dense_solve(rank, ridge, n_arms):
     np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("rank", ALL_RANKS)
-def test_as_many_features_as_coordinates_are_enough(rank):
-    rng = np.random.default_rng(rank)
-    lift, arms = Lift.least_squares(orthonormal(rng, rank, rank), 0.0), rng.normal(size=(5, rank))
-    np.testing.assert_allclose(lift.coordinates(arms), arms @ lift.columns.T, atol=1e-12)
-
-
 @pytest.mark.parametrize("ridge", [0.0, 1e-5])
 @pytest.mark.parametrize("rank", ALL_RANKS)
 def test_an_arms_coordinates_do_not_depend_on_its_neighbours_bit_by_bit(rank, ridge):
@@ -96,20 +89,6 @@ def test_without_a_ridge_arms_that_are_not_identified_are_nan_in_any_lane(rank):
 
 
 @pytest.mark.parametrize("rank", ALL_RANKS)
-def test_enough_entries_of_a_basis_that_vanishes_there_do_not_identify(rank):
-    """Every entry of the last column is zero where the arm is seen."""
-    rng = np.random.default_rng(rank)
-    basis = np.zeros((45, rank))
-    basis[:30, : rank - 1] = orthonormal(rng, 30, rank)[:, : rank - 1]
-    basis[30:, rank - 1] = np.sqrt(1.0 / 15.0)
-    table = rng.normal(size=(9, 45))
-    table[4, 30:] = np.nan
-    points = Lift.least_squares(basis, 0.0).coordinates(table)
-    assert np.isnan(points).all(axis=1).tolist() == [False] * 4 + [True] + [False] * 4
-    assert np.isfinite(np.delete(points, 4, axis=0)).all()
-
-
-@pytest.mark.parametrize("rank", ALL_RANKS)
 def test_with_a_ridge_every_arm_is_identified(rank):
     rng = np.random.default_rng(rank)
     lift = Lift.least_squares(orthonormal(rng, 45, rank), 1e-5)
@@ -140,16 +119,6 @@ def test_by_hand():
     """One entry 2 of two, U = (.6, .8)', Λ = 1, σ² = .64: mean .6·2/(.36 + .64)."""
     lift = Lift.posterior_mean(np.array([[0.6], [0.8]]), np.array([1.0]), 0.64)
     assert lift.coordinates(np.array([[2.0, np.nan]])).tolist() == [[pytest.approx(1.2)]]
-
-
-def test_an_arm_with_nothing_seen_has_the_mean_of_the_prior():
-    rng = np.random.default_rng(1)
-    basis, variances, noise = prior(rng, 9, 3)
-    table = np.full((2, 9), np.nan)
-    table[1] = rng.normal(size=9)
-    latent = Lift.posterior_mean(basis, variances, noise).coordinates(table)
-    assert latent[0].tolist() == [0.0, 0.0, 0.0]
-    assert latent[1].all()
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1e-3, 1e5, 1e90])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from halfseen import state
 from halfseen.errors import ArchiveError
 from halfseen.linear.history import Played
-from halfseen.tofu.epoch import Replay
 
 
 def arm_of(round, dim=3):
@@ -38,16 +37,6 @@ def assert_holds(kept, rounds):
         np.testing.assert_array_equal(arm, arm_of(round, kept.dim))
 
 
-def test_a_replay_is_known_by_its_word():
-    assert [Replay(word) for word in ("none", "burn-in-once", "burn-in", "full")] == list(Replay)
-    with pytest.raises(ValueError):
-        Replay("all")
-
-
-def test_nothing_played_is_an_empty_table():
-    assert_holds(Played(3), [])
-
-
 @given(st.permutations(range(1, 25)))
 def test_samples_come_in_the_order_of_rounds_however_late_they_were_learned(rounds):
     assert_holds(played(rounds), sorted(rounds))
@@ -57,14 +46,6 @@ def test_samples_come_in_the_order_of_rounds_however_late_they_were_learned(roun
 def test_room_grows_with_what_is_played(n_played):
     assert_holds(played(range(1, n_played + 1)), range(1, n_played + 1))
     assert_holds(played(range(n_played, 0, -1)), range(1, n_played + 1))
-
-
-def test_what_is_kept_does_not_change_with_the_arm():
-    arm = arm_of(4)
-    kept = Played(3)
-    kept.append(4, arm, -4.0)
-    arm[:] = 99.0
-    assert_holds(kept, [4])
 
 
 @pytest.mark.parametrize("rounds", [[], [1], [3, 1, 2], list(range(1, 17)), list(range(40, 0, -1))])

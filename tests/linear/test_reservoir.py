@@ -23,30 +23,6 @@ def add_in_slates(reservoir, rows, sizes):
         first, turn = first + size, turn + 1
 
 
-def uniformity(counts, n_kept, n_seeds):
-    """Return the chi-square statistic of counts of rows kept without replacement.
-
-    They vary less than a multinomial's, by these factors.
-    """
-    n_rows, share = len(counts), n_kept / len(counts)
-    expected = n_seeds * share
-    return ((counts - expected) ** 2).sum() / (expected * (1 - share)) * (n_rows - 1) / n_rows
-
-
-def test_every_row_is_kept_with_the_same_probability():
-    """Chi-square over 40 rows of which 8 are kept, 1000 seeds: a false alarm has rate 1e-6."""
-    n_rows, max_rows, n_seeds = 40, 8, 1000
-    counts = np.zeros(n_rows)
-    for seed in range(n_seeds):
-        reservoir, rows = Reservoir(1, max_rows=max_rows, seed=seed), numbered(n_rows)
-        for size in range(1, 9):  # slates of 1, 2, …, 8 arms, and the rest
-            reservoir.add(rows[reservoir.n_arms :][:size])
-        reservoir.add(rows[reservoir.n_arms :])
-        counts[reservoir.rows[:, 0].astype(int)] += 1
-    assert counts.sum() == n_seeds * max_rows
-    assert uniformity(counts, max_rows, n_seeds) < chi2.isf(1e-6, n_rows - 1)
-
-
 def test_every_pair_of_rows_is_kept_with_the_same_probability():
     """Chi-square over the 15 pairs of 6 rows, 1500 seeds: a false alarm has rate 1e-6."""
     n_seeds, counts = 1500, np.zeros((6, 6))
@@ -110,16 +86,6 @@ def test_a_change_of_a_fork_does_not_show_in_the_original(n_before):
     for each in (fork, plain):
         add_in_slates(each, 100.0 + numbered(30), (4, 1))
     assert archive.to_bytes(state.dump(fork)) == archive.to_bytes(state.dump(plain))
-
-
-def test_equal_seeds_keep_the_same_rows_and_others_do_not():
-    kept = []
-    for seed in (1, 1, 2):
-        reservoir = Reservoir(1, max_rows=10, seed=seed)
-        reservoir.add(numbered(100))
-        kept.append(reservoir.rows.copy())
-    assert np.array_equal(kept[0], kept[1])
-    assert not np.array_equal(kept[0], kept[2])
 
 
 @pytest.mark.parametrize("n_before", [0, 7, 20, 21, 500, 4096, 5000])

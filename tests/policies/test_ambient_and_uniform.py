@@ -55,42 +55,9 @@ def test_in_many_dimensions_a_reward_that_waits_is_not_to_be_seen(kind, n_learne
     assert state_bytes(played) == state_bytes(saved) == state_bytes(restored)
 
 
-def test_in_ambient_oful_a_hidden_entry_counts_as_zero():
-    seen, hidden = (AmbientOful(dim=3) for _ in range(2))
-    for policy, nothing in ((seen, 0.0), (hidden, math.nan)):
-        policy.learn(policy.choose([[1.0, nothing, 2.0], [0.5, nothing, nothing]]), 0.7)
-    options = [[0.3, 0.1, 0.2], [0.1, 0.4, 0.6]]
-    assert np.array_equal(seen.choose(options).scores, hidden.choose(options).scores)
-
-
-@pytest.mark.parametrize("dim", [6, 150])
-def test_the_radius_scale_of_ambient_oful_scales_its_widths(dim):
-    options = np.random.default_rng(0).standard_normal((4, dim))
-    plain, scaled = (AmbientOful(dim=dim, radius_scale=s).choose(options) for s in (1.0, 0.25))
-    assert scaled.widths == pytest.approx(0.25 * plain.widths, rel=1e-14)
-
-
-def test_features_that_are_never_seen_do_not_change_ambient_oful():
-    random = np.random.default_rng(0)
-    few, many = AmbientOful(dim=40), AmbientOful(dim=160)
-    for _ in range(80):
-        arms = random.standard_normal((5, 40))
-        padded = np.hstack([arms, np.full((5, 120), np.nan)])
-        one, other = few.choose(arms), many.choose(padded)
-        assert one.arm == other.arm
-        assert other.scores == pytest.approx(one.scores, rel=1e-9)
-        for policy, decision in ((few, one), (many, other)):
-            policy.learn(decision, arms[one.arm, 0])
-
-
 def test_uniform_chooses_every_arm_equally_often():
     """Counts of 6000 throws: beyond 5 standard deviations with probability 2e-6 over 4 arms."""
     policy = Uniform(dim=1, seed=0)
     arms = [policy.choose(np.ones((4, 1))).arm for _ in range(6000)]
     counts = np.bincount(arms, minlength=4)
     assert np.abs(counts - 1500).max() < 5 * math.sqrt(6000 * 0.25 * 0.75)
-
-
-def test_uniform_sees_no_difference_between_arms():
-    decision = Uniform(dim=1).choose([[1.0], [2.0]])
-    assert decision.scores.tolist() == decision.widths.tolist() == [0.0, 0.0]

@@ -1,6 +1,5 @@
 """A text of a study is shown as it is in every format."""
 
-import re
 from html.parser import HTMLParser
 
 import pytest
@@ -10,7 +9,7 @@ from halfseen.paper.claims import lower
 from halfseen.report.figures import Figure, drawn, regret_over_p
 from halfseen.report.numbers import compare
 from halfseen.report.page import write_page
-from halfseen.report.report import latex_text, markdown_text
+from halfseen.report.report import markdown_text
 from made_results import setting, small_study, wobble, write_results
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -96,15 +95,6 @@ def test_the_page_shows_odd_names_as_they_are(odd):
     texts = Texts(write_page(odd.folder.parent, lambda folder: odd).read_text()).texts
     assert texts.count(ODD) >= 5  # contents, title, claim, table, note
     assert not any("&amp;" in text or "\\" in text for text in texts)
-
-
-def test_latex_prints_odd_names_as_they_are(odd):
-    table = (odd.folder / "table.tex").read_text()
-    assert f"% {latex_text(ODD)}\n" in table
-    code = "\n".join(line for line in table.splitlines() if not line.startswith("%"))
-    assert latex_text(ODD) in code  # the setting
-    bare = re.sub(r"\\[&%$#_{}]|\$\\pm\$", "", code)
-    assert not set("%$#_<>|") & set(bare)
 
 
 def test_figures_do_not_take_a_dollar_for_mathematics(odd):

@@ -13,7 +13,6 @@ from halfseen.report.look import (
     in_paper,
     label_of,
     look_of,
-    shade,
 )
 from halfseen.simulation.methods import MEASURE, METHODS
 from made_results import write_results
@@ -79,10 +78,6 @@ def test_an_unknown_method_keeps_its_look_in_every_process():
 )
 def test_only_the_methods_of_the_paper_are_from_it(key, expected):
     assert in_paper(key) is expected
-
-
-def test_a_shade_of_nothing_is_the_colour_itself():
-    assert shade("#0072B2", 0.0) == "#0072b2"
 
 
 def test_the_style_stays_inside():

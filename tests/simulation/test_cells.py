@@ -58,20 +58,6 @@ def test_a_measure_is_taken_on_the_realization_that_others_play(breaking):
     assert measured.diagnostics == run_cell(together[0]).diagnostics != {}
 
 
-def test_a_policy_that_fails_stops_no_other(breaking):
-    first, broken, last = run_together(cells(METHODS["uniform"], breaking, METHODS["zf-oful"]))
-    assert (first.status, broken.status, last.status) == ("ok", "failed", "ok")
-    assert "Traceback" in broken.error
-    assert "RuntimeError: broken on purpose" in broken.error
-    assert last.final_regret == run_cell(cells(METHODS["zf-oful"])[0]).final_regret
-
-
-def test_a_method_that_cannot_be_built_stops_no_other():
-    unknown, uniform = run_together(cells(Method(policy="Nobody"), METHODS["uniform"]))
-    assert "no policy is called 'Nobody'" in unknown.error
-    assert uniform.status == "ok"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Ending:
     """A world whose realization raises after some rounds."""

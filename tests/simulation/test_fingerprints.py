@@ -28,14 +28,6 @@ def cell(method=METHODS["tofu"], world=WORLD):
 # The package
 
 
-def test_reports_studies_and_commands_are_not_among_the_modules_that_compute():
-    names = fingerprints.computing_modules()
-    rooms = {name.partition("/")[0] for name in names}
-    assert {"linear", "kernels", "policies", "worlds", "paper"} <= rooms
-    assert not rooms & {"agent", "cli", "report", "testing"}
-    assert {"simulation/cells.py", "simulation/methods.py"} <= set(names)
-
-
 def test_all_that_running_a_cell_imports_is_among_the_modules_that_compute():
     script = """
 import sys

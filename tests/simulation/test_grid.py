@@ -31,10 +31,6 @@ def told(cells):
     return [Result(status="ok", seconds=0.0, error=str(cell.key)) for cell in cells]
 
 
-def names(cells, groups):
-    return [[cells[place].key[3:] for place in group] for group in groups]
-
-
 @pytest.mark.parametrize("n_seeds", [0, 1, 7, 50])
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_every_cell_is_run_once(n_seeds, n_jobs):
@@ -59,12 +55,6 @@ def test_other_worlds_are_other_tasks():
     groups = grid._groups(cells, n_workers=1)
     assert all(len({cells[place].horizon for place in group}) == 1 for group in groups)
     assert cells[groups[0][0]].horizon == 6  # long ones first
-
-
-@pytest.mark.parametrize(("horizon", "size"), [(400, 20), (3000, 2), (5000, 1), (10**6, 1), (1, 1)])
-def test_the_longer_the_cells_the_fewer_share_a_task(horizon, size):
-    cells = cells_of(20, n_methods=20, horizon=horizon)
-    assert max(map(len, grid._groups(cells, n_workers=2))) == size
 
 
 @pytest.mark.parametrize("n_workers", [1, 3, 20, 500])

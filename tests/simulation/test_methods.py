@@ -62,10 +62,6 @@ def test_only_the_oracle_is_given_the_subspace(key, asked_for):
     assert ("basis" in got) == (METHODS[key].policy == "Oracle")
 
 
-def test_the_seed_of_the_realization_reaches_the_policies_that_draw(asked_for):
-    assert asked_for(METHODS["uniform"])["seed"] == 7
-
-
 def test_a_setting_overrides_a_fact_of_the_world(asked_for):
     got = asked_for(method_from("tofu", {"rank": 1, "observe_prob": 0.25}))
     assert (got["rank"], got["observe_prob"]) == (1, 0.25)
@@ -114,12 +110,6 @@ def test_only_facts_can_be_given(facts, says):
         method_from("uniform", {"facts": facts})
 
 
-def test_full_information_is_a_view_of_the_same_policy():
-    masked, full = METHODS["zf-oful"], METHODS["full-oful"]
-    assert (masked.policy, masked.settings) == (full.policy, full.settings)
-    assert (masked.view, full.view) == ("masked", "full")
-
-
 @pytest.mark.parametrize("key", METHODS)
 def test_a_method_is_equal_to_the_one_made_from_its_plain_form(key):
     assert method_from("another key", METHODS[key].to_dict()) == METHODS[key]
@@ -144,11 +134,6 @@ def test_a_method_of_one_s_own_key_starts_from_a_standard_one():
 def test_a_method_that_does_not_exist_is_refused_with_those_that_do(key, plain, message):
     with pytest.raises(InvalidSettingError, match=message):
         method_from(key, plain)
-
-
-def test_an_unknown_setting_is_refused_with_those_there_are():
-    with pytest.raises(InvalidSettingError, match=r"burnin is not a setting of TofuPov.*'burn_in'"):
-        method_from("tofu", {"burnin": 3}).build(FACTS)
 
 
 def test_what_neither_the_method_nor_the_world_knows_must_be_given():

@@ -3,6 +3,7 @@
 import io
 import sys
 
+import pytest
 from rich.console import Console
 
 from halfseen import LowRankWorld
@@ -28,21 +29,18 @@ def shown(missing, finished):
     return console.file.getvalue()
 
 
-def test_the_bar_ends_with_all_cells():
-    assert "small" in shown(CELLS, CELLS)
-    assert "100% 3/3 cells" in shown(CELLS, CELLS)
-
-
-def test_the_share_is_one_of_rounds_and_the_count_one_of_cells():
-    assert "10% 1/3 cells" in shown(CELLS, CELLS[:1])
-
-
-def test_cells_that_were_finished_before_count_but_take_no_time():
-    assert " 33% 2/3 cells" in shown(CELLS[1:], CELLS[1:2])
-
-
-def test_with_nothing_to_do_the_bar_is_full():
-    assert "100% 3/3 cells" in shown([], [])
+@pytest.mark.parametrize(
+    ("missing", "finished", "told"),
+    [
+        (CELLS, CELLS, "100% 3/3 cells"),
+        (CELLS, CELLS[:1], " 10% 1/3 cells"),
+        (CELLS[1:], CELLS[1:2], " 33% 2/3 cells"),
+        ([], [], "100% 3/3 cells"),
+    ],
+    ids=["all", "some", "the rest of an earlier run", "nothing to do"],
+)
+def test_the_share_is_one_of_rounds_and_the_count_one_of_cells(missing, finished, told):
+    assert told in shown(missing, finished)
 
 
 def test_a_bar_is_shown_where_it_is_wanted(capsys):

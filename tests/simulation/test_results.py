@@ -7,7 +7,6 @@ import statistics
 
 import pytest
 
-import halfseen
 from halfseen import InvalidSettingError, LowRankWorld
 from halfseen.simulation.cells import Cell, CellKey, Result, kept_rounds
 from halfseen.simulation.methods import METHODS
@@ -103,20 +102,10 @@ def test_failures_are_reported_with_their_tracebacks_until_they_are_gone(written
     assert not (written / "failures.txt").exists()
 
 
-def test_without_timing_the_seconds_are_empty():
-    assert {row["seconds"] for row in Results.of(FINISHED, timing=False).per_seed} == {None}
-
-
 def test_numbers_are_written_in_full(tmp_path):
     third = 1 / 3
     write([(cell("a", 0), result(third))], tmp_path)
     assert float(rows((tmp_path / "per_seed.csv").read_bytes())[1][5]) == third
-
-
-def test_the_same_rows_give_the_same_bytes_at_any_time(written, tmp_path):
-    write(FINISHED, tmp_path / "again", {"seeds": [0, 1]})
-    for file in (tmp_path / "again").iterdir():
-        assert file.read_bytes() == (written / file.name).read_bytes()
 
 
 def test_the_manifest_is_strict_json(written):
@@ -138,21 +127,6 @@ def test_kept_rounds_begin_with_the_first_and_end_with_the_last(horizon, points)
     assert (at[0], at[-1]) == (1, horizon)
     assert len(at) == min(horizon, points)
     assert (at[1:] > at[:-1]).all()
-
-
-def test_versions_are_those_of_this_process():
-    from halfseen.simulation.results import versions
-
-    assert versions()["halfseen"] == halfseen.__version__
-    assert set(versions()) == {
-        "halfseen",
-        "python",
-        "numpy",
-        "scipy",
-        "numba",
-        "scikit-learn",
-        "joblib",
-    }
 
 
 def test_every_table_becomes_a_frame_with_its_columns_and_types():

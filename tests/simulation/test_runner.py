@@ -53,10 +53,6 @@ def test_regret_is_the_summed_difference_to_the_best_arms():
     assert trace.final_regret == 5.0
 
 
-def test_the_best_arms_cost_nothing_whatever_the_noise():
-    assert play(Scripted(1, 1, 0), FakeRealization()).regret.tolist() == [0.0, 0.0, 0.0]
-
-
 def test_a_policy_learns_the_noisy_reward_of_each_of_its_decisions_once():
     policy = Scripted(0, 1, 1)
     play(policy, FakeRealization())
@@ -74,15 +70,6 @@ def test_the_truth_never_reaches_the_policy():
     ]
     assert not policy.seen[1].mask[1, 0]
     assert all(isinstance(reward, float) for _, reward in policy.learned)
-
-
-def test_a_policy_plays_all_rounds_of_a_realization():
-    policy = Uniform(dim=5)
-    realization = LowRankWorld(dim=5, rank=2, n_arms=3, horizon=25).realize(0)
-    trace = play(policy, realization)
-    assert trace.regret.shape == (25,)
-    assert (np.diff(trace.regret, prepend=0.0) >= 0.0).all()
-    assert policy.round == 25
 
 
 def test_on_the_full_view_nothing_is_hidden():
@@ -108,11 +95,3 @@ def test_large_slates_are_made_one_at_a_time(monkeypatch):
 
     next(in_chunks(rounds(), {"masked"}))
     assert made == [0]
-
-
-def test_the_full_view_is_made_only_where_it_is_asked_for():
-    rounds = list(FakeRealization().rounds())
-    assert list(in_chunks(rounds, {"masked"})) == [{"masked": rounds}]
-    (both,) = in_chunks(rounds, {"masked", "full"})
-    assert [round.slate.mask.all() for round in both["full"]] == [True] * 3
-    assert [round[1:] for round in both["full"]] == [round[1:] for round in rounds]

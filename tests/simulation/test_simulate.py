@@ -86,11 +86,6 @@ def test_the_order_of_cells_decides_the_order_of_rows_and_nothing_else(tmp_path,
     assert tables.per_seed[::-1] == forward.per_seed
 
 
-def test_cells_run_before_make_no_difference(tmp_path, plain_run):
-    run(grid(seeds=[1, 7], policies=["uniform", "tofu"]), Store(tmp_path), jobs=1)
-    assert written(tmp_path, jobs=1) == plain_run
-
-
 def blas_threads(cells):
     counts = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     told = {"pid": os.getpid(), "blas": counts}
@@ -124,12 +119,6 @@ def test_an_observation_probability_of_one_is_passed_whether_written_1_or_1_poin
         world = LowRankWorld(dim=4, rank=1, horizon=5, observe_prob=prob)
         (row,) = simulate(["uniform"], world, [0], jobs=1).per_seed
         assert repr(row["p"]) == "1.0"
-
-
-def test_methods_walk_the_same_realizations():
-    tables = simulate({"a": METHODS["zf-oful"], "b": {"method": "zf-oful"}}, WORLD, range(2))
-    regrets = [row["final_regret"] for row in tables.per_seed]
-    assert regrets[:2] == regrets[2:]
 
 
 @pytest.mark.parametrize(

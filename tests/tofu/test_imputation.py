@@ -123,16 +123,6 @@ def test_seen_entries_of_filled_arms_are_kept_bit_by_bit(seed, ridge):
     assert np.isfinite(filled).all()
 
 
-@pytest.mark.parametrize("rank", [3, 16])
-def test_every_arm_is_solved_by_itself(rank):
-    rng = np.random.default_rng(0)
-    basis, slate = orthonormal(rng, 50, rank), half_seen(rng, 7, 50)
-    together = coordinates(basis, slate, 1e-5)
-    for arm, values in enumerate(np.where(slate.mask, slate.values, NAN)):
-        alone = coordinates(basis, Slate(values[None, :]), 1e-5)
-        assert alone[0].tobytes() == together[arm].tobytes()
-
-
 def test_rank_zero_has_no_coordinates_and_fills_zeros():
     slate, nothing = Slate([[1.0, NAN], [NAN, NAN]]), np.empty((2, 0))
     assert coordinates(nothing, slate).shape == (2, 0)
@@ -188,24 +178,6 @@ def test_the_first_arm_that_is_not_identified_is_named():
     with pytest.raises(Unidentifiable) as refusal:
         coordinates(np.eye(3)[:, :2], Slate([[1.0, 2.0, 3.0], [NAN, 1.0, 1.0], [NAN, NAN, NAN]]))
     assert (refusal.value.arm, refusal.value.n_seen) == (1, 2)
-
-
-def test_arms_that_are_not_identified_are_nan_and_the_others_right():
-    rng = np.random.default_rng(0)
-    basis, truth = orthonormal(rng, 10, 2), rng.normal(size=(3, 2))
-    table = truth @ basis.T
-    table[1, 1:] = NAN
-    latent = Lift.least_squares(basis, 0.0).coordinates(table)
-    assert np.isnan(latent[1]).all()
-    np.testing.assert_allclose(latent[[0, 2]], truth[[0, 2]], atol=1e-12)
-
-
-@given(st.integers(1, 24), seeds, st.floats(1e-6, 1e3), st.floats(0.0, 1.0), st.data())
-def test_with_a_ridge_every_arm_has_coordinates(dim, seed, ridge, show, data):
-    rank = data.draw(st.integers(1, dim))
-    rng = np.random.default_rng(seed)
-    slate = half_seen(rng, 5, dim, show)
-    assert np.isfinite(coordinates(orthonormal(rng, dim, rank), slate, ridge)).all()
 
 
 @pytest.mark.parametrize("ridge", [1e-6, 1e-8, 1e-10])

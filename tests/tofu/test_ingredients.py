@@ -11,7 +11,6 @@ from halfseen import (
     InvalidSettingError,
     LowRankWorld,
     TofuPov,
-    load,
     params,
 )
 from halfseen.linear.eigen import distance
@@ -88,19 +87,6 @@ STRANGERS = {
     "imputation": {"imputation": ZeroFilledArms()},
     "replay": {"replay": OnlyEpochs()},
 }
-
-
-@pytest.mark.parametrize("name", SHIPPED | STRANGERS)
-def test_a_policy_with_an_ingredient_is_saved_and_continues(tmp_path, name):
-    policy, rounds = tofu(**(SHIPPED | STRANGERS)[name]), few_arms(60)
-    walk(policy, rounds[:30])
-    policy.save(tmp_path / "policy")
-    restored = load(tmp_path / "policy")
-    assert restored.settings() == policy.settings()
-    ours, theirs = walk(policy, rounds[30:]), walk(restored, rounds[30:])
-    assert [looks(each) for each in theirs] == [looks(each) for each in ours]
-    assert policy.epoch_log == restored.epoch_log
-    assert len(policy.epoch_log) == 4
 
 
 @pytest.mark.parametrize("name", SHIPPED | STRANGERS)

@@ -160,13 +160,6 @@ def test_an_absorbed_slate_is_no_round():
     assert np.array_equal(policy._epoch.model.gram, regression)
 
 
-def test_a_catalogue_absorbed_before_the_first_round_is_known_to_the_first_epoch():
-    policy = tofu(burn_in=1)
-    policy.absorb(offers(1, sizes=(3000,))[0].table)
-    walk(policy, few_arms(2))
-    assert policy.epoch_log[0].n_arms == 3004
-
-
 # Rank 0
 
 
@@ -382,14 +375,6 @@ def test_features_that_were_never_seen_together_are_no_obstacle():
     covariance = policy._offered.covariance(None)
     assert np.array_equal(covariance[:3, 3:], np.zeros((3, 3)))
     assert np.isfinite(policy.choose(few_arms(1)[0].table).scores).all()
-
-
-def test_one_probability_per_feature_may_be_the_same_for_all():
-    rounds = few_arms(30)
-    one, many = (walk(tofu(observe_prob=p), rounds) for p in (0.7, np.full(6, 0.7)))
-    for first, second in zip(one, many, strict=True):
-        assert first.arm == second.arm
-        assert first.scores == pytest.approx(second.scores, rel=1e-9)
 
 
 # A policy of the user's own

@@ -66,20 +66,6 @@ def test_with_full_replay_delayed_and_permuted_rewards_end_in_the_same_state(see
         assert looks(prompt.choose(table)) == looks(late.choose(table))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_with_full_replay_all_rewards_at_once_after_three_epochs_are_the_same_too(seed):
-    rounds = offers(48, sizes=(1,))
-    prompt, late = tofu(replay="full"), tofu(replay="full")
-    play(prompt, rounds[:40], in_time(40))
-    order = np.random.default_rng(seed).permutation(np.arange(1, 41)).tolist()
-    play(late, rounds[:40], {40: order})
-    assert [record.n_replayed for record in late.epoch_log] == [0, 0, 23]
-    for table, _ in rounds[40:]:
-        ours, theirs = prompt.choose(table), late.choose(table)
-    assert looks(ours) == looks(theirs)
-    assert ours.epoch == 3
-
-
 def test_delayed_rewards_reach_the_burn_in_policy_too():
     rounds = offers(20, sizes=(1,))
     prompt, late = tofu(), tofu()

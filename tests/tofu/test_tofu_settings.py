@@ -32,35 +32,6 @@ def only(policy, *names):
 # Defaults and named constructors
 
 
-def test_by_default_it_is_practical_with_full_replay():
-    assert TofuPov(dim=6, rank=2, observe_prob=0.7).settings() == {
-        "dim": 6,
-        "rank": {"rule": "FixedRank", "rank": 2},
-        "observe_prob": 0.7,
-        "horizon": None,
-        "burn_in": 30,
-        "growth": 2.0,
-        "ridge": 1.0,
-        "failure_prob": 0.05,
-        "theta_bound": 1.0,
-        "noise_scale": 0.5,
-        "arm_bound": 1.0,
-        "top_eigenvalue": None,
-        "last_eigenvalue": None,
-        "bonus_scale": 0.0,
-        "impute_ridge": 1e-5,
-        "imputation": None,
-        "subspace": {"rule": "CorrectedCovariance"},
-        "replay": "full",
-        "follows_theorem": False,
-        "radius_scale": 1.0,
-        "memory_bytes": 64_000_000,
-        "seed": 0,
-        "burn_in_policy": None,
-        "n_arms": None,
-    }
-
-
 def test_by_default_it_is_the_full_history_of_the_paper():
     study = BASICS | {"horizon": 400, "noise_scale": 0.05}
     assert TofuPov(**study).settings() == TofuPov.full_history(**study).settings()
@@ -266,44 +237,32 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(tmp_path, setting)
     [
         ({"rank": 0}, "rank .* got 0"),
         ({"rank": 7}, r"rank .*\[1, 6\], got 7"),
-        ({"rank": True}, "rank .* got True"),
         ({"rank": 2.0}, r"rank .* got 2\.0"),
         ({"rank": "paper"}, "rank .* got 'paper'"),
-        ({"rank": None}, "rank .* got None"),
         ({"rank": {"rule": "PracticalThreshold", "cap": 0}}, "cap .* got 0"),
         ({"rank": PracticalThreshold(floor=7)}, "floor .* got 7"),
         ({"rank": {"rule": "PaperThreshold", "floor": 3, "cap": 2}}, "cap .* got 2"),
-        ({"observe_prob": 0.0}, r"observe_prob .*1\], got 0\.0"),
         ({"observe_prob": 1.4}, r"observe_prob .* got 1\.4"),
-        ({"observe_prob": np.nan}, "observe_prob .* got nan"),
         ({"observe_prob": "half"}, "observe_prob .* got 'half'"),
         (
             {"observe_prob": "counted", "burn_in": "theory", "last_eigenvalue": 0.5, "n_arms": 4},
             "burn_in='theory' needs .* counted",
         ),
         ({"observe_prob": [0.5] * 5}, r"observe_prob .*\(6,\), got shape \(5,\)"),
-        ({"observe_prob": [0.5] * 5 + [0.0]}, r"observe_prob\[5\] .* got 0\.0"),
         ({"observe_prob": [0.5] * 5 + [np.nan]}, r"observe_prob\[5\] .* got nan"),
         ({"observe_prob": ["a"] * 6}, "observe_prob .* got .*'a'"),
         ({"observe_prob": [[0.5], [0.5, 0.5]]}, "observe_prob .* got"),
-        ({"burn_in": 0}, "burn_in .* got 0"),
         ({"burn_in": "long"}, "burn_in .* got 'long'"),
-        ({"burn_in": 2.5}, r"burn_in .* got 2\.5"),
-        ({"burn_in": None}, "burn_in .* got None"),
         ({"burn_in": np.array([5, 6])}, r"burn_in .* got array\(\[5, 6\]\)"),
         ({"burn_in_policy": "greedy"}, "burn_in_policy .* got 'greedy'"),
         ({"burn_in_policy": {}}, "burn_in_policy .* got {}"),
         ({"burn_in_policy": np.ones(2)}, "burn_in_policy .* got array"),
         ({"burn_in_policy": AmbientOful}, "burn_in_policy .* got .*AmbientOful"),
         ({"burn_in_policy": AmbientOful(dim=5)}, "burn_in_policy .* dim 6, got 5"),
-        ({"arm_bound": 0.0}, r"arm_bound .* got 0\.0"),
         ({"arm_bound": 1e200}, r"(arm_bound|top_eigenvalue) .* got (1e\+200|inf)"),
-        ({"last_eigenvalue": 0.0}, r"last_eigenvalue .* got 0\.0"),
         ({"last_eigenvalue": 1.5}, r"last_eigenvalue .*1\], got 1\.5"),
-        ({"bonus_scale": -1.0}, r"bonus_scale .* got -1\.0"),
         ({"bonus_scale": 1.0}, "bonus_scale > 0 needs last_eigenvalue .* got None"),
         ({"replay": "all"}, "replay .*'none', 'burn-in-once', 'burn-in', 'full', got 'all'"),
-        ({"replay": None}, "replay .* got None"),
     ],
     ids=lambda part: str(part)[:50] if isinstance(part, dict) else "",
 )

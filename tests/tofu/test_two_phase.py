@@ -58,24 +58,6 @@ def test_with_a_horizon_half_of_the_failure_probability_is_the_second_phases():
     assert policy.epoch_log[0].failure_prob == 0.03
 
 
-def test_nothing_is_replayed_unless_asked_for():
-    for replay, n_replayed in (("none", 0), ("burn-in", 8)):
-        policy = TwoPhase(**BASICS, split=8, replay=replay)
-        walk(policy, few_arms(12))
-        assert policy.epoch_log[0].n_replayed == n_replayed
-
-
-@pytest.mark.parametrize("replay", ["none", "burn-in"])
-def test_a_late_reward_of_the_first_phase_enters_the_second_only_if_it_is_replayed(replay):
-    policy = TwoPhase(**BASICS, split=5, replay=replay)
-    rounds = few_arms(10)
-    waiting = policy.choose(rounds[0].table)
-    walk(policy, rounds[1:])
-    n_before = policy._epoch.model.n_samples
-    policy.learn(waiting, 0.4)
-    assert policy._epoch.model.n_samples - n_before == (replay == "burn-in")
-
-
 @pytest.mark.parametrize(
     ("setting", "says"),
     [

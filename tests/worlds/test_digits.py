@@ -52,11 +52,6 @@ def test_the_pool_is_that_of_a_singular_value_decomposition():
     assert np.abs(latent_pool(5) - projected).max() < 1e-10
 
 
-def test_the_longest_arm_has_length_one():
-    lengths = [np.linalg.norm(arms, axis=1).max() for *_, arms in DigitsWorld().realize(0).rounds()]
-    assert max(lengths) == pytest.approx(1.0, rel=1e-12)
-
-
 def test_the_variances_in_the_facts_are_those_of_the_offered_arms():
     realization = DigitsWorld(horizon=50).realize(4)
     arms = np.concatenate([arms for *_, arms in realization.rounds()])

@@ -12,7 +12,6 @@ import pytest
 from halfseen import InvalidSettingError
 from halfseen.paper import HardInstanceWorld
 from halfseen.theory import (
-    complete_slate_prob,
     explicit_lower_bound,
     gaps_fit,
     hard_instance_gaps,
@@ -76,14 +75,6 @@ def test_all_labels_are_equally_likely():
     assert statistic < 37.0
 
 
-@pytest.mark.parametrize("n_arms", [4, 8, 20])
-def test_slates_show_all_labels_as_often_as_the_proof_says(n_arms):
-    rounds = list(world_of(n_arms=n_arms, horizon=8000).realize(1).rounds())
-    complete = [len({tuple(arm) for arm in round.arms if arm[0]}) == 4 for round in rounds]
-    chance = complete_slate_prob(n_arms)
-    assert abs(np.mean(complete) - chance) < 5 * math.sqrt(chance * (1 - chance) / len(rounds))
-
-
 def test_the_hidden_sign_shows_only_where_both_entries_of_a_side_arm_do():
     """Both entries give σ as the sign of their product; e_2 alone is ± alike under either sign."""
     rounds = [world_of((1, sign), horizon=2000).realize(0).rounds() for sign in (1, -1)]
@@ -129,23 +120,6 @@ def test_entries_are_seen_as_often_as_the_facts_state(masking):
     shares = masks.mean(axis=1)
     told = world.realize(0).facts.observe_prob
     assert abs(shares.mean() - told) < 5 * shares.std() / math.sqrt(len(shares))
-
-
-@pytest.mark.parametrize("n_arms", [4, 8])
-def test_uniform_play_costs_what_the_formula_says(n_arms):
-    """A uniform arm pays 0 on average, so its regret is the mean of the best.
-
-    Means have five levels: γ+Δ, Δ−γ, 0 (half of all arms), γ−Δ, −γ−Δ.
-    """
-    world = world_of(n_arms=n_arms, horizon=5000, noise_scale=60.0)
-    gaps = world.realize(0).gaps
-    top, next_one = gaps.hidden_gap + gaps.reward_gap, gaps.hidden_gap - gaps.reward_gap
-    assert next_one > 0
-    levels, below = [top, next_one, 0, -next_one, -top], np.array([8, 7, 6, 2, 1, 0]) / 8
-    expected = np.dot(levels, below[:-1] ** n_arms - below[1:] ** n_arms)
-    regrets = [round.means.max() - round.means.mean() for round in world.realize(0).rounds()]
-    error = np.std(regrets) / math.sqrt(len(regrets))
-    assert abs(np.mean(regrets) - expected) < 5 * error
 
 
 def test_the_constants_are_those_of_the_arms():

@@ -45,21 +45,6 @@ def test_random_numbers_are_drawn_in_the_published_order(seed):
         assert noise == 0.05 * rng.standard_normal()
 
 
-def test_the_parameter_has_norm_one_and_lies_in_the_subspace():
-    realization = LowRankWorld(**SMALL).realize(5)
-    basis, theta = realization.basis, realization.theta
-    assert basis.T @ basis == pytest.approx(np.eye(2), abs=1e-14)
-    assert np.linalg.norm(theta) == pytest.approx(1.0, rel=1e-14)
-    assert basis @ (basis.T @ theta) == pytest.approx(theta, abs=1e-14)
-
-
-def test_entries_are_seen_with_the_given_probability():
-    """8000 · 7 independent entries: a share beyond 5 standard errors has probability 6e-7."""
-    world = LowRankWorld(dim=7, rank=2, n_arms=8000, horizon=1, observe_prob=0.3)
-    share = walked(world)[0].slate.mask.mean()
-    assert abs(share - 0.3) < 5 * math.sqrt(0.3 * 0.7 / 56000)
-
-
 # Past the published studies
 
 
@@ -240,12 +225,6 @@ def test_the_problem_has_the_settings_of_the_world(latent):
 @pytest.mark.parametrize("latent", ["gaussian", "student"])
 def test_unbounded_arms_have_an_infinite_bound(latent):
     assert LowRankWorld(**SMALL, latent=latent).realize(0).problem().arm_bound == math.inf
-
-
-def test_uniform_latents_have_the_bound_of_the_loading_model():
-    realization = LowRankWorld(**SMALL, latent="uniform").realize(0)
-    expected = max(realization.loadings) * math.sqrt(2) * math.sqrt(3)
-    assert realization.problem().arm_bound == pytest.approx(expected, rel=1e-14)
 
 
 # Settings

@@ -161,11 +161,6 @@ def test_defaults_stay_out_of_the_plain_form():
     assert HardInstanceWorld().to_dict() == {"kind": "hard-instance"}
 
 
-def test_a_bad_mask_law_is_refused_by_its_key():
-    with pytest.raises(InvalidSettingError, match=r"masks\.size .* got 0"):
-        world_from({"kind": "low-rank", "masks": {"law": "blocks", "size": 0}})
-
-
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"images", "documents"}))
 def test_memory_does_not_grow_with_the_rounds(name, folder):
     """A million rounds promised, 1,500 walked: neither size is held."""
@@ -190,13 +185,6 @@ def test_memory_does_not_grow_with_the_rounds(name, folder):
         tracemalloc.stop()
     assert early < 200_000
     assert late < early + 20_000
-
-
-@pytest.mark.parametrize("name", ["published", "hard"])
-def test_rounds_are_drawn_when_they_are_asked_for(name, folder):
-    world = EXAMPLES[name](folder).replace(horizon=10**15)
-    first, second = islice(world.realize(0).rounds(), 2)
-    assert first.noise != second.noise
 
 
 def test_worlds_load_neither_pandas_nor_what_draws():
