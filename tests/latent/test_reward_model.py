@@ -261,7 +261,7 @@ def test_thompson_draws_have_the_posterior_deviation(kind):
     slate = Slate(rows.arms[:4], items=None if kind == "return" else rows.items[:4])
     arms = model.candidates(slate, rows.contexts[:1])
     widths = model.score(arms, 1.0, 1.0)[2]
-    draws = [model.draw(arms, np.random.default_rng(seed), 1.0, 1.0) for seed in range(4000)]
+    draws = [model.draw(arms, np.random.default_rng(seed)) for seed in range(4000)]
     # The standard error of a deviation from 4000 draws is 1.1 %.
     np.testing.assert_allclose(np.std(draws, axis=0), widths, rtol=0.06)
 
@@ -273,7 +273,7 @@ def test_copies_of_an_item_get_the_same_draw_wherever_they_stand():
 
     def draws(table):
         arms = model.candidates(Slate(table), rows.contexts[:1])
-        return model.draw(arms, np.random.default_rng(0), 1.0, 1.0)
+        return model.draw(arms, np.random.default_rng(0))
 
     assert draws(table)[0] == draws(table)[4]
     np.testing.assert_array_equal(draws(table[::-1].copy())[::-1], draws(table))

@@ -266,7 +266,7 @@ class LatentUcb(Policy):
         doc="Share of the rounds in which every arm is chosen with the same probability.",
     )
     width_scale: float = scale_param(
-        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score or a draw."
+        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score; a draw has none."
     )
     growth: float = real(
         default=1.25,
@@ -409,13 +409,13 @@ class LatentUcb(Policy):
 
         Each round has its own random streams, so there is no stream state to save.
         """
-        widths, law, keys = self._widths, None, item_keys(slate._table, slate._items)
+        law, keys = None, item_keys(slate._table, slate._items)
         random = stream(self.seed, exploration, str(self._round + 1))
-        parts[2] = model.draw(arms, random, *widths) if exploration == "thompson" else 0.0
+        parts[2] = model.draw(arms, random) if exploration == "thompson" else 0.0
         np.add(parts[1], parts[2], out=parts[0])
         arm = _best(slate, parts[0])
         if exploration == "thompson":
-            law = model.win_shares(keys, arms, parts[1], arm, random, *widths)
+            law = model.win_shares(keys, arms, parts[1], arm, random)
         elif exploration == INVERSE_GAP:
             rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.information())
             law = inverse_gap(parts[1] / model.scales.noise, rate)

@@ -191,26 +191,20 @@ class RewardModel:
         np.add(parts[1], parts[2], out=parts[0])
         return parts
 
-    def draw(
-        self,
-        arms: Candidates,
-        random: np.random.Generator,
-        width_scale: float,
-        item_width: float,
-    ) -> FloatArray:
+    def draw(self, arms: Candidates, random: np.random.Generator) -> FloatArray:
         """Return rewards of arms under parameters drawn from the posterior, minus the estimates.
 
         With V = R'R, u = R'⁻¹φ and g standard normal, u·g has the posterior's variance φ'V⁻¹φ.
         """
         ridge = self.ridge
         drawn = Ridge(ridge.dim, ridge=ridge.ridge)
-        normals = width_scale * random.standard_normal(ridge.dim)
+        normals = random.standard_normal(ridge.dim)
         drawn.set_root(ridge.factor, normals, ridge.log_det, ridge.n_samples)
         rests = drawn.predict(arms.points)[0]
         if self.features.n_parts:
             items, copies = np.unique(arms.keys, return_inverse=True)
             effects = random.standard_normal(len(items))[copies]
-            rests = rests + item_width * np.sqrt(arms.variances) * effects
+            rests = rests + np.sqrt(arms.variances) * effects
         return self.scales.noise * rests
 
     def win_shares(
@@ -220,12 +214,10 @@ class RewardModel:
         estimates: FloatArray,
         played: int,
         random: np.random.Generator,
-        width_scale: float,
-        item_width: float,
     ) -> FloatArray:
         """Return how often each arm is best in draws as of `draw`, whose best is `played`."""
-        white = width_scale * self.ridge.whitened(arms.points)
-        own = item_width * np.sqrt(arms.variances) if self.features.n_parts else None
+        white = self.ridge.whitened(arms.points)
+        own = np.sqrt(arms.variances) if self.features.n_parts else None
         return win_shares(keys, estimates / self.scales.noise, white, played, random, own)
 
     def information(self) -> float:
