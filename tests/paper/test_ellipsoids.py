@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from halfseen.kernels import ellipsoids as _set_kernels
-from halfseen.linear.ridge import Ridge
-from halfseen.paper.pslb import Ellipsoid, optimistic_parts
+from halfseen.linear.ridge import Confidence, Ridge
+from halfseen.paper.pslb import Ellipsoid, Projection, optimistic_parts
 
 seeds = st.integers(0, 2**32 - 1)
 ranks = st.integers(1, 10)
@@ -226,15 +225,13 @@ def test_a_projected_model_is_the_regression_on_projected_samples(seed, rank, ri
     model, direct = Ridge(8, ridge=ridge), Ridge(rank, ridge=ridge)
     model.insert(samples, rewards)
     direct.insert(samples @ basis, rewards)
-    precision, spread = np.empty((rank, rank)), np.empty((rank, rank))
-    white, spread_white = np.empty(rank), np.empty(rank)
-    basis, cast = np.ascontiguousarray(basis), np.empty((8, rank))
-    _set_kernels.project_model(model.factor, model.white, basis, precision, white)
-    _set_kernels.cast_shadow(model.factor, basis, math.inf, cast)
-    _set_kernels.triangularize(cast, model.white, spread, spread_white)
+    projection = Projection.of(model, np.ascontiguousarray(basis))
+    precision, white = projection.inside.factor, projection.inside.white
+    confidence = Confidence(ridge=ridge, theta_bound=1.0, noise_scale=0.5, failure_prob=0.05)
+    sets = projection.sets(model, confidence)
     np.testing.assert_allclose(precision.T @ precision, direct.gram, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(precision.T @ white, direct.response, rtol=1e-10, atol=1e-10)
-    inverse = np.linalg.inv(model.gram)
-    np.testing.assert_allclose(spread.T @ spread, basis.T @ inverse @ basis, rtol=1e-8, atol=1e-12)
+    inverse, root = np.linalg.inv(model.gram), sets.mapped.root
+    np.testing.assert_allclose(root @ root.T, basis.T @ inverse @ basis, rtol=1e-8, atol=1e-12)
     shadow = basis.T @ model.estimate
-    np.testing.assert_allclose(spread.T @ spread_white, shadow, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(sets.mapped.centre, shadow, rtol=1e-8, atol=1e-10)

@@ -45,37 +45,6 @@ def triangularize(rows, targets, factor, white):
                 target = cosine * target - sine * old
 
 
-@compiled(void(in_2, in_1, in_2, out_2, out_1), **_NUMPY)
-def project_model(factor, white, basis, precision, precision_white):
-    """Write the regression on projected samples: P'P = U'VU and P'p = U'Σzr."""
-    dim, rank = basis.shape
-    rows = np.zeros((dim, rank))
-    for i in range(dim):
-        for k in range(i, dim):
-            entry = factor[i, k]
-            if entry != 0.0:
-                for a in range(rank):
-                    rows[i, a] += entry * basis[k, a]
-    triangularize(rows, white, precision, precision_white)
-
-
-@compiled(void(in_2, in_2, float64, out_2), **_NUMPY)
-def cast_shadow(factor, basis, limit, shadow):
-    """Write R'⁻¹U, whose square is U'V⁻¹U; entries beyond the limit are rounding."""
-    dim, rank = basis.shape
-    for i in range(dim):
-        for a in range(rank):
-            shadow[i, a] = basis[i, a]
-    for i in range(dim):
-        for a in range(rank):
-            shadow[i, a] = min(max(shadow[i, a] / factor[i, i], -limit), limit)
-        for k in range(i + 1, dim):
-            entry = factor[i, k]
-            if entry != 0.0:
-                for a in range(rank):
-                    shadow[k, a] -= entry * shadow[i, a]
-
-
 @compiled(void(out_2, in_2), **_NUMPY)
 def turn(shadow, turns):
     """Update the shadow for one more sample, by the rotations that updated R."""
@@ -218,22 +187,3 @@ def support_parts(points, centre, turn, offset, weights, reach, deep, parts):
         parts[0, n] = estimate + width
         parts[1, n] = estimate
         parts[2, n] = width
-
-
-@compiled(void(in_2, in_2, out_2), **_NUMPY)
-def candidate_parts(points, candidates, parts):
-    """Write each point's best value over all candidates, their mean value, and the difference."""
-    n_points, rank = points.shape
-    n_candidates = candidates.shape[0]
-    for n in range(n_points):
-        best = -np.inf
-        total = 0.0
-        for c in range(n_candidates):
-            value = 0.0
-            for a in range(rank):
-                value += points[n, a] * candidates[c, a]
-            best = max(best, value)
-            total += value / n_candidates
-        parts[1, n] = total
-        parts[2, n] = max(0.0, best - total)
-        parts[0, n] = total + parts[2, n]

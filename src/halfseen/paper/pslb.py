@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
 from halfseen import checks
@@ -115,7 +116,7 @@ def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) ->
     for one, other in ((first, second), (second, first)):
         if one.radius == 0.0:
             meets = other.contains(one.centre[None, :], _TOUCHING)[0]
-            return _values_at(points, one.centre) if meets else None
+            return _parts_over(points, one.centre[None, :]) if meets else None
     with np.errstate(all="ignore"):  # overflow is checked below
         mixed = (first.radius / second.radius) * (second.whitener @ first.root)
         apart = first.whitener @ (second.centre - first.centre) / first.radius
@@ -139,9 +140,14 @@ def optimistic_parts(points: FloatArray, first: Ellipsoid, second: Ellipsoid) ->
     return parts if np.isfinite(parts).all() else None
 
 
-def _values_at(points: FloatArray, centre: FloatArray) -> FloatArray:
+def _parts_over(points: FloatArray, candidates: FloatArray) -> FloatArray:
+    """Return each point's best value over all candidates, their mean value, and the difference."""
+    # Row by row, not by BLAS: equal arms get exactly equal scores.
+    values = np.einsum("ia,ac->ic", points, np.ascontiguousarray(candidates.T))
     parts = np.empty((3, len(points)))
-    _kernels.candidate_parts(points, np.ascontiguousarray(centre[None, :]), parts)
+    parts[1] = values.sum(axis=1) / len(candidates)
+    parts[2] = np.maximum(values.max(axis=1) - parts[1], 0.0)
+    parts[0] = parts[1] + parts[2]
     return parts
 
 
@@ -187,14 +193,15 @@ class Projection:
         projection = cls(basis, Ridge(max(1, rank), ridge=model.ridge), np.empty(basis.shape))
         if rank == 0:
             return projection
-        precision, white = np.empty((rank, rank)), np.empty(rank)
-        _kernels.project_model(model.factor, model.white, basis, precision, white)
+        factor, white = model.factor, model.white
+        precision, inside_white = _triangular(factor @ basis, white)
         pivots = precision.ravel()[:: rank + 1]
         np.maximum(pivots, math.sqrt(model.ridge), out=pivots)  # smaller is rounding
         log_det = 2.0 * float(np.log(pivots).sum()) - rank * math.log(model.ridge)
-        projection.inside.set_root(precision, white, log_det, model.n_samples)
+        projection.inside.set_root(precision, inside_white, log_det, model.n_samples)
         limit = 2.0 / math.sqrt(model.ridge)  # the norm of R'⁻¹U is at most 1/√λ
-        _kernels.cast_shadow(model.factor, basis, limit, projection.shadow)
+        shadow = solve_triangular(factor, basis, trans=1, check_finite=False)
+        np.clip(shadow, -limit, limit, out=projection.shadow)
         return projection
 
     @property
@@ -219,7 +226,7 @@ class Projection:
         """Return both confidence sets, or None if rounding makes one of them degenerate."""
         inside = self.inside
         precision = inside.factor
-        spread, spread_white = _squared(self.shadow, model.white)
+        spread, spread_white = _triangular(self.shadow, model.white)
         if not (_is_sound(precision) and _is_sound(spread)):
             return None
         with np.errstate(all="ignore"):
@@ -239,16 +246,16 @@ class Projection:
         return Sets(projected, mapped)
 
 
-def _squared(shadow: FloatArray, white: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the triangular S and s with S'S = U'V⁻¹U and S's = U'V⁻¹Σzr."""
-    dim, rank = shadow.shape
+def _triangular(rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the triangular R and w with R'R = rows'rows and R'w = rows'targets."""
+    dim, rank = rows.shape
     if dim >= _LAPACK_DIM:
-        turned = np.asarray(np.linalg.qr(np.column_stack([shadow, white]), mode="r"))[:rank]
+        turned = np.asarray(np.linalg.qr(np.column_stack([rows, targets]), mode="r"))[:rank]
         turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
         return np.ascontiguousarray(turned[:, :-1]), np.ascontiguousarray(turned[:, -1])
-    spread, spread_white = np.empty((rank, rank)), np.empty(rank)
-    _kernels.triangularize(shadow, white, spread, spread_white)
-    return spread, spread_white
+    factor, white = np.empty((rank, rank)), np.empty(rank)
+    _kernels.triangularize(np.ascontiguousarray(rows), targets, factor, white)
+    return factor, white
 
 
 def sampled_parts(
@@ -276,8 +283,7 @@ def sampled_parts(
             candidates = candidates[one.contains(candidates, _TOLERANCE)]
     if not len(candidates):
         return None
-    parts = np.empty((3, len(points)))
-    _kernels.candidate_parts(points, candidates, parts)
+    parts = _parts_over(points, candidates)
     return parts if np.isfinite(parts).all() else None
 
 
