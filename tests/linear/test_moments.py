@@ -12,9 +12,6 @@ from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.linear.covariance import (
     Moments,
     corrected_covariance,
-    covariance_of,
-    pairwise_covariance,
-    smallest_prob,
 )
 from halfseen.values import Slate
 
@@ -47,8 +44,8 @@ def cut(arms, sizes):
 def same(one, other):
     return (
         one.n_arms == other.n_arms
-        and np.array_equal(one.second_moment(), other.second_moment())
-        and (not one.count_pairs or np.array_equal(one.pair_counts(), other.pair_counts()))
+        and np.array_equal(one.sums().products, other.sums().products)
+        and (not one.count_pairs or np.array_equal(one.sums().pairs, other.sums().pairs))
     )
 
 
@@ -129,8 +126,8 @@ def test_pairs_seen_together_are_exact_when_all_arms_are_equal_and_features_miss
     for masks in itertools.product(every, repeat=3):
         moments = absorbed(Slate(np.tile(arm, (3, 1)), np.array(masks)), count_pairs=True)
         together = np.array(masks).T.astype(int) @ np.array(masks).astype(int)
-        np.testing.assert_array_equal(moments.pair_counts(), together)
-        estimate, n_never = pairwise_covariance(moments.second_moment(), moments.pair_counts())
+        np.testing.assert_array_equal(moments.sums().pair_counts(), together)
+        estimate, n_never = moments.sums().covariance(None)
         np.testing.assert_allclose(estimate, np.where(together > 0, truth, 0.0), rtol=1e-15)
         assert n_never == sum(together[j, k] == 0 for j in range(5) for k in range(j, 5))
         assert np.array_equal(moments.covariance(None), estimate)
@@ -146,7 +143,7 @@ def test_given_that_a_pair_was_seen_its_estimate_is_unbiased_with_features_missi
             moments = absorbed(Slate(arms[list(pick)], np.array([one, two])), count_pairs=True)
             probability = 0.25 * p_one * p_two
             total += probability * moments.covariance(None)
-            chance += probability * (moments.pair_counts() > 0)
+            chance += probability * (moments.sums().pair_counts() > 0)
     np.testing.assert_allclose(total / chance, arms.T @ arms / 2, rtol=0, atol=1e-12)
 
 
@@ -202,16 +199,16 @@ def test_sums_do_not_depend_on_the_sizes_of_slates(sizes, count_pairs):
     moments = absorbed(*cut(arms, sizes), count_pairs=count_pairs)
     zeroed, seen = np.nan_to_num(arms), (~np.isnan(arms)).astype(float)
     assert moments.n_arms == 5001
-    np.testing.assert_array_equal(moments.second_moment(), zeroed.T @ zeroed)
+    np.testing.assert_array_equal(moments.sums().products, zeroed.T @ zeroed)
     if count_pairs:
-        np.testing.assert_array_equal(moments.pair_counts(), seen.T @ seen)
+        np.testing.assert_array_equal(moments.sums().pair_counts(), seen.T @ seen)
 
 
 def test_sums_are_the_callers_own():
     moments = absorbed(Slate(whole_arms(10, 3)), count_pairs=True)
     before = frozen_state(moments)
-    moments.second_moment()[:] = 7.0
-    moments.pair_counts()[:] = 7.0
+    moments.sums().products[:] = 7.0
+    moments.sums().pair_counts()[:] = 7.0
     moments.covariance(0.5)[:] = 7.0
     assert frozen_state(moments) == before
 
@@ -259,7 +256,7 @@ def test_restored_moments_continue_bit_by_bit(n_arms, count_pairs):
     for slate in cut(rng.normal(size=(2000, 3)), [1, 400, 1030]):
         moments.absorb(slate)
         restored.absorb(slate)
-        assert restored.second_moment().tobytes() == moments.second_moment().tobytes()
+        assert restored.sums().products.tobytes() == moments.sums().products.tobytes()
     assert frozen_state(restored) == frozen_state(moments)
 
 
@@ -286,15 +283,15 @@ def test_a_state_that_does_not_fit_is_refused(name, value):
 def test_the_smallest_probability_stands_for_all():
     moments = absorbed(Slate([[1.0, NAN, NAN], [1.0, 2.0, NAN], [1.0, 2.0, NAN]]), count_pairs=True)
     sums = moments.sums()
-    assert smallest_prob(sums, 3, 0.3) == 0.3
-    assert smallest_prob(sums, 3, np.array([0.9, 0.4, 0.7])) == 0.4
-    assert smallest_prob(sums, 3, None) == 2 / 3  # the third feature was never seen
+    assert sums.smallest_prob(0.3) == 0.3
+    assert sums.smallest_prob(np.array([0.9, 0.4, 0.7])) == 0.4
+    assert sums.smallest_prob(None) == 2 / 3  # the third feature was never seen
 
 
 def test_the_smallest_probability_is_one_before_anything_was_seen():
-    assert smallest_prob(Moments(2, count_pairs=True).sums(), 0, None) == 1.0
+    assert Moments(2, count_pairs=True).sums().smallest_prob(None) == 1.0
     hidden = absorbed(Slate([[NAN, NAN]]), count_pairs=True)
-    assert smallest_prob(hidden.sums(), 1, None) == 1.0
+    assert hidden.sums().smallest_prob(None) == 1.0
 
 
 # -- refusals --------------------------------------------------------------------------------------
@@ -305,6 +302,4 @@ def test_unknown_probabilities_need_counted_pairs():
     with pytest.raises(InvalidSettingError, match=r"Moments\(count_pairs=True\)"):
         moments.covariance(None)
     with pytest.raises(InvalidSettingError, match=r"Moments\(count_pairs=True\)"):
-        moments.pair_counts()
-    with pytest.raises(InvalidSettingError, match=r"Moments\(count_pairs=True\)"):
-        covariance_of(moments.sums(), 1, None)
+        moments.sums().pair_counts()

@@ -9,9 +9,6 @@ from halfseen.linear.covariance import (
     LARGEST_DENSE_DIM,
     CovarianceOperator,
     Moments,
-    covariance_of,
-    shares_of,
-    sums_of,
 )
 from halfseen.linear.eigen import distance, top_eigenpairs
 from halfseen.paper import Pslb
@@ -26,8 +23,10 @@ def arms(n, dim, rank, prob, seed=0):
 
 
 def dense(table, prob):
-    sums = sums_of(table)
-    return covariance_of(sums, len(table), shares_of(sums, len(table)) if prob is None else prob)[0]
+    moments = Moments(table.shape[1], count_pairs=True)
+    moments.add(table)
+    sums = moments.sums()
+    return sums.covariance(sums.shares() if prob is None else prob)[0]
 
 
 PROBS = {

@@ -11,7 +11,7 @@ correction by observation probabilities needs two diagonals.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -114,11 +114,73 @@ class CovarianceOperator:
 
 
 ObserveProb = float | FloatArray | None
-Sums = tuple[FloatArray, FloatArray | None]
 
 # Arms per matrix product: enough to be efficient, few enough to need little memory.
 _BLOCK = 1024
 _LARGEST_SUM = checks.LARGEST_HORIZON * LARGEST * LARGEST
+
+
+class Sums(NamedTuple):
+    """Sums over masked arms.
+
+    Attributes
+    ----------
+    products : ndarray, shape (dim, dim)
+        Sum of ẋẋ', zero where hidden.
+    pairs : ndarray, shape (dim, dim), or None
+        How many arms showed both features of each pair, if that was counted.
+    n_arms : int
+
+    Examples
+    --------
+    >>> moments = Moments(2, count_pairs=True)
+    >>> moments.absorb(Slate([[1.0, float("nan")], [2.0, 3.0]]))
+    >>> sums = moments.sums()
+    >>> sums.shares().tolist(), sums.smallest_prob(None)
+    ([1.0, 0.5], 0.5)
+    """
+
+    products: FloatArray
+    pairs: FloatArray | None
+    n_arms: int
+
+    def pair_counts(self) -> FloatArray:
+        """Return `pairs`; raise InvalidSettingError if they were not counted."""
+        if self.pairs is None:
+            raise InvalidSettingError("pairs are not counted: use Moments(count_pairs=True)")
+        return self.pairs
+
+    def shares(self) -> FloatArray:
+        """Return the share of arms that showed each feature, counting at least one."""
+        return np.maximum(self.pair_counts().diagonal(), 1.0) / max(1, self.n_arms)
+
+    def covariance(self, observe_prob: ObserveProb) -> tuple[FloatArray, int]:
+        """Return the corrected covariance, shape (dim, dim), for known or unknown p.
+
+        If p is unknown, each entry is the mean over the arms that showed both features. The second
+        value is the number of pairs (j ≤ k) that were never seen together, whose entries are 0.
+        """
+        products = self.products
+        if observe_prob is not None:
+            return corrected_covariance(products, self.n_arms, observe_prob), 0
+        pairs = self.pair_counts()
+        seen = pairs > 0
+        covariance = np.divide(products, pairs, out=np.zeros_like(products), where=seen)
+        return covariance, int(np.count_nonzero(np.triu(~seen)))
+
+    def smallest_prob(self, observe_prob: ObserveProb) -> float:
+        """Return the p for formulas with a single p: the smallest over all features.
+
+        If p is unknown, it is the smallest share of arms that showed a feature, without features
+        that were never seen; 1 before anything was seen. Formulas that use p² for a pair are then
+        right for features that are hidden independently, and too optimistic for features hidden in
+        blocks.
+        """
+        if observe_prob is not None:
+            return float(np.min(observe_prob))
+        counts = self.pair_counts().diagonal()
+        shown = counts[counts > 0]
+        return float(shown.min()) / self.n_arms if len(shown) else 1.0
 
 
 class Moments:
@@ -141,7 +203,7 @@ class Moments:
     --------
     >>> moments = Moments(2)
     >>> moments.absorb(Slate([[1.0, 2.0], [3.0, float("nan")]]))
-    >>> moments.second_moment().tolist()
+    >>> moments.sums().products.tolist()
     [[10.0, 2.0], [2.0, 4.0]]
     """
 
@@ -182,26 +244,15 @@ class Moments:
         The table is kept until it enters the sums, and must not be changed.
         """
         if self._n_waiting + len(table) > _BLOCK:
-            self._products, self._pairs = self.sums()
+            self._products, self._pairs, _ = self.sums()
             self._waiting, self._n_waiting = [], 0
         self._waiting.append(table)
         self._n_waiting += len(table)
         self.n_arms += len(table)
 
-    def second_moment(self) -> FloatArray:
-        """Return the sum of ẋẋ' over all arms, zero where hidden, shape (dim, dim)."""
-        return self.sums()[0]
-
-    def pair_counts(self) -> FloatArray:
-        """Return how many arms showed both features of each pair, shape (dim, dim)."""
-        pairs = self.sums()[1]
-        if pairs is None:
-            raise InvalidSettingError("pairs are not counted: use Moments(count_pairs=True)")
-        return pairs
-
     def covariance(self, observe_prob: ObserveProb) -> FloatArray:
         """Return the corrected covariance, shape (dim, dim); symmetric, perhaps indefinite."""
-        return covariance_of(self.sums(), self.n_arms, observe_prob)[0]
+        return self.sums().covariance(observe_prob)[0]
 
     def _restored(self) -> None:
         """Raise ArchiveError unless saved sums can be those of some arms."""
@@ -215,9 +266,14 @@ class Moments:
             raise ArchiveError("moments must be those of some arms")
 
     def sums(self) -> Sums:
-        """Return the sum of ẋẋ' and, if counted, of pairs seen together, in new arrays."""
-        waiting = sums_of(self.waiting, count_pairs=self.count_pairs)
-        return _added((self._products, self._pairs), waiting)
+        """Return the sums over all arms, in new arrays."""
+        table, pairs = self.waiting, self._pairs
+        filled = np.empty(table.shape)
+        tables.copy_filled(table, filled)
+        if pairs is not None:
+            seen = (table == table).astype(np.float64)
+            pairs = pairs + seen.T @ seen
+        return Sums(self._products + filled.T @ filled, pairs, self.n_arms)
 
     @property
     def waiting(self) -> FloatArray:
@@ -229,17 +285,6 @@ class Moments:
     @waiting.setter
     def waiting(self, table: FloatArray) -> None:
         self._waiting, self._n_waiting = [table], len(table)
-
-
-def _added(one: Sums, other: Sums) -> Sums:
-    pairs = None if one[1] is None or other[1] is None else one[1] + other[1]
-    return one[0] + other[0], pairs
-
-
-def _pair_counts(mask: BoolArray) -> FloatArray:
-    seen = mask.astype(np.float64)
-    counts: FloatArray = seen.T @ seen
-    return counts
 
 
 def corrected_covariance(
@@ -279,83 +324,3 @@ def corrected_covariance(
     covariance: FloatArray = np.ascontiguousarray(second_moment / (n_arms * both))
     covariance.ravel()[:: dim + 1] *= observe_prob
     return covariance
-
-
-def pairwise_covariance(
-    second_moment: FloatArray, pair_counts: FloatArray
-) -> tuple[FloatArray, int]:
-    """Return the covariance if p is unknown, over the arms that showed both features.
-
-    Each entry of the summed second moment is divided by the number of arms that showed both
-    features.
-
-    Returns
-    -------
-    covariance : ndarray, shape (dim, dim)
-        Zero where two features were never seen together.
-    n_never : int
-        Number of pairs (j ≤ k) that were never seen together.
-
-    Examples
-    --------
-    >>> covariance, n_never = pairwise_covariance(
-    ...     np.array([[4.0, 0.0], [0.0, 3.0]]), np.array([[2.0, 0.0], [0.0, 1.0]])
-    ... )
-    >>> covariance.tolist(), n_never
-    ([[2.0, 0.0], [0.0, 3.0]], 1)
-    """
-    seen = pair_counts > 0
-    covariance = np.divide(second_moment, pair_counts, out=np.zeros_like(second_moment), where=seen)
-    return covariance, int(np.count_nonzero(np.triu(~seen)))
-
-
-def sums_of(table: FloatArray, *, count_pairs: bool = True) -> Sums:
-    """Return the sums over the arms of a table, shape (n, dim) with NaN where hidden."""
-    filled = np.empty(table.shape)
-    tables.copy_filled(table, filled)
-    pairs = _pair_counts(table == table) if count_pairs else None
-    return filled.T @ filled, pairs
-
-
-def shares_of(sums: Sums, n_arms: int) -> FloatArray:
-    """Return the share of arms that showed each feature, counting at least one, shape (dim,).
-
-    Examples
-    --------
-    >>> shares_of(sums_of(np.array([[1.0, np.nan], [2.0, 3.0]])), 2).tolist()
-    [1.0, 0.5]
-    """
-    pairs = sums[1]
-    if pairs is None:
-        raise InvalidSettingError("shares need Moments(count_pairs=True)")
-    return np.maximum(pairs.diagonal(), 1.0) / max(1, n_arms)
-
-
-def covariance_of(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> tuple[FloatArray, int]:
-    """Return the corrected covariance from sums over arms, for known or unknown p.
-
-    If p is unknown, the second value is the number of pairs (j ≤ k) that were never seen together,
-    whose entries are 0.
-    """
-    products, pairs = sums
-    if observe_prob is not None:
-        return corrected_covariance(products, n_arms, observe_prob), 0
-    if pairs is None:
-        raise InvalidSettingError("observe_prob=None needs Moments(count_pairs=True)")
-    return pairwise_covariance(products, pairs)
-
-
-def smallest_prob(sums: Sums, n_arms: int, observe_prob: ObserveProb) -> float:
-    """Return the p for formulas with a single p: the smallest over all features.
-
-    If p is unknown, it is the smallest share of arms that showed a feature, without features that
-    were never seen; 1 before anything was seen. Formulas that use p² for a pair are then right for
-    features that are hidden independently, and too optimistic for features hidden in blocks.
-    """
-    if isinstance(observe_prob, float):
-        return observe_prob
-    if observe_prob is not None:
-        return float(np.min(observe_prob))
-    counts = np.zeros(0) if sums[1] is None else sums[1].diagonal()
-    shown = counts[counts > 0]
-    return float(shown.min()) / n_arms if len(shown) else 1.0

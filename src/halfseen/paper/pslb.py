@@ -407,7 +407,7 @@ class Pslb(Optimism, Policy):
     def _estimated_basis(self, slate: Slate, moments: Moments) -> FloatArray:
         """Return the principal directions of all zero-filled arms up to and including a slate."""
         values, n_arms = slate.values, moments.n_arms + slate.n_arms
-        second_moment = (moments.second_moment() + values.T @ values) / n_arms
+        second_moment = (moments.sums().products + values.T @ values) / n_arms
         known = Known(
             n_arms=n_arms,
             round=self._round + 1,

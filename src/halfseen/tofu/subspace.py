@@ -12,9 +12,6 @@ from halfseen.linear.covariance import (
     CovarianceOperator,
     Moments,
     check_dense,
-    covariance_of,
-    shares_of,
-    smallest_prob,
 )
 from halfseen.linear.eigen import checked_basis
 from halfseen.linear.history import Reservoir
@@ -117,11 +114,11 @@ class CorrectedCovariance(SubspaceEstimator):
             known = None if isinstance(observe_prob, str) else observe_prob
             operator = CovarianceOperator(offered.rows, known)
             return Estimate(operator, operator.smallest_prob)
-        sums, n_arms = offered.sums(), offered.n_arms
+        sums = offered.sums()
         if isinstance(observe_prob, str):
-            observe_prob = shares_of(sums, n_arms) if observe_prob == COUNTED else None
-        covariance, n_never_paired = covariance_of(sums, n_arms, observe_prob)
-        return Estimate(covariance, smallest_prob(sums, n_arms, observe_prob), n_never_paired)
+            observe_prob = sums.shares() if observe_prob == COUNTED else None
+        covariance, n_never_paired = sums.covariance(observe_prob)
+        return Estimate(covariance, sums.smallest_prob(observe_prob), n_never_paired)
 
     def covariance(self, rows: FloatArray) -> Covariance:
         """Return the operator of the sample, corrected by each feature's share of seen entries."""
