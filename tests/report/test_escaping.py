@@ -60,7 +60,7 @@ def odd(tmp_path):
         claims=lambda results: {ODD: {ODD: lower(results, [ODD], "tofu")}},
         comparisons=lambda results: [compare(results, "it", ODD, [ODD], ["tofu"])],
         figures=lambda results: [
-            Figure("it", ODD, [regret_over_p(results, results.methods, title=ODD)])
+            Figure("it", ODD, [regret_over_p(results, results.methods, setting=ODD)])
         ],
     )
     results = write_results(

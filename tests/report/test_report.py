@@ -290,8 +290,8 @@ def test_the_excess_is_paired_seed_by_seed(tmp_path):
     assert first["se_excess"] == pytest.approx(mean_of([-0.3, 0.1, 0.3, -0.1]).standard_error)
     text = report.write().read_text(encoding="utf-8")
     section = text.split("## Excess over the irreducible regret")[1].split("##")[0]
-    assert "| p | seeds | irreducible part |" in section
-    assert "| 0.8 | 4 | 30.0 ± 10.8 |" in section
+    assert "| where | seeds | irreducible part |" in section
+    assert "| p = 0.8 | 4 | 30 ± 11 |" in section
     assert "| TOFU | **5.0 ± 0.1** |" in section
     assert len(read(tmp_path / "excess.csv")) == 6
     part = lambda key: None if key.seed == 1 else above(key)  # noqa: E731

@@ -8,7 +8,7 @@ import pytest
 from halfseen import LowRankWorld, Uniform
 from halfseen.paper import ProductContextWorld
 from halfseen.policies.registry import _CLASSES, register_policy
-from halfseen.simulation.cells import Cell, CellKey, run_cell, run_together
+from halfseen.simulation.cells import Cell, CellKey, run_together
 from halfseen.simulation.methods import METHODS, Method
 
 WORLD = LowRankWorld(dim=8, rank=2, n_arms=4, horizon=100)
@@ -47,7 +47,7 @@ def test_every_method_gets_the_result_that_it_gets_alone():
     together = cells(*(METHODS[key] for key in keys))
     for cell, result in zip(together, run_together(together), strict=True):
         assert result.status == "ok", result.error
-        assert replace(result, seconds=0.0) == replace(run_cell(cell), seconds=0.0)
+        assert replace(result, seconds=0.0) == replace(run_together([cell])[0], seconds=0.0)
 
 
 def test_a_measure_is_taken_on_the_realization_that_others_play(breaking):
@@ -55,7 +55,7 @@ def test_a_measure_is_taken_on_the_realization_that_others_play(breaking):
     measured, played, _ = run_together(together)
     assert measured.status == "ok", measured.error
     assert (measured.final_regret, played.diagnostics) == (None, {})
-    assert measured.diagnostics == run_cell(together[0]).diagnostics != {}
+    assert measured.diagnostics == run_together(together[:1])[0].diagnostics != {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,4 +123,4 @@ def test_the_unavoidable_regret_of_a_world_is_stored_with_the_policys_diagnostic
     (result,) = run_together(cells(METHODS["zf-oful"], world=world))
     assert result.status == "ok", result.error
     assert result.diagnostics["irreducible"] == world.realize(3).irreducible_regret()
-    assert "irreducible" not in run_cell(cells(METHODS["zf-oful"])[0]).diagnostics
+    assert "irreducible" not in run_together(cells(METHODS["zf-oful"])[:1])[0].diagnostics

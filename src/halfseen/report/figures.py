@@ -116,34 +116,23 @@ def regret_over_rounds(
     setting: str | None = None,
     p: float | None = None,
     log: bool = False,
-    minus: str | None = None,
-    title: str = "",
 ) -> Panel | None:
     """Show cumulative regret over rounds with bands of one standard error.
 
-    Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing. With
-    `minus`, the mean regret of this method is subtracted, which tells curves apart that grow alike;
-    they have no bands, because those of a difference are not known.
+    Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing.
     """
     keys, point = keys_of(methods), results.first_point(setting, p)
     found = _over_rounds(results, point, keys, "regret")
     if log:
         found = {key: each.part(each.x >= _FIRST_SHARE * each.x[-1]) for key, each in found.items()}
-    if minus in found:
-        base = found[minus]
-        found = {
-            key: each._replace(mean=each.mean - base.mean, error=0.0 * base.error)
-            for key, each in found.items()
-        }
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, found.values())
-        less = f" less that of {label_of(minus)}" if minus else ""
-        axes.set(xlabel="round", ylabel=f"cumulative regret{less}", title=title or str(point))
+        axes.set(xlabel="round", ylabel="cumulative regret", title=str(point))
         axes.margins(x=0.01)
         _set_axis(axes.xaxis, log=log)
         _set_axis(axes.yaxis, log=log)
-        if not log and not minus:
+        if not log:
             axes.set_ylim(bottom=0)
 
     return Panel(draw, keys) if found else None
@@ -214,7 +203,6 @@ def regret_over_p(
     *,
     setting: str | None = None,
     log: bool = False,
-    title: str | None = None,
     after: "Callable[[Axes, set[float]], None] | None" = None,
 ) -> Panel | None:
     """Show final regret against p, from much seen on the left to little on the right.
@@ -228,8 +216,7 @@ def regret_over_p(
     for method in keys:
         known = _known({p: results.mean(Point(name, p), method) for p in probs})
         curves += [Curve.of(look_of(method), known)] if known else []
-    if title is None:
-        title = name if len(results.settings) > 1 and name != "default" else ""
+    title = name if len(results.settings) > 1 and name != "default" else ""
 
     def draw(axes: "Axes") -> None:
         draw_points(axes, curves)

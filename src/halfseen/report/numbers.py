@@ -106,12 +106,6 @@ class Group(NamedTuple):
     points: list[Point]
     heads: list[str]
 
-    @property
-    def setting(self) -> str | None:
-        """The setting of all points; empty if the table has no other one, None if they differ."""
-        settings = {point.setting for point in self.points}
-        return None if len(settings) > 1 else self.caption
-
 
 class FinalTable(NamedTuple):
     """Mean final regret of every method at every point, where it was run.
@@ -146,20 +140,17 @@ class FinalTable(NamedTuple):
 
     def is_best(self, point: Point, method: str) -> bool:
         """Tell whether a method has the lowest mean, as printed, of all that can be played."""
-        cell = self.cells.get((point, method))
-        if cell is None or cell.mean is None or method in self.oracles:
-            return False
-        found = (
-            mean.mean
+        means = {
+            key: round(mean.mean or 0.0, self.digits)
             for (at, key), mean in self.cells.items()
             if at == point and key not in self.oracles
-        )
-        lowest = min(mean for mean in found if mean is not None)
-        return round(cell.mean, self.digits) == round(lowest, self.digits)
+        }
+        return method in means and means[method] == min(means.values())
 
     def rows(self, group: Group) -> list[str]:
         """Return the methods that were run at one of the points, oracles last."""
-        return [method for method in self.methods if self.has(group, method)]
+        run = {key for at, key in self.cells if at in group.points}
+        return [method for method in self.methods if method in run]
 
     def begins_oracles(self, group: Group, method: str) -> bool:
         """Tell whether a line goes above a method: the first oracle, if others are above it."""
@@ -167,36 +158,20 @@ class FinalTable(NamedTuple):
         first = next((each for each in known if each in self.oracles), None)
         return method == first and method != known[0]
 
-    def text(self, point: Point, method: str) -> str:
+    def text(self, point: Point, method: str, digits: int | None = None) -> str:
         """Return a cell as people read it, empty where nothing was run."""
         cell = self.cells.get((point, method))
-        if cell is None or cell.mean is None:
+        if cell is None:
             return ""
-        digits = self.digits
+        digits = self.digits if digits is None else digits
         mean, error = f"{cell.mean:,.{digits}f}", cell.standard_error
         return mean if error is None else f"{mean} ± {error:,.{digits}f}"
-
-    def has(self, group: Group, method: str) -> bool:
-        """Tell whether a method was run at one of the points."""
-        return any((point, method) in self.cells for point in group.points)
 
     @property
     def digits(self) -> int:
         """Digits after the decimal point, the same in the whole table."""
         sizes = [abs(mean.mean) for mean in self.cells.values() if mean.mean]
         return min(4, max(1, math.ceil(-math.log10(min(sizes))) + 1)) if sizes else 1
-
-    @property
-    def heads(self) -> list[str]:
-        """The names of the columns that tell points apart."""
-        several = len({point.setting for point in self.points}) > 1
-        probs = any(point.p is not None for point in self.points)
-        return ["setting"] * several + ["p"] * probs
-
-    def head(self, point: Point) -> list[str]:
-        """Return a point's values in those columns."""
-        texts = {"setting": point.setting, "p": "" if point.p is None else f"{point.p:g}"}
-        return [texts[name] for name in self.heads]
 
     def point_groups(self) -> list[Group]:
         """Return the points of each setting; those of settings that have only one together."""
@@ -220,49 +195,38 @@ _LABELS, _COLUMN = 30, 12  # characters for labels, which rich may break at word
 
 
 def terminal_tables(results: Results, width: int = 80) -> "list[Table]":
-    """Return tables for the terminal: methods below each other, points side by side.
-
-    There is one table per setting with several points, and one for all others; more where the
-    points do not fit into the width, and none where nothing was played.
-    """
+    """Return tables for the terminal, each with as many points as fit into the width."""
     table, most = FinalTable.of(results), max(1, (width - _LABELS) // _COLUMN)
     return [
-        _terminal_table(table, group, group.points[at : at + most])
-        for group in table.point_groups()
-        for at in range(0, len(group.points), most)
+        _terminal_table(table, Group(caption, points[at : at + most], heads[at : at + most]))
+        for caption, points, heads in table.point_groups()
+        for at in range(0, len(points), most)
     ]
 
 
-def _terminal_table(table: FinalTable, group: Group, points: Sequence[Point]) -> "Table":
-    """Return a table over some points of a group."""
+def _terminal_table(table: FinalTable, group: Group) -> "Table":
     from rich.markup import escape
     from rich.table import Table
 
-    setting = group.setting
-    title = "Final regret, mean ± standard error" + (f": {setting}" if setting else "")
+    title = "Final regret, mean ± standard error" + (f": {group.caption}" if group.caption else "")
     shown = Table(title=escape(title), title_justify="left", min_width=len(title))
-    swept = setting is not None and points[0].p is not None
-    alone = setting == "" and not swept
-    shown.add_column("share seen" if swept else "method" if alone else "setting")
-    for point in points:
-        head = f"{point.p:g}" if swept else "regret" if alone else point.setting
+    shown.add_column("method")
+    for head in group.heads:
         shown.add_column(escape(head), justify="right")
     for method in table.rows(group):
         if table.begins_oracles(group, method):
             shown.add_section()
-        cells = [_short(table, point, method) for point in points]
-        if any(cells):
-            shown.add_row(escape(label_of(method)), *cells)
+        cells = [_short(table, point, method) for point in group.points]
+        shown.add_row(escape(label_of(method)), *cells)
     return shown
 
 
 def _short(table: FinalTable, point: Point, method: str) -> str:
     """Return a cell in few characters: three digits are enough in a terminal."""
     cell = table.cells.get((point, method))
-    text = table.text(point, method).replace(" ", "")
-    if cell is not None and cell.mean is not None and abs(cell.mean) >= 100:
-        error = "" if cell.standard_error is None else f"±{cell.standard_error:.0f}"
-        text = f"{cell.mean:.0f}{error}"
+    is_large = cell is not None and abs(cell.mean or 0.0) >= 100
+    text = table.text(point, method, 0 if is_large else table.digits)
+    text = text.replace(" ", "").replace(",", "")
     return f"[bold]{text}[/]" if table.is_best(point, method) else text
 
 

@@ -3,7 +3,6 @@
 import base64
 import colorsys
 import io
-import math
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -92,12 +91,11 @@ def _script(name: str) -> Markup:
     return Markup(text)
 
 
-# The numbers of the charts: means in four significant digits, standard errors in three
+# The numbers of the charts, in six significant digits
 
 MOST_POINTS = 60
 """Of a line over time."""
 
-_MEAN_DIGITS, _ERROR_DIGITS = 4, 3
 _LINE_WIDTH = 2  # pixels; matplotlib gives dashes in widths of the line
 _SYMBOLS = {
     "o": "circle",
@@ -178,20 +176,6 @@ def shown_first(report: Report) -> set[str]:
     return shown & set(methods) or others or set(methods)
 
 
-def rounded(value: float | None, digits: int) -> float | int | None:
-    """Return a number in some significant digits, or all before the decimal point if they are more.
-
-    >>> rounded(18.27562, 4), rounded(123456.7, 4), rounded(3.0, 4), rounded(float("nan"), 4)
-    (18.28, 123457, 3, None)
-    """
-    if value is None or not math.isfinite(value):
-        return None
-    if abs(value) >= 10**digits:
-        return round(value)
-    short = float(f"{value:.{digits}g}")
-    return int(short) if short.is_integer() else short
-
-
 def color_in_the_dark(color: str) -> str:
     """Return a colour that is readable on a dark page: greys inverted, others light enough.
 
@@ -222,8 +206,8 @@ def _dash(look: Look) -> str:
     return ",".join(f"{_LINE_WIDTH * length:g}px" for length in look.dashes[1]) or "solid"
 
 
-def _rounded(mean: float | None, error: float | None) -> list[float | int | None]:
-    return [rounded(mean, _MEAN_DIGITS), rounded(error, _ERROR_DIGITS)]
+def _rounded(mean: float | None, error: float | None) -> list[float | None]:
+    return [None if each is None else float(f"{each:.6g}") for each in (mean, error)]
 
 
 def _line(found: list[Row], rounds: list[list[int]]) -> list[Any]:

@@ -18,7 +18,6 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from halfseen.errors import InvalidSettingError
 from halfseen.report.figures import Figure, default_figures, drawn, save_figure, share_label
 from halfseen.report.look import NAMES, label_of
 from halfseen.report.numbers import (
@@ -32,7 +31,6 @@ from halfseen.report.numbers import (
 )
 from halfseen.simulation.cells import CellKey
 from halfseen.simulation.results import Mean, Point, Results, Row, csv_bytes, mean_of
-from halfseen.worlds.base import World
 
 FILES = {
     "per_seed.csv": "final regret and rank of every cell",
@@ -47,8 +45,6 @@ FILES = {
     "failures.txt": "tracebacks of failed cells",
 }
 """Files of a results folder, and what is in them."""
-
-_MOST_FEATURES = 40  # of a table that a report lists
 
 
 class Verdict(NamedTuple):
@@ -152,17 +148,15 @@ class Report:
             table = getattr(self.results.realization(self.results.first_point(name)), "table", None)
             shares = getattr(table, "shares", None)
             if table is not None and shares is not None:
-                pairs = list(zip(table.names, shares.tolist(), strict=True))
-                texts = [f"{each} {100 * share:.0f} %" for each, share in pairs[:_MOST_FEATURES]]
-                more = [f"and {len(pairs) - len(texts)} more"] * (len(pairs) > len(texts))
-                found[", ".join(texts + more)] = None
+                pairs = zip(table.names, shares.tolist(), strict=True)
+                found[", ".join(f"{each} {100 * share:.0f} %" for each, share in pairs)] = None
         return "; ".join(found)
 
     @property
     def worlds(self) -> list[str]:
         """The kinds of worlds."""
         worlds = (each for one in self.results.settings.values() for each in one.worlds.values())
-        return sorted({_kind(world) for world in worlds})
+        return sorted({type(world).__name__ for world in worlds})
 
     @property
     def n_cells(self) -> int:
@@ -288,13 +282,6 @@ class Report:
         page = self.folder / "report.md"
         page.write_text(render(MARKDOWN, report=self), encoding="utf-8")
         return page
-
-
-def _kind(world: World) -> str:
-    try:
-        return str(world.to_dict()["kind"])
-    except InvalidSettingError:  # it is not registered
-        return type(world).__name__
 
 
 def _compared_row(pair: Pair) -> Row:

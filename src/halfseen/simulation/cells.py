@@ -215,11 +215,6 @@ class Result:
     diagnostics: Mapping[str, Any] | None = None
     error: str = ""
 
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to run."""
-        return self.status != "failed"
-
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Result":
         """Return the result that `asdict` made plain; KeyError or TypeError if it is none."""
@@ -235,12 +230,6 @@ def kept_rounds(horizon: int, points: int) -> NDArray[np.int64]:
     """
     spread = np.linspace(1, horizon, min(points, horizon))
     return np.unique(np.round(spread).astype(np.int64))
-
-
-def run_cell(cell: Cell) -> Result:
-    """Run a cell alone."""
-    (result,) = run_together([cell])
-    return result
 
 
 def run_together(cells: Sequence[Cell]) -> list[Result]:

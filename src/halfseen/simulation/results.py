@@ -11,8 +11,8 @@ import json
 import math
 import platform
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
@@ -103,8 +103,8 @@ class Point(NamedTuple):
 class Setting(NamedTuple):
     """The worlds of a setting by observation probability, and its methods by key."""
 
-    worlds: Mapping[float | None, World]
-    methods: Mapping[str, Method]
+    worlds: dict[float | None, World]
+    methods: dict[str, Method]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -136,14 +136,14 @@ class Results:
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Results":
         """Return the results of finished cells; without `timing` their seconds are empty."""
-        results = cls(settings={})
-        places: dict[str, tuple[dict[float | None, World], dict[str, Method]]] = {}
+        settings: dict[str, Setting] = {}
+        results = cls(settings=settings)
         groups: dict[tuple[Any, ...], list[Result]] = {}
         for cell, result in finished:
             key = cell.key
-            worlds, methods = places.setdefault(key.setting, ({}, {}))
-            worlds.setdefault(key.p, cell.world)
-            methods.setdefault(key.method, cell.method)
+            setting = settings.setdefault(key.setting, Setting({}, {}))
+            setting.worlds.setdefault(key.p, cell.world)
+            setting.methods.setdefault(key.method, cell.method)
             results.per_seed.append(
                 key._asdict()
                 | {
@@ -162,7 +162,6 @@ class Results:
         for place, found in groups.items():
             results.summary.append(_summary(place, found))
             results.trajectories += _over_time(place, found)
-        results.settings = {name: Setting(*each) for name, each in places.items()}
         return results
 
     @classmethod
@@ -549,43 +548,40 @@ def setting_from(
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[Row]:
     """Return the rows of a table in their types; only numbers that are not whole may be missing."""
-    try:
+    with _reading(path):
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
         lines = csv.reader(io.StringIO(text))
-        header = next(lines, [])
-        places = [header.index(name) for name in columns]
-        kinds = [_kind(name) for name in columns]
+        if next(lines, None) != list(columns):
+            raise ValueError(f"its columns are not {', '.join(columns)}")
+        kinds = [(name, _kind(name)) for name in columns]
         return [
-            {name: kind(line[at]) for name, at, kind in zip(columns, places, kinds, strict=True)}
+            {name: kind(value) for (name, kind), value in zip(kinds, line, strict=True)}
             for line in lines
         ]
-    except FileNotFoundError:
-        raise StoreError(f"{path} is not there: {_REMEDY}") from None
-    except (ValueError, IndexError, OSError, EOFError, zlib.error, csv.Error) as error:
-        raise StoreError(f"{path} is damaged ({error}): {_REMEDY}") from None
 
 
 def _kind(name: str) -> Any:
     """Return what turns the text of a column into a value."""
     if name in INTEGERS:
         return int
-    return _word if name in TEXTS else lambda text: float(text) if text else None
-
-
-def _word(text: str) -> str:
-    if not text:
-        raise ValueError("a name is empty")
-    return text
+    return str if name in TEXTS else lambda text: float(text) if text else None
 
 
 def _manifest(path: Path) -> dict[str, Any]:
-    try:
+    with _reading(path):
         manifest = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("versions", {}), dict):
+            raise ValueError("it is not a table of tables")
+    return manifest
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn any error of reading a file into a StoreError with a remedy."""
+    try:
+        yield
     except FileNotFoundError:
         raise StoreError(f"{path} is not there: {_REMEDY}") from None
-    except (ValueError, RecursionError, OSError) as error:
+    except (ValueError, OSError, EOFError, zlib.error, csv.Error, RecursionError) as error:
         raise StoreError(f"{path} is damaged ({error}): {_REMEDY}") from None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("versions", {}), dict):
-        raise StoreError(f"{path} is damaged (it is not a table of tables): {_REMEDY}")
-    return manifest

@@ -3,12 +3,11 @@
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from halfseen.errors import StoreError
 from halfseen.simulation.cells import Cell, CellKey, Result
 
 _FILE = "cells.jsonl"
@@ -20,8 +19,8 @@ class Store:
     A cell is found by its fingerprint, not by its key: a cell that a study has twice is run once.
     A cell without a fingerprint is not stored.
 
-    Lines are appended, each in one write, so that a killed process leaves at most one broken line
-    at the end. It is ignored, and cut off before the next line is written.
+    Lines are appended, each in one write, so that a killed process leaves at most one broken line.
+    A line that is broken, or has another checksum than its result, counts as not there.
 
     Parameters
     ----------
@@ -31,7 +30,10 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self._results = dict(self._read())
+        content = self.path.read_bytes() if self.path.exists() else b"\n"
+        found = (_read(line) for line in content.split(b"\n"))
+        self._results = dict(each for each in found if each is not None)
+        self._is_cut = not content.endswith(b"\n")
 
     @property
     def path(self) -> Path:
@@ -45,7 +47,7 @@ class Store:
     def has(self, cell: Cell) -> bool:
         """Tell whether a cell is finished."""
         found = self.get(cell)
-        return found is not None and found.finished
+        return found is not None and found.status == "ok"
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
         """Return the cells to run, each once: those without a result, and those that failed."""
@@ -63,9 +65,9 @@ class Store:
         plain = asdict(result)
         line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": plain}
         text = json.dumps({**line, "checksum": _checksum(plain)}, allow_nan=False) + "\n"
-        self._mend()
         with self.path.open("ab") as file:
-            file.write(text.encode())
+            file.write(f"\n{text}".encode() if self._is_cut else text.encode())
+        self._is_cut = False
         self._results[cell.fingerprint] = result
 
     def forget(self, cells: Sequence[Cell]) -> None:
@@ -74,43 +76,11 @@ class Store:
         if not gone:
             return
         lines = self.path.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if (read := _read(line)) is None or read[0] not in gone]
+        kept = [line for line in lines if (read := _read(line)) and read[0] not in gone]
         draft = self.path.with_suffix(".draft")
         draft.write_bytes(b"".join(kept))
         draft.replace(self.path)  # all or nothing
         self._results = {key: found for key, found in self._results.items() if key not in gone}
-
-    def _mend(self) -> None:
-        """Make the file end with a whole line."""
-        if not self.path.exists():
-            return
-        with self.path.open("r+b") as file:
-            if file.seek(0, os.SEEK_END) == 0:
-                return
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) == b"\n":
-                return
-            file.seek(0)
-            content = file.read()
-            whole = content.rfind(b"\n") + 1
-            if _read(content[whole:]) is None:
-                file.truncate(whole)
-            else:
-                file.write(b"\n")  # only the end of the line was cut off
-
-    def _read(self) -> Iterator[tuple[str, Result]]:
-        if not self.path.exists():
-            return
-        lines = self.path.read_bytes().split(b"\n")
-        for number, line in enumerate(lines, start=1):
-            found = _read(line)
-            if found is not None:
-                yield found
-            elif number < len(lines) and line.strip():
-                raise StoreError(
-                    f"{self.path}, line {number} is not a finished cell, got {line[:60]!r}: remove "
-                    "the line or the file"
-                )
 
 
 def _read(line: bytes) -> tuple[str, Result] | None:
