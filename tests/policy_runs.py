@@ -1,5 +1,6 @@
 """Rounds to play, and ways to look at a policy from outside, shared by the tests of policies."""
 
+from halfseen import TofuPov
 from halfseen.testing.policies import copy_of, looks, offers_in, state_bytes, twin_of, walk
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "looks",
     "offers",
     "state_bytes",
+    "tofu",
     "twin_of",
     "walk",
 ]
@@ -26,3 +28,9 @@ def offers(n_rounds, *, dim=6, sizes=SIZES, seed=0):
 def few_arms(n_rounds, **others):
     """Return rounds with 4 arms each."""
     return offers(n_rounds, sizes=(4,), **others)
+
+
+def tofu(**settings):
+    """Return a policy whose epochs start at rounds 6, 12, 24, 48, ..."""
+    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
+    return TofuPov(**(basics | settings))

@@ -232,15 +232,6 @@ def test_verify_tells_a_published_cell_without_a_result(here, monkeypatch):
     assert "no result: ('default', 0.2, 'zf-oful', 0)" in result.output
 
 
-def test_verify_does_not_judge_means_of_a_few_seeds(here):
-    result = call(
-        "verify", "synthetic", "--seeds", "0:3", "--methods", "uniform", "--p", ".2", "-j", "1"
-    )
-    assert result.exit_code == 1
-    assert "too few seeds" in result.output
-    assert "cannot be judged from so few seeds: at least 10 are needed" in result.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -45,13 +45,6 @@ def test_seen_values_are_kept_bit_by_bit_and_hidden_ones_are_zero(values, data):
     assert slate == Slate(np.where(mask, values, NAN))
 
 
-def test_an_arm_with_nothing_seen_is_legal():
-    slate = Slate([[1.0, 2.0], [NAN, NAN]])
-    assert slate.mask.tolist() == [[True, True], [False, False]]
-    assert slate.values.tolist() == [[1.0, 2.0], [0.0, 0.0]]
-    assert not Slate(TABLE, np.zeros((2, 3), dtype=bool)).mask.any()
-
-
 def test_none_in_a_list_means_hidden_as_in_json():
     assert Slate([[None, 1.0]]).mask.tolist() == [[False, True]]
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from halfseen.factors.model import NOISE_FLOOR, Arms, Spectrum, factors_field, fit_factors
+from halfseen.factors.model import NOISE_FLOOR, Arms, Spectrum, fit_factors
 from halfseen.factors.rows import row_keys
-from halfseen.state import Sizes
 
 DIM, RANK = 7, 2
 
@@ -181,14 +180,6 @@ def test_no_seen_entry_and_a_single_arm_give_a_model():
     np.testing.assert_array_equal(Arms(hidden).empty_model().fill(hidden), 0.0)
     one = half_seen(n=1)
     np.testing.assert_array_equal(Arms(one).empty_model().fill(one), np.nan_to_num(one))
-
-
-def test_a_model_survives_saving():
-    model = fitted(Arms(half_seen())).model
-    field = factors_field("dim")
-    again = field.load("model", field.dump(model), Sizes(dim=DIM))
-    for ours, theirs in zip(again, model, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_rows_are_the_same_if_their_values_and_holes_are():

@@ -312,15 +312,6 @@ def test_poor_tables_are_played(table):
         policy.learn(decision, float(random.normal()))
 
 
-def test_diagnostics_before_and_after_the_first_epoch():
-    policy = LatentUcb()
-    assert policy.current_rank is None
-    assert policy._diagnostics()["noise_scale"] is None
-    facts = played(policy)._diagnostics()
-    assert facts["epoch_ranks"][-1] == policy.current_rank == 2
-    assert facts["noise_scale"] > 0.0
-
-
 def test_absorbed_arms_teach_the_latent_model():
     policy = LatentUcb(dim=6)
     for table, _ in offers(30):

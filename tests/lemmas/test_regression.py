@@ -440,6 +440,58 @@ def test_the_events_of_the_lemmas_hold_in_the_run(run):
         assert np.all(np.einsum("ti,tij,tj->t", missed, epoch.grams, missed) <= epoch.radii**2)
 
 
+def test_the_features_of_the_run_stay_within_the_potential(run):
+    for epoch in run.epochs:
+        widths = epoch.of_chosen(epoch.widths)
+        squares, sums = theory.potential_sums(n_rounds=epoch.n_rounds, potential=epoch.potential)
+        ceiling = theory.potential_bound(
+            n_rounds=epoch.n_rounds,
+            rank=run.problem.rank,
+            feature_bound=epoch.feature_bound,
+            ridge=run.ridge,
+        )
+        assert (widths**2).sum() <= squares
+        assert widths.sum() <= sums
+        # Γ_e is 89 to 95 % of its bound and 40 to 80 % of G_T: little is given away here.
+        assert 0.88 * ceiling < epoch.potential < 0.96 * ceiling
+        envelope = theory.potential_envelope(run.problem)
+        assert 0.4 * envelope < epoch.potential < 0.8 * envelope
+
+
+def test_the_worst_signs_for_the_features_of_the_run_stay_within_the_contraction(run):
+    # Each step of ξ = b·sign(Z V⁻¹ Z'ξ) raises ‖Z'ξ‖: an adversary for as many samples as we like.
+    for epoch in run.epochs:
+        inverse = np.linalg.inv(run.ridge * np.eye(2) + epoch.played.T @ epoch.played)
+        signs = np.ones(epoch.n_rounds)
+        for _ in range(20):
+            signs = np.where(epoch.played @ (inverse @ (epoch.played.T @ signs)) >= 0, 1.0, -1.0)
+        made = epoch.bias * contracted(epoch.played, run.ridge, signs[None])[0]
+        samples = {"misspecification": epoch.bias, "n_samples": epoch.n_rounds}
+        sharp = theory.contracted_bias_bound(**samples)
+        naive = theory.naive_bias_bound(**samples, potential=epoch.potential)
+        assert 0.85 * sharp < made <= sharp
+        assert naive > 3 * sharp
+
+
+def test_the_ridge_error_splits_into_shrinkage_misspecification_and_noise(run):
+    for epoch in run.epochs:
+        off = epoch.rewards - epoch.of_chosen(epoch.surrogate)  # misspecification and noise
+        pushed = np.cumsum(epoch.played * off[:, None], axis=0)[:-1]
+        errors = np.einsum("tij,tj->ti", epoch.grams, epoch.estimates - epoch.target)
+        np.testing.assert_allclose(errors[1:], pushed - run.ridge * epoch.target, atol=1e-8)
+
+
+def test_the_radius_sum_splits_and_each_part_is_bounded(run):
+    for epoch in run.epochs:
+        widths = epoch.of_chosen(epoch.widths)
+        growing = epoch.bias * np.sqrt(np.arange(epoch.n_rounds))
+        here = {"n_rounds": epoch.n_rounds, "potential": epoch.potential}
+        steady_bound = theory.steady_radius_sum_bound(**here, **epoch.learning)
+        growing_bound = theory.growing_radius_sum_bound(**here, misspecification=epoch.bias)
+        assert ((epoch.radii - growing) * widths).sum() <= steady_bound
+        assert (growing * widths).sum() <= growing_bound
+
+
 def test_no_round_of_the_run_loses_more_than_the_instant_bounds(run):
     trivial, largest_share = 2 * run.problem.theta_bound * run.problem.arm_bound, 0.0
     for epoch in run.epochs:

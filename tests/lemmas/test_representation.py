@@ -314,6 +314,27 @@ def representation_bounds(error, observe_prob, arm_bound, theta_bound):
 
 
 @pytest.mark.parametrize("observe_prob", [0.3, 0.5, 0.8])
+def test_the_surrogate_error_is_at_most_the_sum_of_two_errors_of_features(observe_prob):
+    # Step by step as in the proof, for arms at random: S times the error of the features, which is
+    # at most what lies outside of the estimated subspace plus what is filled in wrongly.
+    rng, true = np.random.default_rng(9), spread_basis(512, 2)
+    estimated = worst_tilt(true, rng.random(512) < observe_prob, observe_prob / 32)[0]
+    arms, theta = round_latents(rng, 200, 2) @ true.T, 3.0 * true @ [0.6, 0.8]
+    slate = hidden_at_random(rng, arms, observe_prob)
+    filled, projector = fill(estimated, slate), estimated @ estimated.T
+    missed = norm(arms - filled @ projector, axis=1)
+    outside, imputed = norm(arms - arms @ projector, axis=1), norm(arms - filled, axis=1)
+    surrogate = coordinates(estimated, slate) @ (estimated.T @ theta)
+    assert np.all(np.abs(arms @ theta - surrogate) <= 3.0 * missed + 1e-12)
+    assert np.all(missed <= outside + imputed + 1e-12)
+    assert np.all(outside <= math.sqrt(2) * distance(estimated, true) + 1e-12)
+    bound, *_ = representation_bounds(
+        actual_error(estimated, true), observe_prob, math.sqrt(2), 3.0
+    )
+    assert np.all(imputed <= bound)
+
+
+@pytest.mark.parametrize("observe_prob", [0.3, 0.5, 0.8])
 @pytest.mark.parametrize("share", [1.0, 1e-5])
 def test_filled_arms_and_surrogate_means_of_a_basis_tilted_in_the_worst_way(observe_prob, share):
     # Deterministic, with the basis's actual error, from the largest that is allowed down to almost

@@ -147,11 +147,6 @@ def test_a_mean_is_off_by_at_most_five_per_cent_however_large_its_error(monkeypa
     assert comparison(excess=100.0 + off).excesses[0].agrees is agrees  # published is 1100
 
 
-def test_the_irreducible_part_that_all_share_is_no_part_of_the_error():
-    assert comparison().excesses[0].standard_error == pytest.approx(ERROR)
-    assert ERROR < 5.0 < statistics.stdev(IRREDUCIBLE) / math.sqrt(5)
-
-
 def test_an_order_flips_with_the_sign_of_our_difference():
     assert comparison(of_zf=101.0).orders[0].agrees
     order = comparison(of_zf=99.0).orders[0]

@@ -115,3 +115,11 @@ def test_how_far_the_bound_is_from_what_the_policy_is_expected_to_pay(
     bound = theory.explicit_lower_bound(truth.problem(), truth.gaps).hidden
     cost = theory.discovery_cost(truth.problem(), truth.gaps)
     assert cost / bound == pytest.approx(factor, rel=0.01)
+
+
+def test_hard_instances_violate_the_upper_bounds_condition_on_p():
+    # μ²m/d = 1, so C_μ log(mTK/δ) is at least C_μ = 29 times log(3/δ) > 1.
+    smallest = theory.observe_prob_condition(
+        dim=4, rank=3, n_arms=1, horizon=1, incoherence=math.sqrt(4 / 3), failure_prob=0.5
+    )
+    assert smallest > 29

@@ -8,12 +8,7 @@ import pytest
 
 from halfseen import AmbientOful, Decision, LatentUcb, TofuPov, UnknownDecisionError, archive, load
 from halfseen.policies.registry import policy_to_dict
-from policy_runs import few_arms, looks, state_bytes, walk
-
-
-def tofu(**settings):
-    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
-    return TofuPov(**(basics | settings))
+from policy_runs import few_arms, looks, state_bytes, tofu, walk
 
 
 def test_decisions_kept_as_json_are_learned_after_loading_widening_and_in_later_epochs(tmp_path):

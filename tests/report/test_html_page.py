@@ -24,16 +24,11 @@ from halfseen.report.page import (
     write_page,
 )
 from halfseen.report.report import Report, Verdict, embedded_json
-from made_results import WORLD, setting, small_study, wobble, write_results
+from made_results import WORLD, regret, setting, small_study, write_results
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
 EVIL = '<img src=x onerror=alert(1)> & "quoted" </script>'
-LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
-
-
-def regret(key):
-    return LEVELS.get(key.method, 7.0) / (key.p or 1.0) + wobble(key)
 
 
 def made(home, name="small", settings=None, **shown):

@@ -9,7 +9,6 @@ import pytest
 from halfseen.paper.studies import hard_instance
 from halfseen.report import figures
 from halfseen.report.figures import (
-    ROLE_LOOKS,
     Figure,
     Line,
     bars,
@@ -29,9 +28,8 @@ from halfseen.report.report import Report
 from halfseen.simulation.results import csv_bytes
 from halfseen.simulation.tune import CALIBRATION
 from halfseen.theory import expected_wait
-from made_results import METHODS, WORLD, setting, small_study, wobble, write_results
+from made_results import LEVELS, METHODS, WORLD, regret, setting, small_study, wobble, write_results
 
-LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 ALL = list(METHODS)
 HARD = {"kind": "hard-instance", "n_arms": 4, "horizon": 40, "noise_scale": 2.0}
 TOLD = {
@@ -44,10 +42,6 @@ HORIZONS = small_study(
     {f"T={t}": setting(world=WORLD | {"horizon": t}, probs=[0.5]) for t in (40, 80, 160)}
 )
 HARDER = small_study({"default": setting(world=HARD, probs=(0.5, 0.1))})
-
-
-def regret(key):
-    return LEVELS[key.method] / (key.p or 1.0) + wobble(key)
 
 
 @pytest.fixture
@@ -152,11 +146,6 @@ def test_diagnostics_have_means_over_seeds_and_bands(results):
     assert axes.lines[0].get_xdata().tolist() == [1.0, 10.0, 100.0]
     assert axes.lines[0].get_ydata().tolist() == [5.5, 2.0, 1.0]
     assert len(axes.collections) == 1  # a band for what differs between seeds, none for the bound
-
-
-def test_every_role_has_a_look():
-    looks = {(look.color, look.dashes) for look in ROLE_LOOKS.values()}
-    assert len(looks) == len(ROLE_LOOKS)
 
 
 def test_growth_tells_slopes_with_intervals(results):

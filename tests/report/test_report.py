@@ -20,15 +20,10 @@ from halfseen.report.numbers import FinalTable, compare, terminal_tables
 from halfseen.report.report import LATEX, MARKDOWN, Report, render
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.results import Point, Results, mean_of
+from made_results import LEVELS, regret, setting, small_study, wobble, write_results
 from made_results import METHODS as THREE
-from made_results import setting, small_study, wobble, write_results
 
-LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 IRREDUCIBLE = (10.0, 60.0, 30.0, 20.0)
-
-
-def regret(key):
-    return LEVELS.get(key.method, 7.0) / (key.p or 1.0) + wobble(key)
 
 
 def with_methods(*keys, **more):

@@ -27,7 +27,7 @@ from halfseen.tofu import (
     SubspaceEstimator,
     TrueSubspace,
 )
-from policy_runs import few_arms, looks, walk
+from policy_runs import few_arms, looks, tofu, walk
 
 BASIS = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
 
@@ -67,12 +67,6 @@ class OnlyEpochs(ReplayRule):
 
     def replays(self, *, by_burn_in, is_first):
         return is_first or not by_burn_in
-
-
-def tofu(**settings):
-    """Return a policy whose epochs start at rounds 6, 12, 24, 48, ..."""
-    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
-    return TofuPov(**(basics | settings))
 
 
 SHIPPED = {

@@ -23,15 +23,9 @@ from halfseen import (
 from halfseen.policies import registry
 from halfseen.state import Whole
 from halfseen.values import Choice
-from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
+from policy_runs import copy_of, few_arms, looks, offers, state_bytes, tofu, walk
 
 REPLAYS = ("none", "burn-in-once", "burn-in", "full")
-
-
-def tofu(**settings):
-    """Return a policy whose epochs start at rounds 6, 12, 24, 48, ..."""
-    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
-    return TofuPov(**(basics | settings))
 
 
 def after(n_rounds, rounds=None, **settings):

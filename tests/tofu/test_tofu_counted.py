@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 
-from halfseen import TofuPov, TwoPhase, load
+from halfseen import TwoPhase
 from halfseen.linear.covariance import Moments
-from halfseen.linear.history import Reservoir
 from halfseen.tofu import parameters, subspace
-from policy_runs import few_arms, looks, offers, walk
-
-
-def tofu(**settings):
-    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
-    return TofuPov(**(basics | settings))
+from policy_runs import few_arms, offers, tofu, walk
 
 
 def test_counted_probabilities_are_the_shares_of_arms_that_show_a_feature():
@@ -51,14 +45,3 @@ def test_arms_are_kept_beyond_the_limit_within_the_memory_given(low_limit):
         assert policy._offered.max_rows == 64_000_000 // 48
     assert tofu(memory_bytes=1)._offered.max_rows == 2
     assert isinstance(tofu(dim=5)._offered, Moments)
-
-
-@pytest.mark.parametrize("observe_prob", [0.7, "counted", None])
-def test_a_policy_that_keeps_arms_is_saved_and_continues(low_limit, tmp_path, observe_prob):
-    policy = tofu(observe_prob=observe_prob, memory_bytes=8 * 6 * 20)
-    walk(policy, few_arms(13))
-    assert isinstance(policy._offered, Reservoir)
-    policy.save(tmp_path / "policy")
-    restored, rounds = load(tmp_path / "policy"), few_arms(15, seed=1)
-    ours, theirs = walk(policy, rounds), walk(restored, rounds)
-    assert [looks(each) for each in ours] == [looks(each) for each in theirs]

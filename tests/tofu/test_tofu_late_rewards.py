@@ -6,15 +6,9 @@ All slates have one arm, so that choices do not depend on what was learned.
 import numpy as np
 import pytest
 
-from halfseen import Slate, TofuPov
+from halfseen import Slate
 from halfseen.tofu.imputation import coordinates
-from policy_runs import looks, offers
-
-
-def tofu(**settings):
-    """Return a policy whose epochs start at rounds 6, 12, 24, 48."""
-    basics = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
-    return TofuPov(**(basics | settings))
+from policy_runs import looks, offers, tofu
 
 
 def play(policy, rounds, learned_after):
