@@ -10,8 +10,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 import halfseen
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,9 +46,10 @@ def the_readmes_examples_run_and_can_be_saved_and_loaded():
 
 
 def worlds_are_simulated():
-    arms = np.random.default_rng(0).standard_normal((6, 3, 4))
-    table = halfseen.TableWorld.from_arrays(arms, means=arms.sum(axis=2))
-    for world in (halfseen.LowRankWorld(dim=6, rank=1, horizon=30), table):
+    for world in (
+        halfseen.LowRankWorld(dim=6, rank=1, horizon=30),
+        halfseen.BilinearWorld(horizon=6),
+    ):
         tables = halfseen.simulate(["latent-ucb", "zf-oful", "uniform"], world, range(2), jobs=1)
         assert not tables.failures, tables.failures
         assert [row["n"] for row in tables.summary] == [2, 2, 2]

@@ -235,15 +235,16 @@ def test_diagnostics_that_are_not_finite_are_left_out(tmp_path, monkeypatch):
         ]
 
 
-def test_regret_that_is_not_finite_fails_its_cell():
+def test_regret_that_is_not_finite_fails_its_cell(tmp_path):
     """An arm pays inf that nobody chooses: no reward is wrong, but no regret is right."""
 
     class Second(Uniform):
         def decide(self, slate):
             return Choice(1, np.zeros((3, slate.n_arms)))
 
-    world = TableWorld.from_arrays([[[1.0], [1.0]]], means=[[1.0, 2.0]])
-    object.__setattr__(world.recorded, "payoffs", np.array([np.inf, 2.0]))
+    (tmp_path / "log.csv").write_text("round,mean,x\n1,1,1\n1,2,1\n")
+    world = TableWorld(path=tmp_path / "log.csv")
+    object.__setattr__(world.table(), "payoffs", np.array([np.inf, 2.0]))
     with pytest.raises(HalfseenError, match=r"no cell could run.*the regret is not finite"):
         simulate({"second": lambda facts: Second(dim=1)}, world, [0], jobs=1)
 
@@ -316,11 +317,13 @@ def test_workers_know_policies_that_only_settings_name():
     assert not tables.failures
 
 
-def test_a_world_of_arrays_is_played_but_not_stored(tmp_path):
-    arms = np.random.default_rng(0).standard_normal((6, 3, 4))
-    world = TableWorld.from_arrays(arms, means=arms.sum(axis=2))
+def test_a_world_without_a_name_is_played_but_not_stored(tmp_path):
+    class Nameless(LowRankWorld):
+        horizon: int = params.horizon(default=5)
+
+    world = Nameless(dim=3, rank=1)
     assert not simulate(["zf-oful"], world, range(2), jobs=2).failures
-    with pytest.raises(InvalidSettingError, match="write it to a CSV file"):
+    with pytest.raises(InvalidSettingError, match="put @register_world on its class"):
         simulate(["zf-oful"], world, range(2), out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
 

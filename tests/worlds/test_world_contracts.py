@@ -128,8 +128,6 @@ def test_a_bad_seed_is_refused(world):
 @pytest.mark.parametrize("kind", [*_KINDS.values(), *_LAWS.values()], ids=repr)
 def test_every_setting_refuses_what_is_no_value_of_it_by_name(kind):
     for name, param in kind._params.items():
-        if name == "recorded":  # made by `from_arrays` alone
-            continue
         bad = [object()]
         bad += [math.nan, -math.inf, True] if param.kind == "float" else []
         bad += [-1, 1.5, True] if param.kind == "int" else []

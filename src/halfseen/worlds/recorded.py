@@ -1,11 +1,11 @@
-"""Recorded arms and rewards, from a CSV file or arrays."""
+"""Recorded arms and rewards from a CSV file."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,113 +75,6 @@ class Recorded:
         counts = np.diff(self.starts)
         return int(counts[0]) if counts.min() == counts.max() else None
 
-    def to_dict(self) -> NoReturn:
-        """Raise InvalidSettingError: arrays are no plain JSON types."""
-        raise InvalidSettingError(
-            "a table given as arrays has no JSON form: write it to a CSV file, and use "
-            "TableWorld(path=…)"
-        )
-
-
-def record_arrays(
-    found: Mapping[str, Any], source: str, lines: NDArray[np.int64] | None = None
-) -> Recorded:
-    """Check arrays by name, as `TableWorld` lists them; return the table.
-
-    Arms have shape (rounds, n_arms, dim), or are a list of (n_arms, dim) arrays; or they have
-    shape (n_rows, dim), with the round of each row in "rounds". Messages name `lines` if there are
-    any, those of a CSV file.
-    """
-    given = [name for name in ("means", "rewards") if found.get(name) is not None]
-    if found.get("arms") is None or len(given) != 1:
-        raise InvalidInputError(
-            f"{source} must have arms and either means or rewards, got {sorted(found)}"
-        )
-    values, starts = _rows("arms", found["arms"], 2, source)
-    payoffs, payoff_starts = _rows(given[0], found[given[0]], 1, source)
-    order: Any = slice(None)
-    if found.get("rounds") is not None:
-        order, starts = _grouped(found["rounds"])
-        payoff_starts = starts
-    if len(payoffs) != len(values) or not np.array_equal(starts, payoff_starts):
-        raise InvalidInputError(
-            f"{given[0]} of {source} must have one number per arm, {len(values)} in the same "
-            f"rounds as the arms, got {len(payoffs)}"
-        )
-    names = tuple(str(name) for name in found.get("features", range(values.shape[1])))
-    values, payoffs = (np.array(each[order], dtype=np.float64) for each in (values, payoffs))
-
-    def place(row: int) -> str:
-        if lines is not None:
-            return f"line {lines[order][row]} of {source}"
-        index = int(np.searchsorted(starts, row, side="right")) - 1
-        return f"round {index}, arm {row - int(starts[index])} of {source}"
-
-    for row, feature in np.argwhere(np.abs(values) > LARGEST).tolist():
-        raise InvalidInputError(
-            f"features must be finite and at most {LARGEST:g} in size, got {values[row, feature]} "
-            f"in {place(row)}, feature {names[feature]!r}: correct it, or leave it empty (NaN) if "
-            "it is not known"
-        )
-    for row in np.flatnonzero(~(np.abs(payoffs) <= LARGEST)).tolist():
-        raise InvalidInputError(
-            f"every arm must have a finite {given[0][:-1]}, got {payoffs[row]} in {place(row)}: "
-            "fill it in, or leave out its round"
-        )
-    shares = (values == values).mean(axis=0)
-    if not shares.all():
-        name = names[int(np.argmin(shares))]
-        raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
-    if np.diff(starts).max() == 1:
-        raise InvalidInputError(
-            f"{source} has one row per round, so only the reward of the chosen option is known: a "
-            "simulation needs every option of a round, each with its mean or reward"
-        )
-    context, items = (
-        None if found.get(name) is None else np.asarray(found[name])[order]
-        for name in ("context", "items")
-    )
-    return Recorded(
-        values=values,
-        payoffs=payoffs,
-        starts=starts,
-        noisy=given == ["rewards"],
-        names=names,
-        shares=shares,
-        context=None if context is None else context[starts[:-1]],
-        items=items,
-    )
-
-
-def _grouped(rounds: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the index that groups rows by round, and where rounds start."""
-    order = np.argsort(rounds, kind="stable")
-    rounds = rounds[order]
-    first = np.concatenate([[True], rounds[1:] != rounds[:-1], [True]])
-    return order, np.flatnonzero(first)
-
-
-def _rows(
-    name: str, given: Any, n_axes: int, source: str
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return an array with `n_axes` axes, rounds below each other, and where rounds start."""
-    try:
-        ragged = isinstance(given, list | tuple) and len({np.shape(item) for item in given}) > 1
-        parts = [np.asarray(item) for item in given] if ragged else [np.asarray(given)]
-        array = np.concatenate(parts) if ragged else parts[0]
-    except ValueError as error:
-        raise InvalidInputError(f"{name} of {source} is not a table of numbers: {error}") from None
-    counts = [len(part) for part in parts]
-    if not ragged and array.ndim == n_axes + 1:
-        counts = [array.shape[1]] * len(array)
-        array = array.reshape(-1, *array.shape[2:])
-    if array.ndim != n_axes or array.dtype.kind not in "fiub" or not array.size or 0 in counts:
-        raise InvalidInputError(
-            f"{name} of {source} must be a table of numbers with {n_axes} axes, or {n_axes + 1} "
-            f"with rounds as the first, not empty, got {array.dtype} of shape {np.shape(array)}"
-        )
-    return array, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
 
 def load(path: str, columns: Columns) -> Recorded:
     """Return the table of a CSV file, which is read once as long as it does not change."""
@@ -192,11 +85,6 @@ def load(path: str, columns: Columns) -> Recorded:
     return _load(str(place.resolve()), path, (status.st_mtime_ns, status.st_size), columns)
 
 
-@lru_cache(maxsize=4)
-def _load(resolved: str, path: str, stamp: tuple[int, int], columns: Columns) -> Recorded:
-    return record_arrays(*read_csv(Path(resolved), columns, path))
-
-
 CHOSEN = "chosen"
 """A column of this name says what was played; it is never a feature."""
 
@@ -204,10 +92,9 @@ MAX_LEVELS = 50
 """Number of different strings that a column may have."""
 
 
-def read_csv(
-    file: Path, columns: Columns, source: str
-) -> tuple[dict[str, NDArray[Any]], str, NDArray[np.int64]]:
-    """Return what `record_arrays` takes: the arrays of a file, its name, the line of each row.
+@lru_cache(maxsize=4)
+def _load(resolved: str, source: str, stamp: tuple[int, int], columns: Columns) -> Recorded:
+    """Return the table of a file.
 
     A column of strings alone is a category, one feature per string. A string among numbers is an
     error, and so are more strings than a category may have.
@@ -217,7 +104,45 @@ def read_csv(
     InvalidInputError
         Names the line and the column, the value got, and the remedy.
     """
-    frame = _frame(file, source)
+    frame = _frame(Path(resolved), source)
+    paid = _paid_column(frame, columns, source)
+    rounds = _numbers(frame, columns.round, source)
+    whole = (rounds == np.floor(rounds)) & (np.abs(rounds) < 2.0**53)
+    for row in np.flatnonzero(~whole).tolist():
+        raise InvalidInputError(
+            f"column {columns.round!r} must be whole numbers, got {rounds[row]} in line "
+            f"{frame.index[row] + 2} of {source}"
+        )
+    _check_twins(frame, columns, source)
+    values, names = _all_features(frame, columns, source)
+    payoffs = _numbers(frame, paid, source)
+    for row in np.flatnonzero(~(np.abs(payoffs) <= LARGEST)).tolist():
+        raise InvalidInputError(
+            f"every arm must have a finite {paid}, got {payoffs[row]} in line "
+            f"{frame.index[row] + 2} of {source}: fill it in, or leave out its round"
+        )
+    order = np.argsort(rounds, kind="stable")
+    starts = np.append(np.unique(rounds[order], return_index=True)[1], len(rounds))
+    if np.diff(starts).max() == 1:
+        raise InvalidInputError(
+            f"{source} has one row per round, so only the reward of the chosen option is known: a "
+            "simulation needs every option of a round, each with its mean or reward"
+        )
+    context = _context(frame, columns, source)
+    return Recorded(
+        values=values[order],
+        payoffs=payoffs[order],
+        starts=starts,
+        noisy=paid == columns.reward,
+        names=names,
+        shares=(values == values).mean(axis=0),
+        context=None if context is None else context[order[starts[:-1]]],
+        items=_items(frame, columns, source)[order] if columns.items else None,
+    )
+
+
+def _paid_column(frame: "DataFrame", columns: Columns, source: str) -> str:
+    """Return the column of means or rewards after checking that all named columns are there."""
     names = [str(name) for name in frame.columns]
     for name in (columns.round, *columns.context, *([columns.arm] if columns.items else [])):
         if name not in names:
@@ -228,31 +153,36 @@ def read_csv(
             f"{source} must have one of the columns {columns.mean!r} and {columns.reward!r}, got "
             f"{paid or names}: rename or remove columns, or set mean_column, reward_column"
         )
-    rounds = _numbers(frame, columns.round, source)
-    whole = (rounds == np.floor(rounds)) & (np.abs(rounds) < 2.0**53)
-    for row in np.flatnonzero(~whole).tolist():
-        raise InvalidInputError(
-            f"column {columns.round!r} must be whole numbers, got {rounds[row]} in line "
-            f"{frame.index[row] + 2} of {source}"
-        )
+    return paid[0]
+
+
+def _all_features(
+    frame: "DataFrame", columns: Columns, source: str
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the features of all rows, shape (n_rows, dim), and their names."""
     others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN, *columns.context}
-    features = [_features(frame, name, source) for name in names if name not in others]
-    if not features:
+    found = [_features(frame, name, source) for name in frame.columns if name not in others]
+    if not found:
         raise InvalidInputError(
-            f"{source} has no features: no column besides {sorted(others & set(names))}"
+            f"{source} has no features: no column besides {sorted(others & set(frame.columns))}"
         )
-    _check_twins(frame, columns, source)
-    arrays = _context_and_items(frame, columns, source) | {
-        "arms": np.column_stack([values for values, _ in features]),
-        "means" if paid == [columns.mean] else "rewards": _numbers(frame, paid[0], source),
-        "rounds": rounds.astype(np.int64),
-        "features": np.concatenate([names for _, names in features]),
-    }
-    return arrays, source, frame.index.to_numpy() + 2  # the header is line 1
+    values = np.column_stack([values for values, _ in found])
+    names = tuple(name for _, names in found for name in names)
+    for row, feature in np.argwhere(np.abs(values) > LARGEST).tolist():
+        raise InvalidInputError(
+            f"features must be finite and at most {LARGEST:g} in size, got {values[row, feature]} "
+            f"in line {frame.index[row] + 2} of {source}, feature {names[feature]!r}: correct it, "
+            "or leave it empty if it is not known"
+        )
+    hidden = np.isnan(values).all(axis=0)
+    if hidden.any():
+        name = names[int(hidden.argmax())]
+        raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
+    return values, names
 
 
 def _frame(file: Path, source: str) -> "DataFrame":
-    with from_extra("paper", "give the table as arrays: TableWorld.from_arrays"):
+    with from_extra("paper"):
         import pandas as pd
 
     try:
@@ -294,11 +224,8 @@ def _features(frame: "DataFrame", name: str, source: str) -> tuple[FloatArray, l
     return values, [f"{name}={level}" for level in levels]
 
 
-def _context_and_items(
-    frame: "DataFrame", columns: Columns, source: str
-) -> dict[str, NDArray[Any]]:
-    """Return the context and the item of each row, if they are asked for."""
-    found: dict[str, NDArray[Any]] = {}
+def _context(frame: "DataFrame", columns: Columns, source: str) -> FloatArray | None:
+    """Return the context of each row, if there is one."""
     for name in columns.context:
         changes = frame.groupby(columns.round)[name].nunique(dropna=False) > 1
         if changes.any():
@@ -306,17 +233,19 @@ def _context_and_items(
                 f"column {name!r} must have one value per round, because it is context, got "
                 f"several in round {changes.idxmax()} of {source}: leave it out of the context"
             )
-    if columns.context:
-        parts = [_features(frame, name, source)[0] for name in columns.context]
-        found["context"] = np.column_stack(parts)
-    if columns.items:
-        codes = frame[columns.arm].factorize()[0].astype(np.int64)
-        for row in np.flatnonzero(codes < 0).tolist():
-            raise InvalidInputError(
-                f"column {columns.arm!r} is empty in line {frame.index[row] + 2} of {source}"
-            )
-        found["items"] = codes
-    return found
+    if not columns.context:
+        return None
+    return np.column_stack([_features(frame, name, source)[0] for name in columns.context])
+
+
+def _items(frame: "DataFrame", columns: Columns, source: str) -> NDArray[np.int64]:
+    """Return the item of each row, numbered in the order in which they appear."""
+    codes: NDArray[np.int64] = frame[columns.arm].factorize()[0].astype(np.int64)
+    for row in np.flatnonzero(codes < 0).tolist():
+        raise InvalidInputError(
+            f"column {columns.arm!r} is empty in line {frame.index[row] + 2} of {source}"
+        )
+    return codes
 
 
 def _numbers(frame: "DataFrame", name: str, source: str, remedy: str = "correct it") -> FloatArray:
@@ -359,7 +288,7 @@ def _path(name: str, value: Any) -> str:
 
 @register_world("table")
 class TableWorld(World):
-    """Recorded rounds: every arm with its features, holes included, and its mean or reward.
+    r"""Recorded rounds: every arm with its features, holes included, and its mean or reward.
 
     A CSV file has one line per offered arm, with a column for the round, one of mean and reward,
     maybe one for the arm's name and one called `chosen`; all other columns are features. A column
@@ -389,18 +318,20 @@ class TableWorld(World):
         all seeds are the same.
     rank : int, optional
         A fact for methods that need one.
-    recorded : Recorded, optional
-        Instead of a path: see `from_arrays`.
 
     Examples
     --------
-    >>> arms = [[[1.0, 2.0], [3.0, float("nan")]], [[0.0, 1.0], [1.0, 0.0]]]
-    >>> world = TableWorld.from_arrays(arms, means=[[0.1, 0.7], [0.5, 0.2]])
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "offers.csv"
+    >>> _ = file.write_text("round,mean,x,y\n1,0.1,1,2\n1,0.7,3,\n2,0.5,0,1\n2,0.2,1,0\n")
+    >>> world = TableWorld(path=file)
     >>> [round.means.tolist() for round in world.realize(seed=0).rounds()]
     [[0.1, 0.7], [0.5, 0.2]]
+    >>> world.shares()
+    {'x': 1.0, 'y': 0.75}
     """
 
-    path: str | None = params.custom(default=None, check=_path, kind="str")
+    path: str = params.custom(check=_path, kind="str")
     round_column: str = params.custom(default="round", check=checks.text, kind="str")
     arm_column: str = params.custom(default="arm", check=checks.text, kind="str")
     mean_column: str = params.custom(default="mean", check=checks.text, kind="str")
@@ -415,58 +346,20 @@ class TableWorld(World):
     horizon: int | None = params.horizon(default=None)
     shuffle: bool = params.flag(default=False)
     rank: int | None = params.integer(default=None, low=1)
-    recorded: Recorded | None = params.custom(
-        default=None, check=lambda _, value: value, kind="Recorded", plain=lambda it: it.to_dict()
-    )
-
-    def validate(self) -> None:
-        """Raise InvalidSettingError unless there is either a file or arrays."""
-        if (self.path is None) == (self.recorded is None):
-            raise InvalidSettingError(
-                f"must name a CSV file, got {self.path!r}: for arrays, use "
-                f"TableWorld.from_arrays without a path",
-                name="path",
-            )
-
-    @classmethod
-    def from_arrays(
-        cls, arms: Any, *, means: Any = None, rewards: Any = None, **settings: Any
-    ) -> "TableWorld":
-        """Return the world of arrays, which are copied.
-
-        Parameters
-        ----------
-        arms : array_like, shape (rounds, n_arms, dim), or list of (n_arms, dim)
-            NaN where nothing was recorded.
-        means, rewards : array_like, shape (rounds, n_arms), or list of (n_arms,)
-            One of the two.
-        **settings
-            All others of the class except for those of files.
-        """
-        found = {"arms": arms, "means": means, "rewards": rewards}
-        given = {name: value for name, value in found.items() if value is not None}
-        return cls(recorded=record_arrays(given, "the arrays given"), **settings)
 
     def table(self) -> Recorded:
-        """Return the recorded table; a file is read if it has not been read yet."""
-        if self.recorded is not None:
-            return self.recorded
+        """Return the recorded table; the file is read if it has not been read yet."""
         names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
-        return load(str(self.path), Columns(*names, self.context_columns, self.items))
+        return load(self.path, Columns(*names, self.context_columns, self.items))
 
     def shares(self) -> dict[str, float]:
-        """Return which features the table has, and the share of recorded entries of each.
-
-        >>> arms = [[[1.0, 2.0], [3.0, float("nan")]]]
-        >>> TableWorld.from_arrays(arms, means=[[0.1, 0.7]]).shares()
-        {'0': 1.0, '1': 0.5}
-        """
+        """Return which features the table has, and the share of recorded entries of each."""
         table = self.table()
         return dict(zip(table.names, table.shares.tolist(), strict=True))
 
     def data_paths(self) -> dict[str, Path]:
         """Return the file of the table."""
-        return {} if self.path is None else {"path": Path(self.path)}
+        return {"path": Path(self.path)}
 
     def realize(self, seed: int) -> "TableRealization":
         """Return the realization of a seed."""
