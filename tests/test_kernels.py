@@ -71,23 +71,6 @@ def test_all_compiled_functions_live_among_the_kernels():
 # -- the root --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5, 40])
-def test_what_is_packed_is_unpacked_bit_by_bit_and_nothing_else_is_written(dim):
-    rng = np.random.default_rng(dim)
-    factor, white = rng.normal(size=(dim, dim)), rng.normal(size=dim)
-    root = np.full(dim * (dim + 3) // 2, NAN)
-    ridge.pack(factor, white, root)
-    assert not np.isnan(root).any()
-    again, too = np.full((dim, dim), -7.0), np.full(dim, NAN)
-    ridge.unpack(root, again, too)
-    below = np.tri(dim, k=-1, dtype=bool)
-    assert again.tobytes() == np.where(below, -7.0, factor).tobytes()
-    assert too.tobytes() == white.tobytes()
-    repacked = np.full_like(root, NAN)
-    ridge.pack(again, too, repacked)
-    assert repacked.tobytes() == root.tobytes()
-
-
 @pytest.mark.parametrize("dim", [1, 2, 3, 10, 11])
 @pytest.mark.parametrize("n_points", range(1, 10))
 @pytest.mark.parametrize("zeros", ["none", "some", "all"])

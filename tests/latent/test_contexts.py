@@ -104,19 +104,6 @@ def test_memory_with_a_context_is_bounded_and_items_are_not_forgotten():
     assert ours[400:].sum() < 1.5 * theirs[400:].sum()
 
 
-def test_a_context_that_comes_late_is_used():
-    rounds = list(disjoint(300))
-    policy = LatentUcb()
-    nothing, items = np.full((N_ITEMS, 1), np.nan), np.arange(N_ITEMS)
-    regrets = []
-    for index, (context, means, noise) in enumerate(rounds):
-        given = {} if index < 100 else {"context": context}
-        decision = policy.choose(nothing, items=items, **given)
-        policy.learn(decision, means[decision.arm] + noise)
-        regrets.append(means.max() - means[decision.arm])
-    assert np.mean(regrets[200:]) < 0.3 * np.mean(regrets[:100])
-
-
 def test_products_of_many_independent_columns_are_learned():
     random, policy, regrets = np.random.default_rng(0), LatentUcb(), []
     for _ in range(450):

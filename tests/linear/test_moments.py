@@ -180,19 +180,7 @@ def test_hidden_entries_never_enter_the_sums(poison):
 @pytest.mark.parametrize("count_pairs", [False, True])
 @pytest.mark.parametrize(
     "sizes",
-    [
-        [1],
-        [7],
-        [1000],
-        [1023, 1],
-        [1023, 2],
-        [1024],
-        [1025],
-        [1, 1024],
-        [3000],
-        [5000, 1],
-        [1, 2000],
-    ],
+    [[1], [1000], [1023, 1], [1023, 2], [1024], [1025], [1, 1024], [3000], [5000, 1], [1, 2000]],
 )
 def test_sums_do_not_depend_on_the_sizes_of_slates(sizes, count_pairs):
     arms = whole_arms(5001, 3)

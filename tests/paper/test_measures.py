@@ -291,18 +291,6 @@ def test_one_turn_of_the_projection_by_hand():
     assert steps["potential_sum"] == pytest.approx([2 * math.log(2)])
 
 
-def test_a_frozen_projection_only_adds_one_positive_term():
-    random = np.random.default_rng(0)
-    basis = np.linalg.qr(random.standard_normal((6, 2)))[0]
-    samples = RegressionSamples(
-        random.standard_normal((20, 6)), random.standard_normal(20), np.array([basis] * 20)
-    )
-    steps = steps_of(samples, ridge=0.5)
-    assert not steps["retrospective"].any()
-    assert np.all(steps["smallest_increment"] > -1e-12)
-    assert np.all(steps["squared_widths"] <= steps["potential_sum"])
-
-
 def test_reestimating_every_round_changes_the_past_and_freezing_does_not(realization):
     found = measured(realization, measure="freezing", burn_in=9)
     assert found["reestimated_round"] == [float(t) for t in range(11, 61)]

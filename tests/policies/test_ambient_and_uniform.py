@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import AmbientOful, Greedy, Uniform
-from policy_runs import copy_of, looks, state_bytes
+from halfseen import AmbientOful, Uniform
 
 
 def test_oful_by_hand():
@@ -26,33 +25,6 @@ def test_oful_by_hand():
     assert second.widths == pytest.approx(
         [radius / 2, 2 * radius / math.sqrt(8), radius / math.sqrt(8)], rel=1e-14
     )
-
-
-@pytest.mark.parametrize("kind", [AmbientOful, Greedy])
-@pytest.mark.parametrize("n_learned", [1, 2], ids=["one", "two in a row"])
-def test_in_many_dimensions_a_reward_that_waits_is_not_to_be_seen(kind, n_learned):
-    """In many dimensions a reward enters when the regression is looked at next.
-
-    One policy is only played, one is saved after every reward, one goes on from its saved copy.
-    """
-    random = np.random.default_rng(0)
-    played = kind(dim=150)
-    saved, restored = copy_of(played), copy_of(played)
-    for _ in range(45):
-        tables = random.standard_normal((n_learned, 3, 150))
-        tables[random.random(tables.shape) < 0.3] = np.nan
-        chosen = [
-            [policy.choose(table) for table in tables] for policy in (played, saved, restored)
-        ]
-        for ours, *others in zip(*chosen, strict=True):
-            assert all(looks(decision) == looks(ours) for decision in others)
-        for decisions in zip(*chosen, strict=True):
-            reward = random.standard_normal()
-            for policy, decision in zip((played, saved, restored), decisions, strict=True):
-                policy.learn(decision, reward)
-            state_bytes(saved)
-            restored = copy_of(restored)
-    assert state_bytes(played) == state_bytes(saved) == state_bytes(restored)
 
 
 def test_uniform_chooses_every_arm_equally_often():

@@ -110,14 +110,6 @@ def rendered(template, folder, study=STUDY, paid=regret):
     return render(template, report=Report.of(write_results(folder, study, paid)))
 
 
-def test_rows_are_methods_and_columns_probabilities(tmp_path):
-    text = rendered(MARKDOWN, tmp_path)
-    lines = text.split("## Final regret\n\n")[1].splitlines()[2:]
-    assert lines[0] == "| method | p = 0.8 | p = 0.2 |"
-    assert lines[2].startswith("| TOFU | **6.2 ± 0.1** | ")
-    assert lines[5] == ""
-
-
 def test_the_best_method_that_can_be_played_is_bold_and_oracles_stand_below(tmp_path):
     paid = {"oracle-masked": 1.0, "full-oful": 2.0, "tofu": 3.0, "uniform": 1265.0}
     results = write_results(tmp_path, with_methods(*paid), lambda key: paid[key.method])

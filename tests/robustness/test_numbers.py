@@ -70,12 +70,9 @@ def test_collinear_features_in_large_units_are_played(offer, kind):
 # -- very small and very large entries -------------------------------------------------------------
 
 
-def test_features_of_1e_310_are_played():
-    random = np.random.default_rng(0)
-    play(LatentUcb(), [1e-310 * random.normal(size=(5, 4)) for _ in range(40)])
-
-
-@pytest.mark.parametrize(("first", "then"), [(1e-160, 1.0), (1e-99, 1e99), (1e99, 1e-99)])
+@pytest.mark.parametrize(
+    ("first", "then"), [(1e-310, 1e-310), (1e-160, 1.0), (1e-99, 1e99), (1e99, 1e-99)]
+)
 def test_units_may_change_by_any_factor(first, then):
     random = np.random.default_rng(0)
     slates = [(first if n < 30 else then) * random.normal(size=(5, 4)) for n in range(70)]

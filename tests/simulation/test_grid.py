@@ -57,14 +57,6 @@ def test_other_worlds_are_other_tasks():
     assert cells[groups[0][0]].horizon == 6  # long ones first
 
 
-@pytest.mark.parametrize("n_workers", [1, 3, 20, 500])
-def test_there_are_several_tasks_for_every_worker(n_workers):
-    cells = cells_of(4, n_methods=25)
-    groups = grid._groups(cells, n_workers)
-    assert sorted(place for group in groups for place in group) == list(range(100))
-    assert len(groups) >= min(100, 4 * n_workers)
-
-
 def test_a_slow_task_keeps_no_other_waiting():
     others = threading.Semaphore(0)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from halfseen.errors import InvalidInputError, Unidentifiable
+from halfseen.errors import Unidentifiable
 from halfseen.linear.lift import Lift
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.values import LARGEST, Slate
@@ -187,9 +187,3 @@ def test_a_tiny_ridge_is_a_ridge(ridge, rank):
     slate = Slate(np.r_[3.0, np.full(19, NAN)][None, :])
     latent = coordinates(np.eye(20)[:, :rank], slate, ridge)
     np.testing.assert_allclose(latent, np.r_[3.0, np.zeros(rank - 1)][None, :], rtol=1e-12)
-
-
-@pytest.mark.parametrize("n_features", [2, 4])
-def test_a_slate_that_does_not_fit_the_basis_is_refused(n_features):
-    with pytest.raises(InvalidInputError):
-        coordinates(np.eye(3)[:, :1], Slate(np.ones((1, n_features))))

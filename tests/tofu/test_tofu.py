@@ -49,14 +49,6 @@ def test_the_slate_that_opens_an_epoch_does_not_influence_its_subspace(n_rounds)
     assert np.array_equal(policy.basis, other.basis)
 
 
-def test_an_epoch_knows_all_arms_offered_before_its_first_round():
-    rounds = offers(50)
-    policy = after(50, rounds)
-    assert [record.round for record in policy.epoch_log] == [6, 12, 24, 48]
-    for record in policy.epoch_log:
-        assert record.n_arms == sum(len(table) for table, _ in rounds[: record.round - 1])
-
-
 def test_decisions_name_the_epoch_of_their_round():
     policy = tofu()
     for decision in walk(policy, few_arms(60)):

@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from halfseen import InvalidSettingError
 from halfseen.paper import HardInstanceWorld
 from halfseen.theory import (
     explicit_lower_bound,
@@ -143,18 +142,3 @@ def test_signs_are_drawn_from_the_seed_unless_they_are_set():
     assert drawn == set(SIGNS)
     fixed = [world_of((-1, 1), horizon=1).realize(seed) for seed in range(10)]
     assert {(one.reward_sign, one.hidden_sign) for one in fixed} == {(-1, 1)}
-
-
-@pytest.mark.parametrize(
-    ("setting", "says"),
-    [
-        ({"n_arms": 3}, "n_arms .* got 3"),
-        ({"observe_prob": 0.6}, r"observe_prob .*\(0, 0\.5\], got 0\.6"),
-        ({"reward_sign": 0}, "reward_sign .* got 0"),
-        ({"hidden_sign": 2}, "hidden_sign .* got 2"),
-    ],
-    ids=str,
-)
-def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
-    with pytest.raises(InvalidSettingError, match=says):
-        HardInstanceWorld(**setting)
