@@ -142,11 +142,12 @@ def rank_over_rounds(
     results: Results, methods: Keys, *, setting: str | None = None, p: float | None = None
 ) -> Panel | None:
     """Show the mean rank over rounds, without those in which the burn-in policy plays."""
-    keys, point, curves = keys_of(methods), results.first_point(setting, p), []
-    for method, curve in _over_rounds(results, point, keys, "rank").items():
-        chosen = curve.x >= _first_choice(results, point, method, curve)
-        curves += [curve.part(chosen)] if chosen.any() else []
-    rank = true_rank(results, point)
+    keys, point = keys_of(methods), results.first_point(setting, p)
+    facts, rank = results.facts(point), true_rank(results, point)
+    # The burn-in policy plays in all dimensions.
+    dim = math.inf if facts is None else facts.dim
+    found = _over_rounds(results, point, keys, "rank").values()
+    curves = [curve.part(curve.mean < dim) for curve in found if curve.mean.min() < dim]
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, curves)
@@ -173,19 +174,6 @@ def _over_rounds(
         if known := _known(means):
             curves[method] = Curve.of(look_of(method), known)
     return curves
-
-
-def _first_choice(results: Results, point: Point, method: str, curve: Curve) -> float:
-    """Return the first round with a chosen rank: as the policy reports it, or below dim."""
-    starts = results.diagnostic(point, method, "epoch_starts").values()
-    first = [each[0] for each in starts if 0 in each]
-    if first:
-        return max(first)
-    facts = results.facts(point)
-    if facts is None:
-        return float(curve.x[0])
-    lower = curve.x[curve.mean < facts.dim]
-    return float(lower[0]) if len(lower) else float(curve.x[-1]) + 1
 
 
 def true_rank(results: Results, point: Point) -> int | None:

@@ -235,13 +235,9 @@ def data_uri(png: Path) -> str:
     from PIL import Image
 
     with Image.open(png) as opened:
-        picture = Image.new("RGB", opened.size, "white")
-        rgba = opened.convert("RGBA")
-        picture.paste(rgba, mask=rgba.getchannel("A"))
-    if picture.width > WIDEST:
-        height = round(picture.height * WIDEST / picture.width)
-        picture = picture.resize((WIDEST, height), Image.Resampling.LANCZOS)
-    few = picture.quantize(_COLORS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        picture = opened.convert("RGB")
+    picture.thumbnail((WIDEST, picture.height), Image.Resampling.LANCZOS)
+    few = picture.quantize(_COLORS, dither=Image.Dither.NONE)
     buffer = io.BytesIO()
     few.save(buffer, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

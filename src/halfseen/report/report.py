@@ -38,7 +38,6 @@ FILES = {
     "trajectories.csv.gz": "regret and rank over rounds",
     "diagnostics.csv": "what policies report about their runs",
     "claims.csv": "the claims with their verdicts",
-    "excess.csv": "final regret above the irreducible regret",
     "calibration.csv": "the settings that were tried on validation seeds",
     "table.tex": "the table of final regrets for LaTeX",
     "manifest.json": "what was run, with versions",
@@ -186,43 +185,14 @@ class Report:
         return {(Point(each.setting, each.p), each.method): each for each in self.published}
 
     @cached_property
-    def irreducible(self) -> dict[Point, tuple[int, Mean]]:
-        """Number of seeds and mean of the irreducible regret, where the world knows it."""
-        found = {point: self.results.irreducible(point) for point in self.results.points()}
-        return {
-            point: (len(values), mean_of(list(values.values())))
-            for point, values in found.items()
-            if values
-        }
-
-    @cached_property
-    def excess(self) -> list[Row]:
-        """Mean regret above the irreducible one, paired seed by seed; it may be empty."""
-        rows = []
-        for point in self.irreducible:
+    def excess(self) -> FinalTable:
+        """Regret above the irreducible one, paired seed by seed; empty where no world knows it."""
+        means = {}
+        for point in self.results.points():
             irreducible = self.results.irreducible(point)
             for method in self.results.methods:
-                excess = difference(self.results.regrets(point, method), irreducible)
-                if excess:
-                    shared = mean_of([irreducible[seed] for seed in excess])
-                    above = mean_of(list(excess.values()))
-                    rows.append(
-                        {"setting": point.setting, "p": point.p, "method": method}
-                        | {"n": len(excess)}
-                        | {"mean_irreducible": shared.mean, "se_irreducible": shared.standard_error}
-                        | {"mean_excess": above.mean, "se_excess": above.standard_error}
-                    )
-        return rows
-
-    @property
-    def excess_table(self) -> FinalTable:
-        """The same as a table of methods and points."""
-        means = {
-            (Point(row["setting"], row["p"]), row["method"]): Mean(
-                row["mean_excess"], row["se_excess"]
-            )
-            for row in self.excess
-        }
+                above = difference(self.results.regrets(point, method), irreducible)
+                means[point, method] = mean_of(list(above.values()))
         return FinalTable.of(self.results, means)
 
     # What is missing, and the files
@@ -269,7 +239,7 @@ class Report:
             | {"fails_if": each.fails_if, "numbers": each.numbers}
             for each in self.verdicts
         ]
-        tables = {"claims": claims, "excess": self.excess}
+        tables = {"claims": claims}
         for comparison in self.comparisons:
             tables[comparison.name] = [_compared_row(pair) for pair in comparison.pairs]
         for name, rows in tables.items():

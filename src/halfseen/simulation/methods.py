@@ -10,7 +10,6 @@ from halfseen.errors import InvalidSettingError
 from halfseen.params import Value
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
-from halfseen.policies.trivial import Uniform
 from halfseen.worlds.base import Facts, Realization
 
 MEASURE = "measure"
@@ -77,9 +76,6 @@ class Method(Value):
         InvalidSettingError
             A setting is unknown, out of range, or missing because the world does not know it.
         """
-        if self.policy == MEASURE:
-            check_measure(**self.settings)
-            return Uniform(dim=facts.dim)  # it is not played
         make = registered(self.policy)
         known = self._known(make, facts)
         self._check_names(make)
@@ -253,10 +249,6 @@ def method_from(key: str, plain: Mapping[str, Any]) -> Method:
     settings = dict(plain)
     base = settings.pop("method", key)
     if "policy" in settings:
-        if not isinstance(settings["policy"], str):
-            raise InvalidSettingError(
-                f"must be a string, got {settings['policy']!r}", name="policy"
-            )
         return Method(policy=settings["policy"]).changed(settings)
     if not isinstance(base, str) or base not in METHODS:
         raise InvalidSettingError(

@@ -28,6 +28,9 @@ class OwnMethod(Method):
         """Return a fresh policy."""
         return self.make(facts)
 
+    def check(self) -> None:
+        """Do nothing: what it makes is known when it is built."""
+
 
 def simulate(
     policies: Iterable[str] | Mapping[str, Any],
@@ -103,8 +106,12 @@ def simulate(
     ]
     run_options: Any = {"jobs": jobs, "cluster": cluster, "again": again, "progress": progress}
     study: dict[str, Any] = {"name": name, "title": name, "seeds": each}
-    if out is not None:
-        _check_storable(methods)
+    own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
+    if own and out is not None:
+        raise InvalidSettingError(
+            f"results of {own} cannot be stored, because a function cannot be recognized in a "
+            "later run: register the policy and name it, or leave out `out`"
+        )
     with nullcontext() if out is not None else suppress(InvalidSettingError):
         plain = {key: method.to_dict() for key, method in methods.items()}
         setting = {"world": world.to_dict(), "observe_prob": [], "methods": plain}
@@ -234,12 +241,8 @@ def seeds_from(seeds: Iterable[int]) -> list[int]:
 
 def methods_from(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Method]:
     """Return methods by key, as `simulate` takes them."""
-    if isinstance(policies, str):
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
         policies = [policies]
-    if not isinstance(policies, Iterable):
-        raise InvalidSettingError(
-            f"policies must be keys such as 'tofu', or a mapping from keys, got {policies!r}"
-        )
     methods: dict[str, Method] = {}
     for key in policies:
         value = policies[key] if isinstance(policies, Mapping) else {}
@@ -257,22 +260,10 @@ def methods_from(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Metho
             raise InvalidSettingError(
                 f"policies[{key!r}] must be settings, a Method or a function, got {value!r}"
             )
-    for key, method in methods.items():
-        if not isinstance(method, OwnMethod):
-            try:
-                method.check()
-            except HalfseenError as error:
-                raise InvalidSettingError(f"policies[{key!r}]: {error}") from None
+        try:
+            methods[key].check()
+        except HalfseenError as error:
+            raise InvalidSettingError(f"policies[{key!r}]: {error}") from None
     if not methods:
         raise InvalidSettingError("policies must name at least one, such as 'tofu', got none")
     return methods
-
-
-def _check_storable(methods: Mapping[str, Method]) -> None:
-    """Raise InvalidSettingError if the results of a method cannot be stored."""
-    own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
-    if own:
-        raise InvalidSettingError(
-            f"results of {own} cannot be stored, because a function cannot be recognized in a "
-            "later run: register the policy and name it, or leave out `out`"
-        )

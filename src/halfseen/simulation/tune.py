@@ -230,11 +230,10 @@ def run_tasks(tasks: Sequence[Task], store: Store | None = None, **how: Any) -> 
             f"tuning stopped, because {key.method} failed on seed {key.seed} "
             f"(p = {key.p}): {error.strip().splitlines()[-1]}"
         )
-    regrets = {}
-    for row in results.per_seed:
-        if row["final_regret"] is None:
-            raise HalfseenError(f"{row['method']} cannot be tuned: it has no regret")
-        regrets[CellKey(*(row[name] for name in CellKey._fields))] = row["final_regret"]
+    regrets = {
+        CellKey(*(row[name] for name in CellKey._fields)): row["final_regret"]
+        for row in results.per_seed
+    }
     return [task.outcome(regrets) for task in tasks]
 
 

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import halfseen
 from halfseen import checks
 from halfseen.errors import ClusterError, HalfseenError, InvalidSettingError
 from halfseen.lazy import from_extra
-from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy, registered
 from halfseen.simulation.cells import Cell, Result, library_versions, run_together
 from halfseen.simulation.methods import MEASURES
@@ -41,20 +40,6 @@ if TYPE_CHECKING:
 # tasks are split until there are several for every worker, so that none is idle.
 _MOST_ROUNDS = 8000
 _TASKS_PER_WORKER = 4
-
-
-class _Batch(NamedTuple):
-    """Cells of one realization, by their places in the caller's list, with the policies they name.
-
-    A worker does not run the caller's script, so it must be given the classes defined there.
-    Plugins come first: a worker imports them before it unpickles their classes.
-    """
-
-    plugins: Plugins
-    places: Sequence[int]
-    cells: Sequence[Cell]
-    policies: Sequence[type[Policy]]
-    measures: Sequence[Callable[..., Any]]
 
 
 _Call = Callable[[], list[tuple[int, Result]]]
@@ -99,7 +84,10 @@ def run_cells(
 
     def calls(n_workers: int) -> Iterator[_Call]:
         for places in _groups(cells, n_workers):
-            yield partial(_run_batch, run, _batch(cells, places), os.getpid())
+            chosen = [cells[place] for place in places]
+            # Plugins come first: a worker imports them before it unpickles their classes.
+            what = (loaded_plugins(), places, chosen, _named_in(chosen))
+            yield partial(_run_task, *what, run, os.getpid())
 
     if cluster is not None:
         found = run_on_cluster(calls, cluster)
@@ -157,26 +145,38 @@ def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
     return sorted(groups, key=lambda group: -len(group) * cells[group[0]].horizon)
 
 
-def _batch(cells: Sequence[Cell], places: Sequence[int]) -> _Batch:
-    chosen, policies = [cells[place] for place in places], {}
-    for name in (name for cell in chosen for name in cell.method.policies()):
-        with suppress(HalfseenError):  # an unknown name fails its own cell
-            policies[name] = registered(name)
-    # Unpickling a measure imports its module, which registers it.
-    wanted = {cell.method.settings.get("measure") for cell in chosen if not cell.method.policies()}
-    measures = [MEASURES[name] for name in MEASURES if name in wanted]
-    return _Batch(loaded_plugins(), places, chosen, list(policies.values()), measures)
+def _named_in(cells: Sequence[Cell]) -> list[Any]:
+    """Return the policies and measures that cells name.
+
+    A worker does not run the caller's script, so it must be given the classes defined there.
+    Unpickling a measure imports its module, which registers it.
+    """
+    found: dict[str, Any] = {}
+    for method in (cell.method for cell in cells):
+        for name in method.policies():
+            with suppress(HalfseenError):  # an unknown name fails its own cell
+                found[name] = registered(name)
+        measure = method.settings.get("measure")
+        if measure in MEASURES and not method.policies():
+            found[measure] = MEASURES[measure]
+    return list(found.values())
 
 
-def _run_batch(
-    run: Callable[[Sequence[Cell]], Sequence[Result]], task: _Batch, caller: int
+def _run_task(
+    plugins: Plugins,
+    places: Sequence[int],
+    cells: Sequence[Cell],
+    named: Sequence[Any],
+    run: Callable[[Sequence[Cell]], Sequence[Result]],
+    caller: int,
 ) -> list[tuple[int, Result]]:
     """Return the results of a task by place."""
-    for policy in task.policies:
-        register_policy(policy)
+    for each in named:
+        if isinstance(each, type):
+            register_policy(each)
     if threadpool_limits is not None and os.getpid() != caller:
         threadpool_limits(1)  # for good, as another cell may still be running in this worker
-    return list(zip(task.places, run(task.cells), strict=True))
+    return list(zip(places, run(cells), strict=True))
 
 
 def _end_with(caller: int) -> None:
