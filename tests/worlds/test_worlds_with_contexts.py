@@ -81,7 +81,7 @@ def test_means_of_disjoint_arms_are_linear_in_the_latents_of_the_context():
     world = DisjointArmsWorld(context_dim=4, context_rank=2, horizon=50, observe_prob=1.0)
     realization = world.realize(2)
     for slate, means, _, _ in realization.rounds():
-        latents = np.linalg.lstsq(realization.contexts.loadings, slate.context, rcond=None)[0]
+        latents = np.linalg.lstsq(realization.contexts, slate.context, rcond=None)[0]
         assert means == pytest.approx(realization.intercepts + realization.thetas @ latents)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.params import Value
+from halfseen.seeding import stream
 from halfseen.values import FloatArray, Slate
 
 
@@ -114,6 +115,12 @@ class Realization(Protocol):
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds in order, in bounded memory."""
+
+
+def streams(seed: int) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
+    """Return the random numbers of a realization: of rows, of masks and of noise."""
+    rows, masks, noise = (stream(seed, "world", name) for name in ("rows", "masks", "noise"))
+    return rows, masks, noise
 
 
 class World(Value, ABC):

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
-from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.lowrank import LowRankRows, half_seen
+from halfseen.worlds.base import Facts, Round, World, register_world, streams
+from halfseen.worlds.lowrank import drawn_loadings, half_seen
 
 
 @register_world("bilinear")
@@ -69,7 +69,8 @@ class BilinearRealization:
 
     Attributes
     ----------
-    options, contexts : LowRankRows
+    options, contexts : ndarray, shape (dim, rank) and (context_dim, context_rank)
+        Loadings.
     interaction : ndarray, shape (rank, context_rank)
         M.
     option_effect, context_effect : ndarray
@@ -79,8 +80,8 @@ class BilinearRealization:
     def __init__(self, world: BilinearWorld, seed: int) -> None:
         self.world, self.seed = world, seed
         random = seeding.stream(seed, "world", "parameters")
-        self.options = LowRankRows.drawn(random, dim=world.dim, rank=world.rank)
-        self.contexts = LowRankRows.drawn(random, dim=world.context_dim, rank=world.context_rank)
+        self.options = drawn_loadings(random, world.dim, world.rank)
+        self.contexts = drawn_loadings(random, world.context_dim, world.context_rank)
         self.interaction: FloatArray = _unit(
             random.standard_normal((world.rank, world.context_rank))
         )
@@ -104,25 +105,23 @@ class BilinearRealization:
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds."""
         world = self.world
-        draws, masks, noises = (
-            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
-        )
+        draws, masks, noises = streams(self.seed)
         items: NDArray[np.int64] | None = None
         if world.n_items is not None:
-            catalogue = self.options.latents(draws, world.n_items)
-            table = half_seen(masks, self.options.of(catalogue), world.observe_prob)
+            catalogue = draws.standard_normal((world.n_items, world.rank))
+            table = half_seen(masks, catalogue @ self.options.T, world.observe_prob)
         for _ in range(world.horizon):
             if world.n_items is None:
-                latents = self.options.latents(draws, world.n_arms)
-                arms = self.options.of(latents)
+                latents = draws.standard_normal((world.n_arms, world.rank))
+                arms = latents @ self.options.T
                 shown = half_seen(masks, arms, world.observe_prob)
             else:
                 items = draws.choice(world.n_items, world.n_arms, replace=False)
                 latents, shown = catalogue[items], table[items]
-                arms = self.options.of(latents)
+                arms = latents @ self.options.T
                 arms = np.where(np.isnan(shown), arms, shown)  # products of parts round otherwise
-            visitor = self.contexts.latents(draws, 1)
-            context = half_seen(masks, self.contexts.of(visitor), world.observe_prob)[0]
+            visitor = draws.standard_normal((1, world.context_rank))
+            context = half_seen(masks, visitor @ self.contexts.T, world.observe_prob)[0]
             means = latents @ (self.interaction @ visitor[0] + self.option_effect)
             means += float(visitor[0] @ self.context_effect)
             noise = world.noise_scale * float(noises.standard_normal())
@@ -177,7 +176,8 @@ class DisjointArmsRealization:
 
     Attributes
     ----------
-    contexts : LowRankRows
+    contexts : ndarray, shape (context_dim, context_rank)
+        Loadings.
     intercepts : ndarray, shape (n_arms,)
     thetas : ndarray, shape (n_arms, context_rank)
         For the latents of a context.
@@ -186,7 +186,7 @@ class DisjointArmsRealization:
     def __init__(self, world: DisjointArmsWorld, seed: int) -> None:
         self.world, self.seed = world, seed
         rank, random = world.context_rank, seeding.stream(seed, "world", "parameters")
-        self.contexts = LowRankRows.drawn(random, dim=world.context_dim, rank=rank)
+        self.contexts = drawn_loadings(random, world.context_dim, rank)
         self.intercepts = world.main_effect * random.standard_normal(world.n_arms)
         self.thetas = random.standard_normal((world.n_arms, rank)) / np.sqrt(rank)
 
@@ -205,13 +205,11 @@ class DisjointArmsRealization:
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds."""
         world = self.world
-        draws, masks, noises = (
-            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
-        )
+        draws, masks, noises = streams(self.seed)
         items = np.arange(world.n_arms)
         for _ in range(world.horizon):
-            latents = self.contexts.latents(draws, 1)
-            context = half_seen(masks, self.contexts.of(latents), world.observe_prob)[0]
+            latents = draws.standard_normal((1, world.context_rank))
+            context = half_seen(masks, latents @ self.contexts.T, world.observe_prob)[0]
             arms = np.full((world.n_arms, 1), np.nan)
             means = self.intercepts + self.thetas @ latents[0]
             noise = world.noise_scale * float(noises.standard_normal())

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -206,10 +206,11 @@ class LowRankRealization:
             yield from repeat(None)
             return
         parameters = seeding.stream(self.seed, "world", "context parameters")
-        rows = LowRankRows.drawn(parameters, dim=dim, rank=min(2, dim))
+        loadings = drawn_loadings(parameters, dim, min(2, dim))
         random = seeding.stream(self.seed, "world", "contexts")
         while True:
-            yield half_seen(random, rows.of(rows.latents(random, 1)), self.world.observe_prob)[0]
+            rows = random.standard_normal((1, min(2, dim))) @ loadings.T
+            yield half_seen(random, rows, self.world.observe_prob)[0]
 
     def _latents(self, random: np.random.Generator, tails: np.random.Generator) -> FloatArray:
         """Draw the latents of a round, shape (n_arms, rank)."""
@@ -258,36 +259,9 @@ class LowRankRealization:
         )
 
 
-class LowRankRows(NamedTuple):
-    """Rows x = Lz with z ~ N(0, I): entries have a variance of about 1.
-
-    Attributes
-    ----------
-    loadings : ndarray, shape (dim, rank)
-        L.
-
-    Examples
-    --------
-    >>> rows = LowRankRows.drawn(np.random.default_rng(0), dim=5, rank=2)
-    >>> rows.of(np.ones((3, 2))).shape
-    (3, 5)
-    """
-
-    loadings: FloatArray
-
-    @classmethod
-    def drawn(cls, random: np.random.Generator, *, dim: int, rank: int) -> "LowRankRows":
-        """Draw the loadings."""
-        return cls(random.standard_normal((dim, rank)) / np.sqrt(rank))
-
-    def latents(self, random: np.random.Generator, n: int) -> FloatArray:
-        """Draw the latents of some rows, shape (n, rank)."""
-        return random.standard_normal((n, self.loadings.shape[1]))
-
-    def of(self, latents: FloatArray) -> FloatArray:
-        """Return the rows (n, dim) of latents (n, rank)."""
-        rows: FloatArray = latents @ self.loadings.T
-        return rows
+def drawn_loadings(random: np.random.Generator, dim: int, rank: int) -> FloatArray:
+    """Draw loadings L, shape (dim, rank): rows Lz with z ~ N(0, I) have entries of variance ~ 1."""
+    return random.standard_normal((dim, rank)) / math.sqrt(rank)
 
 
 def half_seen(random: np.random.Generator, rows: FloatArray, observe_prob: float) -> FloatArray:

@@ -7,7 +7,7 @@ package fills in holes when it loads a table, so its files are read here.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks, params, seeding
+from halfseen import checks, params
 from halfseen.errors import InvalidSettingError, MissingExtraError
 from halfseen.lazy import from_extra
 from halfseen.values import BoolArray, FloatArray, Slate
-from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.base import Facts, Round, World, register_world, streams
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,6 +62,11 @@ class SourceTable:
     def __post_init__(self) -> None:
         for array in (self.values, self.origins, self.target, self.labels):
             array.setflags(write=False)
+
+    def seen(self, random: np.random.Generator, n_rows: int, observe_prob: float) -> BoolArray:
+        """Draw which columns of some rows are shown, shape (n_rows, dim)."""
+        uniforms = random.random((n_rows, int(self.origins[-1]) + 1))
+        return np.asarray(uniforms[:, self.origins] < observe_prob)
 
 
 @cache
@@ -214,18 +219,16 @@ def _from_frame(frame: "DataFrame", target: str, *, classes: bool = True) -> Sou
 
 
 def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return rewards and labels of a target: a list of classes, or an array of numbers."""
+    """Return rewards and labels of a target: a list of classes, or an array of numbers.
+
+    The rarest class pays 1, of equally rare ones the first.
+    """
     if classes:
-        return _rarest(target), np.unique([str(label) for label in target], return_inverse=True)[1]
+        names = [str(label) for label in target]
+        _, labels, counts = np.unique(names, return_inverse=True, return_counts=True)
+        return (labels == counts.argmin()).astype(np.float64), labels
     standardized = np.asarray((target - target.mean()) / target.std())
     return standardized, np.searchsorted(np.quantile(target, [1 / 3, 2 / 3]), target)
-
-
-def _rarest(labels: Sequence[object]) -> FloatArray:
-    """Return 1 for the rarest class, of equally rare ones the first, and 0 for all others."""
-    classes = sorted(set(labels), key=str)
-    chosen = min(classes, key=labels.count)
-    return np.array([float(label == chosen) for label in labels])
 
 
 @register_world("real-table")
@@ -323,26 +326,18 @@ class RealTableRealization:
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds; the full view of arms has the holes of the table."""
         world = self.world
-        draws, masks, noises = (
-            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
-        )
+        draws, masks, noises = streams(self.seed)
         if world.catalogue:
             rows = draws.choice(len(self.means), world.n_arms, replace=False)
-            seen = self._seen(masks)
+            seen = self.table.seen(masks, world.n_arms, world.observe_prob)
         for _ in range(world.horizon):
             if not world.catalogue:
                 rows = draws.integers(len(self.means), size=world.n_arms)
-                seen = self._seen(masks)
+                seen = self.table.seen(masks, world.n_arms, world.observe_prob)
             arms, means = self.table.values[rows], self.means[rows]
             yield Round(
                 Slate(np.where(seen, arms, np.nan)), means, self._noise(noises, means), arms
             )
-
-    def _seen(self, masks: np.random.Generator) -> BoolArray:
-        """Draw which columns of each row are shown, shape (n_arms, dim)."""
-        origins: NDArray[np.int64] = self.table.origins
-        uniforms = masks.random((self.world.n_arms, int(origins[-1]) + 1))
-        return np.asarray(uniforms[:, origins] < self.world.observe_prob)
 
     def _noise(self, noises: np.random.Generator, means: FloatArray) -> float | FloatArray:
         if self.world.click_rate is None:
@@ -428,14 +423,12 @@ class LabelsRealization:
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds."""
         world, table = self.world, self.table
-        draws, masks, noises = (
-            seeding.stream(self.seed, "world", name) for name in ("rows", "masks", "noise")
-        )
+        draws, masks, noises = streams(self.seed)
         items, means = np.arange(self.n_labels), np.eye(self.n_labels)
         for _ in range(world.horizon):
             row = int(draws.integers(len(table.values)))
-            seen = masks.random(int(table.origins[-1]) + 1) < world.observe_prob
-            context = np.where(seen[table.origins], table.values[row], np.nan)
+            seen = table.seen(masks, 1, world.observe_prob)[0]
+            context = np.where(seen, table.values[row], np.nan)
             arms = np.full((self.n_labels, 1), np.nan)
             noise = world.noise_scale * float(noises.standard_normal())
             slate = Slate(arms, context=context, items=items)
