@@ -83,19 +83,6 @@ def test_a_killed_service_continues_with_nothing_lost(tmp_path):
     assert len((tmp_path / "events.jsonl").read_bytes().splitlines()) == 1
 
 
-def test_the_service_learns_what_a_context_means(tmp_path):
-    with service(tmp_path) as (_, call):
-        for number in range(100):
-            country = ("DE", "FR")[number % 2]
-            made = call("/rank", {"options": OPTIONS, "context": {"country": country}})[1]
-            call(
-                "/reward", {"id": made["id"], "reward": (made["item"] == "a") == (country == "DE")}
-            )
-        for country, best in (("DE", "a"), ("FR", "b")):
-            made = call("/rank", {"options": OPTIONS, "context": {"country": country}})[1]
-            assert made["item"] == best
-
-
 def test_a_page_that_reports_clicks_alone_is_learned_from(tmp_path):
     """The page of docs/web-page.md: visitors click on the coat and send nothing otherwise.
 

@@ -34,14 +34,6 @@ def test_the_rank_is_found(observe_prob, rounds, settings):
         assert Search(Arms(table)).run().model.rank == (rank if rank < 30 else 0), seed
 
 
-def test_the_rank_of_forty_arms_that_come_back_is_found():
-    ranks = [
-        Search(Arms(offered(seed, rounds=1, n_arms=40, observe_prob=0.5))).run().model.rank
-        for seed in range(2000, 2020)
-    ]
-    assert ranks.count(3) >= 18
-
-
 def test_entries_that_do_not_determine_the_rank_give_a_smaller_one():
     search = Search(Arms(offered(2000, rounds=3, observe_prob=0.2)))
     assert search.affordable(None) >= 3

@@ -225,16 +225,6 @@ def test_without_an_intercept_one_reward_is_enough():
     assert policy.choose(tables[1]).estimates.any()
 
 
-@pytest.mark.parametrize("through_origin", [False, True])
-def test_equal_rewards_are_played(through_origin):
-    policy = LatentUcb(through_origin=through_origin)
-    table = catalogue(0, n_arms=5, dim=6)[0]
-    for _ in range(30):
-        decision = policy.choose(table)
-        assert np.isfinite(decision.scores).all()
-        policy.learn(decision, 1.0)
-
-
 def test_late_rewards_lead_to_the_same_models_as_timely_ones():
     """Both policies play the same arms; one gets its rewards in pairs, in reverse order."""
     policy, late = LatentUcb(), LatentUcb()

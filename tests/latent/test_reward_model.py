@@ -217,21 +217,6 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     assert error < (0.02 if n_items <= 8 else 0.1)
 
 
-def test_evidence_finds_the_groups_that_matter():
-    random = np.random.default_rng(0)
-    points = np.column_stack([np.ones(400), random.normal(size=(400, 9)) / math.sqrt(3)])
-    columns = {name: slice(1 + 3 * i, 4 + 3 * i) for i, name in enumerate(GROUPS)}
-    nothing = ItemSums.of(np.empty(0), np.empty((400, 0)), points, None, None, 0.0)
-    for name in GROUPS:
-        rewards = 5.0 * points[:, columns[name]] @ random.normal(size=3) + random.normal(size=400)
-        samples = np.column_stack([points, rewards - rewards.mean()])
-        given = Rewards(samples.T @ samples, nothing, 400.0, 0.0)
-        scales = Evidence(given, columns, {}, CENTRES).maximise({})
-        others = [scales.of(other) for other in GROUPS if other != name]
-        assert scales.of(name) > 5 * max(others)
-        assert scales.noise == pytest.approx(1.0, abs=0.15)  # 4 standard errors
-
-
 def test_a_reward_by_context_and_item_is_found_in_its_groups():
     scales = model_of(world(400, kind="features")).scales
     by_item = max(scales.of(group) for group in BY_ITEM.values())

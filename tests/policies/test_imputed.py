@@ -102,15 +102,6 @@ def test_seen_entries_stay_and_a_feature_never_seen_is_zero(imputer):
     assert filled[0, [0, 1, 3, 4, 5]].all()
 
 
-@over_imputers
-def test_equal_arms_are_filled_in_alike(imputer):
-    policy = small(imputer=imputer)
-    walk(policy, few_arms(8))
-    table = few_arms(1, seed=1)[0].table
-    filled = policy.fill(np.vstack([table[[0, 1, 0]], np.tile(table[0], (30, 1))]))
-    assert len({row.tobytes() for row in filled[[0, *range(2, 33)]]}) == 1
-
-
 # Rewards
 
 

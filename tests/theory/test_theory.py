@@ -104,15 +104,6 @@ def test_an_impossible_setting_is_refused_with_its_value(setting, value, message
     assert message in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"loadings": []}, {"loadings": [1.0, 0.0]}, {"latent_variance": 3.1}, {"latent_bound": 0.0}],
-)
-def test_impossible_loadings_are_refused(changes):
-    with pytest.raises(InvalidSettingError):
-        loading_world(**changes)
-
-
 def test_gaussian_arms_have_infinite_errors_and_no_burn_in():
     gaussian = loading_world(latent_bound=math.inf)
     assert gaussian.conditioning == math.inf

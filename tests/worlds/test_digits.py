@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from halfseen import InvalidSettingError
 from halfseen.paper import DigitsWorld
 from halfseen.paper.digits import MAX_RANK, latent_pool
 
@@ -57,18 +56,6 @@ def test_the_variances_in_the_facts_are_those_of_the_offered_arms():
     arms = np.concatenate([arms for *_, arms in realization.rounds()])
     squares = ((arms @ realization.basis) ** 2).mean(axis=0)
     assert realization.facts.latent_variances == pytest.approx(squares, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"rank": MAX_RANK + 1}, r"rank must be an integer in \[1, 61\], got 62"),
-        ({"rank": 9, "dim": 8}, r"rank must be an integer in \[1, 8\], got 9"),
-    ],
-)
-def test_settings_out_of_range_are_refused_by_name(settings, message):
-    with pytest.raises(InvalidSettingError, match=message):
-        DigitsWorld(**settings)
 
 
 def test_as_many_directions_as_there_are_pixels_that_change_can_be_used():
