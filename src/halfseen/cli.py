@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from halfseen.report.report import Report
     from halfseen.simulation.cells import Cell
     from halfseen.simulation.results import Results
-    from halfseen.simulation.store import Store
 
 RESULTS = Path("results")
 _LOADING = "loading (compiling takes some seconds the first time)"
@@ -423,7 +422,9 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     def announce(stage: str, cells: "Sequence[Cell]") -> None:
         running[:] = cells
         what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
-        text = f"{what} ({_counts(store, running, how['again'])})"
+        finished = 0 if how["again"] else sum(store.has(cell) for cell in cells)
+        before = f", {finished} of them finished before" if finished else ""
+        text = f"{what} ({len(cells)} cells{before})"
         console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
 
     # Workers inherit it: one thread each, whatever BLAS they find.
@@ -441,12 +442,6 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
             soft_wrap=True,
         )
         raise typer.Exit(130) from None
-
-
-def _counts(store: "Store", cells: "list[Cell]", again: bool) -> str:
-    """Return how many cells there are, and how many of them need not be run."""
-    finished = 0 if again else sum(store.has(cell) for cell in cells)
-    return f"{len(cells)} cells" + (f", {finished} of them finished before" if finished else "")
 
 
 def _show_report(report: "Report", console: Console) -> bool:

@@ -85,7 +85,8 @@ class Search:
             return good[0]
         candidates = self.candidates()
         # Rounded, because 1/2 and 2 are equally near.
-        return min(good, key=lambda at: (round(_from_one(candidates[at]), 9), at))
+        from_one = [math.fsum(abs(math.log(x)) for x in each.values()) for each in candidates]
+        return min(good, key=lambda at: (round(from_one[at], 9), at))
 
 
 class Tuned(NamedTuple):
@@ -265,7 +266,3 @@ def write_calibration(folder: Path, tuned: Iterable[Tuned]) -> None:
     rows = (row for each in tuned for row in each.rows)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "calibration.csv").write_bytes(csv_bytes(CALIBRATION, rows))
-
-
-def _from_one(candidate: Candidate) -> float:
-    return math.fsum(abs(math.log(value)) for value in candidate.values())
