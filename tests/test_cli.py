@@ -41,11 +41,6 @@ def test_version_is_the_package_s():
     assert result.output == f"halfseen {halfseen.__version__}\n"
 
 
-def test_without_arguments_the_commands_are_listed():
-    output = call().output
-    assert all(command in output for command in COMMANDS)
-
-
 def run_python(*arguments):
     return subprocess.run(
         [sys.executable, "-c", *arguments], capture_output=True, text=True, check=True

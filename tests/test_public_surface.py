@@ -98,11 +98,6 @@ def test_dir_lists_all_public_names():
     assert set(HOME) == set(halfseen.__all__) == set(dir(halfseen))
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="attribute Clairvoyant"):
-        halfseen.Clairvoyant  # noqa: B018
-
-
 def test_importing_the_package_loads_little_but_the_standard_library():
     loaded = loaded_after("import halfseen") - loaded_after("pass")
     assert loaded - sys.stdlib_module_names == {"halfseen", "lazy_loader"}

@@ -258,17 +258,6 @@ def test_a_restored_regression_continues_bit_by_bit(n_samples):
     assert bits(restored) == bits(model)
 
 
-def test_a_copy_goes_its_own_way():
-    model = fitted(*samples(0, 10, 4), ridge=0.5)
-    before, copied = bits(model), model.copied()
-    assert bits(copied) == before
-    assert copied.ridge == 0.5
-    copied.insert(*samples(1, 10, 4))
-    assert bits(model) == before
-    model.insert(*samples(1, 10, 4))
-    assert bits(copied) == bits(model)
-
-
 @pytest.mark.parametrize(
     ("place", "value"),
     [(0, 0.0), (-1, -1.0), (-1, 1e16), (-2, NAN), (-2, 1e10), (slice(0, 3), 0.0)],

@@ -108,12 +108,6 @@ class TestLower:
         assert found.outcome == "undecided"
         assert "p = 0.2: no common seeds (not run)" in found.numbers
 
-    def test_failed_cells_leave_their_pair_out(self, verdict):
-        def regret(key):
-            return None if key.method == "tofu" and key.seed == 3 else noisy()(key)
-
-        assert "over 3 seeds" in verdict(below, regret).numbers
-
     def test_a_part_of_a_study_is_judged_at_the_points_that_it_has(self, verdict):
         part = small_study().narrowed(observe_probs=[0.8])
         found = verdict(lambda results: below(results, p=[0.8, 0.2]), study=part)

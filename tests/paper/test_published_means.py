@@ -113,10 +113,6 @@ def test_the_published_thresholds_of_mnist_are_those_of_its_selections():
     assert {c.key.p: c.method.settings["rank"]["multiplier"] for c in cells} == expected
 
 
-def test_nothing_ships_for_other_studies():
-    assert published_summary("synthetic") == []
-
-
 def test_equal_means_agree_in_everything():
     found = comparison()
     assert found.agrees

@@ -69,9 +69,7 @@ def test_an_unknown_method_keeps_its_look_in_every_process():
     [
         ("tofu", True),
         ("ra-tofu-fh-over", True),
-        ("two-phase", True),
         ("latent-ucb-greedy", False),
-        ("impute-mean", False),
         ("mine", False),
         ("tofu-mine", False),
     ],

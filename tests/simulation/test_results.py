@@ -102,12 +102,6 @@ def test_failures_are_reported_with_their_tracebacks_until_they_are_gone(written
     assert not (written / "failures.txt").exists()
 
 
-def test_numbers_are_written_in_full(tmp_path):
-    third = 1 / 3
-    write([(cell("a", 0), result(third))], tmp_path)
-    assert float(rows((tmp_path / "per_seed.csv").read_bytes())[1][5]) == third
-
-
 def test_the_manifest_is_strict_json(written):
     assert json.loads((written / "manifest.json").read_text()) == {"seeds": [0, 1]}
     with pytest.raises(ValueError, match="not JSON compliant"):

@@ -49,12 +49,6 @@ def test_the_slate_that_opens_an_epoch_does_not_influence_its_subspace(n_rounds)
     assert np.array_equal(policy.basis, other.basis)
 
 
-def test_decisions_name_the_epoch_of_their_round():
-    policy = tofu()
-    for decision in walk(policy, few_arms(60)):
-        assert decision.epoch == len(policy.schedule.starts(decision.round)) - 1
-
-
 def test_the_subspace_is_frozen_inside_an_epoch():
     policy = after(12)
     basis = policy.basis.copy()
