@@ -94,7 +94,7 @@ def test_seen_entries_stay_and_a_feature_never_seen_is_zero(imputer):
     walk(policy, rounds)
     table = few_arms(1, seed=3)[0].table
     table[0] = np.nan
-    filled = policy.fill(table)
+    filled = policy.shown(table)
     seen = ~np.isnan(table)
     assert np.array_equal(filled[seen], table[seen])
     assert np.isfinite(filled).all()

@@ -25,11 +25,11 @@ def test_columns_are_those_of_impute_then_standardise(imputer):
     walk(policy, rounds)
     imputed = Imputed(dim=6, first_fit=4, noise_scale=0.1, imputer=imputer)
     walk(imputed, rounds)
-    scaler = StandardScaler().fit(imputed.fill(rows_before(rounds, 12)))
+    scaler = StandardScaler().fit(imputed.shown(rows_before(rounds, 12)))
     table = few_arms(1, seed=1)[0].table
     shown = policy.shown(table)
     assert shown.shape == (len(table), 7)
-    assert shown[:, :6] == pytest.approx(scaler.transform(imputed.fill(table)))
+    assert shown[:, :6] == pytest.approx(scaler.transform(imputed.shown(table)))
     assert (shown[:, 6] == 1.0).all()
 
 

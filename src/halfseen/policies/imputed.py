@@ -102,6 +102,10 @@ class ViewedPolicy(Policy):
         Entries beyond `LARGEST`, which a slate may not have, are clipped afterwards.
         """
 
+    def shown(self, options: Any) -> FloatArray:
+        """Return options (n_arms, dim) as the inner policy sees them now."""
+        return self._view(Slate.of(options, self.dim))
+
     def decide(self, slate: Slate) -> Choice:
         """Let the inner policy choose from its view."""
         return self._pass_on(self._view(slate))
@@ -250,7 +254,7 @@ class Imputed(Exploring, ViewedPolicy):
     >>> policy = Imputed(dim=2, imputer="mean", first_fit=1)
     >>> policy.learn(policy.choose([[1.0, 4.0], [3.0, float("nan")]]), 0.5)
     >>> decision = policy.choose([[float("nan"), 4.0]])
-    >>> decision.values.tolist(), policy.fill([[float("nan"), 4.0]]).tolist()
+    >>> decision.values.tolist(), policy.shown([[float("nan"), 4.0]]).tolist()
     ([0.0, 4.0], [[2.0, 4.0]])
     """
 
@@ -290,10 +294,6 @@ class Imputed(Exploring, ViewedPolicy):
 
     def _filled_by(self, rows: FloatArray) -> Filler:
         return Filler(fresh_imputer(self.imputer, self.seed), rows)
-
-    def fill(self, options: Any) -> FloatArray:
-        """Return options (n_arms, dim) filled in by the imputer as last fitted."""
-        return self._filler.fill(Slate.of(options, self.dim)._table)
 
     def _view(self, slate: Slate) -> FloatArray:
         return self._filler.fill(slate._table)
@@ -380,10 +380,6 @@ class Standardized(Imputed):
         self._fit_round = 0
         n_columns = self.dim * (2 if self.indicators else 1) + 1
         self._inners = (self.inner_policy(n_columns),)
-
-    def shown(self, options: Any) -> FloatArray:
-        """Return options (n_arms, dim) as the inner policy sees them: an intercept comes last."""
-        return self._columns(Slate.of(options, self.dim)._table)
 
     def _columns(self, table: FloatArray) -> FloatArray:
         scaled = (self._filler.fill(table) - self._scaling.means) / self._scaling.deviations

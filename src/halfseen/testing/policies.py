@@ -19,7 +19,7 @@ from halfseen.errors import (
 )
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_to_dict, restored
-from halfseen.values import LARGEST, Decision, FloatArray, Slate
+from halfseen.values import LARGEST, Decision, FloatArray, Scores, Slate
 
 P = TypeVar("P", bound=Policy)
 Factory = Callable[[], Policy]
@@ -560,9 +560,7 @@ def growing_equals_having_known_all_features(factory: Factory) -> None:
         known.learn_logged(table, rewards)
     grown = twin_of(grown)
     for table, _ in late[6:12]:
-        for part, other in zip(grown.score(table), known.score(table), strict=True):
-            near = np.allclose(part, other, rtol=_TOLERANCE, atol=_TOLERANCE)
-            expect(near, f"{part} instead of {other}")
+        _expect_near(grown.score(table), known.score(table))
 
 
 # A context is used, or refused
@@ -645,13 +643,15 @@ def growing_contexts_equal_having_known_all_features(factory: Factory) -> None:
         grown.learn_logged(table, rewards, contexts=given["contexts"][:, :dim])
     expect(grown.context_dim == _CONTEXT_DIM + 2, f"context_dim is {grown.context_dim}")
     for table, _ in rounds[:6]:
-        ours, theirs = (each.score(table, context=contexts[-1]) for each in (grown, known))
-        for part, other in zip(ours, theirs, strict=True):
-            near = np.allclose(part, other, rtol=_TOLERANCE, atol=_TOLERANCE)
-            expect(near, f"{part} instead of {other}")
+        _expect_near(*(each.score(table, context=contexts[-1]) for each in (grown, known)))
 
 
 # Tools
+
+
+def _expect_near(scores: Scores, others: Scores) -> None:
+    near = np.allclose(scores, others, rtol=_TOLERANCE, atol=_TOLERANCE)
+    expect(near, f"{scores} instead of {others}")
 
 
 def _has_ties(scores: FloatArray) -> bool:
