@@ -579,6 +579,8 @@ class Agent(Declared):
     def _wait(self, ready: _Ready, id: str, waiting: Waiting, events: Sequence[Event] = ()) -> None:
         """Commit a decision; if too many wait, the oldest is forgotten."""
         table, contexts = ready.slate._table, ready.contexts
+        if waiting.note.round:  # the policy chose it, see `_choose_again`
+            ready.policy._expect(waiting.note)
         changed = {
             "_policy": ready.policy,
             "_options": ready.options,
@@ -592,6 +594,7 @@ class Agent(Declared):
             self._commit(changed, events, made={id: waiting})
             return
         oldest, n = self._ledger.oldest or "", self._n_forgotten + 1
+        ready.policy._forget(self._ledger.get(oldest).note)
         changed["_n_forgotten"] = n
         self._commit(changed, events, made={id: waiting}, closed={oldest: FORGOTTEN})
         if n & (n - 1) == 0:  # the 1st, 2nd, 4th, 8th, …
@@ -621,10 +624,11 @@ class Agent(Declared):
             self._commit({"_policy": policy, "_rewards": window}, events, closed=closed)
 
     def _expire(self, ids: Sequence[str]) -> None:
+        policy = self._policy._fork()
         for id in ids:
-            self._ledger.get(id)
+            policy._forget(self._ledger.get(id).note)
         events = [{"event": "close", "id": id} for id in ids]
-        self._commit({}, events, closed=dict.fromkeys(ids, EXPIRED))
+        self._commit({"_policy": policy}, events, closed=dict.fromkeys(ids, EXPIRED))
 
     def _observe(self, asked: Asked, rewards: list[float]) -> None:
         with self._lock:

@@ -374,6 +374,9 @@ class Epoch(NamedTuple):
         All that may enter the reward model, without scales.
     rewards : RewardModel or None
         None while all rewards are equal.
+    widths : RewardModel or None
+        The same with a row for each decision whose reward is expected, for widths alone; None if it
+        has yet to be made.
     """
 
     record: LatentRecord
@@ -381,6 +384,7 @@ class Epoch(NamedTuple):
     context: RowModel
     features: Features
     rewards: RewardModel | None
+    widths: RewardModel | None = None
 
     @classmethod
     def open(
@@ -463,6 +467,7 @@ class EpochField:
             "crossing": [list(each) for each in features.crossing],
             "by_item": bool(features.item_columns),
             "rewards": Maybe(RewardsField(features)).dump(value.rewards),
+            "widths": Maybe(RewardsField(features)).dump(value.widths),
         }
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Epoch:
@@ -484,8 +489,11 @@ class EpochField:
             by_item=checks.boolean("by_item", plain["by_item"]),
             intercept=not settings.through_origin,
         )
-        rewards = Maybe(RewardsField(features)).load("rewards", plain["rewards"], sizes)
-        return Epoch(record, arms, context, features, rewards)
+        rewards, widths = (
+            Maybe(RewardsField(features)).load(each, plain[each], sizes)
+            for each in ("rewards", "widths")
+        )
+        return Epoch(record, arms, context, features, rewards, widths)
 
 
 def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:

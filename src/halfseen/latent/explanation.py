@@ -21,12 +21,14 @@ from halfseen.values.reasons import Reasons
 
 
 def reasons(
-    model: RewardModel, slate: Slate, contexts: FloatArray, width_scale: float, item_width: float
+    model: RewardModel,
+    slate: Slate,
+    contexts: FloatArray,
+    estimates: FloatArray,
+    widths: FloatArray,
 ) -> Reasons:
     """Return the parts of the scores of arms, with their context (1, context_dim)."""
     noise, theta, features = model.scales.noise, model.ridge.estimate, model.features
-    arms = model.candidates(slate, contexts)
-    _, estimates, widths = model.score(arms, width_scale, item_width)
     option, table, own = features.option, slate._table, features.option_theta(theta)
     intercept = model.shift + noise * float(theta[0] * features.scales[0])
     by_value = noise * option.weights(own) * option.deviations(table)

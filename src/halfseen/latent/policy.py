@@ -42,7 +42,7 @@ from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
-from halfseen.state import Each, Flag, Levels, Maybe, Part, Value, Whole
+from halfseen.state import Each, Flag, Levels, Maybe, Part, Sizes, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Groups, Reasons
 
@@ -58,6 +58,8 @@ no study reports."""
 _LONGEST_LOG = 1000
 # An epoch opens so many rounds after the first context, and after a log from which a policy starts.
 _SOON = 8
+# Widths are computed anew when they have so many times as many rows as there are expected rewards.
+_MOST_FORGOTTEN = 1.1
 
 
 class Background(Generic[T]):
@@ -166,6 +168,17 @@ class _Schedule(NamedTuple):
         return self._replace(next_event=round - 1 + max(1, math.ceil(length)))
 
 
+class _ExpectedField:
+    """The field of decisions whose reward is expected."""
+
+    def dump(self, value: Mapping[int, Note]) -> list[Any]:
+        return [note.to_dict() for note in value.values()]
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Note]:
+        notes = [Note.from_dict(each) for each in plain]
+        return {note.round: note for note in notes}
+
+
 @register_policy
 class LatentUcb(Policy):
     """Learns from half-seen arms without any settings.
@@ -205,6 +218,7 @@ class LatentUcb(Policy):
         "_arms": Part(),
         "_contexts": Part(),
         "_history": HISTORY,
+        "_expected": _ExpectedField(),
         "_epoch": Maybe(EpochField()),
         "_log": Each(RECORD),
         "_schedule": Value(
@@ -314,6 +328,7 @@ class LatentUcb(Policy):
         most = arms_kept(max(1, self.context_dim), self.memory_bytes)
         self._contexts = Sample(self.context_dim, max_rows=most, **given)
         self._history = History.empty(dim, self.context_dim)
+        self._expected: dict[int, Note] = {}  # by round
 
     @property
     def _epoch_log(self) -> tuple[LatentRecord, ...]:
@@ -360,8 +375,8 @@ class LatentUcb(Policy):
         model, epoch = self._model, self._epoch
         if model is None or epoch is None:
             return self._at_random(slate)
-        widths, arms = self._widths, model.candidates(slate, self._context_row(slate))
-        parts = model.score(arms, *widths)
+        arms = model.candidates(slate, self._context_row(slate))
+        parts = self._narrowed(slate, model.score(arms, *self._widths))
         arm, law = _best(slate, parts[0]), None
         if exploration != "ucb":
             arm, law = self._explored(model, slate, arms, parts, exploration)
@@ -386,6 +401,26 @@ class LatentUcb(Policy):
         often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
         item_width = self.width_scale * self._item_share * often
         return max(self.width_scale, item_width), item_width
+
+    def _narrowed(self, slate: Slate, parts: FloatArray) -> FloatArray:
+        """Return scores (3, n) with the widths that arms have once the expected rewards are known.
+
+        Widths do not depend on the rewards themselves (Desautels, Krause & Burdick, Parallelizing
+        exploration-exploitation tradeoffs in Gaussian process bandit optimization, 2014).
+        """
+        epoch, model = self._epoch, self._model
+        if epoch is None or model is None or not self._expected:
+            return parts
+        widths = epoch.widths
+        if widths is None:
+            widths = model.copied()
+            for note in self._expected.values():
+                widths.learn(*self._row(note), widths.shift)
+            self._epoch = epoch._replace(widths=widths)
+        arms = widths.candidates(slate, self._context_row(slate))
+        parts[2] = widths.score(arms, *self._widths)[2]
+        np.add(parts[1], parts[2], out=parts[0])
+        return parts
 
     def _context_row(self, slate: Slate) -> FloatArray:
         """Return the context of a slate, shape (1, context_dim); all hidden if it has none."""
@@ -456,14 +491,16 @@ class LatentUcb(Policy):
         model = self._model
         if model is None:
             return np.zeros((3, slate.n_arms))
-        return model.score(model.candidates(slate, self._context_row(slate)), *self._widths)
+        arms = model.candidates(slate, self._context_row(slate))
+        return self._narrowed(slate, model.score(arms, *self._widths))
 
     def _reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""
         model = self._model
         if model is None:
             return Reasons.none(slate.n_arms, slate.dim, self.context_dim)
-        return explanation.reasons(model, slate, self._context_row(slate), *self._widths)
+        _, estimates, widths = self._appraise(slate)
+        return explanation.reasons(model, slate, self._context_row(slate), estimates, widths)
 
     def _moves(
         self, slate: Slate, groups: Groups, context_groups: Groups
@@ -490,12 +527,7 @@ class LatentUcb(Policy):
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the present epoch's regression."""
         before = self._history.last_reward
-        arm, context = note.arm, note.context
-        if context is None:
-            context = self._hidden_context[0]
-        if self._levels or self._context_levels:
-            arm = widened_rows(arm[None], len(arm), self._levels)[0]
-            context = widened_rows(context[None], len(context), self._context_levels)[0]
+        arm, context, _ = row = self._row(note)
         item = NO_ITEM if note.item is None else note.item
         self._history = self._history.plus(note.round, arm, context, item, reward)
         usual = 0.0 if self.through_origin else reward if before is None else before
@@ -503,13 +535,58 @@ class LatentUcb(Policy):
             self._schedule = self._schedule._replace(is_informative=True)
         epoch, model = self._epoch, self._model
         if epoch is not None and model is not None:
-            key = 0
-            if model.features.n_parts:
-                items = None if note.item is None else np.array([item])
-                key = int(item_keys(arm[None], items)[0])
             model = model.fork()
-            model.learn(arm, context, key, reward)
+            model.learn(*row, reward)
             self._epoch = epoch._replace(rewards=model)
+        if note.round not in self._expected:
+            self._narrow(row)
+            return
+        self._expected = _without(self._expected, note)  # its row is in the widths
+        if self._epoch is not None and not self._expected:
+            self._epoch = self._epoch._replace(widths=None)
+
+    def _row(self, note: Note) -> tuple[FloatArray, FloatArray, int]:
+        """Return arm, context and item key of a decision, with the features of today."""
+        note = note.widened(self.dim, self.context_dim)
+        arm, context = note.arm, note.context
+        if context is None:
+            context = self._hidden_context[0]
+        if self._levels or self._context_levels:
+            arm = widened_rows(arm[None], len(arm), self._levels)[0]
+            context = widened_rows(context[None], len(context), self._context_levels)[0]
+        items = None if note.item is None else np.array([note.item])
+        return arm, context, int(item_keys(arm[None], items)[0])
+
+    # Rewards that are expected
+
+    def _expect(self, note: Note) -> None:
+        """Count the decision in widths until `update` replaces it."""
+        if note.round not in self._expected:
+            self._expected = {**self._expected, note.round: note}
+            self._narrow(self._row(note))
+
+    def _forget(self, note: Note) -> None:
+        """Count the decision no longer; of many expected ones some stay in the widths for a while.
+
+        A row cannot be taken out of a root: all widths are computed anew.
+        """
+        if note.round not in self._expected:
+            return
+        self._expected = _without(self._expected, note)
+        epoch = self._epoch
+        if epoch is None or epoch.rewards is None or epoch.widths is None:
+            return
+        n_rows = epoch.widths.ridge.n_samples - epoch.rewards.ridge.n_samples
+        if n_rows > _MOST_FORGOTTEN * len(self._expected):
+            self._epoch = epoch._replace(widths=None)
+
+    def _narrow(self, row: tuple[FloatArray, FloatArray, int]) -> None:
+        """Add a row to the widths, if they have been computed."""
+        epoch = self._epoch
+        if epoch is not None and epoch.widths is not None:
+            widths = epoch.widths.fork()
+            widths.learn(*row, widths.shift)
+            self._epoch = epoch._replace(widths=widths)
 
     def _play_logged(
         self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
@@ -663,6 +740,8 @@ class LatentUcb(Policy):
         """Raise ArchiveError unless history and epoch fit together."""
         if self.dim is None and (self._history.rows.arms.shape[1] != 1 or len(self._history)):
             raise ArchiveError("there can be no rewards before the first slate")
+        for note in self._expected.values():
+            self._check_note(note)
         epoch = self._epoch
         sizes = (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_parts)
         for summary in self._history.summaries:
@@ -690,6 +769,12 @@ def _best(slate: Slate, scores: FloatArray) -> int:
     if slate._items is None:
         return int(scores.argmax())
     return int(np.lexsort((slate._items, -scores))[0])
+
+
+def _without(expected: dict[int, Note], note: Note) -> dict[int, Note]:
+    rest = expected.copy()
+    del rest[note.round]
+    return rest
 
 
 def _checked_groups(name: str, value: Any) -> tuple[str, ...]:

@@ -74,6 +74,12 @@ class Policy(Declared, ABC):
     def _observe(self, slate: Slate) -> None:
         """Learn from a valid slate from which nothing is chosen; by default ignore it."""
 
+    def _expect(self, note: Note) -> None:
+        """Count a decision whose reward will come; by default ignore it. `update` replaces it."""
+
+    def _forget(self, note: Note) -> None:
+        """Take back `_expect`, if it was called."""
+
     def _diagnostics(self) -> dict[str, Any]:
         """Return facts about the run so far, for the results of a simulation; plain JSON types."""
         return {}
@@ -159,14 +165,22 @@ class Policy(Declared, ABC):
         finite number, `UnknownDecisionError` if this policy cannot have made the decision.
         """
         reward = checked_reward(reward)
-        if not isinstance(decision, Decision) or decision._policy != type(self).__name__:
-            got = f"one of {decision._policy}" if isinstance(decision, Decision) else repr(decision)
-            raise UnknownDecisionError(
-                f"{type(self).__name__}.learn needs a Decision of its own, got {got:.60}"
-            )
-        self._check_note(decision._note)
-        note = decision._note.widened(self.dim, self.context_dim)
+        note = self._noted(decision, "learn")
         self._attempt(lambda: self.update(note, reward))
+
+    def expect(self, decision: Decision) -> None:
+        """Say that the reward of a decision will come: until then it counts in widths alone.
+
+        So a policy that adds widths does not repeat one arm while rewards are late. Other policies
+        ignore it. An agent calls this for every decision. Exceptions are those of `learn`.
+        """
+        note = self._noted(decision, "expect")
+        self._attempt(lambda: self._expect(note))
+
+    def forget(self, decision: Decision) -> None:
+        """Say that the reward of a decision will not come: `expect` is taken back."""
+        note = self._noted(decision, "forget")
+        self._attempt(lambda: self._forget(note))
 
     def absorb(self, options: Any, *, context: Any = None, items: Any = None) -> None:
         """Learn from offered arms without choosing: a catalogue, an old log.
@@ -291,6 +305,16 @@ class Policy(Declared, ABC):
             arm._items = None if slate._items is None else slate._items[row : row + 1]
             arm._context = None if contexts is None else contexts[row]
             self.update(self._play(arm)[1], reward)
+
+    def _noted(self, decision: Decision, verb: str) -> Note:
+        """Return the note of a decision that this policy can have made."""
+        if not isinstance(decision, Decision) or decision._policy != type(self).__name__:
+            got = f"one of {decision._policy}" if isinstance(decision, Decision) else repr(decision)
+            raise UnknownDecisionError(
+                f"{type(self).__name__}.{verb} needs a Decision of its own, got {got:.60}"
+            )
+        self._check_note(decision._note)
+        return decision._note.widened(self.dim, self.context_dim)
 
     def _check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""

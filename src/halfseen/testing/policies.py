@@ -465,6 +465,7 @@ def hooks_replace_and_do_not_edit(factory: Factory) -> None:
         }
         if decisions:
             calls["update"] = partial(policy.learn, decisions[-1], 0.5)
+            calls["_expect"] = partial(policy.expect, decisions[-1])
         for hook, call in calls.items():
             with _failing_at_its_end(policy, hook):
                 expect_refusal(call, error=_AtItsEndError, what=f"a call whose {hook} fails")
@@ -512,6 +513,20 @@ def scores_are_given_without_any_change(factory: Factory) -> None:
             expect(estimates.shape == widths.shape == (len(table),), "one score per arm")
             expect(np.isfinite([estimates, widths]).all(), "a score is not finite")
         expect(state_bytes(policy) == before, "score changed the policy")
+
+
+@Check
+def expecting_a_reward_changes_no_estimate(factory: Factory) -> None:
+    """`expect` changes widths at most, and `forget` takes it back."""
+    for policy, decisions, before in _moments(factory):
+        table = offers(1, policy, sizes=(4,))[0].table
+        estimates = policy.score(table).estimates.tolist()
+        for decision in decisions:
+            policy.expect(decision)
+        expect(policy.score(table).estimates.tolist() == estimates, "expect changed an estimate")
+        for decision in decisions:
+            policy.forget(decision)
+        expect(state_bytes(policy) == before, "forget does not take back expect")
 
 
 @Check

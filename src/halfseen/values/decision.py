@@ -63,6 +63,9 @@ class Note(NamedTuple):
             self = self._replace(context=_lengthened(self.context, context_dim))
         return self
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Note":
+        return self  # nobody changes it, and thousands may wait
+
     def to_dict(self) -> dict[str, Any]:
         """Return the note as plain JSON types; hidden values are null."""
         return {
