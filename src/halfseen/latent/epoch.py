@@ -55,7 +55,7 @@ _DIFFERENT = 0.9
 # Rows on which to check whether the last model still explains everything.
 _LOOK = 256
 # The rank is chosen on this many rows, evenly spaced in time; the model is then fitted to all rows.
-_SEARCH_ROWS = 1000
+_SEARCH_ROWS = 2000
 # A search for the rank goes on in the next epoch after this much work: about 60 milliseconds on one
 # core.
 _SEARCH_WORK = 6e8

@@ -116,23 +116,33 @@ def regret_over_rounds(
     setting: str | None = None,
     p: float | None = None,
     log: bool = False,
+    minus: str | None = None,
 ) -> Panel | None:
     """Show cumulative regret over rounds with bands of one standard error.
 
-    Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing.
+    Logarithmic axes begin at a hundredth of the horizon: decades of few rounds show nothing. With
+    `minus`, the mean regret of this method is subtracted, which tells curves apart that grow alike;
+    they have no bands, because those of a difference are not known.
     """
     keys, point = keys_of(methods), results.first_point(setting, p)
     found = _over_rounds(results, point, keys, "regret")
     if log:
         found = {key: each.part(each.x >= _FIRST_SHARE * each.x[-1]) for key, each in found.items()}
+    if minus in found:
+        base = found[minus]
+        found = {
+            key: each._replace(mean=each.mean - base.mean, error=0.0 * base.error)
+            for key, each in found.items()
+        }
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, found.values())
-        axes.set(xlabel="round", ylabel="cumulative regret", title=str(point))
+        less = f" less that of {label_of(minus)}" if minus else ""
+        axes.set(xlabel="round", ylabel=f"cumulative regret{less}", title=str(point))
         axes.margins(x=0.01)
         _set_axis(axes.xaxis, log=log)
         _set_axis(axes.yaxis, log=log)
-        if not log:
+        if not log and not minus:
             axes.set_ylim(bottom=0)
 
     return Panel(draw, keys) if found else None

@@ -186,11 +186,11 @@ def claims(results: Results) -> Claims:
             for form in ("explicit", "optimized", "context-limited")
         },
         "sec:lower_bound_main": {
-            "The hidden sign is revealed at a rate of order K: the rounds until it is known fall like 1/K (exponent within .25)": wait(
-                "n_arms", settings=DISCOVERY, p=0.05, at_least=-1.25, at_most=-0.75
+            "The hidden sign is revealed at a rate of order K: the rounds until it is known fall like 1/K (exponent within .1)": wait(
+                "n_arms", settings=DISCOVERY, p=0.05, at_least=-1.1, at_most=-0.9
             ),
-            "The hidden sign is revealed at a rate of order p^2: the rounds until it is known fall like 1/p^2 (exponent within .35)": wait(
-                "p", settings=["discovery, K = 8"], at_least=-2.35, at_most=-1.65
+            "The hidden sign is revealed at a rate of order p^2: the rounds until it is known fall like 1/p^2 (exponent within .1)": wait(
+                "p", settings=["discovery, K = 8"], at_least=-2.1, at_most=-1.9
             ),
         },
         OURS: {

@@ -71,10 +71,10 @@ def figures(results: Results) -> Iterator[Figure]:
     shown = "tofu-fh ra-tofu-fh zf-oful zf-pslb-sampled"
     yield Figure(
         "fig:app_text_product_context",
-        "Final regret against the share of entries seen, regret over time, and the chosen rank",
+        "Final regret against the share of entries seen, regret over time in excess of that of zero-filled OFUL, and the chosen rank",
         [
             regret_over_p(results, shown),
-            regret_over_rounds(results, shown, p=0.4),
+            regret_over_rounds(results, shown, p=0.4, minus="zf-oful"),
             rank_over_rounds(results, "ra-tofu-fh", p=0.4),
         ],
     )

@@ -274,7 +274,7 @@ def claims(results: Results) -> Claims:
     could make them fail.
     """
     error = partial(bounded, results, "representation", setting="estimation")
-    rate = partial(slope, results, "representation", setting="estimation", near=(-0.5, 0.1))
+    rate = partial(slope, results, "representation", setting="estimation", near=(-0.5, 0.05))
     run = partial(bounded, results, "algorithm-1", setting="catalogue", trivial="trivial_bound")
     missed = partial(bounded, results, "coverage", bound="failure_prob")
     return {
@@ -282,7 +282,7 @@ def claims(results: Results) -> Claims:
             "The corrected covariance stays within its bound": error(
                 "covariance_error", "covariance_bound"
             ),
-            "The error of the corrected covariance falls like n^(-1/2) (slope within .1)": rate(
+            "The error of the corrected covariance falls like n^(-1/2) (slope within .05)": rate(
                 "covariance_error", "n_arms"
             ),
         },
@@ -290,7 +290,7 @@ def claims(results: Results) -> Claims:
             "The subspace stays within its bound": error(
                 "aligned_distance", "subspace_bound", trivial="trivial_subspace"
             ),
-            "The distance of the subspace falls like n^(-1/2) (slope within .1)": rate(
+            "The distance of the subspace falls like n^(-1/2) (slope within .05)": rate(
                 "subspace_distance", "n_arms"
             ),
         },
