@@ -158,9 +158,9 @@ def changed_array(content, rng):
         flat = array.reshape(-1)
         for _ in range(rng.choice((1, 1, 3, flat.size))):
             value = rng.choice(NUMBERS)
-            if array.dtype.kind == "i":
-                value = int(value) if math.isfinite(value) else 0
-                value = max(-(2**63), min(2**63 - 1, value))
+            if array.dtype.kind in "iu":
+                value, whole = int(value) if math.isfinite(value) else 0, np.iinfo(array.dtype)
+                value = max(whole.min, min(whole.max, value))
             flat[rng.randrange(flat.size)] = value
         array = flat.reshape(array.shape)
     buffer = io.BytesIO()

@@ -161,6 +161,11 @@ class RemembersItsScores(Steps):
         return parts
 
 
+class LearnsWhatItExpects(Steps):
+    def _expect(self, note):
+        self.update(note, 1.0)
+
+
 class LearnsTheStartOfALog(Steps):
     def _play_logged(self, slate, rewards, contexts=None):
         super()._play_logged(Slate(slate._table[:1]), rewards[:1])
@@ -228,6 +233,7 @@ FAULTY_POLICIES = {
     "no_context_is_a_hidden_one": MissesTheContext,
     "growing_contexts_equal_having_known_all_features": ForgetsWhenContextsGrow,
     "scores_are_given_without_any_change": RemembersItsScores,
+    "expecting_a_reward_changes_no_estimate": LearnsWhatItExpects,
     "a_log_may_come_in_any_parts": LearnsTheStartOfALog,
     "growing_equals_having_known_all_features": ForgetsWhenItGrows,
     "inputs_are_neither_changed_nor_kept": WritesIntoItsInput,
