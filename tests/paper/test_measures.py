@@ -60,10 +60,10 @@ def test_a_measure_refuses_unbounded_arms_and_other_worlds(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mistaken_setting_of_a_measure_shows_before_anything_runs(name, realization):
+def test_a_mistaken_setting_of_a_measure_shows_before_anything_runs(name):
     method = Method(policy="measure", settings={"measure": name, "pionts": 3})
     with pytest.raises(InvalidSettingError, match=f"pionts is not a setting of {name}"):
-        method.build(realization.facts)
+        method.check()
 
 
 def test_places_are_spread_evenly_in_their_logarithm():
