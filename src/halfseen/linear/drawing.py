@@ -36,7 +36,8 @@ def inverse_gap_rate(n_arms: int, n_rounds: int, information: float) -> float:
     about the information: log det V for a ridge regression with Gram matrix V and penalty 1. So γ
     grows like √t / log t at least. Arms differ in d directions only, at most as many as there are
     arms, and no more than the information in which they count. Exploring costs d/γ per round then,
-    not n_arms/γ: with hundreds of similar arms that would be all but uniform.
+    not n_arms/γ: with hundreds of similar arms that would be all but uniform. This is a heuristic:
+    the theory for d directions explores by an optimal design.
 
     Foster, Gentile, Mohri & Zimmert, Adapting to Misspecification in Contextual Bandits, 2020.
     """
