@@ -625,8 +625,7 @@ class Agent(Declared):
 
     def _expire(self, ids: Sequence[str]) -> None:
         policy = self._policy._fork()
-        for id in ids:
-            policy._forget(self._ledger.get(id).note)
+        policy._forget(*(self._ledger.get(id).note for id in ids))
         events = [{"event": "close", "id": id} for id in ids]
         self._commit({"_policy": policy}, events, closed=dict.fromkeys(ids, EXPIRED))
 

@@ -10,7 +10,7 @@ offers; α is at least β. In rounds 2, 3, 4, 5, 7, 9, … both models are fitte
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -541,7 +541,7 @@ class LatentUcb(Policy):
         if note.round not in self._expected:
             self._narrow(row)
             return
-        self._expected = _without(self._expected, note)  # its row is in the widths
+        self._expected = _without(self._expected, [note])  # its row is in the widths
         if self._epoch is not None and not self._expected:
             self._epoch = self._epoch._replace(widths=None)
 
@@ -565,14 +565,12 @@ class LatentUcb(Policy):
             self._expected = {**self._expected, note.round: note}
             self._narrow(self._row(note))
 
-    def _forget(self, note: Note) -> None:
-        """Count the decision no longer; of many expected ones some stay in the widths for a while.
+    def _forget(self, *notes: Note) -> None:
+        """Count decisions no longer; of many expected ones some stay in the widths for a while.
 
         A row cannot be taken out of a root: all widths are computed anew.
         """
-        if note.round not in self._expected:
-            return
-        self._expected = _without(self._expected, note)
+        self._expected = _without(self._expected, notes)
         epoch = self._epoch
         if epoch is None or epoch.rewards is None or epoch.widths is None:
             return
@@ -771,9 +769,10 @@ def _best(slate: Slate, scores: FloatArray) -> int:
     return int(np.lexsort((slate._items, -scores))[0])
 
 
-def _without(expected: dict[int, Note], note: Note) -> dict[int, Note]:
+def _without(expected: dict[int, Note], notes: Iterable[Note]) -> dict[int, Note]:
     rest = expected.copy()
-    del rest[note.round]
+    for note in notes:
+        rest.pop(note.round, None)
     return rest
 
 

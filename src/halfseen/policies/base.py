@@ -77,8 +77,8 @@ class Policy(Declared, ABC):
     def _expect(self, note: Note) -> None:
         """Count a decision whose reward will come; by default ignore it. `update` replaces it."""
 
-    def _forget(self, note: Note) -> None:
-        """Take back `_expect`, if it was called."""
+    def _forget(self, *notes: Note) -> None:
+        """Take back `_expect` of some decisions, where it was called."""
 
     def _diagnostics(self) -> dict[str, Any]:
         """Return facts about the run so far, for the results of a simulation; plain JSON types."""
