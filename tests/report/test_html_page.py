@@ -136,8 +136,8 @@ def test_charts_have_the_numbers_of_the_files(tmp_path):
     for row in summary:
         n, mean, error = finals[row["setting"], float(row["p"]), row["method"]]
         assert n == int(row["n"])
-        assert mean == float(f"{float(row['mean_regret']):.6g}")
-        assert error == float(f"{float(row['se_regret']):.6g}")
+        assert mean == float(f"{float(row['mean_regret']):.4g}")
+        assert error == float(f"{float(row['se_regret']):.3g}")
     lines = {
         (p, data["methods"][m]["key"], at): mean
         for _, p, m, _, rounds, means, _ in data["lines"]
@@ -148,7 +148,7 @@ def test_charts_have_the_numbers_of_the_files(tmp_path):
     assert len(lines) == len(trajectories)
     for row in trajectories:
         mean = lines[float(row["p"]), row["method"], int(row["round"])]
-        assert mean == float(f"{float(row['mean_regret']):.6g}")
+        assert mean == float(f"{float(row['mean_regret']):.4g}")
 
 
 def test_long_lines_are_thinned_to_their_ends(tmp_path):

@@ -91,7 +91,7 @@ def _script(name: str) -> Markup:
     return Markup(text)
 
 
-# The numbers of the charts, in six significant digits
+# The numbers of the charts: means in four significant digits, standard errors in three
 
 MOST_POINTS = 60
 """Of a line over time."""
@@ -207,7 +207,10 @@ def _dash(look: Look) -> str:
 
 
 def _rounded(mean: float | None, error: float | None) -> list[float | None]:
-    return [None if each is None else float(f"{each:.6g}") for each in (mean, error)]
+    return [
+        None if mean is None else float(f"{mean:.4g}"),
+        None if error is None else float(f"{error:.3g}"),
+    ]
 
 
 def _line(found: list[Row], rounds: list[list[int]]) -> list[Any]:
