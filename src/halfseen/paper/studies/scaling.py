@@ -1,5 +1,6 @@
 """How regret scales with K, κ, p and m, beside the representation cost of the theorem (thm:main_regret)."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -102,8 +103,8 @@ def _no_faster(results: Results, method: str, *overs: str) -> Check:
     for over in overs:
         # A cost that grows as p falls has a negative exponent, which may not be further below 0.
         limit = theorem_exponent(results, over)
-        limits = {"at_least": limit} if over == "p" else {"at_most": limit}
-        found = exponent(results, method, over, minus=f"{method}-seen", **limits)  # type: ignore[arg-type]
+        low, high = (limit, math.inf) if over == "p" else (-math.inf, limit)
+        found = exponent(results, method, over, minus=f"{method}-seen", at_least=low, at_most=high)
         told = f", the theorem's {limit:.2f}".replace("-", "−")
         findings += [each._replace(numbers=each.numbers + told) for each in found.findings]
     return Check(findings, "an exponent is beyond that of the theorem in this world")
