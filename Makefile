@@ -8,8 +8,8 @@ PIP    := -m pip --disable-pip-version-check install -q
 LOCKED := $(PIP) --require-hashes -r
 ITSELF := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test coverage soak test-base test-browser docs figures check bench bench-check format clean
-.PHONY: dist test-dist lock licences
+.PHONY: demo test coverage soak test-base test-browser test-postgres docs figures check bench bench-check format clean
+.PHONY: audit dist test-dist lock licences
 .DEFAULT_GOAL := test
 
 # Exact versions and hashes from locks/, also of the build tools (hence no build isolation).
@@ -46,6 +46,13 @@ $(BASE_READY): pyproject.toml locks/base.txt
 test-base: $(BASE_READY)
 	$(BASE)/bin/python -W error tests/base_install.py
 
+# Agents on a real PostgreSQL server. Debian's package is installed where it is missing and it may be.
+test-postgres: $(READY)
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq postgresql >/dev/null; } \
+	  || { echo "needs PostgreSQL: apt-get install postgresql"; exit 1; }
+	HALFSEEN_POSTGRES=required $(BIN)/python -m pytest tests/agent/test_storage.py -k "postgres or server"
+
 # The page of results and the site in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready
 $(BROWSER_READY): $(READY) locks/browser.txt
@@ -81,6 +88,12 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules src
 
+# Known vulnerabilities in the versions of locks/; needs a network.
+audit: $(READY)
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python $(PIP) pip-audit
+	.venv-audit/bin/pip-audit --disable-pip --require-hashes -r locks/dev.txt
+
 # Other libraries go into an environment of their own, benchmarks/peers/.venv.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
@@ -108,6 +121,7 @@ lock:
 	$(LOCK_ENV)/bin/python $(PIP) uv
 	$(UV_COMPILE) --group build --extra dev -o locks/dev.txt
 	$(UV_COMPILE) --group build -c locks/dev.txt -o locks/base.txt
+	$(UV_COMPILE) --extra service --extra postgres -c locks/dev.txt -o locks/service.txt
 	known="-c locks/dev.txt"; for extra in $(LOCK_EXTRAS); do \
 	  $(UV_COMPILE) --extra $$extra $$known -o locks/$$extra.txt || exit 1; \
 	  known="$$known -c locks/$$extra.txt"; done
@@ -121,5 +135,5 @@ format: $(READY)
 
 clean:
 	rm -rf docs/_build docs/api/generated docs/gallery docs/programs
-	rm -rf $(VENV) $(BASE) $(LOCK_ENV) dist benchmarks/peers/.venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BASE) $(LOCK_ENV) .venv-audit dist benchmarks/peers/.venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "thumbnail_size": (640, 400),
     "show_signature": False,
     "min_reported_time": 1e9,
     "write_computation_times": False,
@@ -81,6 +82,21 @@ html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}  # light or dark, as the system says
+LONE = [
+    "index",
+    "compare",
+    "glossary",
+    "experiments",
+    "contributing",
+    "changes",
+    "search",
+    "genindex",
+]
+html_sidebars = {
+    "**": ["sidebar-nav-bs", "page-toc"],  # one table of contents: the part, then the page
+    "deploy": ["page-toc"],
+    **{page: [] for page in LONE},
+}
 html_theme_options = {
     "logo": {
         "text": "halfseen",
@@ -92,9 +108,8 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 8,
-    "show_prev_next": True,
-    "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "collapse_navigation": True,
+    "secondary_sidebar_items": [],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
@@ -116,8 +131,9 @@ def bring_programs(app: object, config: object) -> None:
 
 
 def leave_out(app: Sphinx, what: str, name: str, value: object, skip: bool, given: object) -> bool:
-    """Leave out the fields of named tuples: the docstring of the class explains them."""
-    return skip or (getattr(value, "__doc__", None) or "").startswith("Alias for field number")
+    """Leave out fields of named tuples and scikit-learn's routing methods."""
+    text = getattr(value, "__doc__", None) or ""
+    return skip or text.startswith("Alias for field number") or name.endswith("_request")
 
 
 def setup(app: Sphinx) -> None:

@@ -1,13 +1,15 @@
-"""Collect the figures of the site from a folder of results: `make figures`.
+"""Collect the figures and the main table from a folder of results: `make figures`.
 
     python docs/make_figures.py RESULTS
 
 RESULTS holds the folders of studies, as `halfseen reproduce STUDY` leaves them. A study without a
 folder there keeps the figures that it has. `docs/figures/figures.json` says what each figure shows
-and how it was made; the page itself is made when the site is built (`_ext/paper_figures.py`).
+and how it was made; the page itself is made when the site is built (`_ext/paper_figures.py`). The
+table of the README is that of the study `synthetic`.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,16 @@ from halfseen.simulation.results import Results
 
 FOLDER = Path(__file__).resolve().parent / "figures"
 INDEX = FOLDER / "figures.json"
+README = FOLDER.parents[1] / "README.md"
+COLUMNS = {
+    "zf-oful": "OFUL, zeros filled in",
+    "impute-mean": "OFUL, means filled in",
+    "tofu": "TOFU",
+    "tofu-fh": "TOFU, full history",
+    "latent-ucb": "**`LatentUcb()`** *",
+    "oracle-masked": "OFUL, subspace given",
+    "uniform": "random choice",
+}
 WIDTH = 1400  # pixels, at most
 COLOURS = 128
 
@@ -37,8 +49,23 @@ def main(results: Path) -> None:
     for picture in FOLDER.glob("*.png"):
         if picture.name not in wanted:
             picture.unlink()
+    if _has_run(results / "synthetic"):
+        text = README.read_text("utf-8")
+        place = re.compile("(?<=<!-- results -->\n\n).*?(?=\n<!-- end of results -->)", re.DOTALL)
+        table = main_table(Results.load(results / "synthetic"))
+        README.write_text(place.sub(lambda _: table, text), "utf-8")
     size = sum(each.stat().st_size for each in FOLDER.iterdir())
     print(f"{len(wanted)} figures of {len(index)} studies, {size / 1e6:.1f} MB")
+
+
+def main_table(results: Results) -> str:
+    """Return the mean regrets of some methods, one row for each share of entries seen."""
+    rows = [f"| seen | {' | '.join(COLUMNS.values())} |", "|---" * (1 + len(COLUMNS)) + "|"]
+    for point in results.points():
+        means = [results.mean(point, method) for method in COLUMNS]
+        cells = " | ".join(f"{mean:.1f} ± {error:.1f}" for mean, error in means)
+        rows.append(f"| {100 * (point.p or 1):.0f} % | {cells} |")
+    return "\n".join(rows) + "\n"
 
 
 def _has_run(folder: Path) -> bool:

@@ -20,7 +20,7 @@ import pandas as pd
 from halfseen import Agent
 
 SMALL = os.environ.get("HALFSEEN_SCALE") == "small"
-N_VISITORS, SEEDS = (200, range(2)) if SMALL else (1000, range(8))
+N_VISITORS, SEEDS = (300, range(4)) if SMALL else (1000, range(8))
 TOPICS = ["politics", "sport", "science", "culture"]
 
 

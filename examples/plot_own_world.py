@@ -3,14 +3,14 @@ Compare policies on your own world
 ==================================
 
 A world is what you believe about your problem, as code: what is offered, what is hidden, what it
-pays. Here flats are offered, and owners leave out what does not speak for a flat: holes are not at
-random. Which policy finds good flats?
+pays. Here flats are offered, and owners leave out what is unfavourable: values are missing not
+at random. Which policy finds good flats?
 """
 
 # %%
 # A world has ``realize(seed)``, which returns an object with ``facts`` that a policy may know, and
-# with ``rounds()``. A round has the options with their holes, the mean reward of each, the noise of
-# the reward, and the options with nothing hidden, which no policy sees.
+# with ``rounds()``. A round has the options with missing values, the mean reward of each, the
+# noise of the reward, and the options with nothing hidden, which no policy sees.
 
 import os
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ from halfseen.policies.trivial import Uniform
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-COMMANDS = ("studies", "reproduce", "compare", "verify")
+COMMANDS = ("studies", "reproduce", "compare", "evaluate", "verify")
 SMOKE = ("reproduce", "synthetic", "--scale", "smoke", "--jobs", "1")
 
 
@@ -74,7 +74,7 @@ def test_studies_lists_every_study_with_its_cells():
     for name in ORDER:
         assert name in result.output
         assert study_named(name).title in result.output
-    assert " 1600 " in result.output
+    assert " 1400 " in result.output
     assert " 700 " in result.output
 
 
@@ -260,7 +260,7 @@ def test_ctrl_c_tells_how_to_go_on(here, monkeypatch, options, how):
     result = call(*SMOKE, "--methods", "tofu,uniform,zf-oful", "--out", "[new]", *options)
     assert result.exit_code == 130
     assert (
-        f"0 of 12 cells are finished and kept in [new]; {how} goes on from there" in result.output
+        f"0 of 12 cells are finished and kept in [new]; {how} continues from there" in result.output
     )
 
 

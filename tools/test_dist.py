@@ -105,8 +105,7 @@ def main(versions: list[str]) -> None:
     found = {version: find_python(version) for version in wanted}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch).resolve()
-        with tarfile.open(sdist) as archive:
-            archive.extractall(folder, filter="data")
+        shutil.unpack_archive(sdist, folder)
         unpacked = folder / sdist.name.removesuffix(".tar.gz")
         for version, python in found.items():
             if python is None:

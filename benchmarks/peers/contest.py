@@ -46,7 +46,7 @@ class Standing(NamedTuple):
     def time(self) -> Quartiles:
         return Quartiles.of(self.microseconds)
 
-    def with_run(self, found: dict) -> "Standing":
+    def withrun(self, found: dict) -> "Standing":
         if "error" in found:
             return self._replace(error=found["error"])
         return self._replace(
@@ -92,7 +92,7 @@ class Own:
         with np.load(path) as rounds:
             options = rounds[self.standing.sees]
             found = play(Ours(self.make()), options, rounds["rewards"], rounds["means"])
-        self.standing = self.standing.with_run(found)
+        self.standing = self.standing.withrun(found)
 
 
 class Peer:
@@ -109,10 +109,10 @@ class Peer:
         if before.error or slow:
             return
         command = ["-m", "benchmarks.peers.players", self.name, str(path), str(_BUDGET)]
-        done = _run(str(PYTHON), *command)
+        done = run(str(PYTHON), *command)
         lines = done.stdout.splitlines()
-        found = json.loads(lines[-1]) if lines else {"error": _reason(done)}
-        self.standing = before.with_run(found)
+        found = json.loads(lines[-1]) if lines else {"error": reason(done)}
+        self.standing = before.withrun(found)
 
 
 def install() -> str:
@@ -124,9 +124,9 @@ def install() -> str:
         return "not installed for this run"
     pip = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", str(REQUIREMENTS))
     for command in ((sys.executable, "-m", "venv", str(VENV)), (str(PYTHON), *pip)):
-        done = _run(*command)
+        done = run(*command)
         if done.returncode != 0:
-            return _reason(done)
+            return reason(done)
     marker.write_text(wanted)
     return ""
 
@@ -137,12 +137,14 @@ def version_of(package: str) -> str:
     return versions[package]
 
 
-def _run(*command: str) -> subprocess.CompletedProcess:
+def run(*command: str, timeout: float | None = None) -> subprocess.CompletedProcess:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env)
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=env, timeout=timeout
+    )
 
 
-def _reason(done: subprocess.CompletedProcess) -> str:
+def reason(done: subprocess.CompletedProcess) -> str:
     """Return the line of the output that says what is wrong."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 PLACE = re.compile(r"^<!-- figures: (.+) -->$", re.MULTILINE)
 SECTION = re.compile(
-    r"^### (?P<title>.+)\n\n`(?P<study>[\w-]+)`, (?P<run>.+)\n\n(?P<rows>(?:\|.+\n)+)", re.MULTILINE
+    r"^### (?P<title>.+)\n\n`(?P<study>[\w-]+)`, (?P<run>.+)\n\n<details>.*\n\n"
+    r"(?P<rows>(?:\|.+\n)+)",
+    re.MULTILINE,
 )
 LABEL = re.compile(r"^\| `((?:fig|tab):\w+)` \| (.+?) \| `([\w-]+)` \|", re.MULTILINE)
 ROW = re.compile(r"^\| (?P<text>.+?) \|(?: .+? \|)? \*\*(?P<verdict>[\w ]+)\*\* \|", re.MULTILINE)

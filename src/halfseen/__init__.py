@@ -1,4 +1,4 @@
-"""Linear bandits for options you only half see.
+"""Contextual bandits for tables with missing values.
 
 The stub `__init__.pyi` is the list of public names: type checkers read it, and so does
 `lazy_loader`, which imports each name when it is first used.
@@ -6,6 +6,6 @@ The stub `__init__.pyi` is the list of public names: type checkers read it, and 
 
 import lazy_loader
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

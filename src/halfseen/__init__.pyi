@@ -9,6 +9,7 @@ from .agent.agent import load as load
 from .agent.explanation import Explanation as Explanation
 from .agent.explanation import Measurement as Measurement
 from .agent.ledger import Pending as Pending
+from .agent.logs import read_log as read_log
 from .errors import AlreadyRewardedError as AlreadyRewardedError
 from .errors import ArchiveError as ArchiveError
 from .errors import ClusterError as ClusterError
@@ -20,8 +21,8 @@ from .errors import InvalidRewardError as InvalidRewardError
 from .errors import InvalidSettingError as InvalidSettingError
 from .errors import InvalidSlateError as InvalidSlateError
 from .errors import InvalidTableError as InvalidTableError
-from .errors import JournalError as JournalError
 from .errors import MissingExtraError as MissingExtraError
+from .errors import StorageError as StorageError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError
 from .kernels.compiling import warm_up as warm_up
@@ -30,6 +31,7 @@ from .policies.ambient import AmbientOful as AmbientOful
 from .policies.ambient import Greedy as Greedy
 from .policies.ambient import LinearThompson as LinearThompson
 from .policies.base import Policy as Policy
+from .policies.estimated import EpsilonGreedy as EpsilonGreedy
 from .policies.imputed import Imputed as Imputed
 from .policies.imputed import Standardized as Standardized
 from .policies.oracle import Oracle as Oracle
@@ -41,13 +43,18 @@ from .simulation.cells import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune
 from .tofu.epoch import Replay as Replay
+from .tofu.parameters import PremiseWarning as PremiseWarning
 from .tofu.policy import TofuPov as TofuPov
 from .tofu.policy import TwoPhase as TwoPhase
-from .tofu.premises import PremiseWarning as PremiseWarning
 from .tofu.rank import ConstantThreshold as ConstantThreshold
 from .tofu.rank import FixedRank as FixedRank
 from .tofu.rank import PaperThreshold as PaperThreshold
 from .tofu.rank import PracticalThreshold as PracticalThreshold
+from .tools.evaluate import Evaluation as Evaluation
+from .tools.evaluate import evaluate as evaluate
+from .tools.inspection import Inspection as Inspection
+from .tools.inspection import inspect as inspect
+from .tools.logs import read_dsjson as read_dsjson
 from .values.decision import Choice as Choice
 from .values.decision import Decision as Decision
 from .values.decision import Note as Note

@@ -10,7 +10,7 @@ from halfseen.lazy import from_extra
 def main() -> None:
     """Run the command; if a dependency is missing, print how to install it and exit with 2."""
     try:
-        with from_extra("paper"):
+        with from_extra("service" if sys.argv[1:2] == ["serve"] else "paper"):
             from halfseen.cli import app
     except MissingExtraError as error:
         sys.exit(_refused(error))

@@ -8,8 +8,8 @@ from typing import Any
 
 from halfseen.errors import InvalidSettingError
 
-LARGEST_SIZE = 10**9
-"""Largest number of features or arms: numpy can still compute the memory for both together."""
+LARGEST_SIZE = 10**7
+"""Largest number of features or arms: a few rows of so many still fit into memory."""
 
 LARGEST_HORIZON = 10**15
 """Up to here floating-point numbers count rounds exactly."""
@@ -29,6 +29,8 @@ def interval(low: float, high: float, low_open: bool = False, high_open: bool = 
 def as_float(value: Any) -> float:
     """Return `value` as a float; a number too large for a float becomes infinite.
 
+    NaN if it cannot be converted: durations of numpy count as integers, and are not numbers.
+
     >>> as_float(10**400)
     inf
     """
@@ -36,6 +38,8 @@ def as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+    except TypeError:
+        return math.nan
 
 
 def real(
@@ -100,7 +104,7 @@ def size(name: str, value: Any, low: int = 1) -> int:
 
     >>> size("dim", 2 * 10**9)
     Traceback (most recent call last):
-    halfseen.errors.InvalidSettingError: dim must be an integer in [1, 1e+09], got 2000000000
+    halfseen.errors.InvalidSettingError: dim must be an integer in [1, 1e+07], got 2000000000
     """
     return integer(name, value, low, LARGEST_SIZE)
 

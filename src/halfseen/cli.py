@@ -12,6 +12,7 @@ from rich.markup import escape
 
 import halfseen
 from halfseen.errors import HalfseenError, StudyError
+from halfseen.lazy import from_extra
 
 if TYPE_CHECKING:
     from halfseen.paper.published import SeedComparison, SummaryComparison
@@ -24,8 +25,17 @@ RESULTS = Path("results")
 _LOADING = "loading (compiling takes some seconds the first time)"
 _MOST_SEEDS = 1_000_000
 
+_EXAMPLES = (
+    "halfseen inspect offers.csv --reward paid: what is in a table",
+    "halfseen compare offers.csv --methods latent-ucb,zf-oful,uniform: policies on your own table",
+    "halfseen reproduce synthetic: the paper's main study",
+    "halfseen reproduce all --scale smoke: every study, in minutes",
+    "halfseen verify synthetic: our regrets against the published ones",
+)
+
 app = typer.Typer(
-    help="Linear bandits for options you only half see.",
+    help="Contextual bandits for tables with missing values.",
+    epilog="\n\n".join(("Examples:", *_EXAMPLES)),
     no_args_is_help=True,
     add_completion=False,
 )
@@ -34,21 +44,21 @@ Scale = Annotated[
     str, typer.Option(help="paper: full size. smoke: shows in seconds that everything works.")
 ]
 Seeds = Annotated[
-    str | None, typer.Option(help="Other seeds than the study's own: 100:120 or 3,5,7.")
+    str | None, typer.Option(help="Seeds instead of the study's own: 100:120 or 3,5,7.")
 ]
 Probs = Annotated[
     str | None, typer.Option("--p", help="Only these observation probabilities: .2,.3")
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(help="Only these methods: tofu,zf-oful. Others join the study, also your own."),
+    typer.Option(help="Only these methods, for example tofu,zf-oful; may include your own."),
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="Processes; all cores by default.")
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(help="Address of a Dask scheduler whose workers run it (docs/many-machines.md)."),
+    typer.Option(help="Address of a Dask scheduler that runs the cells (docs/many-machines.md)."),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
@@ -58,7 +68,7 @@ Import = Annotated[
     list[str] | None,
     typer.Option(
         "--import",
-        help="A Python file or module with policies and worlds of your own; may be repeated.",
+        help="A Python file or module with your own policies and worlds; may be repeated.",
     ),
 ]
 Timing = Annotated[
@@ -80,7 +90,7 @@ def main(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Linear bandits for options you only half see."""
+    """Contextual bandits for tables with missing values."""
 
 
 @app.command()
@@ -108,7 +118,7 @@ def studies() -> None:
 
 @app.command()
 def reproduce(
-    name: Annotated[str, typer.Argument(help="A study (see `halfseen studies`), or all.")],
+    names: Annotated[list[str], typer.Argument(help="Studies (see `halfseen studies`), or all.")],
     scale: Scale = "paper",
     seeds: Seeds = None,
     p: Probs = None,
@@ -120,15 +130,16 @@ def reproduce(
     timing: Timing = True,
     imports: Import = None,
 ) -> None:
-    """Run a study of the package and write figures, tables and a report with verdicts."""
+    """Run studies of the paper and write figures, tables and a report with verdicts."""
     console = Console()
     with console.status(_LOADING):
         from halfseen.paper.studies import ORDER
-    everything = name == "all"
+    everything = names == ["all"]
+    several = everything or len(names) > 1
     with _explained(console):
         _import_plugins(imports)
         wanted: list[tuple[str, Study]] = []
-        for each in ORDER if everything else (name,):
+        for each in ORDER if everything else names:
             try:
                 wanted.append((each, _part_of(each, scale, seeds, p, methods)))
             except StudyError as error:
@@ -138,12 +149,12 @@ def reproduce(
         if scale == "paper" and cluster is None:
             _announce_time(wanted, jobs or os.cpu_count() or 1, console)
         how = {"jobs": jobs, "cluster": cluster, "again": again, "timing": timing}
-        beside_others, failed = everything or out is None, False
+        failed = False
         for each, study in wanted:
-            folder = _folder_for(each, scale, out / each if everything and out else out)
+            folder = _folder_for(each, scale, out / each if several and out else out)
             results = _run(study, folder, console, **how)
             failed |= not _show_report(study.report(results), console)
-        if beside_others and wanted:
+        if wanted and (several or out is None):
             _write_page(folder.parent, console)
         if failed:
             raise typer.Exit(1)
@@ -166,15 +177,13 @@ def compare(
     context: Annotated[
         str | None, typer.Option(help="Columns about the round, not its options: age,country.")
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="The column with the ids of items that come back.")
-    ] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="The column with item ids.")] = None,
     jobs: Jobs = None,
     out: Out = None,
     again: Again = False,
     imports: Import = None,
 ) -> None:
-    """Let policies play a table with the reward of every option, and write a report."""
+    """Compare policies on a table with the reward of every option, and write a report."""
     console = Console()
     with _explained(console):
         with console.status(_LOADING):
@@ -209,6 +218,110 @@ def compare(
 
         if not _show_report(Report.of(results), console):
             raise typer.Exit(1)
+
+
+@app.command()
+def inspect(
+    file: Annotated[Path, typer.Argument(help="A table: CSV or Parquet, one row per option.")],
+    reward: Annotated[str | None, typer.Option(help="The column of rewards.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write this page.")] = None,
+) -> None:
+    """Describe a table: rank, missingness, and what is worth measuring."""
+    from rich import progress
+
+    console = Console()
+    with _explained(console):
+        from halfseen.tools.inspection import Inspector, Source
+
+        if file.suffix == ".csv":
+            how: Any = {"encoding": "utf-8-sig", "newline": "", "transient": True}
+            with progress.open(file, description="reading", console=console, **how) as lines:
+                source = Source.read(lines)
+        else:
+            source = Source.of(file)
+        with console.status("looking"):
+            found = Inspector(source, reward).inspection()
+        console.print(found, highlight=False)
+        if out is not None:
+            console.print(f"page: {found.write(out)}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def evaluate(
+    file: Annotated[
+        Path, typer.Argument(help="A log: one row per decision. Parquet, CSV, dsjson.")
+    ],
+    item: Annotated[str, typer.Option(help="The column of the chosen item.")] = "item",
+    propensity: Annotated[
+        str, typer.Option(help="The column of the probability with which it was chosen.")
+    ] = "propensity",
+    reward: Annotated[str, typer.Option(help="The column of rewards.")] = "reward",
+    context: Annotated[
+        str | None, typer.Option(help="Columns about the decision, not its options: age,country.")
+    ] = None,
+    offered: Annotated[
+        str | None, typer.Option(help="The column with the list of offered items.")
+    ] = None,
+    always: Annotated[str | None, typer.Option(help="Items, each as a policy: hat,coat.")] = None,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="The policy that made the log learned from it.")
+    ] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="Also draw policies with intervals into this file.")
+    ] = None,
+) -> None:
+    """Estimate what items, a uniform choice and an agent would have earned on a log."""
+    console = Console()
+    with _explained(console):
+        with console.status(_LOADING):
+            from halfseen.agent.agent import Agent
+            from halfseen.tools.evaluate import evaluate
+        result = evaluate(
+            file,
+            [*(_words(always) or ()), "uniform", Agent()],
+            item=item,
+            propensity=propensity,
+            reward=reward,
+            context=_words(context) or (),
+            offered=offered,
+            adaptive=adaptive,
+        )
+        console.print(str(result), highlight=False, soft_wrap=True, markup=False)
+        if figure is not None:
+            result.plot().figure.savefig(figure, dpi=200)
+
+
+@app.command()
+def serve(
+    storage: Annotated[
+        str | None, typer.Argument(help="A file for SQLite, or postgresql://….")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the agent in the storage.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column that names the options.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to bind to; by default this machine.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="By default 8000.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one.")] = None,
+    uniform_share: Annotated[
+        float | None, typer.Option(help="Share of random choices; by default .05.")
+    ] = None,
+    expire_after: Annotated[
+        float | None, typer.Option(help="Seconds after which no reward is 0; by default 1800.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+) -> None:
+    """Serve an agent: /rank, /reward, /health, /metrics, /log and a dashboard at /.
+
+    Every setting can also be an environment variable, such as HALFSEEN_API_KEY, or stand in the
+    file of --config (docs/web-page.md). Without an API key only this machine is served.
+    """
+    flags = {key: value for key, value in locals().items() if key != "config"}
+    with _explained(Console(stderr=True)):
+        with from_extra("service"):
+            from halfseen.service.serving import serve as run
+            from halfseen.service.settings import Settings
+        run(Settings.of(flags, file=config))
 
 
 @app.command()
@@ -411,7 +524,7 @@ def duration(minutes: float) -> str:
 def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results":
     """Run what is missing of a study with a progress bar, and write its tables.
 
-    After Ctrl-C a message says how to go on; what is finished stays.
+    After Ctrl-C a message says how to continue; finished cells are kept.
     """
     from halfseen.paper.study import run_study
     from halfseen.simulation.store import Store
@@ -437,7 +550,7 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
         same = "the same command without --again" if how["again"] else "the same command"
         console.print(
             f"interrupted: {n_kept} of {len(running)} cells are finished and kept in "
-            f"{escape(str(folder))}; {same} goes on from there",
+            f"{escape(str(folder))}; {same} continues from there",
             highlight=False,
             soft_wrap=True,
         )
@@ -517,7 +630,7 @@ def _print_means(name: str, comparison: "SummaryComparison", console: Console) -
     agreeing = sum(order.agrees for order in decided)
     console.print(
         f"{len(comparison.orders)} pairs of methods compared: for {len(decided)} of them the "
-        f"published gap tells an order, and {agreeing} of these orders are ours, too",
+        f"published gap decides an order; {agreeing} of these orders agree with ours",
         highlight=False,
     )
     for order in comparison.orders:

@@ -15,7 +15,7 @@
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    all rounds of the horizon are played
     ├── ArchiveError                           a saved policy that cannot be read
-    ├── JournalError                           a journal that cannot be read or written
+    ├── StorageError                           a database that cannot be read or written
     ├── StoreError                             stored results that cannot be read
     ├── ClusterError                           a cluster that cannot be reached or used
     └── MissingExtraError                      an optional library is not installed
@@ -25,7 +25,7 @@ An error raised by a policy leaves that policy exactly as it was.
 
 
 class HalfseenError(Exception):
-    """Root of the tree: catches everything that halfseen raises on purpose.
+    """Base class of all errors that halfseen raises on purpose.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class InvalidInputError(HalfseenError, ValueError):
 
 
 class InvalidSettingError(InvalidInputError):
-    """A constructor's argument is outside of its range.
+    """An argument of a constructor is out of range.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class InvalidSettingError(InvalidInputError):
     >>> from halfseen import AmbientOful
     >>> AmbientOful(dim=0)
     Traceback (most recent call last):
-    halfseen.errors.InvalidSettingError: dim must be an integer in [1, 1e+09], got 0
+    halfseen.errors.InvalidSettingError: dim must be an integer in [1, 1e+07], got 0
     """
 
     def __init__(self, text: str, *, name: str = "") -> None:
@@ -113,19 +113,19 @@ class StudyError(InvalidInputError):
 
 
 class UnknownDecisionError(HalfseenError, LookupError):
-    """The policy or agent cannot have made the decision, or no longer waits for its reward.
+    """Unknown decision: made by another policy or agent, already rewarded, or expired.
 
     Examples
     --------
     >>> from halfseen import AmbientOful
     >>> AmbientOful(dim=1).learn("some id", 1.0)
     Traceback (most recent call last):
-    halfseen.errors.UnknownDecisionError: AmbientOful.learn needs a Decision of its own, got ...
+    halfseen.errors.UnknownDecisionError: AmbientOful.learn needs one of its own decisions, got ...
     """
 
 
 class AlreadyRewardedError(UnknownDecisionError):
-    """The reward of the decision came before; each counts once.
+    """The decision has already been rewarded.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class AlreadyRewardedError(UnknownDecisionError):
     >>> decision = agent.choose([{"price": 3.0}])
     >>> agent.learn(decision, 1.0)
     >>> try:
-    ...     agent.learn(decision, 1.0)
+    ...     agent.learn(decision, 0.0)
     ... except AlreadyRewardedError:
     ...     print("each reward counts once")
     each reward counts once
@@ -142,7 +142,7 @@ class AlreadyRewardedError(UnknownDecisionError):
 
 
 class ForgottenDecisionError(UnknownDecisionError):
-    """The agent no longer waits for the reward: too many others waited, or it was closed.
+    """The decision has expired: too many others were open, or it was closed.
 
     Examples
     --------
@@ -220,19 +220,19 @@ class ArchiveError(HalfseenError):
     """
 
 
-class JournalError(HalfseenError):
-    """A journal is damaged, incomplete, used by another process, or cannot be written.
+class StorageError(HalfseenError):
+    """A database is damaged, something else, in the way of another process, or out of reach.
+
+    The agent is as it was before the call. If the cause goes away, the next call succeeds.
 
     Examples
     --------
-    >>> import pathlib, tempfile
     >>> from halfseen import Agent
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     try:
-    ...         Agent.open(pathlib.Path(folder) / "agent", journal=folder)
-    ...     except JournalError:
-    ...         print("a folder is not a journal")
-    a folder is not a journal
+    >>> try:
+    ...     Agent.open("no/such/folder/shop.db")
+    ... except StorageError:
+    ...     print("there is no such folder")
+    there is no such folder
     """
 
 

@@ -1,4 +1,4 @@
-"""Parameters of a class, declared once: type, range, default and meaning.
+"""Declare the parameters of a class once: type, range, default and meaning.
 
 A class lists its parameters as class attributes::
 
@@ -190,7 +190,7 @@ def custom(
     plain: Callable[[Any], Any] = lambda value: value,
     doc: str = "",
 ) -> Any:
-    """Declare a parameter with a check of its own, called with its name and value.
+    """Declare a parameter with a custom check, called with its name and value.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import pytest
 from halfseen import (
     Agent,
     AmbientOful,
+    EpsilonGreedy,
     Greedy,
     Imputed,
     LatentUcb,
@@ -33,6 +34,7 @@ POLICIES = [
     LinearThompson(dim=6),
     Oracle(basis=np.eye(6)[:, :2]),
     PerArmRidge(dim=6),
+    EpsilonGreedy(dim=6),
     Pslb(**BASICS, burn_in=5),
     SameArm(dim=3),
     SignSeeker(dim=4),

@@ -83,26 +83,6 @@ def test_columns_of_options_and_context_may_have_the_same_name():
     assert agent.context_columns["size"].kind == "category"
 
 
-def test_a_journal_keeps_contexts(tmp_path):
-    files = tmp_path / "agent", tmp_path / "events.jsonl"
-    agent, cases = Agent.open(*files), patients(40)
-    treat(agent, cases[:20])
-    agent.save(files[0])
-    treat(agent, cases[20:30])
-    waiting = agent.choose(DOSES, context=cases[30][0])
-    agent.observe(["low", "high"], [0.5, -0.5], context=[cases[31][0], cases[32][0]])
-    agent.close()
-    lines = [json.loads(line) for line in files[1].read_text().splitlines()]
-    assert all("context" in line for line in lines if line["event"] in ("choose", "observe"))
-    again = Agent.open(*files)
-    assert [each.id for each in again.pending] == [waiting.id]
-    again.learn(waiting.id, 0.5)
-    agent._journal = None  # it is closed
-    agent.learn(waiting.id, 0.5)
-    for patient, _ in cases[33:]:
-        assert again.score(DOSES, context=patient) == agent.score(DOSES, context=patient)
-
-
 def test_a_saved_agent_knows_contexts_and_waits_with_them(tmp_path):
     agent, cases = Agent(), patients(40)
     treat(agent, cases[:20])
@@ -229,15 +209,13 @@ def test_a_column_that_matters_only_through_the_context_is_worth_measuring():
     assert best.gain == pytest.approx(3.0 / np.sqrt(2.0 * np.pi), rel=0.2)
 
 
-def test_rows_of_a_frame_without_names_are_no_items_also_after_a_replay(tmp_path):
-    files = tmp_path / "agent", tmp_path / "events.jsonl"
-    agent = Agent.open(*files)
-    frame = pd.DataFrame({"price": [1.0, 2.0, 3.0, 4.0]})[[False, True, True, True]]
+@pytest.mark.parametrize(("index", "are_ids"), [([0, 1, 2], False), ([7, 8, 9], True)])
+def test_whole_numbers_in_an_index_are_ids_unless_they_count_rows(index, are_ids):
+    agent = Agent()
+    frame = pd.DataFrame({"price": [1.0, 2.0, 3.0]}, index=index)
     for _ in range(12):
         agent.learn(agent.choose(frame, context={"hour": 1.0}), 1.0)
-    agent.close()
-    for each in (agent, Agent.open(*files)):
-        assert (each._policy._history.rows.items == NO_ITEM).all()
+    assert (agent._policy._history.rows.items != NO_ITEM).all() == are_ids
 
 
 def test_ids_may_be_an_array():

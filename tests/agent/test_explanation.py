@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from agent.tables import offers, walk
-from halfseen import Agent, AmbientOful, InvalidInputError
+from halfseen import Agent, AmbientOful, UnknownDecisionError
 
 
 def taught(n_rounds=60, **settings):
@@ -122,8 +122,38 @@ def test_what_is_not_known_is_named(arguments, message):
         agent.explain(offers(1)[0][0], **arguments)
 
 
-def test_an_id_alone_cannot_be_explained():
+def test_an_id_is_explained_only_if_a_database_has_its_options():
     agent = taught(10)
     decision = agent.choose(offers(1)[0][0])
-    with pytest.raises(InvalidInputError, match="keep the decision"):
+    with pytest.raises(UnknownDecisionError, match="in no database of this agent"):
         agent.explain(decision.id)
+
+
+def test_a_notebook_shows_decisions_and_explanations_as_escaped_tables():
+    agent = Agent(id="sku")
+    offers = [{"sku": "<hat>", "price": 1.0}, {"sku": "coat", "price": 2.0}]
+    agent.observe(offers * 10, [1.0, 2.0] * 10)
+    decision = agent.choose(offers)
+    for shown in (decision, agent.explain(decision, item="<hat>")):
+        page = shown._repr_html_()
+        assert page.count("<tr>") > 2
+        assert "&lt;hat&gt;" in page
+        assert "<hat>" not in page
+
+
+def test_over_a_log_the_worth_of_a_column_is_its_mean_gain(tmp_path):
+    agent = Agent.open(tmp_path / "shop.db", id="sku")
+    table = [{"sku": f"{row}", "price": row % 7, "size": row % 3} for row in range(60)]
+    agent.observe(table, [float(row["price"]) + 0.1 * row["size"] for row in table])
+    hidden = [{"sku": "a", "price": None, "size": 1}, {"sku": "b", "price": 3, "size": None}]
+    decisions = [agent.choose(hidden), agent.choose(table[:5]), agent.choose(hidden[::-1])]
+    first, *_ = agent.worth_measuring(decisions)
+    gains = [
+        {each.column: each.gain for each in agent.explain(one).measurements} for one in decisions
+    ]
+    assert first.column == "price"
+    assert first.gain == pytest.approx(sum(each.get("price", 0.0) for each in gains) / 3)
+    assert agent.worth_measuring(agent.log()) == agent.worth_measuring(decisions)
+    costly = agent.worth_measuring(decisions, costs={"price": 100.0})
+    assert costly[-1].column == "price"
+    assert costly[-1].net < 0.0

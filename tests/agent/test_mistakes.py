@@ -16,10 +16,6 @@ def agent():
     return made
 
 
-def journal_nowhere():
-    Agent.open("agent", "no/such/folder/events.jsonl")
-
-
 # What was done; whom the message names; what it says to do.
 MISTAKES = {
     "exploration beside a policy": (
@@ -85,11 +81,18 @@ MISTAKES = {
         "list of column names",
     ),
     "a misspelt setting": (lambda: Agent(categoricals=["zip"]), "categoricals", "did you mean"),
-    "a journal in a folder that is not there": (
-        journal_nowhere,
+    "a database in a folder that is not there": (
+        lambda: Agent.open("no/such/folder/shop.db"),
         "no/such/folder",
-        "cannot be opened",
+        "unable to open",
     ),
+    "a part of a reward without a key": (
+        lambda: agent().learn("a", 1.0, final=False),
+        "not final",
+        "needs a key",
+    ),
+    "more places than options": (lambda: agent().choose(ROWS, k=3), r"\[1, 2\]", "got 3"),
+    "a wait that is no time": (lambda: Agent(expire_after=-1), "expire_after", "timedelta above 0"),
 }
 
 

@@ -25,26 +25,6 @@ def test_an_agent_hands_its_exploration_to_the_policy(way):
         assert looks(one) == looks(other)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_the_journal_keeps_probabilities_and_repeats_drawn_choices(tmp_path, way):
-    files = tmp_path / "checkpoint", tmp_path / "events.jsonl"
-    agent = Agent.open(*files, id="sku", **way)
-    decisions = walk(agent, offers(20))
-    decisions.append(agent.choose(offers(1)[0][0], explore=False))
-    agent.close()
-    lines = [json.loads(line) for line in files[1].read_text().splitlines()]
-    chosen = [line for line in lines if line["event"] == "choose"]
-    for line, decision in zip(chosen, decisions, strict=True):
-        assert line["probabilities"] == decision.probabilities.tolist()
-        assert decision.probability == line["probabilities"][line["arm"]]
-    again = Agent.open(*files, id="sku", **way)
-    assert all(waiting.note.round for _, waiting in again._ledger)
-    rows = offers(1, seed=3)[0][0]
-    assert again.score(rows) == agent.score(rows)
-    agent._journal = None  # it is closed
-    assert looks(again.choose(rows)) == looks(agent.choose(rows))
-
-
 def test_the_chosen_item_leads_the_ranking_and_json_has_its_probability():
     agent = Agent(id="sku", uniform_share=1.0)
     decisions = walk(agent, offers(20))

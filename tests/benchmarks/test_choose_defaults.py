@@ -1,8 +1,9 @@
 """Defaults are chosen where no study looks."""
 
 import csv
+from dataclasses import replace
 
-from benchmarks import choose_defaults
+from benchmarks import choose_defaults, development
 from halfseen import LatentUcb
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.worlds.base import world_from
@@ -57,3 +58,22 @@ def test_no_study_has_a_problem_of_the_choice():
     }
     assert seen
     assert not horizons & seen
+
+
+def test_development_problems_are_played_on_seeds_that_no_study_reports():
+    assert development.FIRST_SEED >= 1000
+    problem = replace(development.PROBLEMS["context, useless categories"], horizon=3, delay=1)
+    policy = development.our_policy(problem, 1000, {})
+    assert 0.0 <= development.mean_reward(policy, problem, 1000) <= 1.0
+    assert policy.round == 3
+
+
+def test_a_development_problem_is_won_only_beyond_two_errors_and_two_percent_of_the_lead():
+    def word(ours):
+        return development.verdict(
+            [{"ours": each, "uniform": 0.0, "a": 1.0, "b": 0.5} for each in ours]
+        ).split()[-2]
+
+    assert [word(ours) for ours in ([1.03, 1.04], [1.01, 1.01], [1.5, 0.9], [0.5, 0.6])] == [
+        "won", "tied", "tied", "LOST",
+    ]  # fmt: skip

@@ -6,22 +6,27 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import halfseen
+from benchmarks import imputing
 from benchmarks.peers import contest
 from benchmarks.peers.contest import Standing, peer_row, write_rounds
+from benchmarks.peers.imputers import PEERS as IMPUTERS
 from benchmarks.peers.players import PLAYERS
 from benchmarks.report import contest_lines
 
 
 def test_the_package_never_imports_a_peer():
-    peer = re.compile(r"^\s*(import|from) (benchmarks|vowpalwabbit|river)\b", re.MULTILINE)
+    peer = re.compile(
+        r"^\s*(import|from) (benchmarks|vowpalwabbit|river|ppca|fancyimpute)\b", re.MULTILINE
+    )
     for path in Path(halfseen.__file__).parent.rglob("*.py"):
         assert not peer.search(path.read_text()), path
 
 
-@pytest.mark.parametrize("player", PLAYERS.values())
+@pytest.mark.parametrize("player", [*PLAYERS.values(), *IMPUTERS.values()])
 def test_every_peer_has_an_exact_version(player):
     assert re.fullmatch(r"[\d.]+", contest.version_of(player.PACKAGE))
 
@@ -77,7 +82,18 @@ def test_the_factor_is_against_the_fastest_peer_and_a_missing_one_leaves_it_open
 def test_nothing_is_installed_if_the_caller_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("HALFSEEN_INSTALL_PEERS", "0")
     monkeypatch.setattr(contest, "VENV", tmp_path)
-    monkeypatch.setattr(contest, "_run", lambda *command: pytest.fail("something was run"))
+    monkeypatch.setattr(contest, "run", lambda *command: pytest.fail("something was run"))
     assert contest.install() == "not installed for this run"
     (tmp_path / "installed.txt").write_text(contest.REQUIREMENTS.read_text())
     assert contest.install() == ""
+
+
+def test_imputers_of_others_that_cannot_run_keep_their_columns(monkeypatch):
+    monkeypatch.setattr(contest, "install", lambda: "no matching distribution")
+    full = np.random.default_rng(0).normal(size=(40, 1)) * np.ones((1, 4))
+    table = np.where(np.eye(40, 4) > 0, np.nan, full)
+    found = {"wine": imputing._contest(lambda seed: (full, table), 2, True)}
+    (row,) = imputing.lines(found)[2:]
+    assert row.count("no matching distribution") == len(IMPUTERS)
+    errors = [float(cell.split()[0]) for cell in row.split("|")[2:6]]
+    assert errors[0] < 0.01 < errors[1]  # ours, and the mean

@@ -39,7 +39,7 @@ def driver():
         "--disable-dev-shm-usage",
         "--disable-gpu",
         "--hide-scrollbars",
-        "--host-resolver-rules=MAP * ~NOTFOUND",  # no network
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no network
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

@@ -9,7 +9,7 @@ import pytest
 SITE = Path(__file__).resolve().parents[2] / "docs" / "_build" / "html"
 PAGES = {
     "index.html": "halfseen",
-    "which-policy.html": "Which policy when",
+    "which-policy.html": "Choosing a policy",
     "from-personalizer.html": "From Azure Personalizer",
     "figures.html": "Figures",
     "api/generated/halfseen.LatentUcb.html": "LatentUcb",
@@ -76,7 +76,7 @@ def test_the_tree_of_policies_can_be_read_in_the_dark(reader):
       const colour = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
       const light = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number)
         .reduce((sum, each) => sum + each, 0) / 765;
-      return ['text', '.box'].map((each) => light(colour(`.policy-tree ${each}`, 'fill')));
+      return ['color', 'backgroundColor'].map((each) => light(colour('.policy-tree b', each)));
     """
     text, box = reader("which-policy.html", dark=True).execute_script(script)
     assert text - box > 0.5

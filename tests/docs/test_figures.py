@@ -56,3 +56,15 @@ def test_all_verdicts_of_the_table_of_claims_are_read(extension):
     rows = [row for _, _, found in judged.values() for row in found]
     assert len(rows) == len(re.findall(r"^\|.* \*\*[\w ]+\*\* \|", claims, re.M)) > 50
     assert {verdict for _, verdict in rows} <= set(OUTCOMES)
+
+
+def test_the_first_screen_has_the_numbers_of_the_table():
+    readme = (DOCS.parent / "README.md").read_text("utf-8")
+    row = re.search(r"^\| 40 % \|(.+)\|$", readme, re.M)[1].split("|")
+    zeros, _, _, history, ours, _, uniform = (cell.split()[0] for cell in row)
+    for page in (readme, (DOCS / "index.md").read_text("utf-8")):
+        (bold,) = re.findall(r"\*\*(With 40 % .+?)\*\*", page, re.DOTALL)
+        assert [*map(float, re.findall(r"[\d.]+\d", bold)[2:])] == [
+            *map(float, (ours, zeros, history)),
+            round(float(uniform)),
+        ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import halfseen
-from halfseen import paper, params, testing
+from halfseen import paper, params, sklearn, testing
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api"
 DECLARATIONS = ("integer", "real", "size", "horizon", "probability", "choice", "flag", "custom")
@@ -15,6 +15,7 @@ PUBLIC = {
     **{name: getattr(halfseen, name) for name in halfseen.__all__},
     **{f"params.{name}": getattr(params, name) for name in DECLARATIONS},
     **{f"paper.{name}": getattr(paper, name) for name in paper.__all__},
+    **{f"sklearn.{name}": getattr(sklearn, name) for name in sklearn.__all__},
     **{f"testing.{name}": getattr(testing, name) for name in testing.__all__},
 }
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfseen.factors.model import NOISE_FLOOR, Arms, Spectrum, fit_factors
+from halfseen.factors.model import NOISE_FLOOR, HalfSeenRows, Spectrum, fit_factors
 from halfseen.factors.rows import row_keys
 
 DIM, RANK = 7, 2
@@ -43,7 +43,7 @@ def dense_log_likelihood(table, model):
 @pytest.mark.parametrize("through_origin", [False, True])
 def test_likelihood_is_that_of_the_dense_gaussian(through_origin):
     table = half_seen()
-    arms = Arms(table, through_origin=through_origin)
+    arms = HalfSeenRows(table, through_origin=through_origin)
     fit = fitted(arms)
     # The likelihood is of standardised entries: each unit divides the density by itself.
     units = float((~np.isnan(table)).sum(axis=0) @ np.log(arms.scale))
@@ -53,7 +53,7 @@ def test_likelihood_is_that_of_the_dense_gaussian(through_origin):
 def test_filled_entries_are_the_dense_gaussians_conditional_means():
     table = half_seen()
     table[3] = np.nan  # an arm that shows nothing is filled with the means
-    model = fitted(Arms(table)).model
+    model = fitted(HalfSeenRows(table)).model
     mean, covariance = dense(model)
     expected = table.copy()
     for row in expected:
@@ -66,7 +66,7 @@ def test_filled_entries_are_the_dense_gaussians_conditional_means():
 
 def test_evidence_subtracts_how_much_the_entries_tell_about_the_loadings():
     table = half_seen(n=30)
-    arms = Arms(table)
+    arms = HalfSeenRows(table)
     fit = fitted(arms)
     model = fit.model
     mean, covariance = dense(model)
@@ -87,7 +87,7 @@ def test_evidence_subtracts_how_much_the_entries_tell_about_the_loadings():
 @pytest.mark.parametrize("through_origin", [False, True])
 def test_every_step_increases_the_objective(common_noise, through_origin):
     for seed in range(5):
-        arms = Arms(half_seen(seed=seed, n=25), through_origin=through_origin)
+        arms = HalfSeenRows(half_seen(seed=seed, n=25), through_origin=through_origin)
         start = Spectrum(arms).start(RANK)
         steps = [
             fit_factors(arms, start, common_noise=common_noise, max_steps=n, tolerance=-1.0)
@@ -101,7 +101,7 @@ def test_every_step_increases_the_objective(common_noise, through_origin):
 
 def test_a_converged_fit_has_no_better_neighbour():
     table = half_seen(n=40)
-    arms = Arms(table)
+    arms = HalfSeenRows(table)
     start = fitted(arms).model
     best = fit_factors(arms, start, max_steps=5000, tolerance=1e-13)
     random, rows = np.random.default_rng(3), arms.standardised(best.model)[0]
@@ -126,7 +126,10 @@ def test_units_and_offsets_of_features_do_not_matter():
     table, random = half_seen(), np.random.default_rng(1)
     factors = 10.0 ** random.uniform(-6, 6, DIM) * random.choice([-1.0, 1.0], DIM)
     offsets = factors * np.nanstd(table, axis=0) * random.uniform(-1e3, 1e3, DIM)
-    model, other = fitted(Arms(table)).model, fitted(Arms(factors * table + offsets)).model
+    model, other = (
+        fitted(HalfSeenRows(table)).model,
+        fitted(HalfSeenRows(factors * table + offsets)).model,
+    )
     np.testing.assert_allclose(other.noise, model.noise, rtol=1e-6)
     np.testing.assert_allclose(
         (other.fill(factors * table + offsets) - offsets) / factors, model.fill(table), rtol=1e-6
@@ -136,8 +139,8 @@ def test_units_and_offsets_of_features_do_not_matter():
 def test_features_that_do_not_vary_or_were_hardly_seen_are_ignored():
     table = np.column_stack([half_seen(), np.full(60, 3.0), np.full((60, 2), np.nan)])
     table[5, DIM + 2] = 4.0
-    model = fitted(Arms(table)).model
-    alone = fitted(Arms(table[:, :DIM])).model
+    model = fitted(HalfSeenRows(table)).model
+    alone = fitted(HalfSeenRows(table[:, :DIM])).model
     assert (model.scale[DIM:] == 0.0).all()
     assert (model.loadings[:, DIM:] == 0.0).all()
     np.testing.assert_allclose(np.abs(model.loadings[:, :DIM]), np.abs(alone.loadings), rtol=1e-6)
@@ -150,7 +153,7 @@ def test_columns_of_zeros_and_ones_are_filled_between_them():
     latent = random.normal(size=(400, 1))
     table = np.column_stack([latent + 0.1 * random.normal(size=(400, 3)), latent > 0.0])
     table[random.random(table.shape) < 0.3] = np.nan
-    filled = fitted(Arms(table), rank=1).model.fill(
+    filled = fitted(HalfSeenRows(table), rank=1).model.fill(
         np.array([[2.0] * 3 + [np.nan], [-2.0] * 3 + [np.nan]])
     )
     assert filled[0, 3] > 0.8
@@ -160,7 +163,7 @@ def test_columns_of_zeros_and_ones_are_filled_between_them():
 def test_an_arm_of_weight_two_counts_like_two_arms():
     table = half_seen(n=30)
     weights = np.where(np.arange(30) < 10, 2.0, 1.0)
-    twice, once = Arms(np.vstack([table, table[:10]])), Arms(table, weights)
+    twice, once = HalfSeenRows(np.vstack([table, table[:10]])), HalfSeenRows(table, weights)
     start = Spectrum(twice).start(RANK)
     expected, fit = (
         fit_factors(arms, start, max_steps=20, tolerance=-1.0) for arms in (twice, once)
@@ -170,16 +173,16 @@ def test_an_arm_of_weight_two_counts_like_two_arms():
 
 
 def test_noise_of_exactly_low_rank_arms_stays_at_the_floor():
-    model = fitted(Arms(half_seen(noise=0.0, n=100))).model
+    model = fitted(HalfSeenRows(half_seen(noise=0.0, n=100))).model
     assert model.explains_all
     assert (model.noise >= NOISE_FLOOR).all()
 
 
 def test_no_seen_entry_and_a_single_arm_give_a_model():
     hidden = np.full((3, DIM), np.nan)
-    np.testing.assert_array_equal(Arms(hidden).empty_model().fill(hidden), 0.0)
+    np.testing.assert_array_equal(HalfSeenRows(hidden).empty_model().fill(hidden), 0.0)
     one = half_seen(n=1)
-    np.testing.assert_array_equal(Arms(one).empty_model().fill(one), np.nan_to_num(one))
+    np.testing.assert_array_equal(HalfSeenRows(one).empty_model().fill(one), np.nan_to_num(one))
 
 
 def test_rows_are_the_same_if_their_values_and_holes_are():

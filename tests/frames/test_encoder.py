@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfseen import HalfseenError, InvalidTableError
-from halfseen.frames import Encoder, EncoderField, Reader
+from halfseen.frames import Encoder, EncoderField, Reader, Rows
 from halfseen.state import Sizes
 
 NAN = float("nan")
@@ -144,3 +144,15 @@ def test_an_encoder_is_restored_from_its_state():
         broken[0] |= edit
         with pytest.raises(HalfseenError, match=message):
             field.load("options", broken, sizes)
+
+
+def test_a_new_column_of_strings_that_are_all_numbers_is_refused_unless_it_is_a_category():
+    numbers = Reader().read([{"price": "12.5"}, {"price": None}, {"price": " 3e2"}])
+    with pytest.raises(InvalidTableError, match=r"'price' .* got '12.5': .*categorical"):
+        Encoder().encode(numbers)
+    declared = Reader(categorical=frozenset(["price"])).read([{"price": "12.5"}, {"price": 3}])
+    assert Encoder().encode(declared).slate.dim == 2
+    assert Encoder().encode(Rows.from_dict(declared.to_dict())).slate.dim == 2
+    for words in (["12.5", "XL"], ["nan", "inf"]):
+        known = Encoder().encode(Reader().read([{"price": word} for word in words])).encoder
+        assert known.encode(numbers).encoder.columns["price"].kind == "category"

@@ -130,6 +130,19 @@ def test_a_categorical_of_numbers_has_labels_also_if_all_columns_are():
     assert Reader().read(frame).columns == [["1.5", "3"]]
 
 
+@pytest.mark.parametrize("cells", [[1.5, 2.5, 3.5], [1, 2, 3]])
+def test_masked_cells_of_a_column_are_hidden(cells):
+    masked = np.ma.array(cells, mask=[False, True, False])
+    rows = Reader().read({"x": masked, "y": [1.0, 2.0, 3.0]})
+    assert np.isnan(rows.columns).tolist() == [[False, False], [True, False], [False, False]]
+
+
+def test_a_categorical_series_is_a_category_in_a_dict_and_in_a_frame():
+    series = pd.Series([3, 1, 3], dtype="category")
+    in_dict, in_frame = Reader().read({"zip": series}), Reader().read(pd.DataFrame({"zip": series}))
+    assert in_dict.columns == in_frame.columns == [["3", "1", "3"]]
+
+
 def test_rows_survive_json():
     rows = Reader().read(DICTS)
     assert plain(Rows.from_dict(rows.to_dict())) == plain(rows)
@@ -155,7 +168,7 @@ REFUSED = {
     ),
     "an object that fails": ([{"x": 1.0}, {"x": Broken()}], "'x' must be numbers, booleans or"),
     "a frame that fails": (Broken(), "cannot be read: RuntimeError: broken inside"),
-    "a list": ([{"tags": ["a"]}], "'tags' must not be nested.*column of its own"),
+    "a list": ([{"tags": ["a"]}], "'tags' must not be nested.*its own column"),
     "a column of lists": (pl.DataFrame({"tags": [["a"]]}), "'tags' must not be nested"),
     "a struct": (pa.table({"tags": [{"a": 1}]}), "'tags' must not be nested"),
     "bytes": ([{"raw": b"x"}], "'raw' must be numbers, booleans or strings, got bytes"),
@@ -174,6 +187,11 @@ REFUSED = {
     "a series": (pd.Series([1.0]), r"one column is no table.*frame\.loc\[\[label\]\]"),
     "a lazy frame": (pl.LazyFrame({"x": [1]}), "collect"),
     "one dict": ({"price": 3.0}, r"'price' of a dict must be a list.*list of dicts"),
+    "a column of two dimensions": ({"a": np.zeros((2, 2))}, "'a' of a dict must.* 2 dimensions"),
+    "a string too long": ([{"x": "x" * 1001}], "'x' must have strings of at most 1000.*got.*1001"),
+    "a name too long": ([{"x" * 1001: 1.0}], "the header must have strings of at most 1000"),
+    "half a character": (["a", "\ud800"], "options has a string that is not valid Unicode"),
+    "an id of many digits": ([1, 10**5000], "at most 9223372036854775807 as ids, got.*16610 bits"),
     "unequal columns": ({"a": [1], "b": [1, 2]}, "equal lengths, got 2 cells in 'b' and 1 in 'a'"),
     "nothing": ([], "at least one row"),
     "no rows": (pd.DataFrame({"x": []}), "at least one row"),

@@ -124,7 +124,7 @@ def test_items_that_come_back_keep_their_own_coefficients_beside_many_columns():
     policy = LatentUcb(growth=16.0)
     policy.learn_logged(options[items], rewards, contexts=contexts, items=items)
     policy.choose(options, context=contexts[0], items=np.arange(150))
-    rewards = policy._epoch.rewards
+    rewards = policy._epoch.reward_model
     assert rewards.features.n_features < 100
     assert len(rewards.items) == 150
 
@@ -189,12 +189,12 @@ def test_a_context_that_grows_far_opens_an_epoch_instead_of_a_huge_model(tmp_pat
         policy.learn(decision, random.normal())
     waiting = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=10))
     policy.widen(context_dim=400)
-    assert policy._epoch.rewards is None
+    assert policy._epoch.reward_model is None
     policy.save(tmp_path / "policy")
     load(tmp_path / "policy").learn(waiting, 1.0)
     decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=400))
     assert np.isfinite(decision.scores).all()
-    assert policy._epoch.rewards.features.n_features < 1000
+    assert policy._epoch.reward_model.features.n_features < 1000
 
 
 def test_little_memory_does_not_keep_a_policy_from_being_loaded(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from halfseen.factors.model import Factors
 from halfseen.latent.features import RowFeatures, chosen_crossing, joint_features
-from halfseen.latent.history import History, Rows, Summary, joined, projection
+from halfseen.latent.history import History, Observations, Summary, joined, projection
 from halfseen.latent.reward_model import RewardModel
 from latent.test_reward_model import CONTEXT_DIM, DIM, GROUPS, features_of, scores, side, world
 
@@ -18,14 +18,14 @@ def history_of(rows, history=None):
 
 
 def fitted(history, features):
-    rows, within = history.rows.merged()
+    rows, pure_error = history.rows.merged()
     summary = joined(history.summaries) if history.summaries else None
-    return RewardModel.fitted(features, rows, np.hypot(within, history.within), summary)
+    return RewardModel.fitted(features, rows, np.hypot(pure_error, history.pure_error), summary)
 
 
 def same_models(ours, theirs, new, rtol=1e-6):
     assert ours.scales.logs == pytest.approx(theirs.scales.logs, abs=1e-5)
-    assert ours.scales.noise == pytest.approx(theirs.scales.noise, rel=rtol)
+    assert ours.scales.noise_scale == pytest.approx(theirs.scales.noise_scale, rel=rtol)
     for width in (0.0, 1.0):
         np.testing.assert_allclose(
             scores(ours, new, 1.0, width), scores(theirs, new, 1.0, width), rtol=rtol, atol=1e-6
@@ -38,7 +38,7 @@ def test_merging_equal_arms_loses_nothing():
     merged = history.compacted(features, 50)
     assert (len(history), len(merged), merged.summaries) == (300, 8, ())
     assert merged.rows.counts.sum() == 300
-    new = rows.some(slice(0, 20))
+    new = rows.select(slice(0, 20))
     same_models(fitted(merged, features), fitted(history, features), new)
     # Also if more rewards come after merging.
     more = world(40, seed=1, kind="return")
@@ -52,9 +52,9 @@ def test_a_summary_is_as_good_as_its_rewards(kind, offset):
     rows = world(400, kind=kind)
     rows = rows._replace(rewards=rows.rewards + offset)
     most = 4 if kind == "return" else 100
-    features, history = features_of(rows), history_of(rows.some(slice(0, 250)))
+    features, history = features_of(rows), history_of(rows.select(slice(0, 250)))
     small = history.compacted(features, most)
-    history, small = (history_of(rows.some(slice(250, 400)), each) for each in (history, small))
+    history, small = (history_of(rows.select(slice(250, 400)), each) for each in (history, small))
     small = small.compacted(features, most)
     (summary,) = small.summaries
     assert len(small) == most
@@ -77,7 +77,7 @@ def test_with_a_span_rewards_of_different_times_have_different_summaries():
     rows = world(300)
     features, history = features_of(rows), None
     for row in range(300):
-        history = history_of(rows.some(slice(row, row + 1)), history)
+        history = history_of(rows.select(slice(row, row + 1)), history)
         if len(history) == 40:
             history = history.compacted(features, 20, 50.0)
     rounds = [each.round for each in history.summaries]
@@ -90,7 +90,7 @@ def test_with_a_span_rewards_of_different_times_have_different_summaries():
 @pytest.mark.parametrize("kind", ["fresh", "features"])
 def test_summaries_project_exactly_between_linear_features(kind):
     """Other units and offsets of features, all entries seen."""
-    rows = Rows(*(np.nan_to_num(column, nan=0.5) for column in world(200, kind=kind)))
+    rows = Observations(*(np.nan_to_num(column, nan=0.5) for column in world(200, kind=kind)))
     loadings = np.random.default_rng(0).normal(size=(2, DIM))
 
     def features(location, scale):
@@ -102,14 +102,14 @@ def test_summaries_project_exactly_between_linear_features(kind):
 
         context = linear(CONTEXT_DIM) if kind == "features" else side(rows.contexts)
         option = linear(DIM)
-        crossing = chosen_crossing(option, context, by_item=True)
-        return joint_features(option, context, crossing, by_item=kind == "features")
+        crossing = chosen_crossing(option, context, n_items=8)
+        return joint_features(option, context, crossing, n_items=8 * (kind == "features"))
 
     old, new = features(0.0, 1.0), features(0.7, 2.0)
     projected, error = history_of(rows).compacted(old, 60).projected(old, new)
     assert error < 1e-6
     ours, theirs = projected.summaries[0], history_of(rows).compacted(new, 60).summaries[0]
-    grams = [each.gram(0.0) for each in (ours, theirs)]
+    grams = [each.products(0.0) for each in (ours, theirs)]
     np.testing.assert_allclose(*grams, rtol=1e-6, atol=1e-5)
     np.testing.assert_array_equal(ours.items.keys, theirs.items.keys)
     np.testing.assert_allclose(ours.items.sums, theirs.items.sums, rtol=1e-6, atol=1e-5)
@@ -130,11 +130,11 @@ def test_summaries_join_to_the_summary_of_all():
     whole = Summary.of(rows, features)
     ours = joined(
         [
-            Summary.of(rows.some(part), features)
+            Summary.of(rows.select(part), features)
             for part in (slice(0, 9), slice(9, 30), slice(30, 50))
         ]
     )
-    np.testing.assert_allclose(ours.gram(0.0), whole.gram(0.0), atol=1e-8)
+    np.testing.assert_allclose(ours.products(0.0), whole.products(0.0), atol=1e-8)
     np.testing.assert_allclose(ours.items.sums, whole.items.sums, atol=1e-8)
     assert ours[1:4] == pytest.approx(whole[1:4])
     half = whole.decayed(0.25)
@@ -147,11 +147,11 @@ def test_a_summary_in_many_steps_plays_like_all_rewards():
     rows = world(2000)
     history, features = None, None
     for first in range(0, 2000, 200):
-        last, features = features, features_of(rows.some(slice(0, first + 200)))
+        last, features = features, features_of(rows.select(slice(0, first + 200)))
         if last is not None:
             history, error = history.compacted(last, 150).projected(last, features)
             assert error < 0.2
-        history = history_of(rows.some(slice(first, first + 200)), history)
+        history = history_of(rows.select(slice(first, first + 200)), history)
     new = world(50, seed=5)
     ours = scores(fitted(history, features), new, 1.0, 0.0)[1]
     theirs = scores(fitted(history_of(rows), features), new, 1.0, 0.0)[1]

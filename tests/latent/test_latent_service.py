@@ -218,7 +218,7 @@ def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monk
             with pytest.raises(ZeroDivisionError):
                 policy.choose(table)
     policy.choose(table)
-    samples = policy._epoch.rewards.ridge.n_samples
+    samples = policy._epoch.reward_model.ridge.n_samples
     assert samples == len(policy._history) == policy.round - 1
 
 
@@ -258,7 +258,7 @@ def test_new_features_enter_a_policy_with_items_and_summaries():
         for policy, decision in zip((grown, known), decisions, strict=True):
             policy.learn(decision, reward)
     assert grown._history.summaries
-    assert len(grown._epoch.rewards.items)
+    assert len(grown._epoch.reward_model.items)
     grown.widen(8)
     for _ in range(40):
         table = wide[random.integers(60, size=4)]

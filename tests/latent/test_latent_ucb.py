@@ -249,9 +249,9 @@ def test_a_late_reward_enters_the_present_regression():
     (table, _), *_ = offers(1, seed=5)
     before = policy.choose(table)
     played_on = played(policy, 20, seed=6)
-    n_samples = played_on._epoch.rewards.ridge.n_samples
+    n_samples = played_on._epoch.reward_model.ridge.n_samples
     played_on.learn(before, 3.0)
-    assert played_on._epoch.rewards.ridge.n_samples == n_samples + 1
+    assert played_on._epoch.reward_model.ridge.n_samples == n_samples + 1
 
 
 def test_groups_can_be_left_out():
@@ -317,7 +317,7 @@ def test_a_policy_with_items_and_a_half_life_is_saved_whole(tmp_path):
     policy, random = LatentUcb(half_life=50.0, memory_bytes=4800), np.random.default_rng(0)
     for _ in range(60):
         policy.learn(decision := policy.choose(table), means[decision.arm] + random.normal())
-    assert len(policy._epoch.rewards.items)
+    assert len(policy._epoch.reward_model.items)
     policy.save(tmp_path / "policy.halfseen")
     again = load(tmp_path / "policy.halfseen")
     for _ in range(30):
@@ -354,3 +354,17 @@ def test_a_log_does_not_make_items_seem_rare():
     for _ in range(20):
         policy.learn(policy.choose(nothing, items=items), random.normal())
     assert policy._diagnostics()["frequency"] == 1.0
+
+
+def test_widths_are_half_as_large_where_arms_are_fresh():
+    random = np.random.default_rng(0)
+    catalogue, widths = random.normal(size=(6, 4)), []
+    for fresh in (True, False):
+        policy = LatentUcb()
+        for _ in range(30):
+            arms = random.normal(size=(6, 4)) if fresh else catalogue
+            decision = policy.choose(arms)
+            policy.learn(decision, float(arms[decision.arm].sum() + random.normal()))
+        widths.append(policy._widths[0])
+    assert widths[0] == pytest.approx(1.0)
+    assert widths[1] > 1.9

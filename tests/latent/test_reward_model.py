@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from halfseen import Slate
-from halfseen.factors.model import Arms, Search
+from halfseen.factors.model import HalfSeenRows, RankSearch
 from halfseen.latent.epoch import RowModel
-from halfseen.latent.evidence import ITEM, Evidence, Rewards, Scales, narrowed
+from halfseen.latent.evidence import ITEM, Evidence, Scales, SufficientStatistics, reduced_design
 from halfseen.latent.features import (
     BY_ITEM,
     CONTEXT,
@@ -19,9 +19,9 @@ from halfseen.latent.features import (
     chosen_crossing,
     joint_features,
 )
-from halfseen.latent.history import Rows
-from halfseen.latent.items import ItemSums
-from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, _rewards
+from halfseen.latent.history import Observations
+from halfseen.latent.items import ItemStatistics
+from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, _statistics
 
 DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
 GROUPS = ["latent", "filled", "mask"]
@@ -47,20 +47,26 @@ def world(n, *, seed=0, kind="fresh"):
     if kind != "fresh":
         rewards += (parts * own[numbers]).sum(axis=1)
     items = numbers if kind == "features" else np.full(n, -1)
-    return Rows(np.arange(1, n + 1), arms, contexts, items, rewards, np.ones(n))
+    return Observations(
+        np.arange(1, n + 1), arms, contexts, items, rewards, np.ones(n), np.zeros(n)
+    )
 
 
 def side(table, groups=GROUPS):
     if table.shape[1] == 0:
         return RowModel.unknown(0).features([], {})
-    return RowFeatures(Search(Arms(table)).run().model, (table == table).mean(axis=0), groups)
+    return RowFeatures(
+        RankSearch(HalfSeenRows(table)).run().model, (table == table).mean(axis=0), groups
+    )
 
 
 def features_of(rows, *, by_item=None, intercept=True):
     option, context = side(rows.arms), side(rows.contexts)
-    by_item = len(np.unique(rows.keys)) < len(rows.keys) if by_item is None else by_item
-    crossing = chosen_crossing(option, context, by_item=by_item)
-    return joint_features(option, context, crossing, by_item=by_item, intercept=intercept)
+    n_items = len(np.unique(rows.keys))
+    by_item = n_items < len(rows.keys) if by_item is None else by_item
+    n_items *= by_item
+    crossing = chosen_crossing(option, context, n_items=n_items)
+    return joint_features(option, context, crossing, n_items=n_items, intercept=intercept)
 
 
 def model_of(rows, features=None, **given):
@@ -89,8 +95,8 @@ def covariance(model, left, right):
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
 def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
     rows = world(70, kind=kind)
-    model = model_of(rows.some(slice(0, 50)))
-    model.learn_all(rows.some(slice(50, 70)))
+    model = model_of(rows.select(slice(0, 50)))
+    model.learn_all(rows.select(slice(50, 70)))
     new = world(10, seed=5, kind=kind)
     if kind == "features":
         new.items[-2:] = 77, 78  # two items are new
@@ -101,7 +107,7 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
     intercept = ones @ inverse @ rows.rewards / precision
     means = intercept + gain @ (rows.rewards - intercept)
     rest = (covariance(model, new, new) - gain @ covariance(model, rows, new)).diagonal()
-    deviations = model.scales.noise * np.sqrt(rest + (1.0 - gain @ ones) ** 2 / precision)
+    deviations = model.scales.noise_scale * np.sqrt(rest + (1.0 - gain @ ones) ** 2 / precision)
     # The intercept's prior is wide, not flat.
     np.testing.assert_allclose(estimates, means, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(widths, deviations, rtol=1e-4)
@@ -109,12 +115,12 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
 
 def evidence_of(rows, features, *, narrow=False):
     points, parts = features.design(rows.arms, rows.contexts)
-    columns = features.columns
+    columns = features.groups
     if narrow:
-        points, columns = narrowed(points, columns)
+        points, columns = reduced_design(points, columns)
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
-    rewards = _rewards(points, parts, rows, 0.0, None, shift)
-    return Evidence(rewards, columns, features.item_columns, CENTRES, intercept=features.intercept)
+    rewards = _statistics(points, parts, rows, 0.0, None, shift)
+    return Evidence(rewards, columns, features.item_groups, CENTRES, intercept=features.intercept)
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
@@ -137,13 +143,14 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
         if intercept:
             left -= (ones @ inverse @ targets) ** 2 / (ones @ inverse @ ones)
             log_det += np.log(ones @ inverse @ ones)
-        left, size = left + 2.0 * 0.05, n - intercept + 2.0
+        n_pseudo = 2.0 + 0.02 * n
+        left, size = left + n_pseudo * 0.05, n - intercept + n_pseudo
         value, noise, *_ = evidence.posterior(np.array(list(logs.values())))
         assert noise == pytest.approx(left / size, rel=1e-6)
         rests = [log - CENTRES[group] for group, log in logs.items()]
         if ITEM in logs:
             place = evidence.groups.index(ITEM)
-            rests[place] += 0.5 * math.log(noise) - evidence._log_spread
+            rests[place] += 0.5 * math.log(noise) - evidence._log_item_deviation
         prior = 0.5 * np.sum(np.square(rests))
         found.append(value + prior + 0.5 * (size * np.log(left / size) + log_det))
     np.testing.assert_allclose(found, found[0], atol=1e-6)
@@ -159,7 +166,7 @@ def test_the_gradient_is_that_of_the_density(kind, intercept):
     step = 1e-5
     for place, slope in enumerate(gradient):
         moves = step * np.eye(len(logs))[place]
-        values = [evidence.posterior(logs + sign * moves).value for sign in (-1, 1)]
+        values = [evidence.posterior(logs + sign * moves).log_density for sign in (-1, 1)]
         assert slope == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-4, abs=1e-4)
     assert np.linalg.eigvalsh(information).min() > 0.0
 
@@ -173,10 +180,11 @@ def test_no_scales_are_more_likely_than_those_found():
     features = [group for group in evidence.groups if group not in (ITEM, *BY_ITEM.values())]
     for group in features:
         assert again.logs[group] == pytest.approx(scales.logs[group], abs=0.3)
-    best = evidence.posterior(np.array([scales.logs[group] for group in evidence.groups])).value
+    found = np.array([scales.logs[group] for group in evidence.groups])
+    best = evidence.posterior(found).log_density
     random = np.random.default_rng(0)
     for _ in range(20):
-        assert evidence.posterior(start + random.normal(size=len(start))).value < best + 1.0
+        assert evidence.posterior(start + random.normal(size=len(start))).log_density < best + 1.0
 
 
 def test_scales_do_not_depend_on_the_unit_or_the_mean_of_rewards():
@@ -185,13 +193,13 @@ def test_scales_do_not_depend_on_the_unit_or_the_mean_of_rewards():
     for factor, shift in ((1e-90, 0.0), (1e90, 0.0), (3.0, 1e6)):
         other = model_of(rows._replace(rewards=factor * rows.rewards + shift)).scales
         assert other.logs == pytest.approx(scales.logs, abs=1e-4)
-        assert other.noise == pytest.approx(factor * scales.noise, rel=1e-4)
+        assert other.noise_scale == pytest.approx(factor * scales.noise_scale, rel=1e-4)
 
 
 def test_a_scale_stays_at_its_centre_while_rewards_say_nothing_about_it():
     # One arm, played again and again: its rewards say nothing about features.
     one = world(1)
-    rows = Rows(*(np.repeat(column, 50, axis=0) for column in one))
+    rows = Observations(*(np.repeat(column, 50, axis=0) for column in one))
     rows = rows._replace(rewards=np.random.default_rng(0).normal(size=50))
     model = model_of(rows, features_of(world(50)))
     assert model.scales.logs == pytest.approx({"latent": 0.0, "filled": 0.0, "mask": -1.0})
@@ -205,23 +213,54 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     rewards = random.normal(size=n_items)[items] + 0.3 * random.normal(size=len(items))
     rewards -= rewards.mean()
     ones = np.ones((len(items), 1))
-    sums = ItemSums.of(items.astype(np.uint64), ones, ones, ones[:, 0], rewards, 0.0)
+    sums = ItemStatistics.of(items.astype(np.uint64), ones, ones, ones[:, 0], rewards, 0.0)
     samples = np.column_stack([ones, rewards])
-    given = Rewards(samples.T @ samples, sums, float(len(items)), 0.0)
-    evidence = Evidence(given, {}, {ITEM: slice(0, 1)}, CENTRES)
+    given = SufficientStatistics(samples.T @ samples, sums, float(len(items)), 0.0)
+    evidence = Evidence(given, {}, {ITEM: np.array([0])}, CENTRES)
     grid = np.linspace(-5.0, 7.0, 2401)
-    density = np.array([evidence.posterior(np.array([log])).value for log in grid])
+    density = np.array([evidence.posterior(np.array([log])).log_density for log in grid])
     weights = np.exp(density - density.max())
     expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
-    error = abs(math.log(evidence.maximise({}).of(ITEM) / expected))
+    error = abs(evidence.maximise({}).logs[ITEM] - math.log(expected))
     assert error < (0.02 if n_items <= 8 else 0.1)
 
 
 def test_a_reward_by_context_and_item_is_found_in_its_groups():
     scales = model_of(world(400, kind="features")).scales
-    by_item = max(scales.of(group) for group in BY_ITEM.values())
-    assert by_item > 5.0 * scales.of(CROSSED)
-    assert by_item > max(scales.of(group) for group in CONTEXT.values())
+    by_item = max(scales.logs[group] for group in BY_ITEM.values())
+    assert by_item > math.log(5.0) + scales.logs[CROSSED]
+    assert by_item > max(scales.logs[group] for group in CONTEXT.values())
+
+
+def test_rewards_that_are_predicted_without_error_leave_some_noise():
+    rows = world(2000)
+    rewards = 4.0 + np.nan_to_num(rows.arms) @ np.arange(1.0, 1.0 + DIM)
+    features = joint_features(
+        RowFeatures(HalfSeenRows(rows.arms).empty_model(), np.full(DIM, 0.7), ["filled", "mask"]),
+        side(rows.contexts),
+        ((), ()),
+        n_items=0,
+    )
+    scales = model_of(rows._replace(rewards=rewards), features).scales
+    assert 0.03 < scales.noise_scale / rewards.std() < 0.04
+
+
+def test_a_useless_category_has_a_small_scale_of_its_own():
+    """Items differ by a number and by the first of three categories of the context."""
+    random = np.random.default_rng(0)
+    rows, n_levels = world(500, kind="features"), 6
+    levels = [np.eye(n_levels)[random.integers(n_levels, size=500)] for _ in range(3)]
+    contexts = np.column_stack([random.normal(size=500), *levels])
+    tastes = random.normal(size=(N_ITEMS, 1 + n_levels))
+    rewards = (contexts[:, : 1 + n_levels] * tastes[rows.items]).sum(axis=1)
+    rows = rows._replace(contexts=contexts, rewards=rewards + 0.3 * random.normal(size=500))
+    firsts = {1 + n: 1 + n - n % n_levels for n in range(3 * n_levels) if n % n_levels}
+    context = RowFeatures(HalfSeenRows(contexts).empty_model(), np.ones(19), ["filled"], firsts)
+    features = joint_features(side(rows.arms), context, ((), ()), n_items=N_ITEMS)
+    logs = model_of(rows, features).scales.logs
+    useful, useless = ("", " 1"), (" 7", " 13")
+    assert min(logs["item-filled" + each] for each in useful) > 0.5
+    assert max(logs["item-filled" + each] for each in useless) < -1.0
 
 
 def test_a_group_that_moves_nothing_is_left_out_of_a_round():
@@ -230,8 +269,8 @@ def test_a_group_that_moves_nothing_is_left_out_of_a_round():
     arms += 0.1 * random.normal(size=arms.shape)
     arms[random.random(arms.shape) < 0.4] = np.nan
     rows = world(40_000)._replace(arms=arms)
-    features = features_of(rows.some(slice(0, 500)))
-    latent = features.option.points(arms)[:, features.option.columns["latent"]]
+    features = features_of(rows.select(slice(0, 500)))
+    latent = features.option.design(arms)[:, features.option.columns["latent"]]
     rewards = latent @ np.resize([5.0, 3.0], latent.shape[1]) + random.normal(size=40_000)
     model = model_of(rows._replace(rewards=rewards), features)
     assert model.scales.logs["mask"] <= NEGLIGIBLE
@@ -269,7 +308,7 @@ def test_the_number_of_items_is_bounded(monkeypatch):
     rows = world(60, kind="return")
     model = model_of(rows)
     keys, counts = np.unique(rows.keys, return_counts=True)
-    kept, _ = model.items.stacked()
+    kept, _ = model.items.sorted()
     assert sorted(counts[np.isin(keys, kept)]) == sorted(counts)[-5:]
     model.learn_all(world(3, seed=9))
     assert len(model.items) == 5
@@ -281,13 +320,15 @@ def test_a_fork_leaves_the_model_as_it_was():
     before = scores(model, new, 1.0, 1.0)
     for row in range(len(new.rounds)):  # each reward is learned by a fork that is given up
         fork = model.fork()
-        fork.learn_all(new.some(slice(row, row + 1)))
+        fork.learn_all(new.select(slice(row, row + 1)))
     np.testing.assert_array_equal(scores(model, new, 1.0, 1.0), before)
 
 
 def test_features_by_hand():
     table = np.array([[1.0, 3.0], [3.0, 5.0], [2.0, np.nan]])
-    option = RowFeatures(Arms(table).empty_model(), np.array([1.0, 2 / 3]), ["filled", "mask"])
+    option = RowFeatures(
+        HalfSeenRows(table).empty_model(), np.array([1.0, 2 / 3]), ["filled", "mask"]
+    )
     context = RowModel.unknown(0).features([], {})
     scales = Scales({"filled": 0.0, "mask": math.log(2)}, 1.0)
     features = Features(option, context, ["filled", "mask"], scales=scales)

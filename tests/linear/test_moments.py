@@ -11,7 +11,6 @@ from halfseen import state
 from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.linear.covariance import (
     Moments,
-    corrected_covariance,
 )
 from halfseen.values import Slate
 
@@ -77,14 +76,6 @@ def expected_covariance(arms, probabilities, observe_prob):
     return total
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("observe_prob", [0.2, 0.5, 0.9, 1.0])
-def test_the_corrected_covariance_is_unbiased(dim, observe_prob):
-    arms = np.random.default_rng(dim).normal(size=(3, dim))
-    expected = expected_covariance(arms, np.full(dim, observe_prob), observe_prob)
-    np.testing.assert_allclose(expected, arms.T @ arms / 3, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "probabilities", [[0.3], [0.2, 0.9], [1.0, 0.5, 0.25], [0.9, 0.1, 0.6, 1.0], np.r_[2:7] / 8.0]
 )
@@ -145,12 +136,6 @@ def test_given_that_a_pair_was_seen_its_estimate_is_unbiased_with_features_missi
             total += probability * moments.covariance(None)
             chance += probability * (moments.sums().pair_counts() > 0)
     np.testing.assert_allclose(total / chance, arms.T @ arms / 2, rtol=0, atol=1e-12)
-
-
-def test_the_correction_divides_by_the_chance_to_see_both_by_hand():
-    second_moment = np.array([[4.0, 1.0], [1.0, 2.0]])
-    both = corrected_covariance(second_moment, 2, np.array([0.5, 0.25]))
-    assert both.tolist() == [[4.0, 4.0], [4.0, 4.0]]
 
 
 def test_with_everything_seen_all_forms_are_the_plain_second_moment():

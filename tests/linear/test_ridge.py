@@ -107,19 +107,6 @@ def test_log_det_is_that_of_the_gram_matrix(dim, n_samples, ridge, seed):
     assert model.log_det == pytest.approx(log_det, rel=1e-6, abs=1e-9)
 
 
-def test_one_sample_by_hand():
-    # V = [[5, 0], [0, 1]], Σzr = (6, 0), det V = 5.
-    model = Ridge(2, ridge=1.0)
-    model.update(np.array([2.0, 0.0]), 3.0)
-    estimates, widths = model.predict(np.array([[1.0, 0.0], [5.0, 1.0]]))
-    assert model.gram.ravel().tolist() == pytest.approx([5.0, 0.0, 0.0, 1.0], rel=1e-15)
-    assert model.response.tolist() == pytest.approx([6.0, 0.0], rel=1e-15)
-    assert model.log_det == pytest.approx(math.log(5.0), rel=1e-15)
-    assert model.estimate.tolist() == pytest.approx([1.2, 0.0])
-    assert estimates.tolist() == pytest.approx([1.2, 6.0])
-    assert (widths**2).tolist() == pytest.approx([0.2, 6.0])
-
-
 # -- scores ----------------------------------------------------------------------------------------
 
 

@@ -179,17 +179,6 @@ def test_distance_is_the_norm_of_the_difference_of_projections(dim, seed, data):
     assert distance(second, first) == pytest.approx(dense, rel=1e-9, abs=1e-13)
 
 
-def test_distances_by_hand():
-    axes = np.eye(3)
-    tilted = np.array([[0.8], [0.6], [0.0]])
-    assert distance(tilted, axes[:, :1]) == pytest.approx(0.6, abs=1e-15)
-    assert distance(axes[:, :1], axes[:, 1:2]) == 1.0
-    assert distance(axes[:, :2], axes[:, 1::-1]) == 0.0
-    nothing = np.empty((3, 0))
-    assert distance(nothing, nothing) == 0.0
-    assert distance(nothing, tilted) == distance(axes[:, :2], tilted) == 1.0
-
-
 # -- alignment -------------------------------------------------------------------------------------
 
 
@@ -205,21 +194,7 @@ def test_alignment_is_orthogonal_and_within_root_two_of_the_distance(dim, seed, 
     assert np.linalg.norm(basis @ turn - target, 2) <= bound + 1e-12
 
 
-def test_alignment_by_hand():
-    axes = np.eye(3)
-    assert align(axes[:, :1], -axes[:, :1]).tolist() == [[-1.0]]
-    quarter = align(axes[:, :2], np.column_stack([axes[:, 1], -axes[:, 0]]))
-    np.testing.assert_allclose(quarter, [[0.0, -1.0], [1.0, 0.0]], atol=1e-15)
-
-
 # -- incoherence -----------------------------------------------------------------------------------
-
-
-def test_incoherence_by_hand():
-    assert incoherence(np.full((4, 1), 0.5)) == 1.0
-    assert incoherence(np.eye(8)[:, :2]) == 2.0
-    assert incoherence(np.eye(5)) == 1.0
-    assert incoherence(np.array([[0.6], [0.8]])) == pytest.approx(0.8 * math.sqrt(2.0))
 
 
 @given(st.integers(1, 12), seeds, st.data())

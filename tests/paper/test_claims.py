@@ -520,7 +520,7 @@ WORDS = "zero-filled methods when many entries are hidden (p ≤ 0.4)"
 
 
 def made(folder, *, scale="paper", of_tofu=10.0):
-    worse = {"zf-oful": 30.0, "zf-pslb-sampled": 40.0}
+    worse = {"zf-oful": 30.0, "zf-pslb": 40.0}
     part = replace(study_named("synthetic"), seeds=range(4))
     paid = lambda key: worse.get(key.method, of_tofu) / key.p * (1 + 0.01 * key.seed)  # noqa: E731
     write_results(folder / "synthetic", part, paid, scale=scale)

@@ -1,10 +1,12 @@
-"""PSLB: its subspace, its two sets, its two searches, and the published regrets."""
+"""PSLB: its subspace, its two sets, its search, and the published regrets."""
 
 import csv
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from halfseen import (
     AmbientOful,
@@ -17,7 +19,7 @@ from halfseen import (
 )
 from halfseen.linear.eigen import distance, top_eigenpairs
 from halfseen.linear.ridge import Confidence, Ridge
-from halfseen.paper.pslb import Projection, Pslb, optimistic_parts, sampled_parts
+from halfseen.paper.pslb import Projection, Pslb, sampled_parts
 from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
 from shared import shared_file
 
@@ -35,9 +37,8 @@ def zero_filled(rounds):
 # The warm-up and the subspace
 
 
-@pytest.mark.parametrize("search", ["exact", "sampled"])
-def test_the_warm_up_is_ambient_oful(search):
-    ours = walk(pslb(burn_in=20, search=search), few_arms(20))
+def test_the_warm_up_is_ambient_oful():
+    ours = walk(pslb(burn_in=20), few_arms(20))
     theirs = walk(AmbientOful(dim=6, noise_scale=0.1), few_arms(20))
     assert [looks(decision) for decision in ours] == [looks(decision) for decision in theirs]
 
@@ -141,31 +142,7 @@ def test_in_all_features_with_nothing_to_project_both_sets_are_the_ambient_one()
         assert mine.arm == other.arm
 
 
-# The searches
-
-
-def test_the_exact_search_finds_at_least_what_the_sampled_one_finds():
-    """Same state, every arm and round; candidates may lie outside by 1e-8 of a radius."""
-    realization = LowRankWorld(observe_prob=0.3, horizon=150).realize(3)
-    policy = Pslb(dim=30, rank=3, burn_in=30, noise_scale=0.05)
-    random, closer, n_compared = np.random.default_rng(0), 0, 0
-    for round in realization.rounds():
-        decision = policy.choose(round.slate)
-        policy.learn(decision, float(round.means[decision.arm]) + round.noise)
-        if policy._projection is None:
-            continue
-        sets = policy._projection.sets(policy._model, policy._confidence)
-        points = round.slate.values @ policy._projection.basis
-        sampled = sampled_parts(points, sets, 256, random)
-        exact = optimistic_parts(points, *sets)
-        if sampled is None:
-            continue
-        slack = 1e-6 * (1.0 + np.abs(exact[0]))
-        assert (exact[0] >= sampled[0] - slack).all()
-        closer += np.count_nonzero(exact[0] > sampled[0] + slack)
-        n_compared += len(points)
-    assert n_compared > 900
-    assert closer > 0
+# The search
 
 
 def test_the_sampled_search_scores_the_best_candidate_that_lies_in_both_sets():
@@ -203,10 +180,9 @@ def test_the_sampled_search_scores_the_best_candidate_that_lies_in_both_sets():
     np.testing.assert_allclose(parts[1], values.mean(axis=1), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("search", ["exact", "sampled"])
-def test_where_the_sets_do_not_meet_ambient_scores_decide_and_are_counted(search):
+def test_where_the_sets_do_not_meet_ambient_scores_decide_and_are_counted():
     """Rewards far beyond what small radii allow pull the two centres apart."""
-    policy = pslb(search=search, radius_scale=1e-3)
+    policy = pslb(radius_scale=1e-3)
     for table, rewards in few_arms(40):
         before = copy_of(policy)
         expected = before._model.score(Slate(table)._table, before._confidence.total)
@@ -222,12 +198,10 @@ def test_where_the_sets_do_not_meet_ambient_scores_decide_and_are_counted(search
 
 
 def test_another_seed_gives_other_candidates_and_nothing_else():
-    rounds = few_arms(20)
-    for search, same in (("exact", True), ("sampled", False)):
-        first, second = (walk(pslb(search=search, seed=seed), rounds) for seed in (1, 2))
-        scores = [[decision.scores.tolist() for decision in walked] for walked in (first, second)]
-        assert (scores[0] == scores[1]) is same
-        assert scores[0][:5] == scores[1][:5]
+    first, second = (walk(pslb(seed=seed), few_arms(20)) for seed in (1, 2))
+    scores = [[decision.scores.tolist() for decision in walked] for walked in (first, second)]
+    assert scores[0] != scores[1]
+    assert scores[0][:5] == scores[1][:5]
 
 
 # Settings
@@ -238,7 +212,6 @@ def test_another_seed_gives_other_candidates_and_nothing_else():
     [
         ({"rank": 7}, r"rank must be an integer in \[1, 6\], got 7"),
         ({"burn_in": "theory"}, "burn_in must be an integer"),
-        ({"search": "grid"}, "search must be one of 'exact', 'sampled', got 'grid'"),
         ({"observe_prob": 1.4}, r"observe_prob must be in \(0, 1\], got 1.4"),
         ({"observe_prob": [0.5, 0.0]}, r"observe_prob must be in \(0, 1\], got 0.0"),
         ({"observe_prob": []}, r"observe_prob must be in \(0, 1\]"),
@@ -281,7 +254,7 @@ def test_published_regrets_are_met_up_to_the_random_candidates(method, rank, obs
     theirs = published(method, observe_prob)
     world, differences = LowRankWorld(observe_prob=observe_prob), []
     for seed in range(20):
-        policy = Pslb(dim=30, rank=rank, burn_in=30, noise_scale=0.05, search="sampled", seed=seed)
+        policy = Pslb(dim=30, rank=rank, burn_in=30, noise_scale=0.05, seed=seed)
         regret = play(policy, world.realize(seed)).final_regret
         differences.append(regret - theirs[seed][0])
         assert policy.current_rank == theirs[seed][1]
@@ -303,3 +276,23 @@ def test_an_updated_projection_equals_a_fresh_one():
         np.testing.assert_allclose(one.whitener, other.whitener, rtol=1e-9, atol=1e-11)
         assert one.radius == pytest.approx(other.radius, rel=1e-12)
     np.testing.assert_allclose(kept.shadow, fresh.shadow, rtol=1e-9, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from([1e-8, 1.0, 100.0]))
+def test_a_projected_model_is_the_regression_on_projected_samples(seed, rank, ridge):
+    rng = np.random.default_rng(seed)
+    samples, rewards = rng.normal(size=(20, 8)), rng.normal(size=20)
+    basis = np.linalg.qr(rng.normal(size=(8, rank)))[0]
+    model, direct = Ridge(8, ridge=ridge), Ridge(rank, ridge=ridge)
+    model.insert(samples, rewards)
+    direct.insert(samples @ basis, rewards)
+    projection = Projection.of(model, np.ascontiguousarray(basis))
+    precision, white = projection.inside.factor, projection.inside.white
+    confidence = Confidence(ridge=ridge, theta_bound=1.0, noise_scale=0.5, failure_prob=0.05)
+    sets = projection.sets(model, confidence)
+    np.testing.assert_allclose(precision.T @ precision, direct.gram, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(precision.T @ white, direct.response, rtol=1e-10, atol=1e-10)
+    inverse, root = np.linalg.inv(model.gram), sets.mapped.root
+    np.testing.assert_allclose(root @ root.T, basis.T @ inverse @ basis, rtol=1e-8, atol=1e-12)
+    shadow = basis.T @ model.estimate
+    np.testing.assert_allclose(sets.mapped.centre, shadow, rtol=1e-8, atol=1e-10)

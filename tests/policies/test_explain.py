@@ -109,7 +109,7 @@ def test_the_value_of_seeing_is_the_mean_gain_of_those_who_see():
     for table, rewards in worlds("noisy", 100):
         decision = policy.choose(table)
         policy.learn(decision, rewards[decision.arm])
-    gains, latent = policy.value_of_seeing(table), policy._epoch.arms.latent
+    gains, latent = policy.value_of_seeing(table), policy._epoch.arms.factors
     estimates = policy.explain(table).estimates
     best, random, n_compared = estimates.max(), np.random.default_rng(0), 0
     for arm, feature in np.argwhere(np.isnan(table) & (gains.single > 1e-3 * np.ptp(estimates))):

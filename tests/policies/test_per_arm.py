@@ -105,3 +105,15 @@ def test_it_learns_disjoint_arms(radius):
     realization = DisjointArmsWorld(horizon=400, observe_prob=0.9).realize(seed=0)
     ours = play(PerArmRidge(dim=1, radius=radius), realization).final_regret
     assert ours < 0.4 * play(Uniform(dim=1), realization).final_regret
+
+
+def test_thompson_sampling_draws_each_item_with_the_width_as_deviation():
+    """Of 400 draws; rejected at 5 standard errors. Of 1,000 draws .5 has an error of .016."""
+    draws = []
+    for seed in range(200):
+        policy = PerArmRidge(dim=1, exploration="thompson", radius=2.0, seed=seed)
+        decision = policy.choose(NAMES[:2], context=[1.0], items=[0, 1])
+        draws.append(decision.widths / 2.0)
+        assert abs(decision.probabilities[0] - 0.5) < 0.08
+    assert abs(np.std(draws) - 1.0) < 5 * np.sqrt(0.5 / 400)
+    assert abs(np.mean(draws)) < 5 / np.sqrt(400)

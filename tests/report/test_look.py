@@ -52,7 +52,7 @@ def test_methods_of_a_figure_can_be_told_apart(name, tmp_path):
 
 
 def test_variants_are_named_after_their_base():
-    assert label_of("zf-pslb-sampled-over") == "ZF-PSLB, sampled, rank too large"
+    assert label_of("zf-pslb-over") == "ZF-PSLB, rank too large"
     assert label_of("tofu-fh-pairwise") == "TOFU-FH, pairs counted"
 
 

@@ -31,7 +31,7 @@ POLICIES = {
     "greedy": lambda: Greedy(dim=DIM),
     "thompson": lambda: LinearThompson(dim=DIM),
     "uniform": lambda: Uniform(dim=DIM),
-    "pslb": lambda: Pslb(dim=DIM, rank=2, burn_in=3, search="sampled"),
+    "pslb": lambda: Pslb(dim=DIM, rank=2, burn_in=3),
     "oracle": lambda: Oracle(basis=np.eye(DIM)[:, :2]),
     "imputed": lambda: Imputed(dim=DIM, first_fit=3, max_rows=50),
     "tofu": lambda: TofuPov(dim=DIM, rank=2, observe_prob=0.7, burn_in=4),

@@ -111,7 +111,7 @@ def pslb(random, dim):
     settings = Settings(random, dim=dim, rank=_rule(random, dim))
     _optimism(settings)
     settings.maybe("burn_in", 0, 1, 5, share=0.8)
-    settings.maybe("search", "sampled").maybe("n_samples", 0, 20).maybe("arm_bound", 1e-100, 1e30)
+    settings.maybe("n_samples", 0, 20)
     return Pslb(**settings)
 
 
@@ -123,9 +123,8 @@ def thompson(random, dim):
 
 def oracle(random, dim):
     rank = int(random.integers(1, dim + 1))
-    bases = [np.linalg.qr(random.normal(size=(dim, dim)))[0][:, :rank] for _ in range(2)]
-    settings = _optimism(Settings(random, basis=bases[0]))
-    settings.maybe("basis_changes", ((5, bases[1]),))
+    basis = np.linalg.qr(random.normal(size=(dim, dim)))[0][:, :rank]
+    settings = _optimism(Settings(random, basis=basis))
     settings.maybe("exploration", "thompson", "greedy")
     if random.random() < 0.3:
         settings["latent_variances"] = float(random.choice([1e-100, 1.0, 1e100]))

@@ -18,11 +18,11 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
 from rich.progress import Progress, TextColumn
 
-SUITES = {"calls": 1_000_000, "files": 12_000, "faults": 4_000, "kills": 200}
-"""How many calls, damaged files, injected faults and kills are tried, by the module that does."""
+SUITES = {"calls": 1_000_000, "files": 12_000, "faults": 4_000, "kills": 300, "requests": 20_000}
+"""How many calls, damaged files, injected faults, kills and requests are tried, by the module."""
 
 # Tries per job of a suite: a few seconds of work. Cases of one job have seeds in a row.
-JOBS = {"calls": 2000, "files": 200, "faults": 100, "kills": 20}
+JOBS = {"calls": 2000, "files": 200, "faults": 100, "kills": 20, "requests": 20_000}
 SEEDS_PER_JOB = 10_000
 MINUTES = 19.0
 

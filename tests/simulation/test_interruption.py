@@ -55,7 +55,7 @@ def test_after_ctrl_c_the_same_command_goes_on_and_ends_with_the_same_bytes(runs
     assert runs.n_finished("cut") == N_FREE
     expected = (
         f"interrupted: {N_FREE} of {N_CELLS} cells are finished and kept in "
-        f"{runs.folder / 'cut'}; the same command goes on from there"
+        f"{runs.folder / 'cut'}; the same command continues from there"
     )
     assert expected in told
     assert "Traceback" not in told

@@ -62,7 +62,6 @@ EXAMPLES = {
         12, folder, noise_scale=0.3, observe_prob=0.5, masks="blocks", shuffle=True
     ),
     "digits": lambda folder: DigitsWorld(**SMALL),
-    "digits, blocks": lambda folder: DigitsWorld(**SMALL, masks="blocks"),
     "hard": lambda folder: HardInstanceWorld(n_arms=4, horizon=12),
     "hard, all masked": lambda folder: HardInstanceWorld(
         n_arms=4, horizon=12, masking="fully-masked"
@@ -109,10 +108,10 @@ def test_every_registered_world_has_an_example_here(folder):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in EXAMPLES if not name.startswith(("hard", "clicks"))]
+    "name", [name for name in EXAMPLES if not name.startswith(("hard", "clicks", "labels"))]
 )
 def test_noise_moves_no_means(name, folder):
-    """In the hard family it does: the gap between means depends on it. Clicks have none of it."""
+    """In the hard family it does: its gaps depend on it. Clicks and labels have none."""
     world = EXAMPLES[name](folder)
     quiet, loud = (world.replace(noise_scale=scale).realize(2).rounds() for scale in (0.1, 2.0))
     for one, other in zip(quiet, loud, strict=True):

@@ -1,76 +1,58 @@
 """The agent: tables in, items out, rewards by id."""
 
-import base64
 import datetime
+import json
 import os
 import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halfseen import archive, checks, state
-from halfseen.agent.explanation import Explanation, checked_costs
-from halfseen.agent.ledger import (
-    EXPIRED,
-    FORGOTTEN,
-    REWARDED,
-    WINDOW,
-    Ledger,
-    Pending,
-    Waiting,
-    Window,
-)
-from halfseen.agent.storage import Event, Journal, sync_folder
+from halfseen import archive, checks
+from halfseen.agent.database import opened
+from halfseen.agent.events import CHOOSE, EXPIRE, LEARN, OBSERVE, REFIT, Asked, Event
+from halfseen.agent.explanation import Explanation, Measurement, checked_costs
+from halfseen.agent.health import epochs_of, mean_of, shares
+from halfseen.agent.ledger import Pending, Waiting, is_repeated
+from halfseen.agent.logs import frames_of
+from halfseen.agent.replica import Ready, Replica
+from halfseen.agent.storage import EXPIRED, Checkpoint, Stale, Storage, Taken
 from halfseen.errors import (
+    AlreadyRewardedError,
     ArchiveError,
     HalfseenError,
     InvalidInputError,
     InvalidSettingError,
     InvalidTableError,
-    JournalError,
+    StorageError,
     UnknownDecisionError,
 )
-from halfseen.frames import Column, Encoder, EncoderField, Reader, Rows, ids_alone
-from halfseen.latent.policy import INVERSE_GAP, LatentUcb
+from halfseen.frames import Column
 from halfseen.log import logger
-from halfseen.params import Declared, choice, custom, integer, real
 from halfseen.policies.base import Policy
-from halfseen.policies.imputed import EXPLORATIONS
-from halfseen.policies.registry import AnyPolicy, policy_from_dict
-from halfseen.values import Decision, FloatArray, Item, Note, Scores, Slate
+from halfseen.policies.registry import policy_from_dict, policy_to_dict
+from halfseen.values import Choice, Decision, FloatArray, Item, Note, Scores
 from halfseen.values.decision import checked_reward, checked_rewards, listed
 
 T = TypeVar("T")
 Path = str | os.PathLike[str]
 
+LEASE = 30.0
+"""Seconds for which a process may expire, refit and save for all: after it was killed while it did,
+the others wait for so long."""
 
-class Asked(NamedTuple):
-    """What an agent is asked about: the options, and one row that they share.
-
-    For a log: its rows, and a context for each.
-    """
-
-    rows: Rows
-    context: Rows | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return rows and context as plain JSON types."""
-        plain = {"rows": self.rows.to_dict()}
-        return plain if self.context is None else plain | {"context": self.context.to_dict()}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Asked":
-        """Return what `to_dict` made plain."""
-        context = plain.get("context")
-        rows = Rows.from_dict(plain["rows"])
-        return cls(rows, None if context is None else Rows.from_dict(context))
+_SAVED_EVERY = 20_000  # events between two checkpoints
+_LOG_ROWS = 5000  # rows of a log in one event
+_EXPIRED_AT_ONCE = 500  # decisions that one event closes
+_PAUSE = 0.2  # seconds after which a lease that was not free is asked for again
+_AFTER_FAILURE = 30.0  # and after a refit that failed
 
 
 class Scored(NamedTuple):
@@ -92,29 +74,18 @@ class Scored(NamedTuple):
     share_seen: float
 
 
-class _Ready(NamedTuple):
-    """What was asked, for a policy: a fork that knows all columns, and encoders that do."""
-
-    policy: Policy
-    options: Encoder
-    context: Encoder
-    slate: Slate
-    contexts: FloatArray | None  # shape (n, context_dim)
-
-
-class Agent(Declared):
+class Agent(Replica):
     """Chooses among the rows of a table, and learns rewards by id.
 
     Tables are data frames (pandas, polars, pyarrow), lists of dicts, dicts of columns, or arrays.
     What is missing is hidden. Names of columns decide, not their order. Numbers are features,
     strings are categories; a column or level that was not there before enters.
 
+    `Agent()` lives in this process. `Agent.open("shop.db")` is one agent of many processes, in a
+    database: nothing that a call has returned for is lost.
+
     All methods may be called from several threads. Memory is bounded. Any exception leaves the
-    agent exactly as it was: a call first prepares everything that it changes, on a fork of the
-    policy and in new objects; then it appends to the journal, which has all of it or nothing; then
-    it assigns what it prepared, by one method that may run twice. An interrupt during the
-    assignment comes after the journal has the change, so the assignment is finished and the
-    interrupt raised.
+    agent as it was, or, if it comes after the database has the change, as it is there.
 
     Examples
     --------
@@ -128,106 +99,27 @@ class Agent(Declared):
     ['sku: id', 'price: number', 'colour: category of 1 level']
     """
 
-    policy: Policy | None = custom(
-        default=None,
-        check=lambda name, value: _checked_policy(name, value),
-        plain=lambda policy: {"policy": type(policy).__name__, "settings": policy.settings()},
-        kind="Policy",
-        doc="Who chooses; by default `LatentUcb()`. The agent uses a copy.",
-    )
-    explore: str | None = choice(
-        default=None,
-        words=(*EXPLORATIONS, INVERSE_GAP),
-        doc='How the agent explores, if no policy is given; by default "ucb".',
-    )
-    uniform_share: float | None = real(
-        default=None,
-        low=0.0,
-        high=1.0,
-        doc="""Share of the decisions in which all options are equally likely, without a policy;
-    by default 0.""",
-    )
-    id: str | None = custom(
-        default=None,
-        check=checks.text,
-        kind="str",
-        doc="""The column that names the options. By default the index of a frame does, or the
-    position.""",
-    )
-    ignore: Sequence[str] = custom(
-        default=(),
-        check=lambda name, value: _checked_names(name, value),
-        plain=list,
-        kind="list of str",
-        doc="Columns that are no features.",
-    )
-    categorical: Sequence[str] = custom(
-        default=(),
-        check=lambda name, value: _checked_names(name, value),
-        plain=list,
-        kind="list of str",
-        doc="Columns whose numbers are categories.",
-    )
-    max_levels: int = integer(
-        default=50, low=1, doc="Levels of a category with features of their own; others share 16."
-    )
-    max_columns: int = integer(default=1000, low=1, doc="Largest number of columns.")
-    max_pending: int = integer(
-        default=10_000,
-        low=1,
-        doc="Largest number of decisions that wait for a reward; the oldest is forgotten first.",
-    )
-    STATE: ClassVar[Mapping[str, state.Field]] = {
-        "_policy": AnyPolicy(),
-        "_options": EncoderField(),
-        "_context": EncoderField(),
-        "_ledger": state.Part(),
-        "_n_decisions": state.Whole(),
-        "_n_forgotten": state.Whole(),
-        "_seen": WINDOW,
-        "_context_seen": WINDOW,
-        "_rewards": WINDOW,
-        "_n_events": state.Whole(),
-    }
-
     def setup(self) -> None:
-        """Create the state of a fresh agent; its parameters are already set as attributes."""
-        if both := set(self.ignore) & {*self.categorical, self.id}:
-            raise InvalidSettingError(
-                f"must not have columns that are used, got {sorted(both)}", name="ignore"
-            )
-        self._reader = Reader(self.id, frozenset(self.ignore), frozenset(self.categorical))
-        self._policy = self._fresh_policy()
-        encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
-        self._options, self._context = encoder, encoder
-        self._ledger = Ledger(self.max_pending)
-        self._n_decisions, self._n_forgotten = 0, 0
-        # Entries seen of each feature, per option and per context, and rewards.
-        self._seen, self._context_seen, self._rewards = (Window(), Window(), Window())
-        self._n_events = 0  # of the journal, that this state includes
-        self._lock = threading.RLock()
-        # Makes the ids of this agent differ from those of every other, and of copies from a file.
-        self._token = secrets.token_hex(6)
-        self._journal: Journal | None = None  # `open` sets it
-
-    def _fresh_policy(self) -> Policy:
-        """Return a copy of the policy given, or the agent's own with its exploration."""
-        both = {"exploration": self.explore, "uniform_share": self.uniform_share}
-        given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
-        if self.policy is None:
-            return LatentUcb(**given)
-        for name in given:
-            raise InvalidSettingError(
-                "is for the agent's own policy: leave it out, or set it in the policy given, as "
-                f"LatentUcb({name}=…)",
-                name={"exploration": "explore"}.get(name, name),
-            )
-        return deepcopy(self.policy)
+        """Create the state of a fresh agent, without a database."""
+        super().setup()
+        self._owner = secrets.token_hex(8)  # of the lease
+        self._saved = 0  # event of the latest checkpoint known here
+        self._next_try = 0.0  # when to ask for the lease again
+        self._worker: threading.Thread | None = None
+        self._failure: str | None = None  # why it cannot go on
 
     # Choosing
 
-    def choose(self, options: Any, *, context: Any = None, explore: bool = True) -> Decision:
-        """Choose one of the options.
+    def choose(
+        self,
+        options: Any,
+        *,
+        context: Any = None,
+        k: int = 1,
+        id: str | None = None,
+        explore: bool = True,
+    ) -> Decision:
+        """Choose one of the options, or a ranked list of several.
 
         Parameters
         ----------
@@ -236,6 +128,11 @@ class Agent(Declared):
         context : row, optional
             What all options share, such as the visitor: a dict, a series, or a table of one row.
             Its columns have nothing to do with those of the options.
+        k : int
+            Number of different items, `decision.chosen`; each of them gets a reward of its own.
+        id : str, optional
+            Of the decision; by default one that cannot be guessed. With a database, the same id
+            with the same request returns the same decision.
         explore : bool
             False for the option with the largest estimate, in this request.
 
@@ -244,31 +141,123 @@ class Agent(Declared):
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
         InvalidInputError
-            There is a context, and the policy cannot use one; or it cannot help exploring.
+            There is a context, and the policy cannot use one; or it cannot help exploring; or the
+            id was used for another request.
+        StorageError
+            The database cannot be used.
         """
         checks.boolean("explore", explore)
         asked = self._asked(options, context)
-        items = asked.rows.items
+        n_options = len(asked.rows.items)
+        if k != 1:
+            checks.integer("k, the number of places,", k, 1, n_options)
+        name = secrets.token_hex(12) if id is None else _checked_key("id", id)
         with self._lock:
+            self._tend()
+            body: dict[str, Any] = {"id": name, "arms": [0] * k, "explore": explore}
+            event = Event(CHOOSE, body, asked)
+            if id is not None and (known := self._decided_before(event)) is not None:
+                return known
             ready = self._encoded(asked)
-            made, note = ready.policy._play(ready.slate, explore=explore)
-            id, now = f"{self._token}-{self._n_decisions + 1}", time.time()
-            name, law = type(ready.policy).__name__, made.probabilities
-            decision = Decision(
-                name, made.arm, note, made.parts, law, id=id, items=items, rows=asked
+            ready.policy._prepare(ready.slate)
+            decided, choices, arms = self._decided(ready, name, k, explore)
+            if self._storage is None:
+                decided._key = ""
+                ready = ready._replace(policy=decided, inners=tuple(e.inner for e in choices))
+            first, chances = choices[0], [_probability(each) for each in choices]
+            body |= {
+                "arms": arms,
+                "items": [asked.rows.items[arm] for arm in arms],
+                "probabilities": chances,
+                "weight": _weight(first, n_options),
+                "based_on": self._last,
+            }
+            try:
+                self._record([event._replace(law=first.probabilities)], ready)
+            except Taken:  # another process was faster
+                self._catch_up()
+                again = {"context": context, "k": k, "explore": explore}
+                return self._decided_before(event) or self.choose(options, **again)
+            note = self._note_of(name, ready, arms[0])
+        places = list(zip(arms, chances, strict=True))[1:]
+        return Decision(
+            type(decided).__name__,
+            arms[0],
+            note,
+            first.parts,
+            first.probabilities,
+            id=name,
+            items=asked.rows.items,
+            rows=asked,
+            places=places,
+        )
+
+    def _decided(
+        self, ready: Ready, name: str, k: int, explore: bool
+    ) -> tuple[Any, list[Choice], list[int]]:
+        """Return a fork of the policy that has decided, its choices, and the arms of all places.
+
+        Each place is chosen among the options that are left. Random streams are keyed by the
+        decision's id, so that processes in the same round do not draw alike; without a database, by
+        the round, so that a seed repeats everything.
+        """
+        policy, slate = ready.policy._fork(), ready.slate
+        policy._key = "" if self._storage is None else name
+        key = policy._key or str(policy.round + 1)
+        rest = np.arange(slate.n_arms)
+        choices: list[Choice] = []
+        arms: list[int] = []
+        for place in range(k):
+            if place:
+                policy._key, rest = f"{key}/{place}", rest[rest != arms[-1]]
+            offered = slate.some(rest) if place else slate
+            choices.append(policy.decide(offered) if explore else policy._exploit(offered))
+            arms.append(int(rest[choices[-1].arm]))
+        return policy, choices, arms
+
+    def _note_of(self, id: str, ready: Ready, arm: int) -> Note:
+        """Return the note of a decision, or one that looks like it if it no longer waits."""
+        waiting, slate = self._ledger.get(id), ready.slate
+        if waiting is not None:
+            return waiting.places[0].note
+        return Note(1, -1, slate._table[arm].copy(), slate._context)
+
+    def _decided_before(self, event: Event) -> Decision | None:
+        """Return the decision with the id of an event; an error if it was asked otherwise.
+
+        Its scores are those of today: a database has probabilities, but no scores.
+        """
+        id, asked = event.body["id"], event.asked
+        assert asked is not None
+        found = None if self._storage is None else self._storage.decision(id)
+        if found is None and not self._ledger.get(id) and not self._ledger.gone(id):
+            return None
+        if found is None or found[1] != event.request():
+            raise InvalidInputError(
+                f"decision {id} was made before, for another request: give each request an id of "
+                "its own, and open a database for requests that are repeated"
             )
-            events: list[Event] = []
-            if self._journal is not None:
-                event = {"event": "choose", "id": id, "time": now, "arm": made.arm}
-                event |= {"explore": explore, "probabilities": decision.probabilities.tolist()}
-                events.append(event | asked.to_dict())
-            self._wait(ready, id, Waiting(items[made.arm], now, note), events)
-        return decision
+        body, law = found[0].body, found[0].law
+        ready = self._encoded(asked, lenient=True)
+        parts = ready.policy._appraise(ready.slate)
+        arms = body["arms"]
+        return Decision(
+            type(ready.policy).__name__,
+            arms[0],
+            self._note_of(id, ready, arms[0]),
+            parts,
+            law,
+            id=id,
+            items=asked.rows.items,
+            rows=asked,
+            places=list(zip(arms, body["probabilities"], strict=True))[1:],
+        )
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
         """Return estimate, width and share of seen columns of each option, without choosing."""
         asked = self._asked(options, context)
         with self._lock:
+            self._catch_up()
             ready = self._encoded(asked)
             estimates, widths = ready.policy.score(ready.slate)
         firsts = [column.features[0] for column in ready.options.columns.values()]
@@ -290,8 +279,8 @@ class Agent(Declared):
 
         Parameters
         ----------
-        decision : Decision or table
-            What `choose` returned, or options.
+        decision : Decision, str or table
+            What `choose` returned, its id if the agent has a database, or options.
         context : row, optional
             That of the options; a decision has its own.
         item : str or int, optional
@@ -310,13 +299,18 @@ class Agent(Declared):
             asked, made = decision._rows, Scores(decision.estimates, decision.widths)
             item = decision.item if item is None else item
         elif isinstance(decision, str):
-            raise InvalidInputError(
-                f"explain needs what choose returned, or options, got the id {decision!r}: keep "
-                "the decision, as an agent does not keep options"
-            )
+            found = None if self._storage is None else self._storage.decision(decision)
+            if found is None:
+                raise UnknownDecisionError(
+                    f"decision {decision!r:.80} is in no database of this agent: pass what choose "
+                    "returned, or options"
+                )
+            asked, body = found[0].asked, found[0].body
+            item = body["items"][0] if item is None else item
         asked = self._asked(decision, context) if asked is None else asked
         prices = checked_costs(costs, self.columns | self.context_columns)
         with self._lock:
+            self._catch_up()
             ready = self._encoded(asked)
             columns, context_columns = (
                 {name: list(each.features) for name, each in encoder.columns.items()}
@@ -325,42 +319,151 @@ class Agent(Declared):
             given = ready.policy, ready.slate, asked.rows.items, columns, context_columns
             return Explanation.of(*given, item=item, costs=prices, made=made)
 
+    def worth_measuring(
+        self, log: Any, *, costs: Mapping[str, float] | None = None
+    ) -> tuple[Measurement, ...]:
+        """Return what it is worth per decision of a log to measure a column wherever it is hidden.
+
+        The mean of `explain(decision).measurements` over the log, under the present model; the
+        largest gain minus cost first. Takes as long as explaining every decision.
+
+        Parameters
+        ----------
+        log : list of Decision or of ids, or `log()`
+            Ids need a database.
+        costs : mapping, optional
+            As in `explain`, per decision.
+        """
+        decisions = list(dict.fromkeys(listed(log["id"]))) if hasattr(log, "columns") else list(log)
+        if not decisions:
+            raise InvalidInputError("the log must have at least one decision, got none")
+        gains: Counter[str] = Counter()
+        for decision in decisions:
+            found = self.explain(decision, costs=costs).measurements
+            gains.update({each.column: each.gain / len(decisions) for each in found})
+        prices = checked_costs(costs, self.columns | self.context_columns)
+        worth = (
+            Measurement(name, gain, None, gain, prices.get(name, 0.0))
+            for name, gain in gains.items()
+        )
+        return tuple(sorted(worth, key=lambda each: -each.net))
+
     # Learning
 
     def learn(
         self,
         decision: Decision | str | Sequence[Decision | str],
-        reward: float | Sequence[float],
+        reward: float | Sequence[float] | Mapping[Any, float],
+        *,
+        final: bool = True,
+        key: str | None = None,
     ) -> None:
         """Learn the reward of a decision, or rewards of many; late, in any order, each once.
+
+        The same reward again is accepted and changes nothing, so a call may be repeated. A reward
+        of a decision that has expired is kept in the log and counted as late.
 
         Parameters
         ----------
         decision : Decision or str, or a list or column of them
             What `choose` returned, or its id.
-        reward : float, or a list or column of as many
+        reward : float, or a list or column of as many, or a dict
+            A dict has rewards by item, for a decision with several places; a number is for the
+            first one.
+        final : bool
+            False for a part of the reward, such as a click before a purchase: parts add up until
+            the final one, or until the decision expires.
+        key : str, optional
+            Names a part, which counts once.
 
         Raises
         ------
         InvalidRewardError
             A reward is not a finite number.
         UnknownDecisionError
-            `AlreadyRewardedError` if the reward came before, `ForgottenDecisionError` if the agent
-            no longer waits for it, `UnknownDecisionError` itself if this agent does not know it.
+            `AlreadyRewardedError` if another reward came before, `ForgottenDecisionError` if the
+            agent no longer waits for it, `UnknownDecisionError` itself if this agent does not know
+            it.
+        StorageError
+            The database cannot be used.
         """
+        checks.boolean("final", final)
+        if not final and key is None:
+            raise InvalidInputError(
+                "a reward that is not final needs a key=…, such as 'click': by it a part that is "
+                "sent twice counts once"
+            )
+        part = "" if key is None else _checked_key("key", key)
         given = decision if isinstance(decision, Decision | str) else listed(decision)
         if not isinstance(given, list | tuple):
-            self._learn({_id_of(given): checked_reward(reward)})
+            rewards = [(_id_of(given), item, value) for item, value in _by_item(reward)]
+        else:
+            ids = [_id_of(each) for each in given]
+            values = checked_rewards(reward, len(ids))
+            if len(set(ids)) < len(ids):
+                twice = Counter(ids).most_common(1)[0][0]
+                raise InvalidInputError(f"decision {twice} is there twice: a reward counts once")
+            rewards = [(id, None, value) for id, value in zip(ids, values, strict=True)]
+        with self._lock:
+            self._catch_up()
+            self._learn(rewards, part, final)
+
+    def _learn(
+        self, rewards: Sequence[tuple[str, Item | None, float]], key: str, final: bool
+    ) -> None:
+        """Append and apply those rewards that are new."""
+        new = [
+            [id, place, key, value, final]
+            for id, item, value in rewards
+            for place, is_new in [self._placed(id, item, key, value, final)]
+            if is_new
+        ]
+        if not new:
             return
-        ids = [_id_of(each) for each in given]
-        rewards = dict(zip(ids, checked_rewards(reward, len(ids)), strict=True))
-        if len(rewards) < len(ids):
-            twice = Counter(ids).most_common(1)[0][0]
-            raise InvalidInputError(f"decision {twice} is there twice: a reward counts once")
-        self._learn(rewards)
+        try:
+            self._record([Event(LEARN, {"rewards": new})])
+        except Taken:  # another process was faster
+            self._catch_up()
+            self._learn(rewards, key, final)
+
+    def _placed(
+        self, id: str, item: Item | None, key: str, value: float, final: bool
+    ) -> tuple[int, bool]:
+        """Return the place to which a reward belongs, and whether it is new."""
+        waiting, gone = self._ledger.get(id), self._ledger.gone(id)
+        if waiting is not None:
+            items = tuple(place.item for place in waiting.places)
+        elif gone is not None:
+            items = gone.items
+        else:
+            found = None if self._storage is None else self._storage.decision(id)
+            if found is None:
+                raise UnknownDecisionError(
+                    f"decision {id} is not known here: another agent made it, or it was closed "
+                    "long ago"
+                )
+            items = tuple(found[0].body["items"])
+        if item is not None and item not in items:
+            raise InvalidInputError(
+                f"decision {id} has no place for {item!r}, it chose {list(items)}: reward these"
+            )
+        place = 0 if item is None else items.index(item)
+        known = waiting or gone
+        if self._storage is not None and (known is None or (place, key) not in known.given):
+            before = self._storage.reward(id, place, key)  # one that was late
+            if before is not None and before != value:
+                raise AlreadyRewardedError(
+                    f"decision {id} was rewarded before, with {before}, got {value}: drop this one"
+                )
+            if before is not None:
+                return place, False
+        return place, known is None or not is_repeated(id, known, place, key, value)
 
     def expire(self, *, before: datetime.timedelta, reward: float | None = 0.0) -> int:
         """Close decisions whose reward never came; return their number.
+
+        An agent with `expire_after` does it by itself. A place that has parts of a reward gets
+        their sum.
 
         Parameters
         ----------
@@ -371,21 +474,53 @@ class Agent(Declared):
         """
         if not isinstance(before, datetime.timedelta):
             raise InvalidInputError(f"before must be a timedelta, got {before!r}")
-        latest = time.time() - before.total_seconds()
         value = None if reward is None else checked_reward(reward)
         with self._lock:
-            ids = [id for id, each in self._ledger if each.time < latest]
-            if ids and value is None:
-                self._expire(ids)
-            elif ids and value is not None:
-                self._learn(dict.fromkeys(ids, value))
-        return len(ids)
+            self._catch_up()
+            now = time.time() if self._storage is None else self._storage.now()
+            return self._expire(now - before.total_seconds(), value)
 
-    def observe(self, table: Any, rewards: Any, *, context: Any = None) -> None:
+    def _expire(self, latest: float, reward: float | None) -> int:
+        """Close all decisions that were made before a time."""
+        n_closed = 0
+        while ids := self._made_before(latest):
+            rewards = [
+                [id, at, EXPIRED, reward if place.total is None else place.total, True]
+                for id in ids
+                for at, place in enumerate(self._waiting(id).places)
+                if place.is_open
+            ]
+            event = Event(EXPIRE, {"ids": ids, "reward": reward, "rewards": rewards})
+            try:
+                self._record([event], exactly=True)
+                n_closed += len(ids)
+            except Stale:
+                self._catch_up()
+        return n_closed
+
+    def _waiting(self, id: str) -> Waiting:
+        found = self._ledger.get(id)
+        assert found is not None
+        return found
+
+    def _made_before(self, latest: float) -> list[str]:
+        """Return the oldest decisions that were made before a time, some hundred at most."""
+        found = []
+        for id, each in self._ledger:
+            if each.time < latest:
+                found.append(id)
+            if len(found) == _EXPIRED_AT_ONCE:
+                break
+        return found
+
+    def observe(
+        self, table: Any, rewards: Any, *, context: Any = None, key: str | None = None
+    ) -> None:
         """Learn from a log of options that somebody else chose: one row and one reward for each.
 
         It does not matter in which parts a log comes. `context` is a table with a row for each row
-        of the log.
+        of the log. With a database, a log with a `key` is learned once: the same again changes
+        nothing, another one with the key is refused.
         """
         reader = replace(self._reader, unique=False)
         rows, contexts = reader.read(table), None
@@ -397,7 +532,27 @@ class Agent(Declared):
                     f"the context of a log must have a row for each of its {len(values)} rows, got "
                     f"{len(contexts.items)}"
                 )
-        self._observe(Asked(rows, contexts), values)
+        if key is not None and self._storage is None:
+            raise InvalidInputError("a log has a key in a database only: leave it out, or open one")
+        with self._lock:
+            self._catch_up()
+            asked = Asked(rows, contexts)
+            whole = Event(OBSERVE, {"rewards": values}, asked)
+            ready = self._encoded(asked, log=True)  # refuses what cannot be read
+            if self._storage is None:
+                self._record([whole], ready)
+                return
+            events = list(_parts(whole))
+            if key is not None:
+                request = whole._replace(asked=asked.canonical()).request()
+                events[0].body.update(key=_checked_key("key", key), whole=request.hex())
+            try:
+                self._record(events)
+            except Taken:
+                if self._storage.log_request(events[0].body["key"]) != request:
+                    raise InvalidInputError(
+                        f"another log was observed with the key {key!r}: give each log its own"
+                    ) from None
 
     # What it knows
 
@@ -405,8 +560,13 @@ class Agent(Declared):
     def pending(self) -> tuple[Pending, ...]:
         """The decisions that wait for their reward, the oldest first."""
         with self._lock:
+            self._catch_up()
             return tuple(
-                Pending(id, each.item, datetime.datetime.fromtimestamp(each.time, datetime.UTC))
+                Pending(
+                    id,
+                    each.places[0].item,
+                    datetime.datetime.fromtimestamp(each.time, datetime.UTC),
+                )
                 for id, each in self._ledger
             )
 
@@ -415,62 +575,60 @@ class Agent(Declared):
         """What became of each column, by name."""
         known = {} if self.id is None else {self.id: Column(self.id, "id")}
         known |= {name: Column(name, "ignored") for name in self.ignore}
-        return known | dict(self._options.columns)
+        return known | self._options.counted(self._policy._implausible()[0])
 
     @property
     def context_columns(self) -> dict[str, Column]:
         """What became of each column of the context, by name."""
-        return dict(self._context.columns)
+        return self._context.counted(self._policy._implausible()[1])
 
     def health(self) -> dict[str, Any]:
         """Return what a dashboard shows, as plain JSON types.
 
         Rewards and shares of seen entries are given `lately`, over the latest 500 to 1000 rewards
-        or decisions, and `before` that.
+        or decisions, and `before` that. `lift` is the mean reward minus that of a uniform choice,
+        from decisions in which every option could be chosen, with its interval of 95 %.
         """
         with self._lock:
-            policy, journal = self._policy, self._journal
+            storage, last = self._storage, self._last
+            behind = 0 if storage is None else storage.last() - last
+            self._catch_up()
+            policy = self._policy
             starts = policy._diagnostics().get("epoch_starts")
             oldest = next((each.time for _, each in self._ledger), None)
             return {
                 "decisions": self._n_decisions,
                 "pending": len(self._ledger),
                 "forgotten": self._n_forgotten,
-                "rewards": {name: _mean_of(self._rewards, name) for name in ("lately", "before")},
-                "seen": _shares(self._seen, self._options),
-                "context_seen": _shares(self._context_seen, self._context),
+                "late": self._n_late,
+                "rewards": {name: mean_of(self._rewards, name) for name in ("lately", "before")},
+                "lift": self._lift.shown(),
+                "seen": shares(self._seen, self._options),
+                "context_seen": shares(self._context_seen, self._context),
                 "features": self._options.width,
                 "context_features": self._context.width,
                 "rank": policy.current_rank if policy.dim is not None else None,
                 "refits": None if starts is None else len(starts),
+                "epochs": epochs_of(policy),
+                "refit_seconds": [each.seconds for each in self._refits],
                 "oldest_pending": None if oldest is None else max(0.0, time.time() - oldest),
-                "journal_bytes": None if journal is None else journal.size,
+                "warnings": self._warnings(),
+                "events": self._last,
+                "behind": behind,
+                "storage_bytes": None if storage is None else storage.database.size(),
             }
 
-    # Files
+    # Files and databases
 
     def save(self, path: Path) -> None:
-        """Write the agent to a file, with names, levels and decisions that wait.
-
-        If it has a journal, this is a checkpoint: the journal starts anew.
-
-        Raises
-        ------
-        JournalError
-            The journal was closed, or belongs to the process from which this one was forked.
-        """
+        """Write the agent to a file, with names, levels and decisions that wait."""
         with self._lock:
-            if self._journal is not None:
-                self._journal.check_usable()
+            self._catch_up()
             archive.write(path, self.to_dict())
-            if self._journal is not None:
-                sync_folder(path)
-                self._journal.clear()
-                self._commit({}, [{"event": "saved"}])  # shows that the checkpoint belongs to it
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Return a saved agent, which continues as the original would.
+        """Return a saved agent, which continues as the original would, without a database.
 
         Raises
         ------
@@ -483,253 +641,78 @@ class Agent(Declared):
         return _built(cls.from_dict, plain, str(path))
 
     @classmethod
-    def open(cls, checkpoint: Path, journal: Path, **settings: Any) -> Self:
-        """Continue from a checkpoint and a journal, or start if there is neither.
+    def open(
+        cls, url: Path, name: str = "default", durability: str = "power-loss", **settings: Any
+    ) -> Self:
+        """Start or continue an agent in a database, which other processes may use as well.
 
         Nothing that a call has returned for is lost, and no reward is learned twice.
 
         Parameters
         ----------
-        checkpoint : path
-            What `save` wrote last, if it did.
-        journal : path
+        url : str or path
+            A file, for SQLite, or "postgresql://…". The file must not be on a network drive.
+        name : str
+            Of the agent: several may share a database.
+        durability : "power-loss" or "crash"
+            What a change must survive before a call returns, in SQLite. "crash" is faster: a
+            process may be killed, but a machine that loses power may lose the last changes.
         **settings
             Of a new agent; those of an agent that continues must be the same.
 
         Raises
         ------
-        ArchiveError, JournalError
-            A file is damaged or incomplete, or is something else.
+        StorageError
+            The database cannot be used, or is something else; the message says why.
         """
-        book = Journal(journal)
-        try:
-            agent = cls.load(checkpoint) if os.path.exists(checkpoint) else None
-            after = 0 if agent is None else agent._n_events
-            for event in book.events(after):
-                agent = cls._replayed(agent, event, str(journal))
-            if agent is None:
-                agent = cls(**settings)
-                agent._journal = book
-                # The first event holds the agent as it starts: no checkpoint is needed.
-                content = base64.b64encode(archive.to_bytes(agent.to_dict())).decode()
-                agent._commit({}, [{"event": "start", "agent": content}])
-            else:
-                agent._check_settings(settings)
-                agent._journal = book
-        except BaseException:
-            book.close()
-            raise
+        storage = Storage(opened(url, durability), _checked_key("name", name))
+        agent = cls(**settings)
+        if not storage.find():
+            plain = agent.settings()
+            storage.create(
+                secrets.token_hex(8), json.dumps(plain), archive.to_bytes(agent.to_dict())
+            )
+        agent = _built(cls.from_dict, archive.from_bytes(storage.checkpoint().state), storage.place)
+        agent._check_settings(settings)
+        agent._storage = storage
+        agent._continue_from(storage)
+        agent._saved = agent._last
+        agent._catch_up()
         return agent
 
     def close(self) -> None:
-        """Close the journal, if there is one; calls that would write to it fail from now on."""
-        with self._lock:
-            if self._journal is not None:
-                self._journal.close()
+        """Save a checkpoint, if much has happened since the last one, and close the database."""
+        if self._storage is not None:
+            with self._lock:
+                if self._last - self._saved > _SAVED_EVERY // 20:
+                    self._save_checkpoint()
+                self._storage.database.close()
+                self._failure = "the agent is closed: open it anew"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return settings and state as plain values and arrays."""
-        settings = self.settings()
-        del settings["policy"]
-        return {"agent": settings, "state": state.dump(self)}
+    def log(self, *, backend: str = "pandas", chunk: int | None = None) -> Any:
+        """Return decisions and rewards in the database as a frame; see `halfseen.read_log`."""
+        return frames_of(self._stored("a log"), backend, chunk)
 
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Return the agent that `to_dict` described."""
-        agent = cls(**plain["agent"])
-        state.restore(agent, plain["state"])
-        policy = agent._policy
-        for encoder, dim in ((agent._options, policy.dim), (agent._context, policy.context_dim)):
-            if encoder.width > (dim or 0):
-                raise ArchiveError(f"{encoder.width} features are too many for a policy with {dim}")
-        for _, waiting in agent._ledger:
-            policy._check_note(waiting.note)
-        agent.__dict__["policy"] = type(policy)(**policy.settings())
-        return agent
+    def prune(self, *, keep: datetime.timedelta) -> int:
+        """Delete events older than a time from the database; return their number.
 
-    # How a call changes the agent: prepare, then `_commit`
-
-    def _commit(
-        self,
-        changed: dict[str, Any],
-        events: Sequence[Event] = (),
-        *,
-        made: Mapping[str, Waiting] | None = None,
-        closed: Mapping[str, str] | None = None,
-    ) -> None:
-        """Append events to the journal, then assign attributes and update the ledger."""
-        journal = self._journal
-        try:
-            if journal is not None:
-                journal.append(events)
-            self._assign(changed, made or {}, closed or {})
-        except BaseException:
-            if journal is None or journal.n_events > self._n_events:  # an interrupt: finish
-                self._assign(changed, made or {}, closed or {})
-            raise
-
-    def _assign(
-        self, changed: dict[str, Any], made: Mapping[str, Waiting], closed: Mapping[str, str]
-    ) -> None:
-        self._ledger.apply(made, closed)
-        if self._journal is not None:
-            changed["_n_events"] = self._journal.n_events
-        self.__dict__.update(changed)
-
-    def _wait(self, ready: _Ready, id: str, waiting: Waiting, events: Sequence[Event] = ()) -> None:
-        """Commit a decision; if too many wait, the oldest is forgotten."""
-        table, contexts = ready.slate._table, ready.contexts
-        if waiting.note.round:  # the policy chose it, see `_choose_again`
-            ready.policy._expect(waiting.note)
-        changed = {
-            "_policy": ready.policy,
-            "_options": ready.options,
-            "_context": ready.context,
-            "_n_decisions": self._n_decisions + 1,
-            "_seen": self._seen.added(_n_seen(table), len(table)),
-        }
-        if contexts is not None:
-            changed["_context_seen"] = self._context_seen.added(_n_seen(contexts), len(contexts))
-        if len(self._ledger) < self.max_pending:
-            self._commit(changed, events, made={id: waiting})
-            return
-        oldest, n = self._ledger.oldest or "", self._n_forgotten + 1
-        ready.policy._forget(self._ledger.get(oldest).note)
-        changed["_n_forgotten"] = n
-        self._commit(changed, events, made={id: waiting}, closed={oldest: FORGOTTEN})
-        if n & (n - 1) == 0:  # the 1st, 2nd, 4th, 8th, …
-            message = "decision %s was forgotten, %d so far: more than max_pending = %d wait"
-            logger.warning(message, oldest, n, self.max_pending)
-
-    def _learn(self, rewards: Mapping[str, float]) -> None:
-        with self._lock:
-            found = [(self._ledger.get(id), reward) for id, reward in rewards.items()]
-            # Forks can take back one step only.
-            policy = self._policy._fork() if len(found) == 1 else deepcopy(self._policy)
-            window = self._rewards
-            for waiting, reward in found:
-                note = waiting.note.widened(policy.dim, policy.context_dim)
-                if not note.round:  # it was not chosen by the policy, see `_choose_again`
-                    items = None if note.item is None else [note.item]
-                    contexts = None if note.context is None else note.context[None]
-                    policy._play_logged(Slate(note.arm[None], items=items), [reward], contexts)
-                else:
-                    policy.update(note, reward)
-                window = window.added([reward], 1)
-            events: list[Event] = []
-            if self._journal is not None:
-                pairs = rewards.items()
-                events = [{"event": "learn", "id": id, "reward": value} for id, value in pairs]
-            closed = dict.fromkeys(rewards, REWARDED)
-            self._commit({"_policy": policy, "_rewards": window}, events, closed=closed)
-
-    def _expire(self, ids: Sequence[str]) -> None:
-        policy = self._policy._fork()
-        policy._forget(*(self._ledger.get(id).note for id in ids))
-        events = [{"event": "close", "id": id} for id in ids]
-        self._commit({"_policy": policy}, events, closed=dict.fromkeys(ids, EXPIRED))
-
-    def _observe(self, asked: Asked, rewards: list[float]) -> None:
-        with self._lock:
-            ready = self._encoded(asked, log=True)
-            table, contexts = ready.slate._table, ready.contexts
-            policy = deepcopy(ready.policy)
-            policy._play_logged(ready.slate, rewards, contexts)
-            seen, context_seen, window = self._seen, self._context_seen, self._rewards
-            for row, reward in enumerate(rewards):
-                seen = seen.added(table[row] == table[row], 1)
-                if contexts is not None:
-                    context_seen = context_seen.added(contexts[row] == contexts[row], 1)
-                window = window.added([reward], 1)
-            events: list[Event] = []
-            if self._journal is not None:
-                events.append({"event": "observe", "rewards": rewards} | asked.to_dict())
-            changed = {"_policy": policy, "_options": ready.options, "_context": ready.context}
-            changed |= {"_seen": seen, "_context_seen": context_seen, "_rewards": window}
-            self._commit(changed, events)
-
-    # From tables to slates
-
-    def _asked(self, options: Any, context: Any) -> Asked:
-        """Read options and a context; an empty dict is none."""
-        if context is None or (isinstance(context, Mapping) and not context):
-            return Asked(self._reader.read(options))
-        if not self._policy._can("_grow_context"):
-            self._policy._grow_context(1, {})  # says so
-        return Asked(self._reader.read(options), self._reader.read_row(context))
-
-    def _encoded(self, asked: Asked, *, log: bool = False) -> _Ready:
-        """Return what was asked, for a policy that knows its columns.
-
-        Raises
-        ------
-        InvalidTableError
-            Also if a column or level is new and the policy cannot grow.
+        Events after the oldest checkpoint stay, and so does what waits. Ids and keys of what is
+        deleted may be used again. Nothing else deletes events.
         """
-        policy, rows = self._policy._fork(), asked.rows
-        has_ids = self.id is not None or not rows.names or rows.is_named
-        if not rows.names and not policy._uses_items:
-            raise ids_alone()
-        known = policy.dim or 0
-        # Items may have no columns, or none that was ever seen.
-        dim = max(1, known) if policy._uses_items else known
-        slate, options, levels = self._options.encode(rows, dim=dim)
-        if slate.dim > known:
-            try:
-                policy.widen(slate.dim, levels=_new(levels, known))
-            except InvalidSettingError as error:
-                raise _refused(options, known, error) from None
-        context, contexts, row = self._context, None, None
-        if asked.context is not None:
-            known = policy.context_dim
-            shown, context, levels = context.encode(asked.context, dim=max(1, known))
-            policy.widen(context_dim=shown.dim, context_levels=_new(levels, known))
-            contexts, row = shown._table, None if log else shown._table[0]
-        numbers = rows.numbers() if policy._uses_items and has_ids else None
-        slate = Slate.of(slate, context=row, items=numbers)
-        return _Ready(policy, options, context, slate, contexts)
+        if not isinstance(keep, datetime.timedelta) or keep < datetime.timedelta(0):
+            raise InvalidInputError(f"keep must be a timedelta of at least 0, got {keep!r}")
+        storage = self._stored("old events")
+        with self._lock:
+            self._catch_up()
+            if self._last > self._saved:
+                self._save_checkpoint()
+            waiting = {id for id, _ in self._ledger}
+        return storage.prune(keep.total_seconds(), waiting)
 
-    # The journal
-
-    @classmethod
-    def _replayed(cls, agent: Self | None, event: Event, name: str) -> Self:
-        """Return an agent after one more event."""
-        if agent is None:
-            if event["event"] != "start":
-                raise JournalError(f"{name} continues a checkpoint, which is missing: restore it")
-            plain = archive.from_bytes(base64.b64decode(event["agent"], validate=True), name)
-            agent = _built(cls.from_dict, plain, name)
-        else:
-            try:
-                agent._replay(event)
-            except (LookupError, TypeError, HalfseenError) as error:
-                raise JournalError(f"event {event['n']} of {name} is wrong: {error}") from None
-        agent._n_events = event["n"]
-        return agent
-
-    def _replay(self, event: Event) -> None:
-        kind = event["event"]
-        if kind == "choose":
-            self._choose_again(event)
-        elif kind == "learn":
-            self._learn({event["id"]: event["reward"]})
-        elif kind == "close":
-            self._expire([event["id"]])
-        elif kind == "observe":
-            self._observe(Asked.from_dict(event), event["rewards"])
-        elif kind != "saved":
-            raise JournalError(f"it is a {kind!r}, which is not known")
-
-    def _choose_again(self, event: Event) -> None:
-        """Repeat a recorded choice; if it comes out differently, the chosen row is a logged one."""
-        asked, arm = Asked.from_dict(event), event["arm"]
-        ready = self._encoded(asked)
-        slate = ready.slate
-        made, note = ready.policy._play(slate, explore=event["explore"])
-        if made.arm != arm:
-            item = None if slate._items is None else int(slate._items[arm])
-            note = Note(0, -1, slate._table[arm].copy(), slate._context, item)
-        self._wait(ready, event["id"], Waiting(asked.rows.items[arm], event["time"], note))
+    def _stored(self, what: str) -> Storage:
+        if self._storage is None:
+            raise InvalidInputError(f"only an agent in a database has {what}: use Agent.open")
+        return self._storage
 
     def _check_settings(self, given: Mapping[str, Any]) -> None:
         """Raise an error if settings for a new agent differ from those of this one."""
@@ -739,12 +722,182 @@ class Agent(Declared):
             if name == "policy" and theirs is not None:
                 for dim in mine["settings"].keys() & {"dim", "context_dim"}:
                     theirs["settings"][dim] = mine["settings"][dim]  # it may have grown
-            if mine != theirs:
+            if mine != theirs and (name, theirs) != ("policy", None):
                 raise InvalidSettingError(
-                    f"is {mine!r} in the checkpoint or journal, got {theirs!r}: leave it out, or "
-                    "start with other files",
+                    f"is {mine!r} in the database, got {theirs!r}: leave it out, or give the agent "
+                    "another name=…",
                     name=name,
                 )
+
+    # How a call changes the agent: append events, then apply them
+
+    def _record(
+        self, events: Sequence[Event], ready: Ready | None = None, *, exactly: bool = False
+    ) -> None:
+        """Append events, all or none, and apply them after those that others have appended."""
+        storage = self._storage
+        if storage is None:
+            first, now = self._last + 1, time.time()
+        else:
+            first, now = storage.append(events, self._last, exactly=exactly)
+            if first > self._last + 1:
+                ready = None  # it was made from an earlier state
+                self._catch_up(first - 1)
+        for number, event in enumerate(events, first):
+            self._apply_or_stop(event._replace(number=number, time=now), ready)
+
+    def _catch_up(self, until: int | None = None) -> None:
+        """Apply what other processes have appended."""
+        if self._failure is not None:
+            raise StorageError(self._failure)
+        if self._storage is not None:
+            for event in self._storage.after(self._last, until):
+                self._apply_or_stop(event)
+
+    def _apply_or_stop(self, event: Event, ready: Ready | None = None) -> None:
+        """Apply an event; with a database, one that cannot be applied stops this agent."""
+        if event.number <= self._last:  # a refit has led to a later checkpoint
+            return
+        try:
+            self.apply(event, ready)
+        except Exception as error:
+            if self._storage is None or isinstance(error, StorageError):
+                raise
+            self._failure = (
+                f"event {event.number} of {self._storage.place} cannot be applied, so this process "
+                f"stops: {type(error).__name__}: {error}"
+            )
+            raise StorageError(self._failure) from error
+
+    # What one process does for all
+
+    def tick(self) -> None:
+        """Expire, refit and save what is due, unless another process does: for a worker.
+
+        `choose` does it as well; a worker that calls this every second spares it the time.
+        """
+        with self._lock:
+            self._catch_up()
+            self._expire_if_due()
+        self.refit_if_due()
+        with self._lock:
+            self._save_if_due()
+
+    def _tend(self) -> None:
+        """Catch up, and do what is due and no worker has done."""
+        self._catch_up()
+        self._expire_if_due()
+        if self._storage is None:
+            return
+        if self._policy._is_refit_due and time.monotonic() >= self._next_try:
+            if getattr(self._policy, "refit", "") == "background" and self._refits:
+                self._refit_beside()
+            else:
+                self.refit_if_due()
+        self._save_if_due()
+
+    def _expire_if_due(self) -> None:
+        """Close decisions that have waited too long."""
+        if self.expire_after is None or not len(self._ledger):
+            return
+        wait = self.expire_after.total_seconds()
+        if self._waiting(self._ledger.oldest).time >= time.time() - wait:
+            return
+        with self._leased() as now:
+            if now is not None:
+                self._expire(now - wait, self.expire_reward)
+
+    @contextmanager
+    def _leased(self) -> Iterator[float | None]:
+        """Hold the lease and give the database's time, or None if another process holds it."""
+        storage = self._storage
+        if storage is None:
+            yield time.time()
+            return
+        now = storage.lease(self._owner, LEASE) if time.monotonic() >= self._next_try else None
+        if now is None:
+            self._next_try = max(self._next_try, time.monotonic() + _PAUSE)
+            yield None
+            return
+        try:
+            yield now
+        finally:
+            storage.release(self._owner)
+
+    def refit_if_due(self) -> bool:
+        """Fit the policy's models anew if they are due, for all processes; return whether it did.
+
+        The state is that of some event. Other events may come while models are fitted: at the event
+        of the refit, every process continues from the new state and applies them again.
+        """
+        with self._lock:
+            self._catch_up()
+            if self._storage is None or not self._policy._is_refit_due:
+                return False
+        with self._leased() as now:
+            if now is None:
+                return False
+            with self._lock:
+                policy, plain, covers = deepcopy(self._policy), self.to_dict(), self._last
+            try:
+                return self._refit(policy, plain, covers)
+            except HalfseenError:
+                raise
+            except Exception:
+                logger.exception("a refit failed: the epoch goes on")
+                self._next_try = time.monotonic() + _AFTER_FAILURE
+                return False
+
+    def _refit(self, policy: Policy, plain: dict[str, Any], covers: int) -> bool:
+        """Fit a policy, whose agent was plain after an event; return whether all continue so."""
+        started = time.perf_counter()
+        policy._refit()
+        plain["state"]["policy"] = policy_to_dict(policy)
+        event = Event(REFIT, {"seconds": time.perf_counter() - started, "covers": covers})
+        content = archive.to_bytes(plain)
+        with self._lock:
+            assert self._storage is not None
+            try:
+                self._storage.append([event], covers, owner=self._owner, checkpoint=content)
+            except Stale:
+                return False
+            self._catch_up()
+            self._saved = self._last
+        return True
+
+    def _refit_beside(self) -> None:
+        """Let a thread refit, unless one does."""
+        if self._worker is None or not self._worker.is_alive():
+            self._worker = threading.Thread(target=self._refit_quietly, daemon=True)
+            self._worker.start()
+
+    def _refit_quietly(self) -> None:
+        try:
+            self.refit_if_due()
+        except HalfseenError:
+            logger.exception("a refit failed: the epoch goes on")
+
+    def _save_if_due(self) -> None:
+        if self._storage is not None and self._last - self._saved >= _SAVED_EVERY:
+            self._save_checkpoint()
+
+    def _save_checkpoint(self) -> None:
+        """Save the state, from which other processes start faster."""
+        assert self._storage is not None
+        state = archive.to_bytes(self.to_dict())
+        self._storage.save(Checkpoint(self._last, self._last, state))
+        self._saved = self._last
+
+    # From tables to rows
+
+    def _asked(self, options: Any, context: Any) -> Asked:
+        """Read options and a context; an empty dict is none."""
+        asked = Asked(self._reader.read(options))
+        if context is not None and not (isinstance(context, Mapping) and not context):
+            if not self._policy._can("_grow_context"):
+                self._policy._grow_context(1, {})  # says so
+            asked = Asked(asked.rows, self._reader.read_row(context))
+        return asked if self._storage is None else asked.canonical()
 
 
 def load(path: Path) -> Any:
@@ -780,18 +933,46 @@ def _built(build: Callable[[dict[str, Any]], T], plain: dict[str, Any], name: st
         raise ArchiveError(f"{name} does not describe a policy or an agent: {error}") from None
 
 
-def _checked_policy(name: str, value: Any) -> Policy:
-    if not isinstance(value, Policy):
-        kind = value.__name__ if isinstance(value, type) else type(value).__name__
-        raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
-    return value
+def _parts(whole: Event) -> Iterator[Event]:
+    """Yield a log in parts that are not too large for an event."""
+    asked = whole.asked
+    assert asked is not None
+    for start in range(0, len(whole.rewards), _LOG_ROWS):
+        some = slice(start, start + _LOG_ROWS)
+        context = None if asked.context is None else asked.context.some(some)
+        part = Asked(asked.rows.some(some), context).canonical()
+        yield Event(OBSERVE, {"rewards": whole.rewards[some]}, part)
 
 
-def _checked_names(name: str, value: Any) -> tuple[str, ...]:
-    names = value if isinstance(value, list | tuple | set | frozenset) else None
-    if names is None or not all(isinstance(each, str) for each in names):
-        raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
-    return tuple(sorted(set(names)))
+def _probability(made: Choice) -> float:
+    return 1.0 if made.probabilities is None else float(made.probabilities[made.arm])
+
+
+def _weight(made: Choice, n_options: int) -> float | None:
+    """Return the uniform probability of the chosen item over the true one, if all were possible."""
+    law: FloatArray | None = made.probabilities
+    if law is None or law.min() == 0.0:
+        return None
+    return 1.0 / (n_options * float(law[made.arm]))
+
+
+def _by_item(reward: Any) -> list[tuple[Item | None, float]]:
+    """Return rewards by item; None is the first place."""
+    if not isinstance(reward, Mapping):
+        return [(None, checked_reward(reward))]
+    if not reward:
+        raise InvalidInputError("rewards by item must have at least one item, got none")
+    return [(item, checked_reward(value, f" for {item!r}")) for item, value in reward.items()]
+
+
+def _checked_key(name: str, value: Any) -> str:
+    """Return an id or a key that every database can hold."""
+    text = checks.text(name, value)
+    if len(text) > 200 or not text.isprintable():
+        raise InvalidInputError(
+            f"{name} must be printable and at most 200 characters long, got {text[:40]!r}"
+        )
+    return text
 
 
 def _id_of(decision: Any) -> str:
@@ -803,42 +984,3 @@ def _id_of(decision: Any) -> str:
             "position"
         )
     return id
-
-
-def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableError:
-    entered = [name for name, each in encoder.columns.items() if each.features[-1] >= known]
-    names = ", ".join(repr(name) for name in entered[:5])
-    return InvalidTableError(
-        f"column {names} has values that are new, and {error}, or list the column in ignore=[…]"
-    )
-
-
-def _new(levels: Mapping[int, int], known: int) -> dict[int, int]:
-    """Return the levels whose features are not among the known ones."""
-    return {level: first for level, first in levels.items() if level >= known}
-
-
-def _n_seen(table: FloatArray) -> NDArray[np.intp]:
-    """Return how many entries of each feature are seen."""
-    n_seen: NDArray[np.intp] = np.add.reduce(table == table, axis=0)
-    return n_seen
-
-
-def _mean_of(rewards: Window, when: str) -> dict[str, Any]:
-    lately = when == "lately"
-    n = int(rewards.total(lately=lately))
-    return {"n": n, "mean": float(rewards.means(lately=lately)[0]) if n else None}
-
-
-def _shares(seen: Window, encoder: Encoder) -> dict[str, dict[str, float | None]]:
-    """Return the share of entries seen of each column, lately and before."""
-    found = {}
-    for when in ("lately", "before"):
-        means: FloatArray = seen.means(lately=when == "lately")
-        shares = np.pad(means, (0, max(0, encoder.width - len(means))))
-        has_any = seen.total(lately=when == "lately") > 0
-        found[when] = {
-            name: float(shares[column.features[0]]) if has_any else None
-            for name, column in encoder.columns.items()
-        }
-    return found

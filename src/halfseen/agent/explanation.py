@@ -1,5 +1,6 @@
 """Why an option has its score, and which hidden column is worth measuring."""
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,7 @@ from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
 from halfseen.policies.base import Policy
 from halfseen.values import BoolArray, FloatArray, Item, Scores, Slate
+from halfseen.values.decision import html_table
 from halfseen.values.reasons import Reasons
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ class Parts(NamedTuple):
         What it adds for this option, in addition to that.
     bonus : float
         What is added for exploration.
+    implausible : list of str
+        Columns that are treated as missing, because their value is far from all others; those of
+        the context as "name (context)".
     """
 
     intercept: float
@@ -55,6 +60,7 @@ class Parts(NamedTuple):
     context: dict[str, float]
     crossed: dict[str, float]
     bonus: float
+    implausible: list[str]
 
     @classmethod
     def of(
@@ -70,7 +76,16 @@ class Parts(NamedTuple):
         def added(table: Any, columns: Columns) -> dict[str, float]:
             return {name: float(table[arm, places].sum()) for name, places in columns.items()}
 
-        seen = {name: places for name, places in columns.items() if mask[places[0]]}
+        def absurd(table: BoolArray | None, row: int, columns: Columns) -> list[str]:
+            pairs = () if table is None else columns.items()
+            return [
+                name for name, places in pairs if table is not None and table[row, places].any()
+            ]
+
+        own = absurd(reasons.implausible, arm, columns)
+        shared = absurd(reasons.context_implausible, 0, context_columns)
+        shown = {name for name, places in columns.items() if mask[places[0]]} - {*own}
+        seen = {name: places for name, places in columns.items() if name in shown}
         hidden = {name: places for name, places in columns.items() if name not in seen}
         return cls(
             float(reasons.intercept),
@@ -81,6 +96,7 @@ class Parts(NamedTuple):
             added(reasons.context, context_columns),
             added(reasons.crossed, context_columns),
             float(reasons.bonus[arm]),
+            [*own, *(f"{name} (context)" for name in shared)],
         )
 
     @property
@@ -91,13 +107,19 @@ class Parts(NamedTuple):
     def named(self) -> list[tuple[str, float]]:
         """Return all parts with a name for each."""
         states = {name: "seen" if name in self.seen else "hidden" for name in self.missing}
+        absurd = {name: f"{name}, implausible, treated as missing" for name in self.implausible}
+        inferred = {name: absurd.get(name, f"{name} (inferred)") for name in self.inferred}
+        shared = {name: f"{name} (context)" for name in self.context}
         return [
             ("intercept", self.intercept),
             *self.seen.items(),
-            *((f"{name} (inferred)", value) for name, value in self.inferred.items()),
+            *((inferred[name], value) for name, value in self.inferred.items()),
             *((f"{name} is {states[name]}", value) for name, value in self.missing.items()),
             ("the item's own rewards", self.item),
-            *((f"{name} (context)", value) for name, value in self.context.items()),
+            *(
+                (absurd.get(shared[name], shared[name]), value)
+                for name, value in self.context.items()
+            ),
             *((f"{name} (context) for this option", value) for name, value in self.crossed.items()),
             ("bonus", self.bonus),
         ]
@@ -188,7 +210,7 @@ class Explanation:
         is_current = made is None or _agree(reasons.estimates, made)
         if made is not None and is_current:
             reasons = reasons._replace(bonus=made.widths)
-        if item is not None and item not in items:
+        if item is not None and not (isinstance(item, str | int | np.integer) and item in items):
             raise InvalidInputError(
                 f"{item!r} is none of the options: name one of {list(items)[:10]}"
             )
@@ -240,10 +262,19 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.item}: score {self.score:.4g}"]
-        if not self.is_current:
-            lines.append("(by the present model, which has learned since the decision)")
-        lines += [f"  {value:+10.4g}  {name}" for name, value in self._shown()]
+        parts = [f"  {value:+10.4g}  {name}" for name, value in self.largest()]
+        title, *notes = self._notes()
+        return "\n".join([title, *parts, *notes])
+
+    def _repr_html_(self) -> str:
+        parts = [(name, f"{value:+.4g}") for name, value in self.largest()]
+        title, *notes = (f"<p>{html.escape(note)}</p>" for note in self._notes())
+        return "".join([title, html_table([("part", "score"), *parts]), *notes])
+
+    def _notes(self) -> list[str]:
+        """Return a title, and which column is worth measuring."""
+        stale = "" if self.is_current else " (current model, which has learned since the decision)"
+        lines = [f"{self.item}: score {self.score:.4g}{stale}"]
         best = self.best_measurement
         if best is not None:
             cost = f", cost {best.cost:.4g}" if best.cost else ""
@@ -251,7 +282,7 @@ class Explanation:
             lines.append(
                 f"{best.column} is worth measuring, {where}: expected gain {best.gain:.4g}{cost}"
             )
-        return "\n".join(lines)
+        return lines
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the parts as bars, and return the axes; needs matplotlib (`halfseen[paper]`)."""
@@ -260,7 +291,7 @@ class Explanation:
                 from matplotlib.figure import Figure
 
             axes = Figure(figsize=(5, 3), layout="constrained").subplots()
-        shown = self._shown()
+        shown = self.largest()
         names, values = [name for name, _ in shown], [value for _, value in shown]
         colours = ["tab:blue" if value >= 0.0 else "tab:red" for value in values]
         axes.barh(range(len(values)), values, color=colours)
@@ -270,8 +301,8 @@ class Explanation:
         axes.set_title(f"{self.item}: score {self.score:.4g}")
         return axes
 
-    def _shown(self) -> list[tuple[str, float]]:
-        """Return the largest parts, and the sum of the others."""
+    def largest(self) -> list[tuple[str, float]]:
+        """Return the eight largest parts with their names, and the sum of the others."""
         parts = sorted(self.parts.named(), key=lambda part: -abs(part[1]))
         least = _ROUNDING * max((abs(part[1]) for part in parts), default=0.0)
         parts = [part for part in parts if abs(part[1]) > least]

@@ -3,36 +3,22 @@
 import datetime
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from halfseen import checks
-from halfseen.errors import AlreadyRewardedError, ForgottenDecisionError, UnknownDecisionError
-from halfseen.state import Array, Each, Field, Sizes, Value, Whole
-from halfseen.values import FloatArray, Item, Note
+from halfseen.errors import AlreadyRewardedError, ForgottenDecisionError
+from halfseen.state import Field, Sizes
+from halfseen.values import Item, Note
+from halfseen.values.decision import checked_reward
 
 N_GONE = 10_000
 """Number of decisions that no longer wait whose ids are known."""
 
-REWARDED, FORGOTTEN, EXPIRED = "rewarded", "forgotten", "expired"
+LATEST = 250_000_000_000.0
+"""Largest time of a decision, in seconds since 1970: in the year 9892."""
 
-_WHY = {
-    REWARDED: (
-        AlreadyRewardedError,
-        "was rewarded before: each reward counts once, so drop this one",
-    ),
-    FORGOTTEN: (
-        ForgottenDecisionError,
-        "was forgotten, because max_pending later ones waited for their rewards: make an agent "
-        "with a larger max_pending, or expire what never comes",
-    ),
-    EXPIRED: (
-        ForgottenDecisionError,
-        "was closed by expire without a reward: expire later ones only",
-    ),
-}
+REWARDED, FORGOTTEN, EXPIRED = "rewarded", "forgotten", "expired"
+_WHY = REWARDED, FORGOTTEN, EXPIRED
 
 
 class Pending(NamedTuple):
@@ -55,26 +41,82 @@ class Pending(NamedTuple):
     made: datetime.datetime
 
 
-class Waiting(NamedTuple):
-    """What is remembered of a decision until its reward comes: only what `learn` needs.
+class Place(NamedTuple):
+    """One place of a decision: only what is needed to learn its reward.
 
     Attributes
     ----------
     item : str or int
-    time : float
-        When it was made, in seconds since 1970.
     note : Note
-        Of round 0 if the policy did not make the choice itself: the arm counts as a logged one.
+    total : float or None
+        Sum of the parts of its reward that have come; None if there are none.
+    is_open : bool
+        Whether more may come.
     """
 
     item: Item
-    time: float
     note: Note
+    total: float | None = None
+    is_open: bool = True
+
+
+class Waiting(NamedTuple):
+    """A decision that waits.
+
+    Attributes
+    ----------
+    time : float
+        When it was made, in seconds since 1970.
+    places : tuple of Place
+    weight : float or None
+        The probability of the first item under a uniform choice, divided by the true one; None if
+        some option could not be chosen.
+    given : dict
+        Rewards by place and key, which count once.
+    """
+
+    time: float
+    places: tuple[Place, ...]
+    weight: float | None
+    given: Mapping[tuple[int, str], float] = {}
+
+
+class Gone(NamedTuple):
+    """A decision that no longer waits: why, its items, and the rewards that it got."""
+
+    why: str
+    items: tuple[Item, ...]
+    given: Mapping[tuple[int, str], float]
+
+
+class _GivenField:
+    def dump(self, value: Mapping[tuple[int, str], float]) -> list[Any]:
+        return [[place, key, reward] for (place, key), reward in value.items()]
+
+    def load(self, plain: Any) -> dict[tuple[int, str], float]:
+        return {
+            (checks.integer("place", place, 0), checks.text("key", key) if key else ""): (
+                checked_reward(reward)
+            )
+            for place, key, reward in plain
+        }
+
+
+_GIVEN = _GivenField()
 
 
 class _WaitingField:
     def dump(self, value: Mapping[str, Waiting]) -> list[Any]:
-        return [[id, each.item, each.time, each.note.to_dict()] for id, each in value.items()]
+        return [
+            [
+                id,
+                each.time,
+                [[item, note.to_dict(), *rest] for item, note, *rest in each.places],
+                each.weight,
+                _GIVEN.dump(each.given),
+            ]
+            for id, each in value.items()
+        ]
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> OrderedDict[str, Waiting]:
         checks.integer("the number of decisions", len(plain), 0, sizes.owner.limit)
@@ -82,23 +124,47 @@ class _WaitingField:
             (
                 checks.text("id", id),
                 Waiting(
-                    item if isinstance(item, str) else checks.integer("item", item),
-                    checks.real("time", time),
-                    Note.from_dict(note),
+                    checks.real("time", time, 0.0, LATEST),
+                    tuple(_place(*each) for each in places),
+                    None if weight is None else checks.real("weight", weight, 0.0),
+                    _GIVEN.load(given),
                 ),
             )
-            for id, item, time, note in plain
+            for id, time, places, weight, given in plain
         )
 
 
-class _GoneField:
-    def dump(self, value: Mapping[str, str]) -> list[Any]:
-        return [list(pair) for pair in value.items()]
+def _place(item: Any, note: Any, total: Any, is_open: Any) -> Place:
+    return Place(
+        _item(item),
+        Note.from_dict(note),
+        None if total is None else checked_reward(total),
+        checks.boolean("is_open", is_open),
+    )
 
-    def load(self, name: str, plain: Any, sizes: Sizes) -> OrderedDict[str, str]:
+
+def _item(item: Any) -> Item:
+    return item if isinstance(item, str) else checks.integer("item", item)
+
+
+class _GoneField:
+    def dump(self, value: Mapping[str, Gone]) -> list[Any]:
+        return [
+            [id, each.why, list(each.items), _GIVEN.dump(each.given)] for id, each in value.items()
+        ]
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> OrderedDict[str, Gone]:
         checks.integer("the number of decisions", len(plain), 0, N_GONE)
         return OrderedDict(
-            (checks.text("id", id), checks.one_of("reason", why, tuple(_WHY))) for id, why in plain
+            (
+                checks.text("id", id),
+                Gone(
+                    checks.one_of("reason", why, _WHY),
+                    tuple(_item(item) for item in items),
+                    _GIVEN.load(given),
+                ),
+            )
+            for id, why, items, given in plain
         )
 
 
@@ -113,7 +179,7 @@ class Ledger:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._waiting: OrderedDict[str, Waiting] = OrderedDict()
-        self._gone: OrderedDict[str, str] = OrderedDict()
+        self._gone: OrderedDict[str, Gone] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -122,96 +188,57 @@ class Ledger:
         return iter(self._waiting.items())
 
     @property
-    def oldest(self) -> str | None:
-        """The decision that waits longest."""
-        return next(iter(self._waiting), None)
+    def oldest(self) -> str:
+        """The decision that waits longest; an error if there is none."""
+        return next(iter(self._waiting))
 
-    def get(self, id: str) -> Waiting:
-        """Return what is remembered of a decision that waits.
+    def get(self, id: str) -> Waiting | None:
+        """Return what is remembered of a decision, if it waits."""
+        return self._waiting.get(id)
 
-        Raises
-        ------
-        AlreadyRewardedError, ForgottenDecisionError
-        UnknownDecisionError
-            The agent did not make the decision, or longer ago than it remembers.
-        """
-        if id in self._waiting:
-            return self._waiting[id]
-        if id in self._gone:
-            error, why = _WHY[self._gone[id]]
-            raise error(f"decision {id} {why}")
-        raise UnknownDecisionError(
-            f"decision {id} is not known here: another agent made it, or it was closed before the "
-            f"latest {N_GONE}, or made after the checkpoint from which this agent continues"
-        )
+    def gone(self, id: str) -> Gone | None:
+        """Return what became of a decision that no longer waits, if it is known."""
+        return self._gone.get(id)
 
-    def apply(self, made: Mapping[str, Waiting], closed: Mapping[str, str]) -> None:
-        """Add decisions, and close some for a reason; a second time nothing happens."""
-        for id, why in closed.items():
+    def apply(self, made: Mapping[str, Waiting], closed: Mapping[str, Gone]) -> None:
+        """Add or replace decisions, and close some; a second time nothing happens."""
+        for id, gone in closed.items():
             self._waiting.pop(id, None)
-            self._gone[id] = why
+            self._gone[id] = gone
         self._waiting.update(made)
         while len(self._gone) > N_GONE:
             self._gone.popitem(last=False)
 
 
-BLOCK = 500
-"""`lately` covers the latest one to two blocks of this many events."""
+def is_repeated(id: str, known: Waiting | Gone, place: int, key: str, reward: float) -> bool:
+    """Return whether a reward came before, with the same value.
 
-
-class Window(NamedTuple):
-    """Sums of a vector: of all events before the last full block, of that block, and since.
-
-    Attributes
-    ----------
-    sums : three ndarrays, shape (1 + width,)
-        First what the others are divided by for a mean.
-    n_events : int
-        Events since the last full block.
-
-    Examples
-    --------
-    >>> window = Window().added([1.0], 1).added([0.0, 1.0], 1)
-    >>> window.means(lately=True).tolist()
-    [0.5, 0.5]
+    Raises
+    ------
+    AlreadyRewardedError
+        It came with another value, or the place has its final reward.
+    ForgottenDecisionError
+        Too many others waited.
     """
-
-    sums: tuple[FloatArray, FloatArray, FloatArray] = (np.zeros(1), np.zeros(1), np.zeros(1))
-    n_events: int = 0
-
-    def added(self, vector: Any, count: float) -> "Window":
-        """Return the window with one more event."""
-        before, block, since = self.sums
-        since = _sum(since, np.concatenate([[float(count)], vector]))
-        if self.n_events + 1 < BLOCK:
-            return Window((before, block, since), self.n_events + 1)
-        return Window((_sum(before, block), since, np.zeros(1)))
-
-    def total(self, *, lately: bool) -> float:
-        """Return the number lately, or before."""
-        return float(self._sums(lately)[0])
-
-    def means(self, *, lately: bool) -> FloatArray:
-        """Return the means lately, or before; NaN if there was nothing."""
-        sums = self._sums(lately)
-        means: FloatArray = sums[1:] / sums[0] if sums[0] else np.full(len(sums) - 1, np.nan)
-        return means
-
-    def _sums(self, lately: bool) -> FloatArray:
-        return reduce(_sum, self.sums[1:] if lately else self.sums[:1], np.zeros(1))
-
-
-def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the sum of two vectors, the shorter of which continues with zeros."""
-    shorter, longer = sorted((one, other), key=len)
-    total = longer.copy()
-    total[: len(shorter)] += shorter
-    return total
-
-
-WINDOW = Value(
-    Window,
-    sums=Each(Array((None,)), 3),
-    n_events=Whole(high=BLOCK - 1),
-)
-"""How a window is saved."""
+    if (place, key) in known.given:
+        before = known.given[place, key]
+        if before == reward:
+            return True
+        raise AlreadyRewardedError(
+            f"decision {id} was rewarded before, with {before}, got {reward}: each reward counts "
+            "once, so drop this one, or give further parts a key of their own"
+        )
+    if isinstance(known, Waiting):
+        if known.places[place].is_open:
+            return False
+    elif known.why == EXPIRED:  # it is counted as late
+        return False
+    elif known.why == FORGOTTEN:
+        raise ForgottenDecisionError(
+            f"decision {id} was forgotten, because max_pending later ones waited for their "
+            "rewards: make an agent with a larger max_pending, or with expire_after=…"
+        )
+    raise AlreadyRewardedError(
+        f"decision {id} was rewarded before, and the reward was final: drop this one, or give "
+        "parts with final=False and a key for each"
+    )

@@ -1,195 +1,483 @@
-"""The journal: a file to which events are appended, each on disk before the call returns."""
+"""Where events and checkpoints of agents are kept: a database that several processes share.
+
+The numbers of an agent's events have no gaps and become visible in their order: the first statement
+of every write updates the agent's row, whose lock the others wait for.
+"""
 
 import json
-import os
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from halfseen.errors import JournalError
+from halfseen.agent.database import Database, Run
+from halfseen.agent.events import (
+    CHOOSE,
+    DIGEST,
+    EXPIRE,
+    LEARN,
+    OBSERVE,
+    Asked,
+    Event,
+    StoredSet,
+    packed,
+    unpacked,
+)
+from halfseen.errors import StorageError
+from halfseen.frames import Rows
 
-try:
-    import fcntl
-except ImportError:  # Windows: two processes are not kept apart there
-    fcntl = None  # type: ignore[assignment]
+SCHEMA = 1
+"""Version of the tables and of what events mean."""
 
-Event = dict[str, Any]
+EXPIRED = "\u2020"
+"""The key of the reward that a place gets when its decision expires."""
 
-_START, _CHECK = b'{"n":', b', "crc": "'
+N_CHECKPOINTS = 3
+"""Checkpoints that stay; older ones are superseded."""
+
+_AT_ONCE = 1000  # events that are read at once
+_SETS = 256  # offered sets that are remembered
+
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS halfseen_agents (
+    agent {key}, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, version {whole} NOT NULL,
+    last {whole} NOT NULL, settings TEXT NOT NULL, owner TEXT, until {real})""",
+    """CREATE TABLE IF NOT EXISTS halfseen_events (
+    agent {whole}, number {whole}, kind TEXT NOT NULL, time {real} NOT NULL, options {bytes},
+    body TEXT NOT NULL, law {bytes}, PRIMARY KEY (agent, number))""",
+    """CREATE TABLE IF NOT EXISTS halfseen_decisions (
+    agent {whole}, id TEXT, number {whole} NOT NULL, request {bytes} NOT NULL,
+    PRIMARY KEY (agent, id))""",
+    """CREATE TABLE IF NOT EXISTS halfseen_rewards (
+    agent {whole}, decision TEXT, place {whole}, key TEXT, value {real}, final {whole} NOT NULL,
+    number {whole} NOT NULL, PRIMARY KEY (agent, decision, place, key))""",
+    """CREATE TABLE IF NOT EXISTS halfseen_logs (
+    agent {whole}, key TEXT, request {bytes} NOT NULL, PRIMARY KEY (agent, key))""",
+    """CREATE TABLE IF NOT EXISTS halfseen_sets (
+    digest {bytes} PRIMARY KEY, names TEXT NOT NULL, members {bytes} NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS halfseen_rows (digest {bytes} PRIMARY KEY, body TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS halfseen_checkpoints (
+    agent {whole}, number {whole}, covers {whole} NOT NULL, state {bytes} NOT NULL,
+    PRIMARY KEY (agent, number))""",
+)
 
 
-class Journal:
-    r"""Events as lines of JSON, numbered without gaps; each line ends with its check sum.
+class Taken(Exception):  # noqa: N818 (a state, no mistake)
+    """An id or a key was used before."""
 
-    A line that is torn at the end of the file is cut off when the file is read. After a checkpoint
-    the file is empty, and numbers go on.
 
-    Parameters
-    ----------
-    path : path
-        Created if it is not there. Only one process at a time can use it.
+class Stale(Exception):  # noqa: N818
+    """Other events came first, or the lease is lost."""
+
+
+class Checkpoint(NamedTuple):
+    """A saved state, from which an agent continues.
 
     Attributes
     ----------
-    n_events : int
-        Number of the last event, in this file or before it.
-    size : int
-        Length of the file in bytes.
-
-    Raises
-    ------
-    JournalError
-        The file cannot be opened, or another process uses it.
+    number : int
+        After this event the state holds.
+    covers : int
+        The last event that it includes; those between are applied to it.
+    state : bytes
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.n_events = 0
-        self.size = 0
-        self._is_broken = False
-        self._process = os.getpid()
-        self._file = self._opened()
+    number: int
+    covers: int
+    state: bytes
 
-    def _opened(self) -> BinaryIO:
-        try:
-            file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the journal)
-        except OSError as error:
-            raise JournalError(f"the journal cannot be opened: {error}") from None
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.close()
-                raise JournalError(
-                    f"the journal {self.path} is in use: every process, and every agent, needs one "
-                    "of its own"
-                ) from None
-        self.size = os.fstat(file.fileno()).st_size
-        sync_folder(self.path)
-        return file
 
-    def close(self) -> None:
-        """Close the file; nothing can be appended any more."""
-        self._file.close()
+class _Prepared(NamedTuple):
+    """An event as it is written: its text, its probabilities, and a digest of the request."""
 
-    def __del__(self) -> None:
-        if "_file" in self.__dict__:  # not so if it could not be opened
-            self.close()
+    event: Event
+    text: str
+    law: bytes | None
+    request: bytes
 
-    def check_usable(self) -> None:
-        """Raise a JournalError unless this process may write to the file."""
-        if self._is_broken or self._file.closed:
-            raise JournalError(f"the journal {self.path} is closed, or failed before: open it anew")
-        if os.getpid() != self._process:  # a lock does not keep a fork out
-            raise JournalError(
-                f"the journal {self.path} was opened before this process was forked: open an agent "
-                "in each worker, with files of its own"
+    @classmethod
+    def of(cls, event: Event) -> "_Prepared":
+        """Return an event in this form."""
+        request = b""
+        if event.kind == CHOOSE:
+            request = event.request()
+        elif "whole" in event.body:
+            request = bytes.fromhex(event.body["whole"])
+        return cls(event, event.text(), packed(event.law), request)
+
+
+class Storage:
+    """The events and checkpoints of one agent.
+
+    Parameters
+    ----------
+    database : Database
+    name : str
+        Of the agent.
+    """
+
+    def __init__(self, database: Database, name: str) -> None:
+        self.database, self.name = database, name
+        self._agent, self._token = 0, ""
+        self._sets: dict[bytes, Rows] = {}
+        database.make(TABLES, SCHEMA)
+
+    @property
+    def place(self) -> str:
+        """Where it is, without a password."""
+        return self.database.place
+
+    # Agents
+
+    def find(self) -> bool:
+        """Return whether the agent exists."""
+        query = "SELECT agent, token, version FROM halfseen_agents WHERE name = ?"
+        found = self.database.read(query, self.name)
+        if not found:
+            return False
+        self._agent, self._token, version = found[0]
+        if version != SCHEMA:
+            raise StorageError(
+                f"agent {self.name!r} in {self.place} has schema {version}, this halfseen has "
+                f"{SCHEMA}: install the version of halfseen that wrote it, or a newer one"
             )
+        return True
 
-    def append(self, events: Sequence[Event]) -> None:
-        """Append events with their numbers; when this returns they are on disk.
+    def create(self, token: str, settings: str, state: bytes) -> None:
+        """Create the agent with its first checkpoint, unless another process was faster."""
+        with self.database.write() as run:
+            made = run(
+                "INSERT INTO halfseen_agents (name, token, version, last, settings) "
+                "VALUES (?, ?, ?, 0, ?) ON CONFLICT DO NOTHING",
+                *(self.name, token, SCHEMA, settings),
+            ).rowcount
+            if made:
+                found = run("SELECT agent FROM halfseen_agents WHERE name = ?", self.name)
+                self._insert_checkpoint(run, found.fetchone()[0], Checkpoint(0, 0, state))
+        self.find()
 
-        If it fails, the file and `n_events` are as they were.
-        """
-        self.check_usable()
-        numbered = enumerate(events, self.n_events + 1)
-        lines = b"".join(_line({"n": number} | event) for number, event in numbered)
-        size = self.size
-        try:
-            view = memoryview(lines)
-            while view:
-                view = view[self._file.write(view) :]
-            os.fsync(self._file.fileno())
-            self.__dict__.update(size=size + len(lines), n_events=self.n_events + len(events))
-        except BaseException as error:
-            if self.size == size:
-                self._cut(size)
-            if isinstance(error, OSError):
-                raise JournalError(f"the journal {self.path} cannot be written: {error}") from None
-            raise
+    # Events
 
-    def _cut(self, size: int) -> None:
-        """Cut off what was appended since the file had a size."""
-        try:
-            if not self._file.closed and os.fstat(self._file.fileno()).st_size != size:
-                self._file.truncate(size)
-                os.fsync(self._file.fileno())
-        except BaseException:
-            self._is_broken = True
-            raise
-        self.size = size
+    def append(
+        self,
+        events: Sequence[Event],
+        after: int,
+        *,
+        exactly: bool = False,
+        owner: str | None = None,
+        checkpoint: bytes | None = None,
+    ) -> tuple[int, float]:
+        """Append events, all or none; return the number of the first, and their time.
 
-    def events(self, after: int) -> Iterator[Event]:
-        """Yield all events after the one with a number; then cut off what is torn at the end.
+        Parameters
+        ----------
+        events : sequence of Event
+        after : int
+            The last event that the caller knows.
+        exactly : bool
+            Whether there may be no later one.
+        owner : str, optional
+            Who must hold the lease.
+        checkpoint : bytes, optional
+            The state after the event `after`, to continue from after these.
 
         Raises
         ------
-        JournalError
-            The file is no journal, a line is damaged, or events are missing.
+        Taken, Stale, StorageError
         """
-        last, end = after, 0
-        for event, end in _events_in(self.path):  # noqa: B007 (used afterwards)
-            if event["n"] > last + 1:
-                raise JournalError(
-                    f"events {last + 1} to {event['n'] - 1} are missing before {self.path}: the "
-                    "checkpoint is older than the journal, so use the latest checkpoint"
+        prepared = [_Prepared.of(event) for event in events]  # while others may write
+        with self.database.write() as run:
+            row = run(
+                "UPDATE halfseen_agents SET last = last + ? WHERE agent = ? AND token = ? AND "
+                f"version = ? RETURNING last, owner, {self.database.now}",
+                *(len(events), self._agent, self._token, SCHEMA),
+            ).fetchone()
+            if row is None:
+                raise StorageError(
+                    f"agent {self.name!r} is no longer in {self.place}, or has another schema: "
+                    "restart this process"
                 )
-            if event["n"] == last + 1:
-                last += 1
-                yield event
-        self.n_events = last
-        self._cut(end)
+            first, time = int(row[0]) - len(events) + 1, float(row[2])
+            if first <= after:
+                raise StorageError(
+                    f"{self.place} ends with event {first - 1} and this process knows {after}: the "
+                    "database was set back, so restart this process"
+                )
+            if (exactly and first > after + 1) or owner not in (None, row[1]):
+                raise Stale
+            for number, each in enumerate(prepared, first):
+                self._insert(run, each, number, time)
+            if checkpoint is not None:
+                last = first + len(events) - 1
+                self._insert_checkpoint(run, self._agent, Checkpoint(last, after, checkpoint))
+        return first, time
 
-    def clear(self) -> None:
-        """Remove all events from the file, which a checkpoint has."""
-        self.check_usable()
-        self._cut(0)
+    def _insert(self, run: Run, prepared: "_Prepared", number: int, time: float) -> None:
+        """Write an event, and what makes it count once."""
+        event, text, law, request = prepared
+        digest = None
+        if event.asked is not None:
+            digest = event.asked.digest
+            self._insert_set(run, event.asked)
+        if event.kind == CHOOSE:
+            given = event.body["id"], number, request
+            self._insert_once(run, "decisions", "id, number, request", *given)
+        elif event.kind == OBSERVE and "key" in event.body:
+            self._insert_once(run, "logs", "key, request", event.body["key"], request)
+        elif event.kind in (LEARN, EXPIRE):
+            columns = "decision, place, key, value, final, number"
+            for *reward, final in event.rewards:
+                self._insert_once(run, "rewards", columns, *reward, int(final), number)
+        run(
+            "INSERT INTO halfseen_events (agent, number, kind, time, options, body, law) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            *(self._agent, number, event.kind, time, digest, text, law),
+        )
 
+    def _insert_once(self, run: Run, table: str, columns: str, *values: Any) -> None:
+        marks = ", ".join("?" * (1 + len(values)))
+        made = run(
+            f"INSERT INTO halfseen_{table} (agent, {columns}) VALUES ({marks}) "
+            "ON CONFLICT DO NOTHING",
+            *(self._agent, *values),
+        )
+        if not made.rowcount:
+            raise Taken
 
-def _line(event: Event) -> bytes:
-    text = json.dumps(event, allow_nan=False, separators=(",", ":")).encode()[:-1]
-    return text + _CHECK + b"%08x" % zlib.crc32(text) + b'"}\n'
+    def _insert_set(self, run: Run, asked: Asked) -> None:
+        """Write an offered set and its rows, unless they are there: its rows are there with it."""
+        if run("SELECT 1 FROM halfseen_sets WHERE digest = ?", asked.digest).fetchone():
+            return
+        names, members, rows = StoredSet.of(asked.rows)
+        for digest, text in sorted(rows.items()):  # in one order, so that none waits for another
+            run(
+                "INSERT INTO halfseen_rows (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                *(digest, text),
+            )
+        run(
+            "INSERT INTO halfseen_sets (digest, names, members) VALUES (?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            *(asked.digest, names, members),
+        )
 
-
-def _event_of(line: bytes) -> Event | None:
-    """Return the event of a line; None if the line is damaged."""
-    text, found, check = line.rpartition(_CHECK)
-    if not found or check != b"%08x" % zlib.crc32(text) + b'"}\n':
-        return None
-    event = json.loads(text + b"}")
-    return event if isinstance(event, dict) and isinstance(event.get("n"), int) else None
-
-
-def _events_in(path: Path) -> Iterator[tuple[Event, int]]:
-    """Yield the events of a file, each with the position of its end.
-
-    Only a last line without a newline is torn: a call that did not return was writing it.
-    """
-    position = 0
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            is_torn = not line.endswith(b"\n")
-            head = line[: len(_START)].rstrip(b"\x00")  # a crash may leave zeros
-            if is_torn and (number > 1 or _START.startswith(head)):
+    def after(self, number: int, until: int | None = None) -> Iterator[Event]:
+        """Yield the events after a number, in order, read by ranges."""
+        while until is None or number < until:
+            most = _AT_ONCE if until is None else min(_AT_ONCE, until - number)
+            found = self.database.read(
+                "SELECT number, kind, time, options, body FROM halfseen_events "
+                "WHERE agent = ? AND number > ? ORDER BY number LIMIT ?",
+                *(self._agent, number, most),
+            )
+            yield from map(self._event, found)
+            if len(found) < most:
                 return
-            event = _event_of(line)
-            if event is None and number == 1:
-                raise JournalError(f"{path} is no journal: name another file")
-            if event is None:
-                raise JournalError(
-                    f"line {number} of {path} is damaged: restore the file from a copy"
+            number = found[-1][0]
+
+    def _event(self, row: Sequence[Any]) -> Event:
+        number, kind, time, options, body = row
+        rows = None if options is None else self.rows(options)
+        event = Event.read(kind, body, rows, number, time)
+        if event.asked is not None:
+            event = event._replace(asked=event.asked._replace(digest=options))
+        return event
+
+    def rows(self, digest: bytes) -> Rows:
+        """Return an offered set."""
+        digest = bytes(digest)
+        if digest not in self._sets:
+            found = self.database.read(
+                "SELECT names, members FROM halfseen_sets WHERE digest = ?", digest
+            )
+            if not found:
+                raise StorageError(
+                    f"{self.place} is damaged: an offered set is missing; restore it from a copy"
                 )
-            position += len(line)
-            yield event, position
+            names, content = found[0][0], bytes(found[0][1])
+            members = [content[at : at + DIGEST] for at in range(0, len(content), DIGEST)]
+            texts: dict[bytes, str] = {}
+            for at in range(0, len(members), 500):
+                some = members[at : at + 500]
+                marks = ", ".join("?" * len(some))
+                query = f"SELECT digest, body FROM halfseen_rows WHERE digest IN ({marks})"
+                texts |= {bytes(key): text for key, text in self.database.read(query, *some)}
+            if len(self._sets) >= _SETS:
+                self._sets.pop(next(iter(self._sets)))
+            self._sets[digest] = StoredSet.joined(names, [texts[each] for each in members])
+        return self._sets[digest]
+
+    def now(self) -> float:
+        """Return the database's time."""
+        return float(self.database.read(f"SELECT {self.database.now}")[0][0])
+
+    def last(self) -> int:
+        """Return the number of the last event."""
+        found = self.database.read(
+            "SELECT last FROM halfseen_agents WHERE agent = ? AND token = ?",
+            *(self._agent, self._token),
+        )
+        return int(found[0][0]) if found else 0
+
+    def decision(self, id: str) -> tuple[Event, bytes] | None:
+        """Return the event of a decision, with its probabilities, and a digest of its request."""
+        found = self.database.read(
+            "SELECT e.number, e.kind, e.time, e.options, e.body, e.law, d.request "
+            "FROM halfseen_decisions d JOIN halfseen_events e "
+            "ON e.agent = d.agent AND e.number = d.number WHERE d.agent = ? AND d.id = ?",
+            *(self._agent, id),
+        )
+        if not found:
+            return None
+        *row, law, request = found[0]
+        return self._event(row)._replace(law=unpacked(law)), bytes(request)
+
+    def reward(self, id: str, place: int, key: str) -> float | None:
+        """Return a reward of a decision, if it came."""
+        found = self.database.read(
+            "SELECT value FROM halfseen_rewards "
+            "WHERE agent = ? AND decision = ? AND place = ? AND key = ?",
+            *(self._agent, id, place, key),
+        )
+        return found[0][0] if found else None
+
+    def log_request(self, key: str) -> bytes | None:
+        """Return a digest of the log that was observed with a key."""
+        query = "SELECT request FROM halfseen_logs WHERE agent = ? AND key = ?"
+        found = self.database.read(query, self._agent, key)
+        return bytes(found[0][0]) if found else None
+
+    # Checkpoints and the lease
+
+    def checkpoint(self, number: int = -1) -> Checkpoint:
+        """Return the checkpoint of a refit, or the latest one if it is superseded."""
+        found = self.database.read(
+            "SELECT number, covers, state FROM halfseen_checkpoints "
+            "WHERE agent = ? ORDER BY number = ? DESC, number DESC LIMIT 1",
+            *(self._agent, number),
+        )
+        if not found:
+            raise StorageError(
+                f"{self.place} is damaged: agent {self.name!r} has no checkpoint; restore a copy"
+            )
+        return Checkpoint(int(found[0][0]), int(found[0][1]), bytes(found[0][2]))
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint; older ones than the latest three go."""
+        with self.database.write() as run:
+            self._insert_checkpoint(run, self._agent, checkpoint)
+
+    def _insert_checkpoint(self, run: Run, agent: int, checkpoint: Checkpoint) -> None:
+        run(
+            "INSERT INTO halfseen_checkpoints (agent, number, covers, state) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            *(agent, *checkpoint),
+        )
+        run(
+            "DELETE FROM halfseen_checkpoints WHERE agent = ? AND number <= (SELECT number FROM "
+            "halfseen_checkpoints WHERE agent = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+            *(agent, agent, N_CHECKPOINTS),
+        )
+
+    def lease(self, owner: str, seconds: float) -> float | None:
+        """Take or renew the lease, if nobody else holds it; return the database's time then."""
+        now = self.database.now
+        with self.database.write() as run:
+            row = run(
+                f"UPDATE halfseen_agents SET owner = ?, until = {now} + ? WHERE agent = ? AND "
+                f"token = ? AND (owner IS NULL OR owner = ? OR until < {now} OR "
+                f"until > {now} + ?) RETURNING {now}",
+                # A deadline further ahead than any lease is one from before a clock was set back.
+                *(owner, seconds, self._agent, self._token, owner, 2 * seconds),
+            ).fetchone()
+        return None if row is None else float(row[0])
+
+    def release(self, owner: str) -> None:
+        """Give the lease back."""
+        with self.database.write() as run:
+            run(
+                "UPDATE halfseen_agents SET owner = NULL, until = NULL WHERE agent = ? "
+                "AND token = ? AND owner = ?",
+                *(self._agent, self._token, owner),
+            )
+
+    # The log
+
+    def decisions(self, after: int, most: int) -> tuple[list[Any], dict[str, list[Any]]]:
+        """Return decisions after an event, and for each of them its rewards in their order.
+
+        A decision is number, time, digest of the options, body and probabilities; a reward is
+        place, key, value, whether it is final, and number.
+        """
+        found = self.database.read(
+            "SELECT number, time, options, body, law FROM halfseen_events "
+            f"WHERE agent = ? AND number > ? AND kind = '{CHOOSE}' ORDER BY number LIMIT ?",
+            *(self._agent, after, most),
+        )
+        made = [[*row[:3], json.loads(row[3]), unpacked(row[4])] for row in found]
+        rewards: dict[str, list[Any]] = {row[3]["id"]: [] for row in made}
+        for some in _some(list(rewards)):
+            marks = ", ".join("?" * len(some))
+            for id, *reward in self.database.read(
+                "SELECT decision, place, key, value, final, number FROM halfseen_rewards "
+                f"WHERE agent = ? AND decision IN ({marks}) ORDER BY number",
+                *(self._agent, *some),
+            ):
+                rewards[id].append(reward)
+        return made, rewards
+
+    def prune(self, seconds: float, waiting: Collection[str]) -> int:
+        """Delete events of long ago, and rows to which no event refers; return their number.
+
+        What came after the oldest checkpoint stays, and so does what waits.
+        """
+        found = self.database.read(
+            "SELECT MAX(e.number), (SELECT MIN(covers) FROM halfseen_checkpoints WHERE agent = ?) "
+            f"FROM halfseen_events e WHERE e.agent = ? AND e.time < {self.database.now} - ?",
+            *(self._agent, self._agent, seconds),
+        )
+        last = min(int(found[0][0] or 0), int(found[0][1] or 0))
+        old = self.database.read(
+            "SELECT id, number FROM halfseen_decisions WHERE agent = ? AND number <= ?",
+            *(self._agent, last),
+        )
+        kept = {int(number) for id, number in old if id in waiting}
+        for some in _some([id for id, _ in old if id not in waiting]):
+            marks = ", ".join("?" * len(some))
+            with self.database.write() as run:
+                for table, column in (("rewards", "decision"), ("decisions", "id")):
+                    query = (
+                        f"DELETE FROM halfseen_{table} WHERE agent = ? AND {column} IN ({marks})"
+                    )
+                    run(query, self._agent, *some)
+        numbers = self.database.read(
+            "SELECT number FROM halfseen_events WHERE agent = ? AND number <= ?", self._agent, last
+        )
+        gone = [int(number) for (number,) in numbers if int(number) not in kept]
+        for some in _some(gone):
+            marks = ", ".join("?" * len(some))
+            with self.database.write() as run:
+                query = f"DELETE FROM halfseen_events WHERE agent = ? AND number IN ({marks})"
+                run(query, self._agent, *some)
+        self._prune_rows()
+        return len(gone)
+
+    def _prune_rows(self) -> None:
+        """Delete offered sets to which no event of any agent refers, and rows of no set."""
+        with self.database.write() as run:
+            run("UPDATE halfseen_agents SET last = last")  # nobody may append meanwhile
+            run(
+                "DELETE FROM halfseen_sets WHERE digest NOT IN "
+                "(SELECT options FROM halfseen_events WHERE options IS NOT NULL)"
+            )
+            used = {
+                bytes(members)[at : at + DIGEST]
+                for (members,) in run("SELECT members FROM halfseen_sets").fetchall()
+                for at in range(0, len(members), DIGEST)
+            }
+            for (digest,) in run("SELECT digest FROM halfseen_rows").fetchall():
+                if bytes(digest) not in used:
+                    run("DELETE FROM halfseen_rows WHERE digest = ?", digest)
 
 
-def sync_folder(path: str | os.PathLike[str]) -> None:
-    """Write to disk which files a folder has, where the system can do that."""
-    with suppress(OSError):
-        folder = os.open(Path(path).resolve().parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+def _some(values: list[Any]) -> Iterator[list[Any]]:
+    """Yield values in lists that a statement can take."""
+    for start in range(0, len(values), 500):
+        yield values[start : start + 500]

@@ -2,7 +2,12 @@
 
 An arm is x = μ + Wz + ε with z standard normal in `rank` dimensions and independent noise of
 variance ψ_j on feature j. Hidden entries do not enter the likelihood, so no observation probability
-is needed. Features are standardised first, so units and offsets do not matter.
+is needed. Features are standardised first, so units and offsets do not matter. With the seen
+entries Ω and M = I + W_Ω'Ψ_Ω⁻¹W_Ω, EM alternates
+
+    E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),   Cov[z] = M⁻¹
+
+with a regression of each feature on E[z], and the evidence chooses the rank (`RankSearch`).
 """
 
 from collections.abc import Sequence
@@ -100,7 +105,7 @@ class Factors(NamedTuple):
         Entries farther away than 1000 deviations are clipped.
         """
         rest, table = np.empty(table.shape), np.ascontiguousarray(table)
-        _arm_features.subtract(table, self.location, self.scale, np.sqrt(self.noise), rest)
+        _arm_features.standardise(table, self.location, self.scale, np.sqrt(self.noise), rest)
         return rest
 
     def latent(self, table: FloatArray) -> FloatArray:
@@ -163,7 +168,7 @@ class Fit(NamedTuple):
     n_steps: int
 
 
-class Arms:
+class HalfSeenRows:
     """Half-seen arms in the layout of the compiled loops, standardised.
 
     Arms without a seen entry are left out: they carry no information.
@@ -190,9 +195,9 @@ class Arms:
         self.dim = int(table.shape[1])
         self.weights = np.ones(len(table)) if weights is None else weights[shown].copy()
         self.has_mean = not through_origin
-        self.centre, self.scale = _units(table, self.weights, through_origin)
+        self.centre, self.scale = _centre_and_scale(table, self.weights, through_origin)
         standard = np.empty(table.shape)
-        _arm_features.subtract(table, self.centre, self.scale, np.ones(self.dim), standard)
+        _arm_features.standardise(table, self.centre, self.scale, np.ones(self.dim), standard)
         seen = standard == standard
         self.seen = seen.astype(np.float64)
         self.filled = np.where(seen, standard, 0.0)
@@ -230,7 +235,7 @@ class Arms:
         return Factors(location, self.scale, loadings, noise)
 
 
-def _units(
+def _centre_and_scale(
     table: FloatArray, weights: FloatArray, through_origin: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return centre and deviation of every feature, over its seen entries.
@@ -253,7 +258,7 @@ def _units(
 
 
 def fit_factors(
-    arms: Arms,
+    arms: HalfSeenRows,
     start: Factors,
     *,
     common_noise: bool = False,
@@ -264,7 +269,7 @@ def fit_factors(
 
     Parameters
     ----------
-    arms : Arms
+    arms : HalfSeenRows
     start : Factors
     common_noise : bool
         Whether all standardised features have the same noise. Otherwise each has its own, drawn
@@ -278,7 +283,7 @@ def fit_factors(
     >>> random = np.random.default_rng(0)
     >>> table = 5.0 + random.normal(size=(60, 1)) * np.array([[1.0, 2.0, -1.0]])
     >>> table[random.random(table.shape) < 0.3] = np.nan
-    >>> arms = Arms(table)
+    >>> arms = HalfSeenRows(table)
     >>> model = fit_factors(arms, Spectrum(arms).start(1), common_noise=True).model
     >>> model.fill(np.array([[6.0, np.nan, np.nan]])).round(2).tolist()
     [[6.0, 7.0, 4.0]]
@@ -289,7 +294,7 @@ def fit_factors(
     if common_noise:
         noise[:] = level
     affordable = int(MOST_WORK / step_work(max(1, len(arms)), arms.dim, max(1, rank)))
-    likelihood, objective, evidence, n_steps = _kernels.climb(
+    likelihood, objective, evidence, n_steps = _kernels.em(
         arms.filled,
         arms.seen,
         arms.weights,
@@ -317,7 +322,7 @@ def step_work(n_arms: int, dim: int, rank: int) -> float:
 class Spectrum:
     """Starts of EM from the corrected covariance of some arms, computed when needed."""
 
-    def __init__(self, arms: Arms) -> None:
+    def __init__(self, arms: HalfSeenRows) -> None:
         self._arms = arms
         self._covariance: FloatArray | CovarianceOperator | None = None
         self._values, self._vectors = np.empty(0), np.empty((arms.dim, 0))
@@ -367,7 +372,7 @@ _STEP_SHARE = 1 / 8
 _MOST_SEARCH_WORK = 4e9
 
 
-class Search:
+class RankSearch:
     """Fits of growing rank to the same arms.
 
     The evidence averages the likelihood over all loadings, which a larger rank has more of. So it
@@ -376,7 +381,7 @@ class Search:
 
     Parameters
     ----------
-    arms : Arms
+    arms : HalfSeenRows
     last : Factors, optional
         The previous model, from which the fit of its rank starts, too.
     most_work : float
@@ -389,7 +394,11 @@ class Search:
     """
 
     def __init__(
-        self, arms: Arms, last: Factors | None = None, *, most_work: float = _MOST_SEARCH_WORK
+        self,
+        arms: HalfSeenRows,
+        last: Factors | None = None,
+        *,
+        most_work: float = _MOST_SEARCH_WORK,
     ) -> None:
         self._arms, self._last, self._most_work = arms, last, most_work
         self._spectrum = Spectrum(arms)

@@ -1,6 +1,7 @@
 """From rows to a slate: columns and levels get features in the order in which they appear."""
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 
 from halfseen import checks, state
 from halfseen.errors import ArchiveError, InvalidSlateError, InvalidTableError
-from halfseen.frames.reading import IGNORE, Labels, Rows
+from halfseen.frames.reading import IGNORE, Declared, Labels, Rows
 from halfseen.log import logger
 from halfseen.values import LARGEST, FloatArray, Slate
 
@@ -30,9 +31,12 @@ class Column:
     features : tuple of int
         Its features in the policy's slate, in the order in which they entered.
     levels : tuple of str
-        The levels of a category that have a feature of their own, as `features`.
+        The levels of a category that have their own feature, as `features`.
     n_shared : int
         Number of further features, which all other levels share; a level is assigned by its hash.
+    n_implausible : int
+        Of the values that the policy keeps, those that it treats as missing, because they are far
+        from all others.
 
     Examples
     --------
@@ -45,6 +49,7 @@ class Column:
     features: tuple[int, ...] = ()
     levels: tuple[str, ...] = ()
     n_shared: int = 0
+    n_implausible: int = 0
     feature_of: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,13 +57,14 @@ class Column:
         object.__setattr__(self, "feature_of", dict(own))
 
     def shared_feature(self, level: str) -> int:
-        """Return the feature of a level that has none of its own: the same in every process."""
-        digest = hashlib.blake2b(level.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        """Return the feature of a level without its own feature: the same in every process."""
+        digest = hashlib.blake2b(level.encode(), digest_size=8).digest()
         return self.features[len(self.levels) + int.from_bytes(digest, "big") % N_SHARED]
 
     def __str__(self) -> str:
         if self.kind != "category":
-            return f"{self.name}: {self.kind}"
+            odd = f", {self.n_implausible} implausible" if self.n_implausible else ""
+            return f"{self.name}: {self.kind}{odd}"
         more = f", all others share {self.n_shared} features" if self.n_shared else ""
         levels = "level" if len(self.levels) == 1 else "levels"
         return f"{self.name}: category of {len(self.levels)} {levels}{more}"
@@ -118,7 +124,7 @@ class Encoder:
     Parameters
     ----------
     max_levels : int
-        Levels of a category that have a feature of their own, the first ones.
+        How many levels of a category have their own feature.
     max_columns : int
 
     Examples
@@ -162,6 +168,14 @@ class Encoder:
         except InvalidSlateError:
             raise encoder._out_of_range(table) from None
 
+    def counted(self, n_implausible: FloatArray) -> dict[str, Column]:
+        """Return the columns by name, given how many values of each feature are implausible."""
+        counts = np.append(n_implausible, np.zeros(max(0, self.width - len(n_implausible))))
+        return {
+            name: replace(column, n_implausible=int(counts[list(column.features)].sum()))
+            for name, column in self.columns.items()
+        }
+
     def _grown(self, rows: Rows) -> tuple["Encoder", dict[int, int]]:
         """Return an encoder that knows the columns and levels of rows; see `Encoded.levels`."""
         news: list[_New] = []
@@ -176,19 +190,21 @@ class Encoder:
                 news.append(_New(row, place, name, None))
         if not news:
             return self, {}
-        columns, levels, width = dict(self.columns), {}, self.width
-        for new in sorted(news, key=lambda new: (new.row, new.place)):
-            known = columns.get(new.name) or self._entering(new, len(columns))
-            if known.features:
-                levels[width] = known.features[0]
-            own = () if new.level is None else (new.level,)
-            columns[new.name] = replace(
+        entered: dict[str, list[tuple[int, _New]]] = {}
+        ordered = sorted(news, key=lambda new: (new.row, new.place))
+        for feature, new in enumerate(ordered, self.width):
+            entered.setdefault(new.name, []).append((feature, new))
+        columns, levels = dict(self.columns), dict[int, int]()
+        for name, added in entered.items():
+            known = columns.get(name) or self._entering(added[0][1], len(columns))
+            features = (*known.features, *(feature for feature, _ in added))
+            levels |= {feature: features[0] for feature, _ in added if feature > features[0]}
+            columns[name] = replace(
                 known,
-                features=(*known.features, width),
-                levels=known.levels + own,
-                n_shared=known.n_shared + new.shared,
+                features=features,
+                levels=(*known.levels, *(new.level for _, new in added if new.level is not None)),
+                n_shared=known.n_shared + sum(new.shared for _, new in added),
             )
-            width += 1
         return replace(self, columns=columns), levels
 
     def _entering(self, new: _New, n_columns: int) -> Column:
@@ -205,6 +221,8 @@ class Encoder:
         own = {} if known is None else known.feature_of
         if known is not None and known.n_shared:
             return []
+        if known is None and not isinstance(labels, Declared):
+            _check_words(name, labels)
         news: dict[str, _New] = {}
         for row, label in enumerate(labels):
             if label is None or label in own or label in news:
@@ -282,6 +300,24 @@ def ids_alone() -> InvalidTableError:
         "options must have at least one column with a seen value, got none: ids alone are for a "
         "policy that learns about items, such as LatentUcb()"
     )
+
+
+def _check_words(name: str, labels: Labels) -> None:
+    """Raise an error if all strings of a column are numbers: as levels they would say little."""
+    seen = [label for label in labels if label is not None]
+    if seen and all(map(_is_numeral, seen)):
+        raise InvalidTableError(
+            f"column {name!r} must not be strings that are all numbers, got {seen[0]!r:.40}: "
+            "convert it to numbers (in pandas by astype(float)), or list the column in "
+            "categorical=[…] if they are names"
+        )
+
+
+def _is_numeral(label: str) -> bool:
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return False
 
 
 def _check_hidden(known: Column, column: FloatArray | Labels) -> None:

@@ -25,6 +25,10 @@ Labels = list[str | None]
 """A column of categories; None where hidden."""
 
 
+class Declared(list[str | None]):
+    """Labels of a column that was declared a category: also numbers may be names."""
+
+
 class Rows(NamedTuple):
     """The rows of a table.
 
@@ -47,10 +51,17 @@ class Rows(NamedTuple):
         """Return one entry per column."""
         return list(self.columns.T) if isinstance(self.columns, np.ndarray) else self.columns
 
+    def some(self, rows: slice) -> "Rows":
+        """Return some of the rows."""
+        columns: Any = self.columns
+        if isinstance(columns, np.ndarray):
+            return Rows(self.items[rows], self.names, columns[rows])
+        return Rows(self.items[rows], self.names, [each[rows] for each in columns])
+
     @property
     def is_named(self) -> bool:
-        """Whether ids say who an option is: strings do, whole numbers may count rows."""
-        return all(isinstance(item, str) for item in self.items)
+        """Whether ids say who an option is: all but 0, 1, 2, …, which count rows."""
+        return self.items != list(range(len(self.items)))
 
     def numbers(self) -> list[int]:
         """Return a number for each id, the same in every process."""
@@ -68,9 +79,9 @@ class Rows(NamedTuple):
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "Rows":
-        """Return the rows that `to_dict` made plain."""
+        """Return the rows that `to_dict` made plain, which somebody accepted before."""
         columns: list[FloatArray | Labels] = [
-            values
+            Declared(values)
             if any(isinstance(value, str) for value in values)
             else np.array(values, dtype=np.float64)
             for values in plain["columns"]
@@ -81,7 +92,7 @@ class Rows(NamedTuple):
 @lru_cache(maxsize=65536, typed=True)
 def _number(item: Item) -> int:
     """Return a whole number below 2⁵³ that stands for an id; 3 and "3" have different ones."""
-    text = f"{type(item).__name__} {item}".encode("utf-8", "surrogatepass")
+    text = f"{type(item).__name__} {item}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 11
 
 
@@ -138,6 +149,7 @@ class Reader:
             ) from None
         if not rows.items:
             raise InvalidTableError("there must be at least one row, got a table without any")
+        check_strings(rows.names, "the header")
         return rows
 
     def read_row(self, row: Any) -> Rows:
@@ -223,12 +235,7 @@ class Reader:
         """Return a dictionary of columns of equal lengths."""
         read: dict[str, Any] = {}
         for name, cells in columns.items():
-            if not _is_column(cells):
-                raise InvalidTableError(
-                    f"column {str(name)!r} of a dict must be a list or an array, got "
-                    f"{type(cells).__name__}: a table is columns {{'price': [3, 4]}}, or a list "
-                    "of dicts [{'price': 3}, {'price': 4}], also if it has only one row"
-                )
+            cells = _as_column(name, cells)
             n_rows = len(cells) if n_rows is None else n_rows
             if len(cells) != n_rows:
                 raise InvalidTableError(
@@ -240,7 +247,8 @@ class Reader:
             read[str(name)] = cells
         items = self._ids_in(read, n_rows or 0)
         read = {name: cells for name, cells in read.items() if self._is_feature(name)}
-        return Rows(items, tuple(read), self._values(read))
+        labelled = [name for name, cells in read.items() if _is_categorical(cells)]
+        return Rows(items, tuple(read), self._values(read, labelled))
 
     def _of_frame(self, native: Any) -> Rows:
         """Return a data frame of any library that narwhals knows."""
@@ -308,6 +316,9 @@ class Reader:
                 if PLAIN.issuperset(map(type, chain.from_iterable(cells))):
                     return np.array(list(zip(*cells, strict=True)), dtype=np.float64)
         values = [read_cells(name, cells, name in categorical) for name, cells in columns.items()]
+        for name, column in zip(columns, values, strict=True):
+            if isinstance(column, list):
+                check_strings([label for label in column if label], f"column {name!r}")
         numbers = [column for column in values if not isinstance(column, list)]
         return np.column_stack(numbers) if values and len(numbers) == len(values) else values
 
@@ -331,6 +342,13 @@ class Reader:
         items = list(values)
         if not {str, int}.issuperset(map(type, items)):
             items = [_item(value, row, source) for row, value in enumerate(items)]
+        check_strings([item for item in items if isinstance(item, str)], source)
+        for item in items:
+            if not isinstance(item, str) and not -LARGEST_ID <= item <= LARGEST_ID:
+                raise InvalidTableError(
+                    f"{source} must hold whole numbers of at most {LARGEST_ID} as ids, got one of "
+                    f"{item.bit_length()} bits: give it as a string"
+                )
         if self.unique and len(set(items)) < len(items):
             first: dict[Item, int] = {}
             again = next(
@@ -366,6 +384,41 @@ def _is_column(value: Any) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
+def _as_column(name: Any, cells: Any) -> Any:
+    """Return the cells of a column of a dict after checking its form; masked ones are None."""
+    n_axes = getattr(cells, "ndim", 1)
+    if not _is_column(cells) or n_axes != 1:
+        got = f"an array of {n_axes} dimensions" if n_axes != 1 else type(cells).__name__
+        raise InvalidTableError(
+            f"column {str(name)!r} of a dict must be a list or an array of one dimension, got "
+            f"{got}: a table is columns {{'price': [3, 4]}}, or a list of dicts [{{'price': 3}}, "
+            "{'price': 4}], also if it has only one row"
+        )
+    return cells.tolist() if isinstance(cells, np.ma.MaskedArray) else cells
+
+
+def _is_categorical(cells: Any) -> bool:
+    """Return whether a column is a categorical series of pandas."""
+    return getattr(getattr(cells, "dtype", None), "name", "") == "category"
+
+
+def check_strings(strings: Sequence[str], source: str) -> None:
+    """Raise an error if a string is too long to keep, or cannot be written as UTF-8."""
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidTableError(
+            f"{source} has a string that is not valid Unicode, with {error.object[error.start]!r}: "
+            "correct it"
+        ) from None
+    longest = max(map(len, strings), default=0)
+    if longest > LONGEST_STRING:
+        raise InvalidTableError(
+            f"{source} must have strings of at most {LONGEST_STRING} characters, got one of "
+            f"{longest}: shorten it, {IGNORE}"
+        )
+
+
 def _twice(name: str) -> InvalidTableError:
     return InvalidTableError(
         f"column {name!r} is there twice: names decide what a column is, so rename or remove one"
@@ -397,6 +450,11 @@ _NESTED = (list, dict, tuple, set, frozenset, np.ndarray)
 
 IGNORE = "or list the column in ignore=[…]"
 
+LONGEST_STRING = 1000
+"""Most characters of an id, a label or the name of a column: an agent keeps them."""
+
+LARGEST_ID = 2**63 - 1
+
 
 def read_cells(name: str, cells: Iterable[Any], categorical: bool = False) -> FloatArray | Labels:
     """Return cells of one column as numbers or labels.
@@ -408,17 +466,18 @@ def read_cells(name: str, cells: Iterable[Any], categorical: bool = False) -> Fl
     """
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "fiub" and not categorical:
-            return np.asarray(cells, dtype=np.float64)
+            with np.errstate(over="ignore"):  # what is too large for a double is refused later
+                return np.asarray(cells, dtype=np.float64)
         cells = cells.tolist()
     cells = [None if type(cell) is float and cell != cell else cell for cell in cells]
     kinds = set(map(type, cells))
     if kinds <= PLAIN and not categorical:
         return _as_numbers(cells)
     if kinds <= STRINGS:
-        return cells
+        return Declared(cells) if categorical else cells
     seen = [None if _is_missing(cell) else cell for cell in cells]
     if categorical:
-        return [None if cell is None else label_of(name, cell) for cell in seen]
+        return Declared(None if cell is None else label_of(name, cell) for cell in seen)
     if all(cell is None or isinstance(cell, str) for cell in seen):
         return [None if cell is None else str(cell) for cell in seen]
     for row, cell in enumerate(seen):
@@ -491,5 +550,5 @@ def _refusal(name: str, got: str, is_date: bool, is_nested: bool) -> InvalidTabl
         rule = "not be dates or times"
         remedy = "turn it into numbers, such as an age in days or the hour of the day"
     elif is_nested:
-        rule, remedy = "not be nested", "give each part a column of its own"
+        rule, remedy = "not be nested", "give each part its own column"
     return InvalidTableError(f"column {name!r} must {rule}, {got}: {remedy}, {IGNORE}")

@@ -41,8 +41,17 @@ def row_keys(table, bits, keys):
         keys[i] = key
 
 
+@compiled(void(in_2, in_2, out_2))
+def hide_outside(table, limits, shown):
+    """Write x, or NaN where it is below the first or above the second limit of its column."""
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            x = table[i, j]
+            shown[i, j] = x if limits[0, j] <= x <= limits[1, j] else np.nan
+
+
 @compiled(void(in_2, in_1, in_1, in_1, out_2))
-def subtract(table, location, scale, unit, rest):
+def standardise(table, location, scale, unit, residuals):
     """Write (x − location)/scale, clipped, over `unit`; NaN where hidden or the scale is 0."""
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
@@ -50,31 +59,31 @@ def subtract(table, location, scale, unit, rest):
                 value = (table[i, j] - location[j]) / scale[j]
                 if value == value:
                     value = min(max(value, -_FARTHEST), _FARTHEST)
-                rest[i, j] = value / unit[j]
+                residuals[i, j] = value / unit[j]
             else:
-                rest[i, j] = np.nan
+                residuals[i, j] = np.nan
 
 
 @compiled(void(in_2, in_2, in_1, in_2, float64, int64, out_2))
-def write_filled(rest, latent, roots, loadings, scale, first, points):
-    """Write the filled arms, times a scale, into `points` from a column on.
+def write_filled(residuals, latent, roots, loadings, scale, first, phi):
+    """Write the filled arms, times a scale, into `phi` from a column on.
 
     A seen entry is its residual times `roots`, a hidden one the sum of the latent coordinates
     (n, rank) times the loadings (rank, dim).
     """
-    for i in range(rest.shape[0]):
-        for j in range(rest.shape[1]):
-            value = rest[i, j] * roots[j]
+    for i in range(residuals.shape[0]):
+        for j in range(residuals.shape[1]):
+            value = residuals[i, j] * roots[j]
             if value != value:
                 value = 0.0
                 for a in range(latent.shape[1]):
                     value += latent[i, a] * loadings[a, j]
-            points[i, first + j] = scale * value
+            phi[i, first + j] = scale * value
 
 
 @compiled(void(in_2, in_1, int64[::1], float64, int64, out_2))
-def write_mask(table, shares, holes, scale, first, points):
-    """Write 1 or 0 for a seen or hidden entry, minus its share, times a scale, into `points`.
+def write_mask(table, shares, holes, scale, first, phi):
+    """Write 1 or 0 for a seen or hidden entry, minus its share, times a scale, into `phi`.
 
     `holes` are the features whose entries are looked at.
     """
@@ -82,28 +91,28 @@ def write_mask(table, shares, holes, scale, first, points):
         for k in range(len(holes)):
             j = holes[k]
             seen = 1.0 if table[i, j] == table[i, j] else 0.0
-            points[i, first + k] = scale * (seen - shares[j])
+            phi[i, first + k] = scale * (seen - shares[j])
 
 
 @compiled(void(_in_3, _in_3, int64[::1], in_2, out_2, out_1, out_1))
-def condition(covariances, sums, places, parts, points, offsets, variances):
+def condition(covariances, sums, indices, c, phi, means, variances):
     """Take what items paid into account: φ − Σφc'A⁻¹c, c'A⁻¹Σcr and c'A⁻¹c of each arm.
 
-    `covariances` (n_items, n_parts, n_parts) are A⁻¹, `sums` (n_items, n_parts, n_features + 1) are
-    Σc(φ, r)'. `places` are the arms' items, −1 for one of which nothing is known.
+    `covariances` (n_items, n_columns, n_columns) are A⁻¹, `sums` (n_items, n_columns,
+    n_features + 1) are Σc(φ, r)'. `indices` are the arms' items, −1 for an unknown one.
     """
-    n_parts, n_features = parts.shape[1], points.shape[1]
-    for i in range(parts.shape[0]):
-        place = places[i]
+    n_columns, n_features = c.shape[1], phi.shape[1]
+    for i in range(c.shape[0]):
+        index = indices[i]
         variance = 0.0
-        for a in range(n_parts):
-            moved = parts[i, a]
-            if place >= 0:
-                moved = 0.0
-                for b in range(n_parts):
-                    moved += covariances[place, a, b] * parts[i, b]
+        for a in range(n_columns):
+            gain = c[i, a]
+            if index >= 0:
+                gain = 0.0
+                for b in range(n_columns):
+                    gain += covariances[index, a, b] * c[i, b]
                 for j in range(n_features):
-                    points[i, j] -= moved * sums[place, a, j]
-                offsets[i] += moved * sums[place, a, n_features]
-            variance += moved * parts[i, a]
+                    phi[i, j] -= gain * sums[index, a, j]
+                means[i] += gain * sums[index, a, n_features]
+            variance += gain * c[i, a]
         variances[i] = max(0.0, variance)

@@ -37,6 +37,10 @@ flags_1 = boolean[::1]
 _PRECOMPILED = Path(__file__).parent / "__pycache__"
 _changing_config = RLock()
 _mentioned: set[str] = set()
+_FIRST_USE = (
+    "halfseen: compiling for the first use, about half a minute, once per machine and version. "
+    "To do it ahead of time, call halfseen.warm_up()."
+)
 
 
 def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -47,6 +51,8 @@ def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], A
             return function
         with _changing_config:
             dispatcher = _dispatcher(function, signature, options)
+        if dispatcher.stats.cache_misses and not _mentioned and _someone_watches():
+            print(_FIRST_USE, file=sys.stderr, flush=True)
         if dispatcher.stats.cache_misses and function.__module__ not in _mentioned:
             _mentioned.add(function.__module__)
             where = dispatcher.stats.cache_path
@@ -78,12 +84,17 @@ def warm_up(*, progress: bool = True) -> None:
         if progress:
             print(text, end="", file=sys.stderr, flush=True)
 
+    _mentioned.add("warm_up")
     started = time.perf_counter()
     show("halfseen: compiling, which happens once ")
     for module in pkgutil.iter_modules([os.path.dirname(__file__)]):
         import_module(f"halfseen.kernels.{module.name}")
         show(".")
     show(f" {time.perf_counter() - started:.1f} s\n")
+
+
+def _someone_watches() -> bool:
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def _dispatcher(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ _BLOCK = 256
 # Rounding level at which a feature's normal equations count as singular.
 _PIVOT_SHARE = 1e-13
 # The same for the covariance of the latents: far below rounding, only to avoid division by zero.
-_SPREAD_SHARE = 1e-26
+_MOMENT_SHARE = 1e-26
 # The logarithm of a product of pivots is taken before the product can overflow.
 _LARGE_PRODUCT = 1e100
 
@@ -119,12 +119,12 @@ def _posterior(inverse, targets, means, explained, second, n):
 
 
 @compiled(float64(in_2, in_2, in_1, in_2, in_1, int64, out_2, out_2, out_1))
-def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, spread):
+def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, factor_moments):
     """Take the expectation step over all arms and return their weighted log-likelihood.
 
     f are the factors z, followed by 1 if there is a mean. For each feature, `moments` gets the
     packed sum of E[ff'] over the arms that show it, and `cross`, shape (n_rows, dim), the sum of
-    x·E[f]. `spread` gets the packed sum of E[ff'] over all arms.
+    x·E[f]. `factor_moments` gets the packed sum of E[ff'] over all arms.
     """
     n, dim = filled.shape
     n_rows = loadings.shape[0]
@@ -145,7 +145,7 @@ def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, spread
         logs_noise[j] = np.log(2.0 * np.pi * noise[j])
     moments[:] = 0.0
     cross[:] = 0.0
-    spread[:] = 0.0
+    factor_moments[:] = 0.0
     explained = np.empty(_BLOCK)
     logs = np.empty(_BLOCK)
     floor = np.ones(_BLOCK)
@@ -191,14 +191,14 @@ def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, spread
             likelihood -= 0.5 * weights[first + i] * (logs[i] - explained[i])
         for entry in range(all_rows):
             for i in range(size):
-                spread[entry] += weights[first + i] * second[entry, i]
+                factor_moments[entry] += weights[first + i] * second[entry, i]
         moments += np.dot(second, weighted)
         cross += np.dot(means, weighted_x)
     return likelihood
 
 
 @compiled(void(out_2, in_2, in_1, out_2, out_1))
-def _maximise(moments, cross, squares, loadings, rests):
+def _maximise(moments, cross, squares, loadings, residual_squares):
     """Write each feature's new loadings and its sum of squared residuals.
 
     `moments` (overwritten) and `cross` come from `_expect`; `squares` (dim,) is each feature's sum
@@ -234,17 +234,17 @@ def _maximise(moments, cross, squares, loadings, rests):
         left = squares[j]
         for a in range(n_rows):
             left -= loadings[a, j] * cross[a, j]
-        rests[j] = max(0.0, left)
+        residual_squares[j] = max(0.0, left)
 
 
 @compiled(void(out_1, int64, out_2))
-def _absorb_spread(spread, rank, loadings):
+def _absorb_moments(factor_moments, rank, loadings):
     """Let the factors be standard again: move their mean into μ and their covariance into W.
 
-    `spread` is the packed mean of E[ff'] over all arms (overwritten).
+    `factor_moments` is the packed mean of E[ff'] over all arms (overwritten).
     """
     n_rows, dim = loadings.shape
-    packed = spread.reshape((-1, 1))
+    packed = factor_moments.reshape((-1, 1))
     if n_rows > rank:
         last = rank * (rank + 1) // 2
         for a in range(rank):
@@ -254,7 +254,7 @@ def _absorb_spread(spread, rank, loadings):
                 packed[a * (a + 1) // 2 + b, 0] -= packed[last + a, 0] * packed[last + b, 0]
     floor = np.zeros(1)
     for a in range(rank):
-        floor[0] += _SPREAD_SHARE * packed[a * (a + 1) // 2 + a, 0]
+        floor[0] += _MOMENT_SHARE * packed[a * (a + 1) // 2 + a, 0]
     packed = packed[: rank * (rank + 1) // 2]
     _factor(packed, floor, 1)
     for b in range(rank):
@@ -280,19 +280,19 @@ def _log_prior(noise, level, strength):
 
 
 @compiled(float64(in_1, in_1, float64, float64, float64, boolean, out_1))
-def _set_noise(rests, counts, level, strength, floor, common, noise):
+def _set_noise(residual_squares, counts, level, strength, floor, common, noise):
     """Write each feature's noise variance; return the logarithm of its prior, up to a constant.
 
     With `common` noise there is one variance for all features, and no prior.
     """
     dim = len(noise)
     if common:
-        pooled = max(floor, rests.sum() / max(1.0, counts.sum()))
+        pooled = max(floor, residual_squares.sum() / max(1.0, counts.sum()))
         for j in range(dim):
             noise[j] = pooled
         return 0.0
     for j in range(dim):
-        noise[j] = max(floor, (strength * level + rests[j]) / (strength + counts[j]))
+        noise[j] = max(floor, (strength * level + residual_squares[j]) / (strength + counts[j]))
     return _log_prior(noise, level, strength)
 
 
@@ -327,7 +327,7 @@ def _log_odds_of_loadings(moments, loadings, noise, rank):
     ),
     nogil=True,  # a policy may serve while its next model is fitted
 )
-def climb(
+def em(
     filled, seen, weights, loadings, noise, rank,
     level, strength, floor, common, max_steps, least_gain,
 ):  # fmt: skip
@@ -348,7 +348,7 @@ def climb(
     n_rows = loadings.shape[0]
     moments = np.empty((n_rows * (n_rows + 1) // 2, dim))
     cross = np.empty((n_rows, dim))
-    spread = np.empty(n_rows * (n_rows + 1) // 2)
+    factor_moments = np.empty(n_rows * (n_rows + 1) // 2)
     squares = np.zeros(dim)
     counts = np.zeros(dim)
     total = 0.0
@@ -357,19 +357,21 @@ def climb(
         for j in range(dim):
             squares[j] += weights[i] * filled[i, j] * filled[i, j]
             counts[j] += weights[i] * seen[i, j]
-    rests = np.empty(dim)
+    residual_squares = np.empty(dim)
     penalty = 0.0 if common else _log_prior(noise, level, strength)
     before = -np.inf
     n_steps = 0
     while True:
-        likelihood = _expect(filled, seen, weights, loadings, noise, rank, moments, cross, spread)
+        likelihood = _expect(
+            filled, seen, weights, loadings, noise, rank, moments, cross, factor_moments
+        )
         objective = likelihood + penalty
         if n_steps == max_steps or objective - before < least_gain:
             odds = _log_odds_of_loadings(moments, loadings, noise, rank)
             return likelihood, objective, likelihood + odds, n_steps
         before = objective
-        _maximise(moments, cross, squares, loadings, rests)
-        penalty = _set_noise(rests, counts, level, strength, floor, common, noise)
-        spread /= total
-        _absorb_spread(spread, rank, loadings)
+        _maximise(moments, cross, squares, loadings, residual_squares)
+        penalty = _set_noise(residual_squares, counts, level, strength, floor, common, noise)
+        factor_moments /= total
+        _absorb_moments(factor_moments, rank, loadings)
         n_steps += 1

@@ -2,9 +2,13 @@
 
 To follow one opening, read
 
-    `LatentUcb._open_if_due` → `Epoch.open` → `RowModel.fitted` (`factors.model.Search`,
-    `kernels.factors.climb`) → `features` → `RewardModel.fitted` (`Evidence.maximise`,
-    `Rewards.fit`) → `RewardModel.score`;
+    `LatentUcb._open_if_due` → `Epoch.open`
+    → `RowModel.fitted`: `factors.model.RankSearch`, `kernels.factors.em`   (1. rows)
+    → `features.Features.design`                                            (2. features φ and c)
+    → `RewardModel.fitted`: `Evidence.maximise`, then `_regression`         (4. scales, 3. rewards)
+    → `RewardModel.score`                                                   (5. choice)
+
+The numbers are those of docs/latent-ucb.md, which has the formulas with the same symbols;
 
 `items` integrates out what differs by item, `history` bounds memory, `explanation` splits scores.
 Importing this package registers the policy.

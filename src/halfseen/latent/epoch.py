@@ -16,14 +16,21 @@ from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import ArchiveError
-from halfseen.factors.model import FEW_ARMS, Arms, Factors, Search, factors_field, fit_factors
+from halfseen.factors.model import (
+    FEW_ARMS,
+    Factors,
+    HalfSeenRows,
+    RankSearch,
+    factors_field,
+    fit_factors,
+)
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys
 from halfseen.latent.evidence import ITEM
 from halfseen.latent.features import (
     FILLED,
-    GROUPS,
     LATENT,
     MASK,
+    ROW_GROUPS,
     Crossing,
     Features,
     RowFeatures,
@@ -31,16 +38,18 @@ from halfseen.latent.features import (
     joint_features,
 )
 from halfseen.latent.history import History, Sample, joined
-from halfseen.latent.reward_model import RewardModel, RewardsField, checked_groups
+from halfseen.latent.level import FIXED, Drift, moving_level
+from halfseen.latent.plausible import limits_field, limits_of, no_limits, plausible
+from halfseen.latent.reward_model import RewardModel, RewardModelField, checked_groups
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
 from halfseen.values import SMALLEST, FloatArray
 
 CONTEXT = "context"
-PARTS = (*GROUPS, ITEM, CONTEXT)
-"""The parts of the reward model that a policy may have."""
+ALL_GROUPS = (*ROW_GROUPS, ITEM, CONTEXT)
+"""The groups of the reward model that a policy may have."""
 
-MOST_AMBIENT_FEATURES = 300
+MOST_AMBIENT_FEATURES = 600
 """With more features, filled rows and masks are left out of the reward model: its time per round
 grows with the square of their number. Without a latent dimension filled rows stay."""
 
@@ -50,10 +59,12 @@ _ROUNDING = 1e-12
 _NEGLIGIBLE_WEIGHT = 1e-3
 # With a half-life, an epoch lasts at most this share of it.
 _EPOCH_SHARE = 0.25
+# Rewards whose residuals show a level that moves, evenly spaced in time.
+_LEVEL_ROWS = 1000
 # Rows come back if fewer than this share of the offered ones are different.
-_DIFFERENT = 0.9
+_DISTINCT = 0.9
 # Rows on which to check whether the last model still explains everything.
-_LOOK = 256
+_CHECK_ROWS = 256
 # The rank is chosen on this many rows, evenly spaced in time; the model is then fitted to all rows.
 _SEARCH_ROWS = 2000
 # A search for the rank goes on in the next epoch after this much work: about 60 milliseconds on one
@@ -70,8 +81,8 @@ class Settings(NamedTuple):
 
     Attributes
     ----------
-    parts : tuple of str
-        Among `PARTS`.
+    groups : tuple of str
+        Among `ALL_GROUPS`.
     rank : int or None
         Of arms; None if the evidence chooses.
     through_origin : bool
@@ -82,7 +93,7 @@ class Settings(NamedTuple):
         Further levels of categories, each with the first one: all are hidden together.
     """
 
-    parts: tuple[str, ...]
+    groups: tuple[str, ...]
     rank: int | None
     through_origin: bool
     half_life: float | None
@@ -112,23 +123,13 @@ class Settings(NamedTuple):
         weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
         return weights
 
-    def is_informative(self, rewards: FloatArray, reference: float) -> bool:
-        """Return whether any reward differs from `reference`.
-
-        If rewards are known to have mean zero, from 0.
-        """
-        usual = 0.0 if self.through_origin else reference
-        return is_different(float(rewards.min()), usual) or is_different(
-            float(rewards.max()), usual
-        )
-
 
 def is_different(reward: float, usual: float) -> bool:
     """Return whether a reward differs from another one by more than rounding."""
     return abs(reward - usual) > max(_ROUNDING * abs(usual), SMALLEST)
 
 
-class Offered(NamedTuple):
+class OfferedRows(NamedTuple):
     """Arms, or contexts, offered before an epoch.
 
     Attributes
@@ -149,7 +150,7 @@ class Offered(NamedTuple):
     per_round: float
 
     @classmethod
-    def of(cls, sample: Sample, n_rounds: int, per_round: float) -> "Offered":
+    def of(cls, sample: Sample, n_rounds: int, per_round: float) -> "OfferedRows":
         """Return the rows of a sample after some rounds."""
         return cls(sample.table, sample.items, sample.ages(n_rounds), per_round)
 
@@ -159,7 +160,7 @@ class RowModel(NamedTuple):
 
     Attributes
     ----------
-    latent : Factors
+    factors : Factors
     shares : ndarray, shape (dim,)
         Share of the offered rows that show each feature.
     n_arms : int
@@ -168,35 +169,46 @@ class RowModel(NamedTuple):
         The same, and the round, when its rank was last chosen.
     frequency : float
         If items come back, the share of all items that one round offers; otherwise 0.
+    n_items : int
+        Their number; 0 if they do not come back.
+    recurrence : float
+        Share of the offered rows whose item had been offered before.
+    limits : ndarray, shape (2, dim)
+        The smallest and largest plausible value of each feature.
     """
 
-    latent: Factors
+    factors: Factors
     shares: FloatArray
     n_arms: int
     n_ranked: int
     ranked_round: int
     frequency: float
+    n_items: int
+    recurrence: float
+    limits: FloatArray
 
     @classmethod
     def unknown(cls, dim: int) -> "RowModel":
         """Return what is known of rows that have never been offered."""
-        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 0.0)
+        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 0.0, 0, 1.0, no_limits(dim))
 
     @classmethod
     def fitted(
         cls,
         settings: Settings,
-        offered: Offered,
+        offered: OfferedRows,
         round: int,
         last: "RowModel",
         rank: int | None = None,
     ) -> "RowModel":
         """Fit the factor model to offered rows; the evidence chooses a rank that is not given."""
-        table, weights, frequency = _different(settings, offered)
-        latent, is_ranked = _latent(settings, table, weights, round, last, rank)
+        table, weights, frequency, n_items, recurrence = _distinct_rows(settings, offered)
+        limits = limits_of(table)
+        table = plausible(table, limits)
+        factors, is_ranked = _fitted_factors(settings, table, weights, round, last, rank)
         shares = weights @ (table == table) / max(1e-300, weights.sum())
         ranked = (len(table), round) if is_ranked else (last.n_ranked, last.ranked_round)
-        return cls(latent, shares, len(table), *ranked, frequency)
+        return cls(factors, shares, len(table), *ranked, frequency, n_items, recurrence, limits)
 
     def widened(self, dim: int, levels: dict[int, int]) -> "RowModel":
         """Return the model with more features; new levels are seen where the first one is."""
@@ -205,30 +217,31 @@ class RowModel(NamedTuple):
         for level, first in levels.items():
             if level >= known:
                 shares[level] = shares[first]
-        return self._replace(latent=self.latent.widened(dim), shares=shares)
+        limits = np.hstack([self.limits, no_limits(dim - known)])
+        return self._replace(factors=self.factors.widened(dim), shares=shares, limits=limits)
 
     def features(self, groups: Any, levels: dict[int, int]) -> RowFeatures:
         """Return some groups of columns."""
-        counts = np.ones(self.latent.dim, dtype=np.bool_)
-        counts[list(levels)] = False
-        return RowFeatures(self.latent, self.shares, list(groups), np.flatnonzero(counts))
+        return RowFeatures(self.factors, self.shares, list(groups), levels, self.limits)
 
-    def informative_groups(self, parts: tuple[str, ...]) -> list[str]:
+    def informative_groups(self, allowed: tuple[str, ...]) -> list[str]:
         """Return those of some groups of columns that say what the others do not."""
-        latent, shares = self.latent, self.shares
-        n_varying = int(np.count_nonzero(latent.scale))
+        factors, shares = self.factors, self.shares
+        n_varying = int(np.count_nonzero(factors.scale))
         few = n_varying <= MOST_AMBIENT_FEATURES
         # A model that explains all makes filled rows a function of the latent group.
-        filled = few and not latent.explains_all
-        if latent.rank == 0:
-            filled = n_varying > 0 and latent.dim <= LARGEST_DENSE_DIM
+        filled = few and not factors.explains_all
+        if factors.rank == 0:
+            filled = n_varying > 0 and factors.dim <= LARGEST_DENSE_DIM
         mask = few and bool(((shares > 0.0) & (shares < 1.0)).any())
-        found = {LATENT: latent.rank > 0, FILLED: filled, MASK: mask}
-        return [group for group in GROUPS if group in parts and found[group]]
+        found = {LATENT: factors.rank > 0, FILLED: filled, MASK: mask}
+        return [group for group in ROW_GROUPS if group in allowed and found[group]]
 
 
-def _different(settings: Settings, offered: Offered) -> tuple[FloatArray, FloatArray, float]:
-    """Return the different rows that still count, how much, and how often items come back."""
+def _distinct_rows(
+    settings: Settings, offered: OfferedRows
+) -> tuple[FloatArray, FloatArray, float, int, float]:
+    """Return the different rows that still count, how much, and what is known of their items."""
     recent = offered.ages <= settings.memory
     table, items = offered.table[recent], offered.items[recent]
     ages = offered.ages[recent]
@@ -238,12 +251,14 @@ def _different(settings: Settings, offered: Offered) -> tuple[FloatArray, FloatA
     n_items = len(kept)
     if (items != NO_ITEM).any():
         n_items = len(np.unique(item_keys(table, items)))
-    comes_back = n_items < _DIFFERENT * len(table)
-    frequency = min(1.0, offered.per_round / n_items) if comes_back else 0.0
-    return np.ascontiguousarray(table[kept]), settings.decay(ages[kept]), frequency
+    rows = np.ascontiguousarray(table[kept]), settings.decay(ages[kept])
+    recurrence = 1.0 - n_items / max(1, len(table))
+    if n_items >= _DISTINCT * len(table):  # they do not come back
+        return *rows, 0.0, 0, recurrence
+    return *rows, min(1.0, offered.per_round / n_items), n_items, recurrence
 
 
-def _latent(
+def _fitted_factors(
     settings: Settings,
     table: FloatArray,
     weights: FloatArray,
@@ -252,28 +267,28 @@ def _latent(
     rank: int | None,
 ) -> tuple[Factors, bool]:
     """Return the factor model to freeze, and whether its rank is chosen: a search may go on."""
-    known = last.latent if last.n_arms else None
+    known = last.factors if last.n_arms else None
 
-    def arms(some: Any = ...) -> Arms:
-        return Arms(table[some], weights[some], through_origin=settings.through_origin)
+    def arms(some: Any = ...) -> HalfSeenRows:
+        return HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)
 
-    if known is not None and known.explains_all and len(table) >= _LOOK:
+    if known is not None and known.explains_all and len(table) >= _CHECK_ROWS:
         # Only if the rows are low-rank to rounding error: then nothing is fitted.
-        latest = fit_factors(arms(slice(-_LOOK, None)), known, max_steps=1)
+        latest = fit_factors(arms(slice(-_CHECK_ROWS, None)), known, max_steps=1)
         if latest.model.explains_all:
             return known, False
     all_arms = arms()
     if all_arms.n_entries == 0:
         return all_arms.empty_model(), True
     if rank is not None:
-        search = Search(all_arms, known)
+        search = RankSearch(all_arms, known)
         return search.fit(search.affordable(rank)).model, True
     if known is not None and not _is_rank_due(settings, len(table), round, last):
         return fit_factors(all_arms, known).model, False
     some = all_arms
     if len(table) > _SEARCH_ROWS:
         some = arms(np.linspace(0, len(table) - 1, _SEARCH_ROWS).astype(np.int64))
-    search = Search(some, known, most_work=_SEARCH_WORK)
+    search = RankSearch(some, known, most_work=_SEARCH_WORK)
     found = search.run().model
     if some is not all_arms:
         found = fit_factors(all_arms, found).model
@@ -306,7 +321,8 @@ class LatentRecord:
     noise_scale : float or None
         Estimated deviation of the reward noise; None while all rewards are equal.
     scales : dict
-        For each group of features its prior deviation, in units of the noise.
+        For each group of features its prior deviation, in units of the noise; the levels of a
+        category have one of their own, named by the group and the first of them.
     frequency : float
         If arms come back, the share of all arms that one round offers; otherwise 0.
     carry_error : float
@@ -353,12 +369,15 @@ RECORD = Value(
 def _row_model_field(dim: str) -> Value:
     return Value(
         RowModel,
-        latent=factors_field(dim),
+        factors=factors_field(dim),
         shares=Array((dim,), low=0.0, high=1.0 + 1e-9),
         n_arms=Whole(),
         n_ranked=Whole(),
         ranked_round=Whole(),
         frequency=Real(0.0, 1.0),
+        n_items=Whole(),
+        recurrence=Real(0.0, 1.0),
+        limits=limits_field(dim),
     )
 
 
@@ -372,9 +391,9 @@ class Epoch(NamedTuple):
         Without a context, of rows with 0 features.
     features : Features
         All that may enter the reward model, without scales.
-    rewards : RewardModel or None
+    reward_model : RewardModel or None
         None while all rewards are equal.
-    widths : RewardModel or None
+    width_model : RewardModel or None
         The same with a row for each decision whose reward is expected, for widths alone; None if it
         has yet to be made.
     """
@@ -383,15 +402,15 @@ class Epoch(NamedTuple):
     arms: RowModel
     context: RowModel
     features: Features
-    rewards: RewardModel | None
-    widths: RewardModel | None = None
+    reward_model: RewardModel | None
+    width_model: RewardModel | None = None
 
     @classmethod
     def open(
         cls,
         settings: Settings,
-        arms: Offered,
-        contexts: Offered,
+        arms: OfferedRows,
+        contexts: OfferedRows,
         history: History,
         round: int,
         last: "Epoch | None",
@@ -409,24 +428,25 @@ class Epoch(NamedTuple):
         if n_context:
             context = RowModel.fitted(settings, contexts, round, context)
         features = _features(settings, option, context)
-        error = 0.0
+        error, drift = 0.0, FIXED
         if last is not None:
+            history, drift = _levelled(settings, history, round, last)
             history = history.compacted(last.features, settings.n_kept, settings.longest_epoch)
             history, error = history.projected(last.features, features)
-        rewards = _rewards(settings, features, history, round, last)
-        scales = {} if rewards is None else rewards.scales.logs
+        model = _fitted_rewards(settings, features, history, round, last, drift)
+        scales = {} if model is None else model.scales.logs
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
             n_arms=option.n_arms,
-            rank=option.latent.rank,
-            context_rank=context.latent.rank if n_context else None,
-            noise_scale=None if rewards is None else rewards.scales.noise,
+            rank=option.factors.rank,
+            context_rank=context.factors.rank if n_context else None,
+            noise_scale=None if model is None else model.scales.noise_scale,
             scales={group: math.exp(log) for group, log in scales.items()},
             frequency=option.frequency,
             carry_error=error,
         )
-        return cls(record, option, context, features, rewards), history
+        return cls(record, option, context, features, model), history
 
     def widened(
         self, settings: Settings, dim: int, context_dim: int, old: Keys, new: Keys
@@ -440,17 +460,18 @@ class Epoch(NamedTuple):
         context = self.context.widened(context_dim, settings.context_levels)
         option = arms.features(self.features.option.columns, settings.levels)
         shared = context.features(self.features.context.columns, settings.context_levels)
-        by_item, crossing = bool(self.features.item_columns), self.features.crossing
-        if not self.context.latent.dim:
-            crossing = chosen_crossing(option, shared, by_item=by_item)
+        n_items = arms.n_items if self.features.item_columns else 0
+        crossing = self.features.crossing
+        if not self.context.factors.dim:
+            crossing = chosen_crossing(option, shared, n_items=n_items)
         intercept = not settings.through_origin
-        features = joint_features(option, shared, crossing, by_item=by_item, intercept=intercept)
-        rewards = self.rewards
-        if rewards is not None and rewards.is_too_large(features):
-            rewards = None  # another epoch opens at once
-        if rewards is not None:
-            rewards = rewards.widened(features, old, new)
-        return Epoch(self.record, arms, context, features, rewards)
+        features = joint_features(option, shared, crossing, n_items=n_items, intercept=intercept)
+        model = self.reward_model
+        if model is not None and model.is_too_large(features):
+            model = None  # another epoch opens at once
+        if model is not None:
+            model = model.widened(features, old, new)
+        return Epoch(self.record, arms, context, features, model)
 
 
 class EpochField:
@@ -466,8 +487,8 @@ class EpochField:
             "groups": [list(features.option.columns), list(features.context.columns)],
             "crossing": [list(each) for each in features.crossing],
             "by_item": bool(features.item_columns),
-            "rewards": Maybe(RewardsField(features)).dump(value.rewards),
-            "widths": Maybe(RewardsField(features)).dump(value.widths),
+            "reward_model": Maybe(RewardModelField(features)).dump(value.reward_model),
+            "width_model": Maybe(RewardModelField(features)).dump(value.width_model),
         }
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Epoch:
@@ -477,48 +498,69 @@ class EpochField:
         arms = _row_model_field("dim").load("arms", plain["arms"], sizes)
         context = _row_model_field("context_dim").load("context", plain["context"], sizes)
         for model, rank in ((arms, record.rank), (context, record.context_rank or 0)):
-            if model.latent.rank != rank:
-                raise ArchiveError(f"a latent model must have rank {rank}, got {model.latent.rank}")
-        groups = [checked_groups(each, GROUPS) for each in plain["groups"]]
-        left, right = (tuple(checked_groups(each, GROUPS)) for each in plain["crossing"])
+            if model.factors.rank != rank:
+                raise ArchiveError(f"factors must have rank {rank}, got {model.factors.rank}")
+        groups = [checked_groups(each, ROW_GROUPS) for each in plain["groups"]]
+        left, right = (tuple(checked_groups(each, ROW_GROUPS)) for each in plain["crossing"])
         crossing: Crossing = (left, right)
         features = joint_features(
             arms.features(groups[0], settings.levels),
             context.features(groups[1], settings.context_levels),
             crossing,
-            by_item=checks.boolean("by_item", plain["by_item"]),
+            n_items=arms.n_items if checks.boolean("by_item", plain["by_item"]) else 0,
             intercept=not settings.through_origin,
         )
-        rewards, widths = (
-            Maybe(RewardsField(features)).load(each, plain[each], sizes)
-            for each in ("rewards", "widths")
+        models = (
+            Maybe(RewardModelField(features)).load(each, plain[each], sizes)
+            for each in ("reward_model", "width_model")
         )
-        return Epoch(record, arms, context, features, rewards, widths)
+        return Epoch(record, arms, context, features, *models)
+
+
+def _levelled(
+    settings: Settings, history: History, round: int, last: Epoch
+) -> tuple[History, Drift]:
+    """Return rewards without a level that moves, and its drift; rounds of merged ones are lost."""
+    model, rows = last.reward_model, history.rows
+    if model is None or settings.through_origin:
+        return history, Drift(history.last_level)
+    single = np.flatnonzero(rows.counts == 1.0)
+    some = single[np.linspace(0, len(single) - 1, min(len(single), _LEVEL_ROWS)).astype(np.int64)]
+    few = rows.select(some)
+    path = moving_level(few.rounds, model.residuals(few))
+    if path is None:
+        return history, model.drift._replace(gain=0.0)
+    return history.levelled(path, single), Drift(float(path.levels[-1]), path.gain)
 
 
 def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:
     """Return all features that may enter the reward model."""
-    parts = settings.parts
-    option = arms.features(arms.informative_groups(parts), settings.levels)
-    groups = context.informative_groups(parts) if CONTEXT in parts else []
+    allowed = settings.groups
+    option = arms.features(arms.informative_groups(allowed), settings.levels)
+    groups = context.informative_groups(allowed) if CONTEXT in allowed else []
     shared = context.features(groups, settings.context_levels)
-    by_item = arms.frequency > 0.0 and ITEM in parts
-    crossing = chosen_crossing(option, shared, by_item=by_item)
+    n_items = arms.n_items if ITEM in allowed else 0
+    crossing = chosen_crossing(option, shared, n_items=n_items)
     intercept = not settings.through_origin
-    return joint_features(option, shared, crossing, by_item=by_item, intercept=intercept)
+    return joint_features(option, shared, crossing, n_items=n_items, intercept=intercept)
 
 
-def _rewards(
-    settings: Settings, features: Features, history: History, round: int, last: Epoch | None
+def _fitted_rewards(
+    settings: Settings,
+    features: Features,
+    history: History,
+    round: int,
+    last: Epoch | None,
+    drift: Drift,
 ) -> RewardModel | None:
     """Return the reward model, if any two rewards differ."""
     if not len(history) or not _is_informative(settings, history):
         return None
-    rows, within, summary = history.rows, 0.0, None
+    rows, pure_error, summary = history.rows, 0.0, None
     if settings.half_life is not None:
         rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
     if settings.half_life is not None or last is None:  # otherwise they are merged
-        rows, within = rows.merged()
+        rows, pure_error = rows.merged()
     if history.summaries:
         summary = joined(
             [
@@ -526,14 +568,15 @@ def _rewards(
                 for each in history.summaries
             ]
         )
-    logs = None if last is None or last.rewards is None else last.rewards.scales.logs
-    return RewardModel.fitted(features, rows, math.hypot(within, history.within), summary, logs)
+    logs = None if last is None or last.reward_model is None else last.reward_model.scales.logs
+    return RewardModel.fitted(
+        features, rows, math.hypot(pure_error, history.pure_error), summary, logs, drift
+    )
 
 
 def _is_informative(settings: Settings, history: History) -> bool:
-    rewards = history.rows.rewards
-    first = float(rewards[0])
-    others = [np.array([history.within]), *(each.targets(first) for each in history.summaries)]
-    return settings.is_informative(rewards, first) or any(
-        settings.is_informative(first + each, first) for each in others
-    )
+    """Return whether any reward differs from the first one, or from 0 if that is their mean."""
+    usual = 0.0 if settings.through_origin else float(history.rows.rewards[0])
+    rests = [history.rows.rewards - usual, np.array([history.pure_error])]
+    rests += [each.targets(usual) for each in history.summaries]
+    return any(is_different(usual + float(np.abs(each).max()), usual) for each in rests)

@@ -26,17 +26,20 @@ posterior is wide, and the mode understates how different the others may be.
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 
-from halfseen.latent.items import Block, Items, ItemSums
+from halfseen.latent.items import ItemPosterior, Items, ItemStatistics
 from halfseen.values import FloatArray
 
 ITEM = "item"
 """The group of item effects."""
+
+Groups = Mapping[str, NDArray[np.int64]]
+"""For each prior scale the indices of the columns that have it."""
 
 LOWEST, HIGHEST = -6.0, 8.0
 """Of log τ."""
@@ -46,13 +49,17 @@ _LEAST_GAIN = 0.01
 _MOST_STEPS = 12
 # No scale moves farther than this in one step; a step that loses is shortened down to this.
 _LONGEST_STEP, _SHORTEST_STEP = 2.0, 0.05
-# The noise estimate includes this many pseudo-rewards whose squared residual is this share of the
-# rewards' variance: a few rewards do not prove that there is no noise.
-_PRIOR_REWARDS = 2.0
+# The noise estimate includes pseudo-rewards whose squared residual is this share of the rewards'
+# variance. There are so many, as a few rewards do not prove that there is no noise, and so many per
+# reward, as no number of labels that are predicted without error proves that the model is exact: σ²
+# is at least about a thousandth of the variance.
+_PRIOR_REWARDS, _PRIOR_RATE = 2.0, 0.02
 _PRIOR_SHARE = 0.05
 # Smallest variance between items' means, in units of the mean square: without an intercept all
 # rewards may be equal.
-_LEAST_SPREAD = 1e-6
+_LEAST_ITEM_VARIANCE = 1e-6
+# Matrices of this size are inverted one by one.
+_LARGE = 32
 # What is below this share of the largest is rounding.
 _ROUNDING = 1e-12
 # Nodes and weights of Gauss–Hermite quadrature for a normal distribution.
@@ -66,105 +73,121 @@ class Scales(NamedTuple):
     ----------
     logs : dict
         log τ of each group.
-    noise : float
+    noise_scale : float
         σ > 0, in the unit of the rewards.
     """
 
     logs: dict[str, float]
-    noise: float
+    noise_scale: float
 
-    def of(self, group: str) -> float:
-        """Return τ of a group, 0 if it has none."""
-        return math.exp(self.logs[group]) if group in self.logs else 0.0
+    def log_of(self, group: str) -> float:
+        """Return log τ of a group; a category that came later has that of the other columns."""
+        return self.logs[group] if group in self.logs else self.logs[whole(group)]
 
-    def spread(self, columns: Mapping[str, slice]) -> FloatArray:
-        """Return τ of the group of each column, for groups that stand side by side."""
-        return _spread({group: self.of(group) for group in columns}, columns)
+    def write(self, groups: Groups, scales: FloatArray) -> None:
+        """Write τ of each column."""
+        for group, columns in groups.items():
+            scales[columns] = math.exp(self.log_of(group))
 
 
-class Rewards(NamedTuple):
-    """What a regression needs of rewards.
+def whole(group: str) -> str:
+    """Return the group of a group, or of the levels of a category, which have its number."""
+    return group.split(" ")[0]
+
+
+class SufficientStatistics(NamedTuple):
+    """What the posterior depends on: products of features and rewards.
 
     Attributes
     ----------
-    gram : ndarray, shape (n_features + 1, n_features + 1)
+    products : ndarray, shape (n_features + 1, n_features + 1)
         Σ(φ, r)(φ, r)' over the rewards, whose first feature is 1, or 0 without an intercept.
-    items : ItemSums
+    items : ItemStatistics
         Σc(c, φ, r)' by item.
-    n : float
-        Number of rewards.
-    within : float
-        Sum of squared rewards that `gram` lacks: of equal arms around their means.
+    n_rewards : float
+    pure_error : float
+        Sum of squared rewards that `products` lack: of equal arms around their means.
     """
 
-    gram: FloatArray
-    items: ItemSums
-    n: float
-    within: float
+    products: FloatArray
+    items: ItemStatistics
+    n_rewards: float
+    pure_error: float
 
-    def in_unit(self, unit: float) -> "Rewards":
+    def in_unit(self, unit: float) -> "SufficientStatistics":
         """Return the same with rewards divided by a unit."""
-        gram, sums = self.gram.copy(), self.items.sums.copy()
-        gram[-1] /= unit
-        gram[:, -1] /= unit
+        products, sums = self.products.copy(), self.items.sums.copy()
+        products[-1] /= unit
+        products[:, -1] /= unit
         sums[:, :, -1] /= unit
-        return Rewards(gram, self.items._replace(sums=sums), self.n, self.within / unit**2)
+        items = self.items._replace(sums=sums)
+        return SufficientStatistics(products, items, self.n_rewards, self.pure_error / unit**2)
+
+    def select(self, features: Any, item_columns: Any) -> "SufficientStatistics":
+        """Return the statistics of some of the columns of φ, and of c, given by their indices."""
+        k, columns = self.items.n_columns, np.append(features, len(self.products) - 1)
+        sums = self.items.sums[:, item_columns][:, :, np.concatenate([item_columns, k + columns])]
+        return self._replace(
+            products=self.products[np.ix_(columns, columns)], items=self.items._replace(sums=sums)
+        )
 
     def marginal(self, scales: FloatArray, first: int = 0) -> "Marginal":
-        """Return the rewards with the coefficients of items integrated out, from a part on.
+        """Return the statistics with the coefficients of items integrated out, from one on.
 
-        `scales`, shape (n_parts,), are their prior deviations D. With A = I + DΣcc'D and
-        B = DΣc(φ, r)', the products Σ(φ, r)(φ, r)' become Σ(φ, r)(φ, r)' − Σ_i B'A⁻¹B. Parts before
-        the first one are treated like features.
+        `scales`, shape (n_item_columns,), are their prior deviations D. With A = I + DΣcc'D and
+        B = DΣc(φ, r)', the products Σ(φ, r)(φ, r)' become Σ(φ, r)(φ, r)' − Σ_i B'A⁻¹B. Columns of c
+        before the first one are treated like features.
         """
         sums, scales = self.items.sums, scales[first:]
-        k, n_parts = len(scales), self.items.n_parts
-        blocks = scales[:, None] * sums[:, first:, first:n_parts] * scales
-        blocks[:, np.arange(k), np.arange(k)] += 1.0
-        blocks, roots = positive(blocks)
-        covariances = np.asarray(np.linalg.inv(blocks))
-        outer = np.concatenate([sums[:, first:, :first], sums[:, first:, n_parts:]], axis=2)
+        k, n_columns = len(scales), self.items.n_columns
+        precisions = scales[:, None] * sums[:, first:, first:n_columns] * scales
+        precisions[:, np.arange(k), np.arange(k)] += 1.0
+        precisions, roots = positive(precisions)
+        covariances = _inverses(precisions, roots)
+        outer = np.concatenate([sums[:, first:, :first], sums[:, first:, n_columns:]], axis=2)
         outer *= scales[:, None]
-        means = covariances @ outer
-        rows = (-1, outer.shape[2] - first)
-        gram = self.gram - outer[:, :, first:].reshape(rows).T @ means[:, :, first:].reshape(rows)
-        kept = np.concatenate([sums[:, :first, :first], sums[:, :first, n_parts:]], axis=2)
-        kept -= outer[:, :, :first].transpose(0, 2, 1) @ means
+        slopes = covariances @ outer
+        flat = (-1, outer.shape[2] - first)
+        explained = outer[:, :, first:].reshape(flat).T @ slopes[:, :, first:].reshape(flat)
+        kept = np.concatenate([sums[:, :first, :first], sums[:, :first, n_columns:]], axis=2)
+        kept -= outer[:, :, :first].transpose(0, 2, 1) @ slopes
         log_det = 2.0 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-        rest = Rewards(gram, self.items._replace(sums=kept), self.n, self.within)
-        return Marginal(rest, covariances, means, log_det)
+        rest = self._replace(
+            products=self.products - explained, items=self.items._replace(sums=kept)
+        )
+        return Marginal(rest, covariances, slopes, log_det)
 
     def fit(
-        self, scales: FloatArray, part_scales: FloatArray
+        self, scales: FloatArray, item_scales: FloatArray
     ) -> tuple[FloatArray, FloatArray, Items]:
         """Return V and V·E[θ] of scaled features, with items integrated out, and the items."""
-        (gram, *_), covariances, _, log_dets = self.marginal(part_scales)
-        precision = scales[:, None] * gram[:-1, :-1] * scales
+        (products, *_), covariances, _, log_dets = self.marginal(item_scales)
+        precision = scales[:, None] * products[:-1, :-1] * scales
         precision.ravel()[:: len(scales) + 1] += 1.0
-        sums = part_scales[:, None] * self.items.sums[:, :, self.items.n_parts :]
+        sums = item_scales[:, None] * self.items.sums[:, :, self.items.n_columns :]
         sums[:, :, :-1] *= scales
-        blocks = Block(covariances, sums, log_dets)
-        return precision, scales * gram[:-1, -1], Items.of(self.items.keys, blocks)
+        found = Items.of(self.items.keys, ItemPosterior(covariances, sums, log_dets))
+        return precision, scales * products[:-1, -1], found
 
 
 class Marginal(NamedTuple):
-    """Rewards with item coefficients integrated out.
+    """Statistics with item coefficients integrated out.
 
     Attributes
     ----------
-    rewards : Rewards
+    statistics : SufficientStatistics
         Of what remains.
-    covariances : ndarray, shape (n_items, n_parts, n_parts)
+    covariances : ndarray, shape (n_items, n_item_columns, n_item_columns)
         A⁻¹.
-    means : ndarray, shape (n_items, n_parts, n_features + 1)
+    slopes : ndarray, shape (n_items, n_item_columns, n_features + 1)
         A⁻¹B.
     log_dets : ndarray, shape (n_items,)
         log det A.
     """
 
-    rewards: Rewards
+    statistics: SufficientStatistics
     covariances: FloatArray
-    means: FloatArray
+    slopes: FloatArray
     log_dets: FloatArray
 
 
@@ -173,34 +196,47 @@ class Posterior(NamedTuple):
 
     Attributes
     ----------
-    value : float
-        The log density of the scales.
-    noise : float
-        σ², in units.
-    rests : ndarray
-        log τ minus their centres.
+    log_density : float
+        Of the scales: log-evidence plus log-prior.
+    noise_variance : float
+        σ².
+    deviations : ndarray
+        log τ minus their prior centres.
     scales : ndarray, shape (n_features − 1,)
         τ of each feature.
-    total : float
-        Precision of the intercept, item coefficients integrated out; 1 without an intercept.
-    slopes : ndarray, shape (n_features,)
-        Of features and rewards on the intercept.
-    inverse : ndarray, shape (n_features − 1, n_features − 1)
+    intercept_precision : float
+        With item coefficients integrated out; 1 without an intercept.
+    column_means : ndarray, shape (n_features,)
+        Of features and rewards, which eliminate the intercept; 0 without one.
+    root_inverse : ndarray, shape (n_features − 1, n_features − 1)
         L⁻¹ with LL' = V.
-    means : ndarray, shape (n_features − 1,)
-        E[θ] of scaled features.
+    mean : ndarray, shape (n_features − 1,)
+        a = E[θ]/τ.
     marginal : Marginal
     """
 
-    value: float
-    noise: float
-    rests: FloatArray
+    log_density: float
+    noise_variance: float
+    deviations: FloatArray
     scales: FloatArray
-    total: float
-    slopes: FloatArray
-    inverse: FloatArray
-    means: FloatArray
+    intercept_precision: float
+    column_means: FloatArray
+    root_inverse: FloatArray
+    mean: FloatArray
     marginal: Marginal
+
+
+class _ItemMoments(NamedTuple):
+    """Posterior means and variances of δ in units of τ, (n_items, k), and slopes behind them.
+
+    `on_theta`, shape (n_items · k, n_features − 1), and `on_intercept`, shape (n_items, k), are
+    by how much δ falls when θ, or the intercept in units of its deviation, grows.
+    """
+
+    means: FloatArray
+    variances: FloatArray
+    on_theta: FloatArray
+    on_intercept: FloatArray
 
 
 class Evidence:
@@ -208,10 +244,10 @@ class Evidence:
 
     Parameters
     ----------
-    rewards : Rewards
-        Centred if there is an intercept; not all equal.
+    statistics : SufficientStatistics
+        Of rewards that are centred if there is an intercept, and not all equal.
     columns, item_columns : mapping
-        For each group its columns, of norm about 1: of features, and of parts.
+        For each group the indices of its columns, of norm about 1: of φ, and of c.
     centres : mapping
         Centre of each group's log τ.
     intercept : bool
@@ -219,44 +255,45 @@ class Evidence:
     Attributes
     ----------
     unit : float
-        Root mean square of the rewards, in which noise is measured.
+        Root mean square of the rewards, in which σ is measured.
     groups : list of str
         In the order of log τ.
     """
 
     def __init__(
         self,
-        rewards: Rewards,
-        columns: Mapping[str, slice],
-        item_columns: Mapping[str, slice],
+        statistics: SufficientStatistics,
+        columns: Groups,
+        item_columns: Groups,
         centres: Mapping[str, float],
         *,
         intercept: bool = True,
     ) -> None:
-        total = float(rewards.gram[-1, -1]) + rewards.within
-        self.unit = math.sqrt(total / rewards.n)
-        self._rewards, self._intercept = rewards.in_unit(self.unit), intercept
+        total = float(statistics.products[-1, -1]) + statistics.pure_error
+        self.unit = math.sqrt(total / statistics.n_rewards)
+        self._statistics, self._intercept = statistics.in_unit(self.unit), intercept
         self._n_groups = len(columns)
         self.groups = [*columns, *item_columns]
-        self._centres = np.array([centres[group] for group in self.groups])
-        self._n = rewards.n - intercept + _PRIOR_REWARDS
-        self._of_feature, self._of_part = _indicators(columns), _indicators(item_columns)
+        self._centres = np.array([centres[whole(group)] for group in self.groups])
+        self._n_pseudo = _PRIOR_REWARDS + _PRIOR_RATE * statistics.n_rewards
+        self._n = statistics.n_rewards - intercept + self._n_pseudo
+        self._members = _indicators(columns, len(statistics.products) - 1)[1:]
+        self._item_members = _indicators(item_columns, statistics.items.n_columns)
         self._is_item = np.array([float(group == ITEM) for group in self.groups])
-        self._log_spread = self._item_spread()
+        self._log_item_deviation = self._between_items()
 
-    def _item_spread(self) -> float:
+    def _between_items(self) -> float:
         """Return the log deviation between the items' means, at least that which noise causes.
 
         A single item says nothing about it: then that of the rewards.
         """
-        items = self._rewards.items
+        items, n = self._statistics.items, self._statistics.n_rewards
         if len(items.keys) < 2:
             return 0.0
         counts, totals = items.counts, items.sums[:, 0, -1]
         means = totals / counts
-        inside = max(0.0, self._rewards.n - float(totals @ means))
-        noise = inside * len(means) / self._rewards.n**2
-        return 0.5 * math.log(max(float(means.var()), noise, _LEAST_SPREAD))
+        noise = max(0.0, n - float(totals @ means)) * len(means) / n**2
+        return 0.5 * math.log(max(float(means.var()), noise, _LEAST_ITEM_VARIANCE))
 
     def maximise(self, start: Mapping[str, float]) -> Scales:
         """Return the most likely scales, found from others; by item the mean of τ² given these."""
@@ -270,11 +307,11 @@ class Evidence:
                 break
             moved = np.clip(logs + step, LOWEST, HIGHEST)
             tried = self.posterior(moved)
-            while tried.value < best.value and np.abs(step).max() > _SHORTEST_STEP:
+            while tried.log_density < best.log_density and np.abs(step).max() > _SHORTEST_STEP:
                 step = 0.25 * step
                 moved = np.clip(logs + step, LOWEST, HIGHEST)
                 tried = self.posterior(moved)
-            if tried.value <= best.value:
+            if tried.log_density <= best.log_density:
                 break
             logs, best = moved, tried
             gradient, information = self.derivatives(best)
@@ -282,7 +319,7 @@ class Evidence:
             logs = self._with_mean_squares(logs, information)
             best = self.posterior(logs)
         found = dict(zip(self.groups, logs.tolist(), strict=True))
-        return Scales(found, self.unit * math.sqrt(best.noise))
+        return Scales(found, self.unit * math.sqrt(best.noise_variance))
 
     def _with_mean_squares(self, logs: FloatArray, information: FloatArray) -> FloatArray:
         """Return the scales with ½ log E[τ²] for each group of items, given the others' modes.
@@ -295,88 +332,102 @@ class Evidence:
         variances = 1.0 / information.diagonal()[place:]
         found[place:] += variances
         nodes = 0.5 * variances[0] + math.sqrt(variances[0]) * _NODES
-        effects = self._rewards.marginal(self._of_part @ np.exp(logs[place:]), 1).rewards
+        item_scales = self._item_members @ np.exp(logs[place:])
+        effects = self._statistics.marginal(item_scales, 1).statistics
         values = []
         for node in nodes.tolist():
             moved = logs.copy()
             moved[place] += node
-            values.append(self.posterior(moved, effects).value)
+            values.append(self.posterior(moved, effects).log_density)
         weights = np.log(_NODE_WEIGHTS) + np.array(values) + 0.5 * _NODES**2
         weights = np.exp(weights - weights.max())
         mean = float(weights @ np.exp(2.0 * nodes) / weights.sum())
         found[place] = logs[place] + 0.5 * math.log(mean)
         return np.clip(found, LOWEST, HIGHEST)
 
-    def posterior(self, logs: FloatArray, rewards: Rewards | None = None) -> Posterior:
+    def posterior(
+        self, logs: FloatArray, statistics: SufficientStatistics | None = None
+    ) -> Posterior:
         """Return the posterior at some log τ.
 
         By default of all rewards; others may have items with an effect alone.
         """
-        rewards = self._rewards if rewards is None else rewards
+        given = self._statistics if statistics is None else statistics
         taus = np.exp(logs)
-        scales = self._of_feature @ taus[: self._n_groups]
-        part_scales = self._of_part @ taus[self._n_groups :]
-        marginal = rewards.marginal(part_scales[: rewards.items.n_parts])
-        gram, log_det = marginal.rewards.gram, float(marginal.log_dets.sum())
-        total, slopes = 1.0, np.zeros(len(gram) - 1)
+        scales = self._members @ taus[: self._n_groups]
+        item_scales = self._item_members @ taus[self._n_groups :]
+        marginal = given.marginal(item_scales[: given.items.n_columns])
+        products, log_det = marginal.statistics.products, float(marginal.log_dets.sum())
+        intercept_precision, column_means = 1.0, np.zeros(len(products) - 1)
         if self._intercept:  # eliminated
-            total = max(float(gram[0, 0]), _ROUNDING * rewards.n)
-            slopes = gram[0, 1:] / total
-            log_det += math.log(total / rewards.n)
-        gram = gram[1:, 1:] - total * slopes[:, None] * slopes
-        precision = scales[:, None] * gram[:-1, :-1] * scales
+            intercept_precision = max(float(products[0, 0]), _ROUNDING * given.n_rewards)
+            column_means = products[0, 1:] / intercept_precision
+            log_det += math.log(intercept_precision / given.n_rewards)
+        products = products[1:, 1:] - intercept_precision * column_means[:, None] * column_means
+        precision = scales[:, None] * products[:-1, :-1] * scales
         # Less than its share of the trace would be lost to rounding.
         precision.ravel()[:: len(scales) + 1] += max(1.0, _ROUNDING * float(precision.trace()))
         root = positive(precision[None])[1][0]
-        inverse = _inverse(root)
-        white = inverse @ (scales * gram[:-1, -1])
-        left = max(0.0, float(gram[-1, -1]) - float(white @ white))
-        noise = (left + rewards.within + _PRIOR_REWARDS * _PRIOR_SHARE) / self._n
+        root_inverse = _inverse(root)
+        white = root_inverse @ (scales * products[:-1, -1])
+        residual = max(0.0, float(products[-1, -1]) - float(white @ white)) + given.pure_error
+        noise = (residual + self._n_pseudo * _PRIOR_SHARE) / self._n
         log_det += 2.0 * float(np.log(root.diagonal()).sum())
-        rests = logs - self._centres
-        rests += self._is_item * (0.5 * math.log(noise) - self._log_spread)
-        value = -0.5 * (self._n * math.log(noise) + log_det + float(rests @ rests))
-        means = white @ inverse
-        return Posterior(value, noise, rests, scales, total, slopes, inverse, means, marginal)
+        deviations = logs - self._centres
+        deviations += self._is_item * (0.5 * math.log(noise) - self._log_item_deviation)
+        density = -0.5 * (self._n * math.log(noise) + log_det + float(deviations @ deviations))
+        eliminated = intercept_precision, column_means
+        solved = root_inverse, white @ root_inverse
+        return Posterior(density, noise, deviations, scales, *eliminated, *solved, marginal)
 
     def derivatives(self, at: Posterior) -> tuple[FloatArray, FloatArray]:
         """Return the gradient of the log density by log τ, and the average information."""
-        inverse, means = at.inverse, at.means
-        covariances, n_groups = at.marginal.covariances, self._n_groups
-        n_items, k = covariances.shape[:2]
-        # 1 − the posterior variance of each coefficient, and the means δ of items.
-        known = 1.0 - (inverse * inverse).sum(axis=0)
-        ones, moved = at.marginal.means[:, :, 0], at.marginal.means[:, :, 1:]
-        moved = moved - ones[:, :, None] * at.slopes  # with the intercept eliminated
-        own = moved[:, :, -1] - moved[:, :, :-1] @ (at.scales * means)
-        moved = (moved[:, :, :-1] * at.scales).reshape(n_items * k, len(at.scales))
-        flat = math.sqrt(self._intercept / at.total) * ones
-        spread = ((moved @ inverse.T) ** 2).sum(axis=1).reshape(n_items, k)
-        variances = np.diagonal(covariances, axis1=1, axis2=2) + spread + flat**2
-        squares = np.append(means**2 @ self._of_feature, (own**2).sum(axis=0) @ self._of_part)
-        squares /= at.noise
-        effective = np.append(
-            known @ self._of_feature, (1.0 - variances).sum(axis=0) @ self._of_part
+        items = self._item_moments(at)
+        squares = self._by_group(at.mean**2, (items.means**2).sum(axis=0)) / at.noise_variance
+        effective = self._by_group(
+            1.0 - (at.root_inverse * at.root_inverse).sum(axis=0),
+            (1.0 - items.variances).sum(axis=0),
         )
-        # a_g'M_gh a_h of the posterior means a of each two groups.
-        by_group, by_part = (
-            np.zeros((len(means), len(squares))),
-            np.zeros((n_items, k, len(squares))),
-        )
-        by_group[:, :n_groups] = means[:, None] * self._of_feature
-        by_part[:, :, n_groups:] = own[:, :, None] * self._of_part
-        rows = by_part.reshape(n_items * k, len(squares))
-        shared = rows.T @ (covariances @ by_part).reshape(rows.shape)
-        level, white = flat.ravel() @ rows, inverse @ (by_group - moved.T @ rows)
-        shared += level[:, None] * level + white.T @ white
-        information = 2.0 * (np.diag(squares) - shared / at.noise)
-        information -= 2.0 / self._n * squares[:, None] * squares
+        information = self._average_information(at, items, squares)
         # Far from the mode, where a scale is too large for its coefficients, it understates.
         information += np.diag(2.0 * np.maximum(effective - squares, 0.0))
         # The prior; that of item effects depends on the noise, and so on all scales.
         slopes = np.eye(len(squares)) - self._is_item[:, None] * (squares / self._n)
         information += slopes.T @ slopes
-        return squares - effective - at.rests @ slopes, information
+        return squares - effective - at.deviations @ slopes, information
+
+    def _by_group(self, features: FloatArray, item_columns: FloatArray) -> FloatArray:
+        """Return the sums of values of the columns of φ, and of c, over each group."""
+        return np.append(features @ self._members, item_columns @ self._item_members)
+
+    def _item_moments(self, at: Posterior) -> _ItemMoments:
+        covariances, slopes = at.marginal.covariances, at.marginal.slopes
+        n_items, k = covariances.shape[:2]
+        ones, slopes = slopes[:, :, 0], slopes[:, :, 1:]
+        slopes = slopes - ones[:, :, None] * at.column_means  # with the intercept eliminated
+        means = slopes[:, :, -1] - slopes[:, :, :-1] @ (at.scales * at.mean)
+        on_theta = (slopes[:, :, :-1] * at.scales).reshape(n_items * k, len(at.scales))
+        on_intercept = math.sqrt(self._intercept / at.intercept_precision) * ones
+        by_theta = ((on_theta @ at.root_inverse.T) ** 2).sum(axis=1).reshape(n_items, k)
+        variances = np.diagonal(covariances, axis1=1, axis2=2) + by_theta + on_intercept**2
+        return _ItemMoments(means, variances, on_theta, on_intercept)
+
+    def _average_information(
+        self, at: Posterior, items: _ItemMoments, squares: FloatArray
+    ) -> FloatArray:
+        """Return 2 a_g'(I − C)_gh a_h/σ² for each two groups, with σ eliminated."""
+        n_items, k = items.means.shape
+        features = np.zeros((len(at.mean), len(squares)))
+        features[:, : self._n_groups] = at.mean[:, None] * self._members
+        effects = np.zeros((n_items, k, len(squares)))
+        effects[:, :, self._n_groups :] = items.means[:, :, None] * self._item_members
+        rows = effects.reshape(n_items * k, len(squares))
+        shared = rows.T @ (at.marginal.covariances @ effects).reshape(rows.shape)
+        level = items.on_intercept.ravel() @ rows
+        white = at.root_inverse @ (features - items.on_theta.T @ rows)
+        shared += level[:, None] * level + white.T @ white
+        information = 2.0 * (np.diag(squares) - shared / at.noise_variance)
+        return np.asarray(information - 2.0 / self._n * squares[:, None] * squares)
 
 
 def _newton_step(logs: FloatArray, gradient: FloatArray, information: FloatArray) -> FloatArray:
@@ -393,21 +444,28 @@ def _inverse(root: FloatArray) -> FloatArray:
     return np.asarray(dtrtri(root.T, lower=0)[0]).T if len(root) else root
 
 
-def narrowed(
-    points: FloatArray, columns: Mapping[str, slice]
-) -> tuple[FloatArray, dict[str, slice]]:
-    """Return points with as few columns as rows in each group, and the same products by group.
+def _inverses(matrices: FloatArray, roots: FloatArray) -> FloatArray:
+    """Return the inverses of positive matrices (n, k, k), given their Cholesky factors."""
+    if roots.shape[1] < _LARGE:  # numpy is faster for many small ones
+        return np.asarray(np.linalg.inv(matrices))
+    return np.stack([inverse.T @ inverse for inverse in map(_inverse, roots)])
+
+
+def reduced_design(
+    phi: FloatArray, columns: Groups
+) -> tuple[FloatArray, dict[str, NDArray[np.int64]]]:
+    """Return φ with no more columns than rows in each group, and the same products by group.
 
     The evidence depends on the products ΦgΦg' alone. With fewer rewards than columns,
     Φg' = QR gives the columns R'.
     """
-    blocks, kept, first = [points[:, :1]], {}, 1
+    blocks, kept, first = [phi[:, :1]], {}, 1
     for group, old in columns.items():
-        block = points[:, old]
+        block = phi[:, old]
         if len(block) < block.shape[1]:
             block = np.asarray(np.linalg.qr(block.T, mode="r")).T
         blocks.append(block)
-        kept[group] = slice(first, first + block.shape[1])
+        kept[group] = np.arange(first, first + block.shape[1])
         first += block.shape[1]
     return np.hstack(blocks), kept
 
@@ -424,16 +482,9 @@ def positive(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:
         return roots @ roots.transpose(0, 2, 1), roots
 
 
-def _indicators(columns: Mapping[str, slice]) -> FloatArray:
-    """Return a matrix with a 1 where a column belongs to a group, for groups side by side."""
-    return np.eye(len(columns))[np.repeat(np.arange(len(columns)), _sizes(columns))]
-
-
-def _spread(scales: Mapping[str, float], columns: Mapping[str, slice]) -> FloatArray:
-    """Return the scale of the group of each column, for groups that stand side by side."""
-    each = np.array([scales[group] for group in columns], dtype=np.float64)
-    return np.repeat(each, _sizes(columns))
-
-
-def _sizes(columns: Mapping[str, slice]) -> NDArray[np.int64]:
-    return np.array([each.stop - each.start for each in columns.values()], dtype=np.int64)
+def _indicators(groups: Groups, n_columns: int) -> FloatArray:
+    """Return a matrix with a 1 where a column belongs to a group."""
+    members = np.zeros((n_columns, len(groups)))
+    for group, columns in enumerate(groups.values()):
+        members[columns, group] = 1.0
+    return members

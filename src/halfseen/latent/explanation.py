@@ -3,7 +3,7 @@
 The estimate of an arm is a sum over the entries of its filled row x̂ and of its context, because
 every column of φ is linear in the filled row, or a mask:
 
-    b + Σ_j w_j (x̂_j − μ_j) + Σ_j v_j (mask_j − share_j) + the context's parts + the item's.
+    b + Σ_j w_j (x̂_j − μ_j) + Σ_j v_j (mask_j − share_j) + the context's c + the item's.
 
 Seeing entries moves x̂ by a normal law that the factor model gives (`moves_by_seeing`).
 """
@@ -27,8 +27,8 @@ def reasons(
     estimates: FloatArray,
     widths: FloatArray,
 ) -> Reasons:
-    """Return the parts of the scores of arms, with their context (1, context_dim)."""
-    noise, theta, features = model.scales.noise, model.ridge.estimate, model.features
+    """Return the c of the scores of arms, with their context (1, context_dim)."""
+    noise, theta, features = model.scales.noise_scale, model.ridge.estimate, model.features
     option, table, own = features.option, slate._table, features.option_theta(theta)
     intercept = model.shift + noise * float(theta[0] * features.scales[0])
     by_value = noise * option.weights(own) * option.deviations(table)
@@ -36,9 +36,14 @@ def reasons(
     context, crossed = _context_reasons(model, slate, contexts)
     rest = estimates - (intercept + by_value.sum(axis=1) + by_hole.sum(axis=1))
     item = rest - context.sum(axis=1) - crossed.sum(axis=1)
-    if not features.n_parts:
+    if not features.n_item_columns:
         item = np.zeros(slate.n_arms)
-    return Reasons(intercept, by_value, by_hole, item, widths, context, crossed)
+    parts = Reasons(intercept, by_value, by_hole, item, widths, context, crossed)
+    shown, shown_context = option.shown(table), features.context.shown(contexts)
+    return parts._replace(
+        implausible=(table == table) & (shown != shown),
+        context_implausible=(contexts == contexts) & (shown_context != shown_context),
+    )
 
 
 def _context_theta(model: RewardModel, slate: Slate) -> tuple[FloatArray, FloatArray]:
@@ -61,7 +66,7 @@ def _context_reasons(
         by_hole: FloatArray = context.missing(contexts, theta)[0]
         return by_value + by_hole
 
-    more, noise = np.array([added(own) for own in each]), model.scales.noise
+    more, noise = np.array([added(own) for own in each]), model.scales.noise_scale
     return noise * np.broadcast_to(added(shared), more.shape), noise * more
 
 
@@ -77,10 +82,11 @@ def moved_by_seeing(
     option = features.option
     varies = option.model.scale > 0.0
     given = option.model.loadings * varies, option.model.noise, option.weights(own), groups
-    moved = np.array([entries_moved(each, *given) for each in (table != table) & varies])
-    keys, (_, parts) = item_keys(table, slate._items), features.design(table, contexts)
-    moved *= model.items.unexplained_share(keys, parts)[:, None]
-    moved *= model.scales.noise
+    shown = option.shown(table)
+    moved = np.array([entries_moved(each, *given) for each in (shown != shown) & varies])
+    keys, (_, c) = item_keys(table, slate._items), features.design(table, contexts)
+    moved *= model.items.unexplained_share(keys, c)[:, None]
+    moved *= model.scales.noise_scale
     return moved
 
 
@@ -95,6 +101,7 @@ def moved_by_context(
     shared, each = _context_theta(model, slate)
     weights = np.array([context.weights(shared + own) for own in each])
     varies = context.model.scale > 0.0
-    hidden = (contexts[0] != contexts[0]) & varies
+    shown = context.shown(contexts)[0]
+    hidden = (shown != shown) & varies
     given = context.model.loadings * varies, context.model.noise, weights, groups
-    return [model.scales.noise * move for move in moves_by_seeing(hidden, *given)]
+    return [model.scales.noise_scale * move for move in moves_by_seeing(hidden, *given)]

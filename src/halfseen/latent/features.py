@@ -11,20 +11,22 @@ columns.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.factors.model import Factors
 from halfseen.latent.evidence import ITEM, Scales
+from halfseen.latent.plausible import no_limits, plausible
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.arm_features")
 
 LATENT, FILLED, MASK = "latent", "filled", "mask"
-GROUPS = (LATENT, FILLED, MASK)
+ROW_GROUPS = (LATENT, FILLED, MASK)
 
 CONTEXT = {LATENT: "context-latent", FILLED: "context-filled", MASK: "context-mask"}
 """The groups of the context's columns: the same for all arms of a round."""
@@ -46,9 +48,12 @@ MANY_CROSSED = 300
 the limit: what a context means for an item is learned by item, and the time and memory of that
 grow with the number of products."""
 
-MOST_BY_ITEM = 200
+MOST_BY_ITEM = 600
 """Largest number of the context's columns whose coefficients differ by item: the time of a round
-grows with the square of their number, that of an opening with its cube."""
+grows with the square of their number, that of an opening with its cube times that of items."""
+
+# That number times the number of items is at most this, unless it is below the second one.
+_MOST_ITEM_COEFFICIENTS, _ALWAYS_BY_ITEM = 1200, 200
 
 Crossing = tuple[tuple[str, ...], tuple[str, ...]]
 """The groups of arms, and of contexts, whose columns are multiplied."""
@@ -67,29 +72,49 @@ class RowFeatures:
     shares : ndarray, shape (dim,)
         Share of the rows that show each feature.
     groups : sequence of str
-        Among `GROUPS`.
-    holes : ndarray of int, optional
-        Features whose masks count: of those that are always hidden together one is enough. By
-        default all.
+        Among `ROW_GROUPS`.
+    levels : mapping
+        Further levels of categories, each with the first one: all are hidden together, so that the
+        mask of the first is enough.
+    limits : ndarray, shape (2, dim), optional
+        Values beyond these are hidden; by default none.
+
+    Attributes
+    ----------
+    columns : dict
+        For each group the slice of its columns.
+    sources : dict
+        The features with a common prior scale: for each category, known by its first level, its
+        levels, and for "" all others.
     """
 
-    __slots__ = ("_holes", "_lift", "_norms", "_roots", "columns", "model", "shares", "width")
+    __slots__ = (
+        "_holes", "_levels", "_lift", "_limits", "_norms", "_roots", "columns", "model", "shares",
+        "sources", "width",
+    )  # fmt: skip
 
     def __init__(
         self,
         model: Factors,
         shares: FloatArray,
         groups: Sequence[str],
-        holes: NDArray[np.int64] | None = None,
+        levels: Mapping[int, int] = MappingProxyType({}),
+        limits: FloatArray | None = None,
     ) -> None:
-        self.model, self.shares = model, shares
-        self._holes = np.arange(model.dim) if holes is None else holes
+        self.model, self.shares, self._levels = model, shares, levels
+        self._limits = no_limits(model.dim) if limits is None else limits
+        first = np.arange(model.dim)
+        first[list(levels)] = list(levels.values())
+        self._holes = np.flatnonzero(first == np.arange(model.dim))
+        categories = np.unique(list(levels.values())).astype(np.int64)
+        self.sources = {"": np.flatnonzero(~np.isin(first, categories))}
+        self.sources |= {f" {each}": np.flatnonzero(first == each) for each in categories}
         self._roots = np.sqrt(model.noise)
-        spread = float((shares * (1.0 - shares))[self._holes].sum())
+        variance = float((shares * (1.0 - shares))[self._holes].sum())
         self._norms = {
             LATENT: math.sqrt(max(1, model.rank)),
             FILLED: math.sqrt(max(1, int(np.count_nonzero(model.scale)))),
-            MASK: math.sqrt(spread) if spread > 0.0 else 1.0,
+            MASK: math.sqrt(variance) if variance > 0.0 else 1.0,
         }
         widths = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
         self.columns = side_by_side({group: widths[group] for group in groups}, 0)
@@ -101,32 +126,36 @@ class RowFeatures:
         kept = [group for group in self.columns if group in groups]
         if len(kept) == len(self.columns):
             return self
-        return RowFeatures(self.model, self.shares, kept, self._holes)
+        return RowFeatures(self.model, self.shares, kept, self._levels, self._limits)
 
-    def points(self, table: FloatArray) -> FloatArray:
+    def shown(self, table: FloatArray) -> FloatArray:
+        """Return rows (n, dim) with implausible values hidden."""
+        return plausible(table, self._limits)
+
+    def design(self, table: FloatArray) -> FloatArray:
         """Return the columns of rows (n, dim), NaN where hidden, shape (n, width)."""
-        points = np.empty((len(table), self.width))
-        self.write(table, points, 0)
-        return points
+        phi = np.empty((len(table), self.width))
+        self.write(table, phi, 0)
+        return phi
 
-    def write(self, table: FloatArray, points: FloatArray, first: int) -> None:
-        """Write the columns of rows (n, dim) into `points` from a column on."""
-        model, columns = self.model, self.columns
+    def write(self, table: FloatArray, phi: FloatArray, first: int) -> None:
+        """Write the columns of rows (n, dim) into `phi` from a column on."""
+        model, columns, table = self.model, self.columns, self.shown(table)
         if LATENT in columns or FILLED in columns:
-            rest, latent = np.empty(table.shape), np.empty((len(table), 0))
-            _kernels.subtract(table, model.location, model.scale, self._roots, rest)
+            residuals, latent = np.empty(table.shape), np.empty((len(table), 0))
+            _kernels.standardise(table, model.location, model.scale, self._roots, residuals)
             if self._lift is not None:
-                latent = self._lift.coordinates(rest)
+                latent = self._lift.coordinates(residuals)
             if LATENT in columns:
-                points[:, first : first + model.rank] = latent / self._norms[LATENT]
+                phi[:, first : first + model.rank] = latent / self._norms[LATENT]
             if FILLED in columns:
                 start, unit = first + columns[FILLED].start, 1.0 / self._norms[FILLED]
                 _kernels.write_filled(
-                    rest, latent, self._roots, model.loadings, unit, start, points
+                    residuals, latent, self._roots, model.loadings, unit, start, phi
                 )
         if MASK in columns:
             start, unit = first + columns[MASK].start, 1.0 / self._norms[MASK]
-            _kernels.write_mask(table, self.shares, self._holes, unit, start, points)
+            _kernels.write_mask(table, self.shares, self._holes, unit, start, phi)
 
     def weights(self, theta: FloatArray) -> FloatArray:
         """Return what a deviation of each entry of a filled row adds to θ'φ, shape (dim,).
@@ -148,7 +177,7 @@ class RowFeatures:
 
     def deviations(self, table: FloatArray) -> FloatArray:
         """Return filled rows (n, dim) in deviations from the mean, clipped."""
-        model = self.model
+        model, table = self.model, self.shown(table)
         seen = model.residuals(table) * self._roots
         return np.where(seen == seen, seen, model.latent(table) @ model.loadings)
 
@@ -156,6 +185,7 @@ class RowFeatures:
         """Return what the mask of rows (n, dim) adds to θ'φ, shape (n, dim)."""
         added = np.zeros(table.shape)
         if MASK in self.columns:
+            table = self.shown(table)
             seen = (table == table) - self.shares
             weights = theta[self.columns[MASK]] / self._norms[MASK]
             added[:, self._holes] = seen[:, self._holes] * weights
@@ -187,14 +217,18 @@ class Features:
     ----------
     columns, item_columns : dict
         For each group the slice of its columns: of φ, and of c.
-    n_features, n_parts : int
-    scales, part_scales : ndarray, shapes (n_features,) and (n_parts,)
+    groups, item_groups : dict
+        For each prior scale the indices of its columns, of φ and of c: a group, or of a group of
+        filled rows the levels of one category.
+    n_features, n_item_columns : int
+    scales, item_scales : ndarray, shapes (n_features,) and (n_item_columns,)
         τ of each column.
     """
 
     __slots__ = (
         "_by_item", "_left", "_norm", "_right", "_shared", "columns", "context", "crossing",
-        "intercept", "item_columns", "n_features", "n_parts", "option", "part_scales", "scales",
+        "groups", "intercept", "item_columns", "item_groups", "item_scales", "n_features",
+        "n_item_columns", "option", "scales",
     )  # fmt: skip
 
     def __init__(
@@ -210,12 +244,18 @@ class Features:
     ) -> None:
         self.option, self.context, self.crossing = option, context, crossing
         self.intercept = intercept
-        self._left, self._right = _places(option, crossing[0]), _places(context, crossing[1])
+        self._left, self._right = (
+            column_indices(option.columns, crossing[0]),
+            column_indices(context.columns, crossing[1]),
+        )
         # About the norm of the products: each group of a side has norm 1.
         self._norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
         shared = [plain for plain in context.columns if CONTEXT[plain] in groups]
         by_item = [plain for plain in context.columns if BY_ITEM[plain] in item_groups]
-        self._shared, self._by_item = _places(context, shared), _places(context, by_item)
+        self._shared, self._by_item = (
+            column_indices(context.columns, shared),
+            column_indices(context.columns, by_item),
+        )
         sizes = {name: size(columns) for name, columns in option.columns.items()}
         sizes |= {CONTEXT[plain]: size(context.columns[plain]) for plain in shared}
         if CROSSED in groups:
@@ -223,13 +263,26 @@ class Features:
         own = {ITEM: 1} if ITEM in item_groups else {}
         own |= {BY_ITEM[plain]: size(context.columns[plain]) for plain in by_item}
         self.columns, self.item_columns = side_by_side(sizes, 1), side_by_side(own, 0)
-        self.n_features, self.n_parts = 1 + sum(sizes.values()), sum(own.values())
-        self.scales, self.part_scales = np.ones(self.n_features), np.ones(self.n_parts)
+        self.n_features, self.n_item_columns = 1 + sum(sizes.values()), sum(own.values())
+        self.scales, self.item_scales = np.ones(self.n_features), np.ones(self.n_item_columns)
+        self.groups = self._by_source(self.columns)
+        self.item_groups = self._by_source(self.item_columns)
         if scales is not None:
             self.scales[0] = INTERCEPT
-            self.scales[1:] = scales.spread(self.columns)
-            self.part_scales = scales.spread(self.item_columns)
+            scales.write(self.groups, self.scales)
+            scales.write(self.item_groups, self.item_scales)
         self.scales[0] *= intercept
+
+    def _by_source(self, columns: Mapping[str, slice]) -> dict[str, NDArray[np.int64]]:
+        """Return the indices of columns that share a prior scale."""
+        found: dict[str, NDArray[np.int64]] = {}
+        for group, each in columns.items():
+            sources = {"": np.arange(size(each))}
+            if group in (FILLED, CONTEXT[FILLED], BY_ITEM[FILLED]):
+                sources = (self.option if group == FILLED else self.context).sources
+            named = {group + name: each.start + own for name, own in sources.items()}
+            found |= {name: own for name, own in named.items() if len(own) or len(named) == 1}
+        return found
 
     def scaled(
         self, scales: Scales, groups: Sequence[str], item_groups: Sequence[str]
@@ -249,26 +302,26 @@ class Features:
         )
 
     def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return φ and c of arms, shapes (n, n_features) and (n, n_parts).
+        """Return φ and c of arms, shapes (n, n_features) and (n, n_item_columns).
 
         `contexts` has shape (n, context_dim), or (1, context_dim) if all arms share it.
         """
-        points, parts = (np.empty((len(table), n)) for n in (self.n_features, self.n_parts))
-        points[:, 0] = parts[:, :1] = 1.0
-        self.option.write(table, points, 1)
+        phi, c = (np.empty((len(table), n)) for n in (self.n_features, self.n_item_columns))
+        phi[:, 0] = c[:, :1] = 1.0
+        self.option.write(table, phi, 1)
         if self.context.width:
-            context = self.context.points(contexts)
+            context = self.context.design(contexts)
             first = 1 + self.option.width
             crossed = first + len(self._shared)
-            points[:, first:crossed] = context[:, self._shared]
+            phi[:, first:crossed] = context[:, self._shared]
             if CROSSED in self.columns:
-                left, right = points[:, 1 + self._left], context[:, self._right] / self._norm
+                left, right = phi[:, 1 + self._left], context[:, self._right] / self._norm
                 products = left[:, :, None] * right[:, None, :]
-                points[:, crossed:] = products.reshape(len(points), -1)
-            parts[:, 1:] = context[:, self._by_item]
-        points *= self.scales
-        parts *= self.part_scales
-        return points, parts
+                phi[:, crossed:] = products.reshape(len(phi), -1)
+            c[:, 1:] = context[:, self._by_item]
+        phi *= self.scales
+        c *= self.item_scales
+        return phi, c
 
     def matching(self, other: "Features") -> FloatArray:
         """Return the matrix that takes each feature of others for the one of the same name.
@@ -292,9 +345,11 @@ class Features:
             matrix[other.columns[CROSSED], self.columns[CROSSED]] = np.kron(left, right)
         return matrix
 
-    def matching_parts(self, other: "Features") -> FloatArray:
-        """Return the same for parts, shape (other.n_parts, n_parts)."""
-        return _matching(self.item_columns, other.item_columns, (other.n_parts, self.n_parts))
+    def item_matching(self, other: "Features") -> FloatArray:
+        """Return the same for the columns of c, shape (other.n_item_columns, n_item_columns)."""
+        return _matching(
+            self.item_columns, other.item_columns, (other.n_item_columns, self.n_item_columns)
+        )
 
     def option_theta(self, theta: FloatArray) -> FloatArray:
         """Return the coefficients of the arm's columns, without those of products, (width,)."""
@@ -310,7 +365,7 @@ class Features:
     def crossed_theta(self, contexts: FloatArray, theta: FloatArray) -> FloatArray:
         """Return what the context (1, context_dim) of a round adds to `option_theta`."""
         added = np.zeros(self.option.width)
-        added[self._left] = self._crossed(theta) @ self.context.points(contexts)[0, self._right]
+        added[self._left] = self._crossed(theta) @ self.context.design(contexts)[0, self._right]
         return added
 
     def context_theta(
@@ -318,14 +373,14 @@ class Features:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of the context's columns: for all arms, and more for each.
 
-        Shapes (width,) and (n, width). `own`, shape (n, n_parts), has the coefficients of the parts
-        of each arm's item.
+        Shapes (width,) and (n, width). `own`, shape (n, n_item_columns), has the coefficients δ of
+        each arm's item.
         """
         shared, each = np.zeros(self.context.width), np.zeros((len(table), self.context.width))
         first = 1 + self.option.width
         shared[self._shared] = (self.scales * theta)[first : first + len(self._shared)]
-        each[:, self._by_item] = (self.part_scales * own)[:, 1:]
-        each[:, self._right] += self.option.points(table)[:, self._left] @ self._crossed(theta)
+        each[:, self._by_item] = (self.item_scales * own)[:, 1:]
+        each[:, self._right] += self.option.design(table)[:, self._left] @ self._crossed(theta)
         return shared, each
 
 
@@ -334,41 +389,44 @@ def joint_features(
     context: RowFeatures,
     crossing: Crossing,
     *,
-    by_item: bool,
+    n_items: int,
     intercept: bool = True,
 ) -> Features:
     """Return all groups that may enter the reward model, without scales."""
     groups = [*option.columns, *(CONTEXT[group] for group in context.columns)]
     if all(crossing):
         groups.append(CROSSED)
-    item_groups = [ITEM, *_by_item(context)] if by_item else []
+    item_groups = [ITEM, *_by_item(context, n_items)] if n_items else []
     return Features(option, context, groups, item_groups, crossing, intercept=intercept)
 
 
-def chosen_crossing(option: RowFeatures, context: RowFeatures, *, by_item: bool) -> Crossing:
+def chosen_crossing(option: RowFeatures, context: RowFeatures, *, n_items: int) -> Crossing:
     """Return the groups to multiply: latent coordinates and filled entries, if these are not many.
 
     Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
-    too many, or a side has nothing. With `by_item`, coefficients of the context differ by item.
+    too many, or a side has nothing. With items, coefficients of the context differ by item.
     """
-    most_latent = MANY_CROSSED if by_item else MOST_CROSSED
+    most_latent = MANY_CROSSED if n_items else MOST_CROSSED
     for groups, most in (((LATENT, FILLED), MANY_CROSSED), ((LATENT,), most_latent)):
         sides = [
             tuple(name for name in groups if name in side.columns)
             or tuple(name for name in (FILLED,) if name in side.columns)
             for side in (option, context)
         ]
-        n_products = len(_places(option, sides[0])) * len(_places(context, sides[1]))
+        n_products = len(column_indices(option.columns, sides[0])) * len(
+            column_indices(context.columns, sides[1])
+        )
         if 0 < n_products <= most:
             return sides[0], sides[1]
     return (), ()
 
 
-def _by_item(context: RowFeatures) -> list[str]:
+def _by_item(context: RowFeatures, n_items: int) -> list[str]:
     """Return the groups whose coefficients differ by item: all, or else latent coordinates."""
-    for groups in (GROUPS, (LATENT,)):
+    most = min(MOST_BY_ITEM, max(_ALWAYS_BY_ITEM, _MOST_ITEM_COEFFICIENTS // n_items))
+    for groups in (ROW_GROUPS, (LATENT,)):
         found = [group for group in groups if group in context.columns]
-        if sum(size(context.columns[group]) for group in found) <= MOST_BY_ITEM:
+        if sum(size(context.columns[group]) for group in found) <= most:
             return [BY_ITEM[group] for group in found]
     return []
 
@@ -387,10 +445,10 @@ def size(columns: slice) -> int:
     return int(columns.stop - columns.start)
 
 
-def _places(side: RowFeatures, groups: Sequence[str]) -> NDArray[np.int64]:
-    """Return the columns of some groups."""
-    places = [np.arange(each.start, each.stop) for each in map(side.columns.get, groups) if each]
-    return np.concatenate([np.empty(0, dtype=np.int64), *places])
+def column_indices(columns: Mapping[str, slice], groups: Iterable[str]) -> NDArray[np.int64]:
+    """Return the indices of the columns of some groups; those without columns are ignored."""
+    indices = [np.arange(each.start, each.stop) for each in map(columns.get, groups) if each]
+    return np.concatenate([np.empty(0, dtype=np.int64), *indices])
 
 
 def _matching(

@@ -1,6 +1,6 @@
 """Offered rows and rewards in bounded memory.
 
-Of all offered rows a uniform sample is kept. Of rewards r with features φ and parts c (see `items`)
+Of all offered rows a uniform sample is kept. Of rewards r with features φ and c (see `items`)
 as many as fit are kept one by one, as columns; of the others their products, which suffice for the
 regression:
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from halfseen import checks
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.features import Features
-from halfseen.latent.items import ITEM_SUMS, ItemSums
+from halfseen.latent.items import ITEM_STATISTICS, ItemStatistics
+from halfseen.latent.level import Path
 from halfseen.linear.history import Reservoir
 from halfseen.state import Array, Each, Part, Real, Value
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, FloatArray
@@ -32,7 +33,7 @@ MOST_ARMS = 5000
 kept one by one: more add little and cost time."""
 
 _FEWEST_ARMS = 16
-_FIRST_ROOM = 64
+_FIRST_SIZE = 64
 _LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
 # Arms on which the projection onto the features of a new model is fitted.
 _PROJECTED_ARMS = 2000
@@ -112,7 +113,7 @@ class Sample:
         return wider
 
 
-class Rows(NamedTuple):
+class Observations(NamedTuple):
     """Played arms and their rewards, as columns.
 
     Attributes
@@ -128,6 +129,8 @@ class Rows(NamedTuple):
         The reward, or the mean of several.
     counts : ndarray, shape (n,)
         How many, or the sum of their weights.
+    levels : ndarray, shape (n,)
+        What was subtracted from the reward: the level of all rewards, if it moves.
     """
 
     rounds: NDArray[np.int64]
@@ -136,28 +139,29 @@ class Rows(NamedTuple):
     items: NDArray[np.int64]
     rewards: FloatArray
     counts: FloatArray
+    levels: FloatArray
 
-    def some(self, places: Any) -> "Rows":
+    def select(self, indices: Any) -> "Observations":
         """Return some of the rows."""
-        columns: Any = (np.ascontiguousarray(column[places]) for column in self)
-        return Rows(*columns)
+        columns: Any = (np.ascontiguousarray(column[indices]) for column in self)
+        return Observations(*columns)
 
-    def first(self, n: int) -> "Rows":
+    def first(self, n: int) -> "Observations":
         """Return the first rows, as views."""
         columns: Any = (column[:n] for column in self)
-        return Rows(*columns)
+        return Observations(*columns)
 
     @property
     def keys(self) -> Keys:
         """Which item each arm is, shape (n,)."""
         return item_keys(self.arms, self.items)
 
-    def by_item(self, parts: FloatArray, points: FloatArray, shift: float) -> ItemSums:
+    def by_item(self, c: FloatArray, phi: FloatArray, shift: float) -> ItemStatistics:
         """Return the sums of each item, given c and φ of the rows."""
-        keys = self.keys if parts.shape[1] else np.empty(0, dtype=np.uint64)
-        return ItemSums.of(keys, parts, points, self.counts, self.rewards, shift)
+        keys = self.keys if c.shape[1] else np.empty(0, dtype=np.uint64)
+        return ItemStatistics.of(keys, c, phi, self.counts, self.rewards, shift)
 
-    def merged(self) -> tuple["Rows", float]:
+    def merged(self) -> tuple["Observations", float]:
         """Return one row for equal arms, and the root of the sum of squares around their means.
 
         In the order of rounds: that of keys depends on the arms' units, and sums in another order
@@ -165,28 +169,29 @@ class Rows(NamedTuple):
         """
         rows = self
         if (self.rounds[1:] < self.rounds[:-1]).any():  # rewards came late
-            rows = self.some(np.argsort(self.rounds, kind="stable"))
+            rows = self.select(np.argsort(self.rounds, kind="stable"))
         keys = row_keys(np.column_stack([rows.items, rows.arms, rows.contexts]))
         _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        places = np.argsort(order)[numbers]
-        counts = np.bincount(places, rows.counts).astype(np.float64)
-        means = np.bincount(places, rows.counts * rows.rewards) / counts
-        rests = np.sqrt(rows.counts) * (rows.rewards - means[places])
-        size = float(np.abs(rests).max(initial=0.0)) or 1.0  # tiny squares would underflow
-        within = size * float(np.linalg.norm(rests / size))
-        different = rows.some(first[order])
-        return different._replace(rewards=means, counts=counts), within
+        indices = np.argsort(order)[numbers]
+        counts = np.bincount(indices, rows.counts).astype(np.float64)
+        means = np.bincount(indices, rows.counts * rows.rewards) / counts
+        residuals = np.sqrt(rows.counts) * (rows.rewards - means[indices])
+        size = float(np.abs(residuals).max(initial=0.0)) or 1.0  # tiny squares would underflow
+        pure_error = size * float(np.linalg.norm(residuals / size))
+        different = rows.select(first[order])
+        return different._replace(rewards=means, counts=counts), pure_error
 
 
 _ROWS = Value(
-    Rows,
+    Observations,
     rounds=Array(("n",), np.int64, low=1),
     arms=Array(("n", "dim"), low=-LARGEST, high=LARGEST, hidden=True),
     contexts=Array(("n", "context_dim"), low=-LARGEST, high=LARGEST, hidden=True),
     items=Array(("n",), np.int64, low=NO_ITEM, high=LARGEST_ITEM),
     rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
     counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
+    levels=Array(("n",), low=-LARGEST, high=LARGEST),
 )
 
 
@@ -202,7 +207,7 @@ class Summary(NamedTuple):
     n_rewards : float
     round : float
         Mean round of the rewards.
-    items : ItemSums
+    items : ItemStatistics
         The same rewards by item.
     """
 
@@ -210,16 +215,16 @@ class Summary(NamedTuple):
     shift: float
     n_rewards: float
     round: float
-    items: ItemSums
+    items: ItemStatistics
 
     @classmethod
-    def of(cls, rows: Rows, features: Features) -> "Summary":
+    def of(cls, rows: Observations, features: Features) -> "Summary":
         """Sum up rows."""
         total = float(rows.counts.sum())
         shift = float(rows.counts @ rows.rewards / total) if features.intercept else 0.0
-        points, parts = features.design(rows.arms, rows.contexts)
-        samples = np.sqrt(rows.counts)[:, None] * np.column_stack([points, rows.rewards - shift])
-        items = rows.by_item(parts, points, shift)
+        phi, c = features.design(rows.arms, rows.contexts)
+        samples = np.sqrt(rows.counts)[:, None] * np.column_stack([phi, rows.rewards - shift])
+        items = rows.by_item(c, phi, shift)
         return cls(_root(samples), shift, total, float(rows.counts @ rows.rounds / total), items)
 
     def targets(self, shift: float) -> FloatArray:
@@ -227,14 +232,14 @@ class Summary(NamedTuple):
         targets: FloatArray = self.rows[:, -1] + (self.shift - shift) * self.rows[:, 0]
         return targets
 
-    def gram(self, shift: float) -> FloatArray:
+    def products(self, shift: float) -> FloatArray:
         """Return Σ(φ, r − shift)(φ, r − shift)'."""
         rows = np.column_stack([self.rows[:, :-1], self.targets(shift)])
         return np.asarray(rows.T @ rows)
 
     def mean_square(self) -> float:
-        """Return the mean of ‖φ‖² over the rewards, also over the parts that differ by item."""
-        k = self.items.n_parts
+        """Return the mean of ‖φ‖² over the rewards, also over columns of c."""
+        k = self.items.n_columns
         own = float(np.trace(self.items.sums[:, :, :k].sum(axis=0)))
         return max(own, float((self.rows[:, :-1] ** 2).sum())) / self.n_rewards
 
@@ -246,10 +251,10 @@ class Summary(NamedTuple):
             items=self.items.decayed(weight),
         )
 
-    def projected(self, features: FloatArray, parts: FloatArray) -> "Summary":
-        """Return the summary for other features and parts, which are these times matrices."""
-        rows = np.column_stack([self.rows[:, :-1] @ features, self.rows[:, -1]])
-        return self._replace(rows=_root(rows), items=self.items.projected(parts, features))
+    def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Summary":
+        """Return the summary for other φ and c, which are these times matrices."""
+        rows = np.column_stack([self.rows[:, :-1] @ matrix, self.rows[:, -1]])
+        return self._replace(rows=_root(rows), items=self.items.projected(item_matrix, matrix))
 
 
 _SUMMARY = Value(
@@ -258,7 +263,7 @@ _SUMMARY = Value(
     shift=Real(-LARGEST, LARGEST),
     n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
     round=Real(0.0, checks.LARGEST_HORIZON),
-    items=ITEM_SUMS,
+    items=ITEM_STATISTICS,
 )
 
 
@@ -282,70 +287,94 @@ class History:
 
     Attributes
     ----------
-    rows : Rows
+    rows : Observations
         Views that must not be changed.
-    within : float
+    pure_error : float
         Root of the sum of squared differences between merged rewards and their means.
     summaries : tuple of Summary
         In the features of the present epoch.
     """
 
-    __slots__ = ("_n", "_room", "summaries", "within")
+    __slots__ = ("_memory", "_n", "pure_error", "summaries")
 
     def __init__(
-        self, rows: Rows, within: float = 0.0, summaries: tuple[Summary, ...] = ()
+        self, rows: Observations, pure_error: float = 0.0, summaries: tuple[Summary, ...] = ()
     ) -> None:
-        self._room, self._n = rows, len(rows.rounds)
-        self.within, self.summaries = within, summaries
+        self._memory, self._n = rows, len(rows.rounds)
+        self.pure_error, self.summaries = pure_error, summaries
 
     @classmethod
     def empty(cls, dim: int, context_dim: int) -> "History":
         """Return a history without rewards."""
-        return cls(_room(0, dim, context_dim))
+        return cls(_allocated(0, dim, context_dim))
 
     def __len__(self) -> int:
         return self._n
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> Observations:
         """The rows that are kept: arms that were merged, and later rewards."""
-        return self._room if self._n == len(self._room.rounds) else self._room.first(self._n)
+        return self._memory if self._n == len(self._memory.rounds) else self._memory.first(self._n)
 
     def _with(self, **changes: Any) -> "History":
         given: dict[str, Any] = {
             "rows": self.rows,
-            "within": self.within,
+            "pure_error": self.pure_error,
             "summaries": self.summaries,
         }
         return History(**(given | changes))
 
     def plus(
-        self, round: int, arm: FloatArray, context: FloatArray, item: int, reward: float
+        self,
+        round: int,
+        arm: FloatArray,
+        context: FloatArray,
+        item: int,
+        reward: float,
+        level: float = 0.0,
     ) -> "History":
-        """Return the history with one more reward; this one must not be changed any more."""
-        n, room = self._n, self._room
-        if n == len(room.rounds):
-            room = _room(max(_FIRST_ROOM, 2 * n), room.arms.shape[1], room.contexts.shape[1])
-            for new, old in zip(room, self._room, strict=True):
+        """Return the history with one more reward; this one must not be changed any more.
+
+        The level is subtracted from the reward.
+        """
+        n, memory = self._n, self._memory
+        if n == len(memory.rounds):
+            memory = _allocated(
+                max(_FIRST_SIZE, 2 * n), memory.arms.shape[1], memory.contexts.shape[1]
+            )
+            for new, old in zip(memory, self._memory, strict=True):
                 new[:n] = old
-        values: tuple[Any, ...] = (round, arm, context, item, reward, 1.0)
-        for column, value in zip(room, values, strict=True):
+        values: tuple[Any, ...] = (round, arm, context, item, reward - level, 1.0, level)
+        for column, value in zip(memory, values, strict=True):
             column[n] = value
-        more = History(room, self.within, self.summaries)
+        more = History(memory, self.pure_error, self.summaries)
         more._n = n + 1
         return more
 
     @property
     def last_reward(self) -> float | None:
         """The reward that came last; None if there is none."""
-        return float(self._room.rewards[self._n - 1]) if self._n else None
+        return float(self._memory.rewards[self._n - 1]) if self._n else None
+
+    @property
+    def last_level(self) -> float:
+        """The level that was subtracted from the reward that came last."""
+        return float(self._memory.levels[self._n - 1]) if self._n else 0.0
+
+    def levelled(self, path: Path, single: NDArray[np.int64]) -> "History":
+        """Return the history with the level of a path subtracted from single rewards."""
+        rows = self.rows
+        rewards, levels = rows.rewards.copy(), rows.levels.copy()
+        levels[single] = path.at(rows.rounds[single])
+        rewards[single] += rows.levels[single] - levels[single]
+        return self._with(rows=rows._replace(rewards=rewards, levels=levels))
 
     def since(self, round: float) -> "History":
         """Return the rewards from a round on."""
         rows = self.rows
         late = rows.rounds >= round
         summaries = tuple(each for each in self.summaries if each.round >= round)
-        return self._with(rows=rows if late.all() else rows.some(late), summaries=summaries)
+        return self._with(rows=rows if late.all() else rows.select(late), summaries=summaries)
 
     def compacted(self, features: Features, most: int, span: float = math.inf) -> "History":
         """Return the same rewards with at most `most` rows.
@@ -366,30 +395,30 @@ class History:
         rows = history.rows
         order = np.lexsort((rows.rounds, rows.counts))
         extra, kept = order[:n_extra], np.sort(order[n_extra:])
-        summary = Summary.of(rows.some(extra), features)
+        summary = Summary.of(rows.select(extra), features)
         summaries = (*history.summaries, summary)
         if len(summaries) > 1 and summary.round - summaries[-2].round <= span:
             summaries = (*summaries[:-2], joined(summaries[-2:]))
-        return history._with(rows=rows.some(kept), summaries=summaries)
+        return history._with(rows=rows.select(kept), summaries=summaries)
 
     def _merged(self) -> "History":
-        rows, within = self.rows.merged()
+        rows, pure_error = self.rows.merged()
         if len(rows.rounds) == len(self):
             return self
-        return self._with(rows=rows, within=math.hypot(within, self.within))
+        return self._with(rows=rows, pure_error=math.hypot(pure_error, self.pure_error))
 
     def projected(self, old: Features, new: Features) -> tuple["History", float]:
         """Return the history for the features of a new epoch, and the error of the summaries."""
         if not self.summaries:
             return self, 0.0
-        rows = self.rows.some(slice(-_PROJECTED_ARMS, None))
-        before, parts_before = old.design(rows.arms, rows.contexts)
-        points, parts_after = new.design(rows.arms, rows.contexts)
-        matrix, error = projection(before, points, new.matching(old))
-        parts, _ = projection(parts_before, parts_after, new.matching_parts(old))
-        projected = [each.projected(matrix, parts) for each in self.summaries]
+        rows = self.rows.select(slice(-_PROJECTED_ARMS, None))
+        before, c_before = old.design(rows.arms, rows.contexts)
+        phi, c = new.design(rows.arms, rows.contexts)
+        matrix, error = projection(before, phi, new.matching(old))
+        item_matrix, _ = projection(c_before, c, new.item_matching(old))
+        projected = [each.projected(matrix, item_matrix) for each in self.summaries]
         # Few arms may show the map so badly that it blows up features.
-        limit = _LARGEST_PROJECTED * float((points * points).sum()) / len(points)
+        limit = _LARGEST_PROJECTED * float((phi * phi).sum()) / len(phi)
         kept = tuple(each for each in projected if each.mean_square() <= limit)
         return self._with(summaries=kept), error if len(kept) == len(projected) else 1.0
 
@@ -404,8 +433,8 @@ class History:
 
     def matched(self, old: Features, new: Features, before: Keys) -> "History":
         """Return the history with summaries for more features; `before` are the keys before."""
-        parts, features, keys = new.matching_parts(old), new.matching(old), self.rows.keys
-        projected = [each.projected(features, parts) for each in self.summaries]
+        matrices, keys = (new.matching(old), new.item_matching(old)), self.rows.keys
+        projected = [each.projected(*matrices) for each in self.summaries]
         return self._with(
             summaries=tuple(
                 each._replace(items=each.items.renamed(before, keys)) for each in projected
@@ -413,16 +442,17 @@ class History:
         )
 
 
-HISTORY = Value(History, rows=_ROWS, within=Real(0.0, LARGEST_POINT), summaries=Each(_SUMMARY))
+HISTORY = Value(History, rows=_ROWS, pure_error=Real(0.0, LARGEST_POINT), summaries=Each(_SUMMARY))
 """The field of a history."""
 
 
-def _room(n: int, dim: int, context_dim: int) -> Rows:
-    return Rows(
+def _allocated(n: int, dim: int, context_dim: int) -> Observations:
+    return Observations(
         np.zeros(n, dtype=np.int64),
         np.zeros((n, dim)),
         np.zeros((n, context_dim)),
         np.zeros(n, dtype=np.int64),
+        np.zeros(n),
         np.zeros(n),
         np.zeros(n),
     )

@@ -4,8 +4,9 @@ In each round the arm with the largest score is chosen,
 
     score = estimate + √((α·deviation of φ'θ)² + (β·deviation of the item's rest)²),
 
-with α = `width_scale` and β = f·.375·α·√(2 log t), where f is the share of all items that one round
-offers; α is at least β. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
+with α = g·`width_scale` and β = f·.375·α·√(2 log t), where f is the share of all items that one
+round offers, and g = (1 + ρ)/2 for the share ρ of arms that had been offered before; α is at least
+β. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
 """
 
 import math
@@ -18,20 +19,22 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidSettingError
-from halfseen.factors.model import Arms
+from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
 from halfseen.latent.epoch import (
-    PARTS,
+    ALL_GROUPS,
     RECORD,
     Epoch,
     EpochField,
     LatentRecord,
-    Offered,
+    OfferedRows,
     Settings,
     is_different,
 )
 from halfseen.latent.history import DEFAULT_MEMORY, HISTORY, History, Sample, arms_kept
+from halfseen.latent.level import SURPRISE, Surprise
+from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
@@ -41,7 +44,6 @@ from halfseen.policies.ambient import scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import register_policy
-from halfseen.seeding import stream
 from halfseen.state import Each, Flag, Levels, Maybe, Part, Sizes, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Groups, Reasons
@@ -221,6 +223,7 @@ class LatentUcb(Policy):
         "_expected": _ExpectedField(),
         "_epoch": Maybe(EpochField()),
         "_log": Each(RECORD),
+        "_surprise": SURPRISE,
         "_schedule": Value(
             _Schedule,
             next_event=Whole(),
@@ -260,12 +263,12 @@ class LatentUcb(Policy):
     there is no mean and no intercept.""",
     )
     groups: Any = custom(
-        default=PARTS,
+        default=ALL_GROUPS,
         check=lambda name, value: _checked_groups(name, value),
         plain=list,
         kind="sequence of str",
-        doc="""Parts of the reward model: "latent", "filled", "mask", "item", "context". Those that
-    say nothing in the present world are left out anyway.""",
+        doc="""Groups of columns in the reward model: "latent", "filled", "mask", "item", "context".
+    Those that say nothing in the present world are left out anyway.""",
     )
     exploration: str = choice(
         default="ucb",
@@ -319,6 +322,7 @@ class LatentUcb(Policy):
         self._epoch: Epoch | None = None
         self._log: tuple[LatentRecord, ...] = ()
         self._schedule = _Schedule()
+        self._surprise = Surprise()
         self._prepared: Background[tuple[Epoch, History]] | None = None
         dim = self.dim or 1
         if self.dim is not None and self.rank is not None:
@@ -353,18 +357,22 @@ class LatentUcb(Policy):
             "n_failed_refits": self._schedule.n_failed_refits,
         }
 
+    def _warnings(self) -> tuple[str, ...]:
+        """Say so if rewards are no longer what the model expects."""
+        if not self._surprise.is_large:
+            return ()
+        return (
+            f"squared errors of estimates are {self._surprise.ratio:.1f} times the usual ones: if "
+            "what pays has changed, use LatentUcb(half_life=…), by which old rewards count less",
+        )
+
     # Choosing
 
-    def decide(self, slate: Slate) -> Choice:
-        """Open an epoch if one is due, then choose by its models."""
-        return self._choice(slate, self.exploration, self.uniform_share)
-
-    def _exploit(self, slate: Slate) -> Choice:
-        """Choose the largest estimate; at random while all rewards are equal."""
-        return self._choice(slate, "greedy", 0.0)
-
-    def _choice(self, slate: Slate, exploration: str, share: float) -> Choice:
-        self._open_if_due()
+    def _prepare(self, slate: Slate) -> None:
+        """Open an epoch if one is due, and keep the slate for the next one."""
+        if self._refits_itself:
+            self._open_if_due()
+        self._compact_if_full()
         self._observe(slate)
         schedule = self._schedule
         if schedule.is_logging:
@@ -372,22 +380,33 @@ class LatentUcb(Policy):
         elif self._round == schedule.n_logged > 0:  # the first choice after a log
             schedule = schedule.no_later_than(self._round + _SOON)
         self._schedule = schedule._replace(n_offered=schedule.n_offered + slate.n_arms)
+        self._compute_widths()
+
+    def decide(self, slate: Slate) -> Choice:
+        """Choose by the models of the present epoch."""
+        return self._choice(slate, self.exploration, self.uniform_share)
+
+    def _exploit(self, slate: Slate) -> Choice:
+        """Choose the largest estimate; at random while all rewards are equal."""
+        return self._choice(slate, "greedy", 0.0)
+
+    def _choice(self, slate: Slate, exploration: str, share: float) -> Choice:
         model, epoch = self._model, self._epoch
         if model is None or epoch is None:
             return self._at_random(slate)
         arms = model.candidates(slate, self._context_row(slate))
-        parts = self._narrowed(slate, model.score(arms, *self._widths))
-        arm, law = _best(slate, parts[0]), None
+        scores = self._given_expected(slate, model.score(arms, *self._widths))
+        arm, law = _best(slate, scores[0]), None
         if exploration != "ucb":
-            arm, law = self._explored(model, slate, arms, parts, exploration)
+            arm, law = self._explored(model, slate, arms, scores, exploration)
         if share:
-            arm, law = self._shared(slate, parts[1], arm, law, share)
-        return Choice(arm, parts, epoch.record.epoch, law)
+            arm, law = self._shared(slate, scores[1], arm, law, share)
+        return Choice(arm, scores, epoch.record.epoch, law)
 
     @property
     def _model(self) -> RewardModel | None:
         """The reward model; None while all rewards are equal."""
-        return None if self._epoch is None else self._epoch.rewards
+        return None if self._epoch is None else self._epoch.reward_model
 
     @property
     def _widths(self) -> tuple[float, float]:
@@ -395,32 +414,43 @@ class LatentUcb(Policy):
 
         To know an arm better pays off the more often it comes back. If all arms come in every
         round, multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong
-        arm.
+        arm. Where arms are fresh, multiples are half as large: the next choice asks another
+        question, and no mistake lasts.
         """
-        frequency = 0.0 if self._epoch is None else self._epoch.record.frequency
+        frequency, recurrence = 0.0, 0.0
+        if self._epoch is not None:
+            frequency, recurrence = self._epoch.arms.frequency, self._epoch.arms.recurrence
+        width = 0.5 * (1.0 + recurrence) * self.width_scale
         often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
-        item_width = self.width_scale * self._item_share * often
-        return max(self.width_scale, item_width), item_width
+        item_width = width * self._item_share * often
+        return max(width, item_width), item_width
 
-    def _narrowed(self, slate: Slate, parts: FloatArray) -> FloatArray:
+    def _given_expected(self, slate: Slate, scores: FloatArray) -> FloatArray:
         """Return scores (3, n) with the widths that arms have once the expected rewards are known.
 
         Widths do not depend on the rewards themselves (Desautels, Krause & Burdick, Parallelizing
         exploration-exploitation tradeoffs in Gaussian process bandit optimization, 2014).
         """
+        widths = self._compute_widths()
+        if widths is None:
+            return scores
+        arms = widths.candidates(slate, self._context_row(slate))
+        scores[2] = widths.score(arms, *self._widths)[2]
+        np.add(scores[1], scores[2], out=scores[0])
+        return scores
+
+    def _compute_widths(self) -> RewardModel | None:
+        """Return the model of widths, if any reward is expected; it is made once per epoch."""
         epoch, model = self._epoch, self._model
         if epoch is None or model is None or not self._expected:
-            return parts
-        widths = epoch.widths
-        if widths is None:
-            widths = model.copied()
-            for note in self._expected.values():
-                widths.learn(*self._row(note), widths.shift)
-            self._epoch = epoch._replace(widths=widths)
-        arms = widths.candidates(slate, self._context_row(slate))
-        parts[2] = widths.score(arms, *self._widths)[2]
-        np.add(parts[1], parts[2], out=parts[0])
-        return parts
+            return None
+        if epoch.width_model is not None:
+            return epoch.width_model
+        widths = model.copied()
+        for note in self._expected.values():
+            widths.learn(*self._row(note), widths.shift)
+        self._epoch = epoch._replace(width_model=widths)
+        return widths
 
     def _context_row(self, slate: Slate) -> FloatArray:
         """Return the context of a slate, shape (1, context_dim); all hidden if it has none."""
@@ -437,7 +467,7 @@ class LatentUcb(Policy):
         model: RewardModel,
         slate: Slate,
         arms: Candidates,
-        parts: FloatArray,
+        scores: FloatArray,
         exploration: str,
     ) -> tuple[int, FloatArray | None]:
         """Return the arm that another exploration plays, and its law; widths are overwritten.
@@ -445,16 +475,16 @@ class LatentUcb(Policy):
         Each round has its own random streams, so there is no stream state to save.
         """
         law, keys = None, item_keys(slate._table, slate._items)
-        random = stream(self.seed, exploration, str(self._round + 1))
-        parts[2] = model.draw(arms, random) if exploration == "thompson" else 0.0
-        np.add(parts[1], parts[2], out=parts[0])
-        arm = _best(slate, parts[0])
+        random = self._stream(exploration)
+        scores[2] = model.draw(arms, random) if exploration == "thompson" else 0.0
+        np.add(scores[1], scores[2], out=scores[0])
+        arm = _best(slate, scores[0])
         if exploration == "thompson":
-            law = model.win_shares(keys, arms, parts[1], arm, random)
+            law = model.win_shares(keys, arms, scores[1], arm, random)
         elif exploration == INVERSE_GAP:
             rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.information())
-            law = inverse_gap(parts[1] / model.scales.noise, rate)
-            arm = drawn(law, parts[1], keys, random)
+            law = inverse_gap(scores[1] / model.scales.noise_scale, rate)
+            arm = drawn(law, scores[1], keys, random)
         return arm, law
 
     def _shared(
@@ -463,10 +493,9 @@ class LatentUcb(Policy):
         """Return arm and probabilities if a share of the rounds is uniform."""
         uniform = np.full(slate.n_arms, 1.0 / slate.n_arms)
         law = np.eye(slate.n_arms)[arm] if law is None else law
-        round = str(self._round + 1)
-        if stream(self.seed, "share", round).random() < share:
+        if self._stream("share").random() < share:
             keys = item_keys(slate._table, slate._items)
-            arm = drawn(uniform, estimates, keys, stream(self.seed, "uniform", round))
+            arm = drawn(uniform, estimates, keys, self._stream("uniform"))
         return arm, (1.0 - share) * law + share * uniform
 
     def _at_random(self, slate: Slate) -> Choice:
@@ -476,9 +505,11 @@ class LatentUcb(Policy):
         offsets or the order of features matter.
         """
         table = slate._table
-        latent = Arms(table).empty_model() if self._epoch is None else self._epoch.arms.latent
+        latent = (
+            HalfSeenRows(table).empty_model() if self._epoch is None else self._epoch.arms.factors
+        )
         sizes = np.nansum(latent.residuals(table) ** 2, axis=1)
-        place = stream(self.seed, "uniform", str(self._round + 1)).integers(slate.n_arms)
+        place = self._stream("uniform").integers(slate.n_arms)
         items = np.zeros(slate.n_arms) if slate._items is None else slate._items
         arm = int(np.lexsort((items, sizes))[place])
         law = np.full(slate.n_arms, 1.0 / slate.n_arms)
@@ -492,7 +523,7 @@ class LatentUcb(Policy):
         if model is None:
             return np.zeros((3, slate.n_arms))
         arms = model.candidates(slate, self._context_row(slate))
-        return self._narrowed(slate, model.score(arms, *self._widths))
+        return self._given_expected(slate, model.score(arms, *self._widths))
 
     def _reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""
@@ -515,6 +546,14 @@ class LatentUcb(Policy):
             explanation.moved_by_context(*given, context_groups),
         )
 
+    def _implausible(self) -> tuple[FloatArray, FloatArray]:
+        """Return how many values of each feature are implausible, of arms and of contexts."""
+        if self._epoch is None:
+            return super()._implausible()
+        pairs = (self._arms, self._epoch.arms), (self._contexts, self._epoch.context)
+        counts, context_counts = (n_implausible(s.table, model.limits) for s, model in pairs)
+        return counts, context_counts
+
     # Learning
 
     def _observe(self, slate: Slate) -> None:
@@ -529,21 +568,22 @@ class LatentUcb(Policy):
         before = self._history.last_reward
         arm, context, _ = row = self._row(note)
         item = NO_ITEM if note.item is None else note.item
-        self._history = self._history.plus(note.round, arm, context, item, reward)
+        epoch, model = self._epoch, self._model
+        level = self._history.last_level if model is None else model.drift.level
+        self._history = self._history.plus(note.round, arm, context, item, reward, level)
         usual = 0.0 if self.through_origin else reward if before is None else before
         if not self._schedule.is_informative and is_different(reward, usual):
             self._schedule = self._schedule._replace(is_informative=True)
-        epoch, model = self._epoch, self._model
         if epoch is not None and model is not None:
             model = model.fork()
-            model.learn(*row, reward)
-            self._epoch = epoch._replace(rewards=model)
+            self._surprise = self._surprise.after(model.learn(*row, reward))
+            self._epoch = epoch._replace(reward_model=model)
         if note.round not in self._expected:
-            self._narrow(row)
+            self._count_in_widths(row)
             return
         self._expected = _without(self._expected, [note])  # its row is in the widths
         if self._epoch is not None and not self._expected:
-            self._epoch = self._epoch._replace(widths=None)
+            self._epoch = self._epoch._replace(width_model=None)
 
     def _row(self, note: Note) -> tuple[FloatArray, FloatArray, int]:
         """Return arm, context and item key of a decision, with the features of today."""
@@ -563,7 +603,7 @@ class LatentUcb(Policy):
         """Count the decision in widths until `update` replaces it."""
         if note.round not in self._expected:
             self._expected = {**self._expected, note.round: note}
-            self._narrow(self._row(note))
+            self._count_in_widths(self._row(note))
 
     def _forget(self, *notes: Note) -> None:
         """Count decisions no longer; of many expected ones some stay in the widths for a while.
@@ -572,19 +612,19 @@ class LatentUcb(Policy):
         """
         self._expected = _without(self._expected, notes)
         epoch = self._epoch
-        if epoch is None or epoch.rewards is None or epoch.widths is None:
+        if epoch is None or epoch.reward_model is None or epoch.width_model is None:
             return
-        n_rows = epoch.widths.ridge.n_samples - epoch.rewards.ridge.n_samples
+        n_rows = epoch.width_model.ridge.n_samples - epoch.reward_model.ridge.n_samples
         if n_rows > _MOST_FORGOTTEN * len(self._expected):
-            self._epoch = epoch._replace(widths=None)
+            self._epoch = epoch._replace(width_model=None)
 
-    def _narrow(self, row: tuple[FloatArray, FloatArray, int]) -> None:
+    def _count_in_widths(self, row: tuple[FloatArray, FloatArray, int]) -> None:
         """Add a row to the widths, if they have been computed."""
         epoch = self._epoch
-        if epoch is not None and epoch.widths is not None:
-            widths = epoch.widths.fork()
+        if epoch is not None and epoch.width_model is not None:
+            widths = epoch.width_model.fork()
             widths.learn(*row, widths.shift)
-            self._epoch = epoch._replace(widths=widths)
+            self._epoch = epoch._replace(width_model=widths)
 
     def _play_logged(
         self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
@@ -617,7 +657,7 @@ class LatentUcb(Policy):
         return arms_kept(dim + context_dim, self.memory_bytes)
 
     def _open_if_due(self) -> None:
-        """Open an epoch, or let it be prepared, if one is due; keep memory bounded."""
+        """Open an epoch, or let it be prepared, if one is due."""
         if self._prepared is not None:
             if not self._prepared.is_done:
                 return
@@ -625,16 +665,31 @@ class LatentUcb(Policy):
                 self._prepared = None  # it is still due
             else:
                 self._finish(self._prepared)
-        is_ready, schedule = self._model is not None, self._schedule
-        is_due = self._round >= schedule.next_event or (schedule.is_informative and not is_ready)
-        if self._round > 0 and is_due:
-            if is_ready and self.refit == "background":
-                self._prepared = Background(self._opening(), len(self._history))
-            else:
-                self._enter(*self._opening()())
-            # What was learned is in the models, or has faded.
+        if not self._is_refit_due:
+            return
+        if self._model is not None and self.refit == "background":
+            self._prepared = Background(self._opening(), len(self._history))
             self._schedule = self._schedule._replace(is_informative=False)
-        elif self._epoch is not None and len(self._history) >= 2 * self._arms.max_rows:
+        else:
+            self._refit()
+
+    @property
+    def _is_refit_due(self) -> bool:
+        """Whether an epoch is due: so many rounds have passed, or rewards differ at last."""
+        schedule = self._schedule
+        is_due = self._round >= schedule.next_event
+        return self._round > 0 and (is_due or (schedule.is_informative and self._model is None))
+
+    def _refit(self) -> None:
+        """Open an epoch."""
+        self._enter(*self._opening()())
+        # What was learned is in the models, or has faded.
+        self._schedule = self._schedule._replace(is_informative=False)
+
+    def _compact_if_full(self) -> None:
+        """Keep memory bounded; while an epoch is prepared, rows keep their places."""
+        is_full = len(self._history) >= 2 * self._arms.max_rows
+        if is_full and self._epoch is not None and self._prepared is None:
             settings, features = self._settings, self._epoch.features
             self._history = self._history.compacted(
                 features, settings.n_kept, settings.longest_epoch
@@ -646,8 +701,8 @@ class LatentUcb(Policy):
         It uses nothing that later rounds change.
         """
         settings, round, schedule = self._settings, self._round + 1, self._schedule
-        arms = Offered.of(self._arms, self._round, schedule.per_round(self._round))
-        contexts = Offered.of(self._contexts, self._round - schedule.context_since, 1.0)
+        arms = OfferedRows.of(self._arms, self._round, schedule.per_round(self._round))
+        contexts = OfferedRows.of(self._contexts, self._round - schedule.context_since, 1.0)
         last, history = self._epoch, self._history
         if self.half_life is not None:
             history = history.since(round - settings.memory)
@@ -678,17 +733,19 @@ class LatentUcb(Policy):
 
     def _take_over(self, epoch: Epoch, history: History, n_known: int) -> None:
         """Enter an epoch that was prepared, which nobody changes, and learn what came since."""
-        later = self._history.rows.some(slice(n_known, None))
+        later = self._history.rows.select(slice(n_known, None))
         self._enter(epoch, deepcopy(history))
         self._widen_models(self.dim or 1, self.context_dim)  # features may have entered meanwhile
-        for round, arm, context, item, reward, _ in zip(*later, strict=True):
+        level = history.last_level if epoch.reward_model is None else epoch.reward_model.drift.level
+        later = later._replace(rewards=later.rewards + later.levels, levels=0.0 * later.levels)
+        for round, arm, context, item, reward, *_ in zip(*later, strict=True):
             given = int(round), arm, context, int(item), float(reward)
-            self._history = self._history.plus(*given)
+            self._history = self._history.plus(*given, level)
         epoch, model = self._epoch or epoch, self._model
         if model is not None:
             model = model.copied()
             model.learn_all(later)
-            self._epoch = epoch._replace(rewards=model)
+            self._epoch = epoch._replace(reward_model=model)
         schedule = self._schedule
         if epoch.record.round <= schedule.n_logged + 1 <= self._round:
             # It knows a log alone, which does not say how often arms come back.
@@ -726,7 +783,8 @@ class LatentUcb(Policy):
         if epoch is not None:
             wider = epoch.widened(settings, dim, context_dim, before, history.rows.keys)
             history = history.matched(epoch.features, wider.features, before)
-            if epoch.rewards is not None and wider.rewards is None:  # it would be too large
+            # It would be too large.
+            if epoch.reward_model is not None and wider.reward_model is None:
                 self._schedule = self._schedule.no_later_than(self._round)
                 self._prepared = None
             self._epoch = wider
@@ -741,7 +799,9 @@ class LatentUcb(Policy):
         for note in self._expected.values():
             self._check_note(note)
         epoch = self._epoch
-        sizes = (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_parts)
+        sizes = (
+            (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_item_columns)
+        )
         for summary in self._history.summaries:
             columns = summary.items.sums.shape[1:]
             if summary.rows.shape[1] != sizes[0] + 1 or columns != (sizes[1], sum(sizes) + 1):
@@ -778,6 +838,8 @@ def _without(expected: dict[int, Note], notes: Iterable[Note]) -> dict[int, Note
 
 def _checked_groups(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
-        raise InvalidSettingError(f"{name} must be a list of words among {PARTS}, got {value!r}")
-    words = {checks.one_of(name, word, PARTS) for word in value}
-    return tuple(word for word in PARTS if word in words)
+        raise InvalidSettingError(
+            f"{name} must be a list of words among {ALL_GROUPS}, got {value!r}"
+        )
+    words = {checks.one_of(name, word, ALL_GROUPS) for word in value}
+    return tuple(word for word in ALL_GROUPS if word in words)

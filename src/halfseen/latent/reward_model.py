@@ -25,10 +25,12 @@ from halfseen.latent.evidence import (
     ITEM,
     LOWEST,
     Evidence,
-    Rewards,
+    Groups,
     Scales,
-    narrowed,
+    SufficientStatistics,
     positive,
+    reduced_design,
+    whole,
 )
 from halfseen.latent.features import (
     BY_ITEM,
@@ -39,10 +41,12 @@ from halfseen.latent.features import (
     MASK,
     MOST_CROSSED,
     Features,
+    column_indices,
     size,
 )
-from halfseen.latent.history import Rows, Summary
+from halfseen.latent.history import Observations, Summary
 from halfseen.latent.items import MOST_SUMS, Items, ItemsField
+from halfseen.latent.level import DRIFT, FIXED, Drift
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import LARGEST, FloatArray, Slate
@@ -74,22 +78,20 @@ _MORE_PRODUCTS, _MORE_SUMS = 2, 4
 class Candidates(NamedTuple):
     """The arms of a slate, given the rewards of their items, computed once per round.
 
-    Their rewards are points'θ + offset + a rest of some variance.
-
     Attributes
     ----------
-    points : ndarray, shape (n_arms, n_features)
-        φ − Σφc'A⁻¹c.
+    phi : ndarray, shape (n_arms, n_features)
+        φ̃ = φ − B'A⁻¹c.
     keys : ndarray of uint64, shape (n_arms,)
         Which item each arm is. If items have no coefficients, this and the following are empty.
-    offsets, variances : ndarray, shape (n_arms,)
-        c'A⁻¹Σcr and c'A⁻¹c, in units of the noise.
+    item_means, item_variances : ndarray, shape (n_arms,)
+        c'A⁻¹s and c'A⁻¹c, in units of the noise.
     """
 
-    points: FloatArray
+    phi: FloatArray
     keys: Keys = np.empty(0, dtype=np.uint64)
-    offsets: FloatArray = np.empty(0)
-    variances: FloatArray = np.empty(0)
+    item_means: FloatArray = np.empty(0)
+    item_variances: FloatArray = np.empty(0)
 
 
 class RewardModel:
@@ -105,24 +107,33 @@ class RewardModel:
     ridge : Ridge
         Of θ, in units of the noise.
     items : Items
+    drift : Drift
+        Of the level of rewards, which is in `shift`.
     """
 
-    __slots__ = ("features", "items", "ridge", "scales", "shift")
+    __slots__ = ("drift", "features", "items", "ridge", "scales", "shift")
 
     def __init__(
-        self, features: Features, scales: Scales, shift: float, ridge: Ridge, items: Items
+        self,
+        features: Features,
+        scales: Scales,
+        shift: float,
+        ridge: Ridge,
+        items: Items,
+        drift: Drift = FIXED,
     ) -> None:
         self.features, self.scales, self.shift = features, scales, shift
-        self.ridge, self.items = ridge, items
+        self.ridge, self.items, self.drift = ridge, items, drift
 
     @classmethod
     def fitted(
         cls,
         unscaled: Features,
-        rows: Rows,
-        within: float = 0.0,
+        rows: Observations,
+        pure_error: float = 0.0,
         summary: Summary | None = None,
         last: Mapping[str, float] | None = None,
+        drift: Drift = FIXED,
     ) -> "RewardModel":
         """Return the model of some rewards, which are not all equal.
 
@@ -130,51 +141,40 @@ class RewardModel:
         ----------
         unscaled : Features
             Without scales.
-        rows : Rows
+        rows : Observations
             Different arms.
-        within : float
+        pure_error : float
             Root of the sum of squared differences between rewards and the means in `rows`.
         summary : Summary, optional
             Of more rewards.
         last : mapping, optional
             log τ of the previous model, from which the search starts.
+        drift : Drift
+            Of the level of rewards, which was subtracted from those in `rows`.
         """
         shift = _mean(rows, summary) if unscaled.intercept else 0.0
-        points, parts = unscaled.design(rows.arms, rows.contexts)
-        given = parts, rows, within, summary, shift
-        fewer, columns = narrowed(points, unscaled.columns) if summary is None else (points, {})
-        rewards = _rewards(points, *given)
-        is_narrow = fewer.shape[1] < points.shape[1]
-        evidence = Evidence(
-            _rewards(fewer, *given) if is_narrow else rewards,
-            columns if is_narrow else unscaled.columns,
-            unscaled.item_columns,
-            CENTRES,
-            intercept=unscaled.intercept,
-        )
+        phi, c = unscaled.design(rows.arms, rows.contexts)
+        given = c, rows, pure_error, summary, shift
+        statistics = enough = _statistics(phi, *given)
+        columns: Groups = unscaled.groups
+        if summary is None and any(len(each) > len(phi) for each in columns.values()):
+            reduced, columns = reduced_design(phi, columns)
+            enough = _statistics(reduced, *given)
+        intercept = unscaled.intercept
+        evidence = Evidence(enough, columns, unscaled.item_groups, CENTRES, intercept=intercept)
         scales = evidence.maximise(last or {})
         features = _scaled(unscaled, scales)
-        kept, kept_parts = (
-            _kept(unscaled.columns, features.columns, 1),
-            _kept(unscaled.item_columns, features.item_columns, 0),
-        )
-        rewards = _some(rewards.in_unit(scales.noise), kept, kept_parts)
-        precision, response, items = rewards.fit(features.scales, features.part_scales)
-        ridge = Ridge(features.n_features, ridge=1.0)
-        root = np.ascontiguousarray(positive(precision[None])[1][0].T)
-        white = solve_triangular(root, response, trans=1, check_finite=False)
-        log_det = 2.0 * float(np.log(root.diagonal()).sum())
-        ridge.set_root(root, white, log_det, len(points))
-        return cls(features, scales, shift, ridge, items)
+        ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
+        return cls(features, scales, shift + drift.level, ridge, items, drift)
 
     def candidates(self, slate: Slate, contexts: FloatArray) -> Candidates:
         """Return the arms of a slate, with their context (1, context_dim)."""
         table = slate._table
-        points, parts = self.features.design(table, contexts)
-        if not self.features.n_parts:
-            return Candidates(points)
+        phi, c = self.features.design(table, contexts)
+        if not self.features.n_item_columns:
+            return Candidates(phi)
         keys = item_keys(table, slate._items)
-        return Candidates(points, keys, *self.items.condition(keys, parts, points))
+        return Candidates(phi, keys, *self.items.condition(keys, c, phi))
 
     def score(self, arms: Candidates, width_scale: float, item_width: float) -> FloatArray:
         """Return scores, estimates and widths of arms, shape (3, n).
@@ -182,14 +182,16 @@ class RewardModel:
         The width is that of the regression and of the item's coefficients together, each times its
         factor.
         """
-        _, parts = self.ridge.score(arms.points, lambda log_det, n_samples: width_scale)
-        if self.features.n_parts:
-            parts[1] += arms.offsets
-            parts[2] = np.sqrt(parts[2] * parts[2] + item_width * item_width * arms.variances)
-        parts *= self.scales.noise
-        parts[1] += self.shift
-        np.add(parts[1], parts[2], out=parts[0])
-        return parts
+        _, scores = self.ridge.score(arms.phi, lambda log_det, n_samples: width_scale)
+        if self.features.n_item_columns:
+            scores[1] += arms.item_means
+            scores[2] = np.sqrt(
+                scores[2] * scores[2] + item_width * item_width * arms.item_variances
+            )
+        scores *= self.scales.noise_scale
+        scores[1] += self.shift
+        np.add(scores[1], scores[2], out=scores[0])
+        return scores
 
     def draw(self, arms: Candidates, random: np.random.Generator) -> FloatArray:
         """Return rewards of arms under parameters drawn from the posterior, minus the estimates.
@@ -200,12 +202,12 @@ class RewardModel:
         drawn = Ridge(ridge.dim, ridge=ridge.ridge)
         normals = random.standard_normal(ridge.dim)
         drawn.set_root(ridge.factor, normals, ridge.log_det, ridge.n_samples)
-        rests = drawn.predict(arms.points)[0]
-        if self.features.n_parts:
+        drawn_rewards = drawn.predict(arms.phi)[0]
+        if self.features.n_item_columns:
             items, copies = np.unique(arms.keys, return_inverse=True)
             effects = random.standard_normal(len(items))[copies]
-            rests = rests + np.sqrt(arms.variances) * effects
-        return self.scales.noise * rests
+            drawn_rewards = drawn_rewards + np.sqrt(arms.item_variances) * effects
+        return self.scales.noise_scale * drawn_rewards
 
     def win_shares(
         self,
@@ -216,9 +218,9 @@ class RewardModel:
         random: np.random.Generator,
     ) -> FloatArray:
         """Return how often each arm is best in draws as of `draw`, whose best is `played`."""
-        white = self.ridge.whitened(arms.points)
-        own = np.sqrt(arms.variances) if self.features.n_parts else None
-        return win_shares(keys, estimates / self.scales.noise, white, played, random, own)
+        white = self.ridge.whitened(arms.phi)
+        own = np.sqrt(arms.item_variances) if self.features.n_item_columns else None
+        return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
     def information(self) -> float:
         """Return log det of regression and items, the intercept left out."""
@@ -228,12 +230,12 @@ class RewardModel:
     def fork(self) -> "RewardModel":
         """Return a copy that can learn; afterwards this one must learn no more."""
         given = self.features, self.scales, self.shift, self.ridge.fork(), self.items.fork()
-        return RewardModel(*given)
+        return RewardModel(*given, self.drift)
 
     def copied(self) -> "RewardModel":
         """Return an independent copy."""
         given = self.features, self.scales, self.shift, self.ridge.copied(), self.items.copied()
-        return RewardModel(*given)
+        return RewardModel(*given, self.drift)
 
     def widened(self, unscaled: Features, old: Keys, new: Keys) -> "RewardModel":
         """Return the model with more features, which no reward has used.
@@ -244,32 +246,52 @@ class RewardModel:
         features = unscaled.scaled(self.scales, groups, item_groups)
         matching = features.matching(self.features)
         ridge = self.ridge.widened(features.n_features, matching.argmax(axis=1))
-        items = self.items.widened(features.matching_parts(self.features), matching, old, new)
-        return RewardModel(features, self.scales, self.shift, ridge, items)
+        items = self.items.widened(features.item_matching(self.features), matching, old, new)
+        return RewardModel(features, self.scales, self.shift, ridge, items, self.drift)
 
-    def learn(self, arm: FloatArray, context: FloatArray, key: int, reward: float) -> None:
-        """Add the reward of an arm (dim,) with its context (context_dim,) and item key."""
-        (point,), (part,) = self.features.design(arm[None], context[None])
-        target = (reward - self.shift) / self.scales.noise
+    def residuals(self, rows: Observations) -> FloatArray:
+        """Return what rewards exceed their estimates by, without the level, shape (n,)."""
+        phi, c = self.features.design(rows.arms, rows.contexts)
+        item_means: FloatArray | float = 0.0
+        if self.features.n_item_columns:
+            item_means, _ = self.items.condition(rows.keys, c, phi)
+        estimates = self.ridge.predict(phi)[0] + item_means
+        rest = rows.rewards + rows.levels - (self.shift - self.drift.level)
+        return np.asarray(rest - self.scales.noise_scale * estimates)
+
+    def learn(self, arm: FloatArray, context: FloatArray, key: int, reward: float) -> float:
+        """Add the reward of an arm (dim,) with its context (context_dim,) and item key.
+
+        Returns the square of its residual, in units of its predictive variance.
+        """
+        (phi,), (c,) = self.features.design(arm[None], context[None])
+        target = (reward - self.shift) / self.scales.noise_scale
         target = min(max(target, -_LARGEST_TARGET), _LARGEST_TARGET)
-        self.ridge.update(*self.items.update(key, part, point, target))
+        phi, target = self.items.update(key, c, phi, target)
+        (estimate,), (width,) = self.ridge.predict(phi[None])
+        residual = target - float(estimate)
+        drift = self.drift.after(self.scales.noise_scale * residual)
+        self.shift += drift.level - self.drift.level
+        self.drift = drift
+        self.ridge.update(phi, target)
+        return residual * residual / (1.0 + float(width) ** 2)
 
-    def learn_all(self, rows: Rows) -> None:
+    def learn_all(self, rows: Observations) -> None:
         """Add rewards one by one."""
         keys = rows.keys.tolist()
         for arm, context, key, reward in zip(
-            rows.arms, rows.contexts, keys, rows.rewards.tolist(), strict=True
+            rows.arms, rows.contexts, keys, (rows.rewards + rows.levels).tolist(), strict=True
         ):
             self.learn(arm, context, key, reward)
 
     def is_too_large(self, features: Features) -> bool:
         """Return whether features have grown far beyond the bounds of a model fitted anew."""
-        n_products = size(features.columns.get(CROSSED, slice(0, 0)))
-        n_sums = len(self.items) * features.n_parts * (features.n_parts + features.n_features + 1)
+        k, n_products = features.n_item_columns, size(features.columns.get(CROSSED, slice(0, 0)))
+        n_sums = len(self.items) * k * (k + features.n_features + 1)
         return n_products > _MORE_PRODUCTS * MOST_CROSSED or n_sums > _MORE_SUMS * MOST_SUMS
 
 
-class RewardsField(NamedTuple):
+class RewardModelField(NamedTuple):
     """The field of a reward model.
 
     Attributes
@@ -286,8 +308,9 @@ class RewardsField(NamedTuple):
             "groups": list(value.features.columns),
             "item_groups": list(value.features.item_columns),
             "logs": value.scales.logs,
-            "noise": value.scales.noise,
+            "noise": value.scales.noise_scale,
             "shift": value.shift,
+            "drift": DRIFT.dump(value.drift),
             "ridge": state.dump(value.ridge),
             "items": ItemsField().dump(value.items),
         }
@@ -296,17 +319,19 @@ class RewardsField(NamedTuple):
         """Return the model after checking its parts."""
         known = [*self.unscaled.columns, *self.unscaled.item_columns]
         logs = {
-            group: checks.real("logs", plain["logs"][group], LOWEST, HIGHEST) for group in known
+            str(group): checks.real("logs", log, LOWEST, HIGHEST)
+            for group, log in plain["logs"].items()
         }
         scales = Scales(logs, checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True))
         groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
         features = self.unscaled.scaled(scales, *groups)
         ridge = Ridge(features.n_features, ridge=1.0)
         state.restore(ridge, plain["ridge"])
-        sizes = state.Sizes(n_parts=features.n_parts, n_sums=features.n_features + 1)
+        sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
         items = ItemsField().load("items", plain["items"], sizes)
         shift = checks.real("shift", plain["shift"], -LARGEST, LARGEST)
-        return RewardModel(features, scales, shift, ridge, items)
+        drift = DRIFT.load("drift", plain["drift"], sizes)
+        return RewardModel(features, scales, shift, ridge, items, drift)
 
 
 def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
@@ -317,7 +342,7 @@ def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
     return groups
 
 
-def _mean(rows: Rows, summary: Summary | None) -> float:
+def _mean(rows: Observations, summary: Summary | None) -> float:
     """Return the mean of all rewards."""
     own = float(rows.counts @ rows.rewards / rows.counts.sum())
     if summary is None:
@@ -326,46 +351,50 @@ def _mean(rows: Rows, summary: Summary | None) -> float:
     return own + float(summary.rows[:, 0] @ summary.targets(own)) / n
 
 
-def _rewards(
-    points: FloatArray,
-    parts: FloatArray,
-    rows: Rows,
-    within: float,
+def _statistics(
+    phi: FloatArray,
+    c: FloatArray,
+    rows: Observations,
+    pure_error: float,
     summary: Summary | None,
     shift: float,
-) -> Rewards:
+) -> SufficientStatistics:
     """Return the products of rewards with their features, kept ones and those in a summary."""
     counts = rows.counts
-    samples = np.column_stack([points, rows.rewards - shift]) * np.sqrt(counts)[:, None]
-    gram, n = np.asarray(samples.T @ samples), float(counts.sum())
-    items = rows.by_item(parts, points, shift)
+    samples = np.column_stack([phi, rows.rewards - shift]) * np.sqrt(counts)[:, None]
+    products, n = np.asarray(samples.T @ samples), float(counts.sum())
+    items = rows.by_item(c, phi, shift)
     if summary is not None:
-        gram, n = gram + summary.gram(shift), n + summary.n_rewards
+        products, n = products + summary.products(shift), n + summary.n_rewards
         items = items.plus(summary.items)
-    return Rewards(gram, items, n, within**2)
+    return SufficientStatistics(products, items, n, pure_error**2)
 
 
-def _kept(old: Mapping[str, slice], new: Mapping[str, slice], n_first: int) -> FloatArray:
-    """Return the places of some groups' columns among all, after the first ones."""
-    places = [np.arange(old[group].start, old[group].stop) for group in new]
-    return np.concatenate([np.arange(n_first), *places]).astype(np.int64)
-
-
-def _some(rewards: Rewards, features: Any, parts: Any) -> Rewards:
-    """Return the rewards for some of the features, and some of the parts."""
-    k, sums = rewards.items.n_parts, rewards.items.sums
-    columns = np.append(features, len(rewards.gram) - 1)
-    kept = sums[:, parts][:, :, np.concatenate([parts, k + columns])]
-    items = rewards.items._replace(sums=kept)
-    return rewards._replace(gram=rewards.gram[np.ix_(columns, columns)], items=items)
+def _regression(
+    statistics: SufficientStatistics, unscaled: Features, features: Features
+) -> tuple[Ridge, Items]:
+    """Return the posteriors of θ and δ for some of the groups, which have scales."""
+    indices = column_indices(unscaled.columns, features.columns)
+    item_indices = column_indices(unscaled.item_columns, features.item_columns)
+    some = statistics.select(np.append(0, indices), item_indices)
+    precision, response, items = some.fit(features.scales, features.item_scales)
+    root = np.ascontiguousarray(positive(precision[None])[1][0].T)
+    white = solve_triangular(root, response, trans=1, check_finite=False)
+    ridge = Ridge(features.n_features, ridge=1.0)
+    log_det = 2.0 * float(np.log(root.diagonal()).sum())
+    ridge.set_root(root, white, log_det, int(statistics.n_rewards))
+    return ridge, items
 
 
 def _scaled(unscaled: Features, scales: Scales) -> Features:
     """Return the groups that move rewards, with their scales; at least one if there is any."""
-    largest = max((scales.logs[group] for group in unscaled.columns), default=NEGLIGIBLE)
+    logs: dict[str, float] = {}
+    for group in (*unscaled.groups, *unscaled.item_groups):
+        logs[whole(group)] = max(logs.get(whole(group), LOWEST), scales.log_of(group))
+    largest = max((logs[group] for group in unscaled.columns), default=NEGLIGIBLE)
     least = min(largest, math.nextafter(NEGLIGIBLE, math.inf))
-    groups = [group for group in unscaled.columns if scales.logs[group] >= least]
+    groups = [group for group in unscaled.columns if logs[group] >= least]
     by_item = [
-        group for group in unscaled.item_columns if group == ITEM or scales.logs[group] > NEGLIGIBLE
+        group for group in unscaled.item_columns if group == ITEM or logs[group] > NEGLIGIBLE
     ]
     return unscaled.scaled(scales, groups, by_item)

@@ -10,7 +10,7 @@ from halfseen.lazy import from_extra
 from halfseen.linear.eigen import top_eigenpairs
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.masking import MaskLaw, mask_param
+from halfseen.worlds.lowrank import half_seen
 
 MAX_RANK = 61
 """Number of the 64 pixels that are not the same in all images."""
@@ -35,11 +35,9 @@ class DigitsWorld(World):
     dim, rank, n_arms, horizon : int
         The rank is at most 61.
     observe_prob : float
-        Probability that an entry is seen; where the mask law has several, their average.
+        Probability that an entry is seen.
     noise_scale : float
         Standard deviation of the Gaussian reward noise.
-    masks : MaskLaw, str or mapping
-        Which entries are seen: a law of `halfseen.worlds.masking`, its name or its mapping.
 
     Examples
     --------
@@ -54,12 +52,10 @@ class DigitsWorld(World):
     horizon: int = params.horizon(default=600)
     observe_prob: float = params.probability(default=0.3)
     noise_scale: float = params.real(default=0.05, low=0.0)
-    masks: MaskLaw = mask_param()
 
     def validate(self) -> None:
-        """Raise InvalidSettingError if rank or masks do not fit the dimension."""
+        """Raise InvalidSettingError if the rank does not fit."""
         checks.integer("rank", self.rank, 1, min(self.dim, MAX_RANK))
-        self.masks.stated_prob(self.observe_prob, self.dim)
 
     def realize(self, seed: int) -> "DigitsRealization":
         """Return the realization of a seed."""
@@ -107,14 +103,8 @@ class DigitsRealization:
     def facts(self) -> Facts:
         """Facts about this realization; variances are those of the offered arms."""
         world = self.world
-        return Facts(
-            seed=self.seed,
-            dim=world.dim,
-            n_arms=world.n_arms,
-            horizon=world.horizon,
-            observe_prob=world.masks.stated_prob(world.observe_prob, world.dim),
-            noise_scale=world.noise_scale,
-            rank=world.rank,
+        return world.facts(
+            self.seed,
             basis=self.basis,
             # About zero: what is low-rank is the second moment.
             latent_variances=self.offered @ self.latents**2 / (world.horizon * world.n_arms),
@@ -129,9 +119,8 @@ class DigitsRealization:
         for _ in range(world.horizon):
             drawn = images.integers(len(self.latents), size=world.n_arms)
             arms = self.latents[drawn] @ self.basis.T
-            mask = world.masks.mask(masks, arms, world.observe_prob)
+            slate = Slate(half_seen(masks, arms, world.observe_prob))
             noise = world.noise_scale * noises.standard_normal()
-            slate = Slate(np.where(mask, arms, np.nan))
             yield Round(slate, arms @ self.theta, float(noise), arms)
 
 

@@ -112,16 +112,8 @@ class HardInstanceRealization:
         """Facts; with unmasked decision arms half of all arms are seen entirely."""
         world = self.world
         augmented = world.masking == "oracle-augmented"
-        return Facts(
-            seed=self.seed,
-            dim=4,
-            n_arms=world.n_arms,
-            horizon=world.horizon,
-            observe_prob=(1 + world.observe_prob) / 2 if augmented else world.observe_prob,
-            noise_scale=world.noise_scale,
-            rank=3,
-            basis=self.basis,
-        )
+        prob = (1 + world.observe_prob) / 2 if augmented else world.observe_prob
+        return world.facts(self.seed, dim=4, observe_prob=prob, rank=3, basis=self.basis)
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds; per round arms, masks, noise are drawn."""
@@ -197,10 +189,13 @@ class SignSeeker(Policy):
         """Return how many rounds were played without the hidden sign."""
         return {"wait": [self._wait]}
 
-    def decide(self, slate: Slate) -> Choice:
-        """Play the best decision arm as far as the signs are known; a side arm counts as 0."""
+    def _prepare(self, slate: Slate) -> None:
+        """Look for the hidden sign."""
         self._observe(slate)
         self._wait += self.hidden_sign == 0
+
+    def decide(self, slate: Slate) -> Choice:
+        """Play the best decision arm as far as the signs are known; a side arm counts as 0."""
         labels = np.sign(np.nan_to_num(slate._table[:, :2]))
         decisive = (labels != 0).all(axis=1)
         # Δ ≥ γ, so σ counts first.

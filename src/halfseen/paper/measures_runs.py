@@ -13,8 +13,8 @@ from halfseen.paper.measures_subspace import Radii, bounded_low_rank, log_spaced
 from halfseen.theory import Problem
 from halfseen.tofu.epoch import EpochRecord
 from halfseen.tofu.imputation import coordinates, fill
+from halfseen.tofu.parameters import PremiseWarning
 from halfseen.tofu.policy import TofuPov
-from halfseen.tofu.premises import PremiseWarning
 from halfseen.values import Decision, FloatArray, Slate
 from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization
@@ -405,30 +405,32 @@ def _histories(
 
 
 def steps_of(samples: RegressionSamples, ridge: float) -> dict[str, FloatArray]:
-    """Return the parts of each step of the projected noise and of the projected design.
+    """Return what re-estimating does to old noise and to the potential, step by step.
 
     With P_t the projection in force and S_t = P_t Σ_{s≤t} x_s η_s, a step adds the martingale part
     P_{t+1} x_{t+1} η_{t+1} and the retrospective part (P_{t+1} - P_t) Σ_{s≤t} x_s η_s. The design
-    A_t = P_t (λI + Σ_{s<t} x_s x_s') P_t should grow by one positive semidefinite term of rank 1.
+    is A_t = P_t (λI + Σ_{s<t} x_s x_s') P_t.
 
-    Returned arrays have shape (n - 1,): `martingale` and `retrospective` are the lengths of the two
-    parts; `drift` that of the sum of all retrospective parts, relative to S; `smallest_increment`
-    is the smallest eigenvalue of A_{t+1} - A_t; `squared_widths` the sum of min(1, ‖x_s‖²) in the
-    inverse designs up to round t, and `potential_sum`, 2 log(det A_{t+1} / λ^m), bounds it if the
-    design only grows.
+    Returned arrays have shape (n - 1,): `drift` is the length of the sum of all retrospective
+    parts, relative to S; `squared_widths` the sum of min(1, ‖x_s‖²) in the inverse designs up to
+    round t, and `potential_sum`, 2 log(det A_{t+1} / λ^m), bounds it if the design only grows.
     """
-    pushes = samples.arms * samples.noise[:, None]
-    summed = np.cumsum(pushes, axis=0)
+    summed = np.cumsum(samples.arms * samples.noise[:, None], axis=0)
     now, after = samples.bases[:-1], samples.bases[1:]
-    martingale = _projected(after, pushes[1:])
     retrospective = _projected(after, summed[:-1]) - _projected(now, summed[:-1])
     whole = np.linalg.norm(_projected(after, summed[1:]), axis=1)
     drift = np.linalg.norm(np.cumsum(retrospective, axis=0), axis=1)
+    full, rank = ridge * np.eye(samples.arms.shape[1]), samples.bases.shape[2]
+    potentials, squares = [], []
+    for arm, basis in zip(samples.arms, samples.bases, strict=True):
+        inner, latent = basis.T @ full @ basis, basis.T @ arm
+        potentials.append(np.linalg.slogdet(inner)[1] - rank * np.log(ridge))
+        squares.append(min(1.0, float(latent @ np.linalg.solve(inner, latent))))
+        full += np.outer(arm, arm)
     return {
-        "martingale": np.linalg.norm(martingale, axis=1),
-        "retrospective": np.linalg.norm(retrospective, axis=1),
         "drift": np.divide(drift, whole, out=np.zeros_like(drift), where=whole > 0),
-        **_design_steps(samples, ridge),
+        "squared_widths": np.cumsum(squares)[:-1],
+        "potential_sum": 2 * np.array(potentials[1:]),
     }
 
 
@@ -436,20 +438,3 @@ def _projected(bases: FloatArray, vectors: FloatArray) -> FloatArray:
     """Return UU'v for each basis and vector, shape (n, dim)."""
     inside = np.einsum("nij,ni->nj", bases, vectors)
     return np.asarray(np.einsum("nij,nj->ni", bases, inside))
-
-
-def _design_steps(samples: RegressionSamples, ridge: float) -> dict[str, FloatArray]:
-    dim, rank = samples.bases.shape[1:]
-    full = ridge * np.eye(dim)
-    designs, potentials, squares = [], [], []
-    for arm, basis in zip(samples.arms, samples.bases, strict=True):
-        inner, latent = basis.T @ full @ basis, basis.T @ arm
-        designs.append(basis @ inner @ basis.T)
-        potentials.append(np.linalg.slogdet(inner)[1] - rank * np.log(ridge))
-        squares.append(min(1.0, float(latent @ np.linalg.solve(inner, latent))))
-        full += np.outer(arm, arm)
-    return {
-        "smallest_increment": np.linalg.eigvalsh(np.diff(designs, axis=0))[:, 0],
-        "squared_widths": np.cumsum(squares)[:-1],
-        "potential_sum": 2 * np.array(potentials[1:]),
-    }

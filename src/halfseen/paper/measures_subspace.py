@@ -1,7 +1,6 @@
 """Measures of the estimated subspace: its error, what it does to arms, coverage, excitation."""
 
 import math
-from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -9,11 +8,10 @@ import numpy as np
 
 from halfseen import checks, seeding, theory
 from halfseen.errors import InvalidSettingError
-from halfseen.factors.model import Arms, Factors, Spectrum, fit_factors
+from halfseen.factors.model import Factors, HalfSeenRows, Spectrum, fit_factors
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.policies.ambient import AmbientOful
-from halfseen.policies.base import Policy
 from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.values import BoolArray, FloatArray
@@ -231,7 +229,7 @@ def subspace_error(realization: Realization, *, points: int = 16) -> dict[str, l
 
 def _likeliest(table: FloatArray, rank: int, before: Factors | None) -> Factors:
     """Return the most likely model of arms, shape (n, dim) with NaN where hidden."""
-    arms = Arms(table, through_origin=True)
+    arms = HalfSeenRows(table, through_origin=True)
     starts = [Spectrum(arms).start(rank), *(() if before is None else (before,))]
     fits = [fit_factors(arms, start, common_noise=True) for start in starts]
     return max(fits, key=lambda fit: fit.objective).model
@@ -369,42 +367,23 @@ def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
 # Excitation
 
 
-class PaidArms(NamedTuple):
-    """Arms of one round, shape (n_arms, dim), and their rewards, shape (n_arms,)."""
-
-    arms: FloatArray
-    rewards: FloatArray
-
-
 def excitation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
     """Return the smallest eigenvalues of the second moments of offered and of chosen arms.
 
     Every slate is {e₁, e₂} and e₁ pays 1, e₂ nothing; OFUL plays, with the noise of the
-    realization. Moments are averages over the rounds so far, and over all arms of a slate for
-    `example_offered`; so a value that does not fall is an eigenvalue that grows linearly. Positions
-    are `points` rounds, evenly spaced in their logarithm.
+    realization. Moments are averages over the rounds so far, so that a value that does not fall is
+    an eigenvalue that grows linearly; that of the offered arms is I/2. Positions are `points`
+    rounds, evenly spaced in their logarithm.
     """
     truth = low_rank(realization)
     noise_scale, horizon = truth.world.noise_scale, truth.world.horizon
     noise = noise_scale * seeding.stream(truth.seed, "measure", "excitation").normal(size=horizon)
-    example = [PaidArms(np.eye(2), np.array([1.0, 0.0]) + each) for each in noise]
-    two, rounds = AmbientOful(dim=2, noise_scale=noise_scale), log_spaced(horizon, points)
-    offered, chosen = smallest_eigenvalues(two, example, rounds)
-    return {"example_offered": offered, "example_oful": chosen}
-
-
-def smallest_eigenvalues(
-    policy: Policy, offers: Iterable[PaidArms], rounds: list[int]
-) -> tuple[list[float], list[float]]:
-    """Let a policy play, and return the smallest eigenvalues of both second moments at `rounds`."""
-    offered, chosen = np.zeros((policy.dim, policy.dim)), np.zeros((policy.dim, policy.dim))
-    of_offered, of_chosen = [], []
-    for round, (arms, rewards) in enumerate(offers, start=1):
-        decision = policy.choose(arms)
-        policy.learn(decision, rewards[decision.arm])
-        offered += arms.T @ arms / len(arms)
-        chosen += np.outer(arms[decision.arm], arms[decision.arm])
-        if round in rounds:
-            of_offered.append(float(np.linalg.eigvalsh(offered / round)[0]))
-            of_chosen.append(float(np.linalg.eigvalsh(chosen / round)[0]))
-    return of_offered, of_chosen
+    policy, chosen = AmbientOful(dim=2, noise_scale=noise_scale), np.zeros(horizon)
+    for round, each in enumerate(noise):
+        decision = policy.choose(np.eye(2))
+        policy.learn(decision, float(decision.arm == 0) + each)
+        chosen[round] = decision.arm
+    seconds, rounds = np.cumsum(chosen), np.arange(1, horizon + 1)
+    shares = np.minimum(seconds, rounds - seconds) / rounds
+    at = [round - 1 for round in log_spaced(horizon, points)]
+    return {"example_offered": [0.5] * len(at), "example_oful": shares[at].tolist()}

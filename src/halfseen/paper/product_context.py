@@ -14,7 +14,7 @@ from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.masking import MaskLaw, mask_param
+from halfseen.worlds.lowrank import half_seen
 
 SOURCES = ("mnist", "newsgroups")
 KINDS = {
@@ -293,8 +293,6 @@ class ProductContextWorld(World):
         Strength of a nuisance outside of the lift's span, Gaussian and fresh for every round and
         arm: its largest variance in any direction as a share of the signal's smallest (both
         empirical and centred). By default the paper's: 0 for images, 0.25 for documents.
-    masks : MaskLaw, str or mapping
-        Which entries are seen.
 
     Examples
     --------
@@ -309,14 +307,12 @@ class ProductContextWorld(World):
     observe_prob: float = params.probability(default=0.3)
     noise_scale: float = params.real(default=0.5, low=0.0)
     tail: Any = params.real(default=None, low=0.0)
-    masks: MaskLaw = mask_param()
 
     def validate(self) -> None:
-        """Fill in the paper's settings; raise InvalidSettingError if masks do not fit."""
+        """Fill in the paper's settings."""
         for name in ("dim", "horizon", "tail"):
             if getattr(self, name) is None:
                 self.__dict__[name] = getattr(_USUAL[self.source], name)
-        self.masks.stated_prob(self.observe_prob, self.dim)
 
     def data_paths(self) -> dict[str, Path]:
         """Return the archive with the frozen features."""
@@ -359,14 +355,9 @@ class ProductContextRealization:
     @property
     def facts(self) -> Facts:
         """Facts about this realization."""
-        world = self.world
-        return Facts(
-            seed=self.seed,
-            dim=world.dim,
+        return self.world.facts(
+            self.seed,
             n_arms=len(self.frozen.weights),
-            horizon=world.horizon,
-            observe_prob=world.masks.stated_prob(world.observe_prob, world.dim),
-            noise_scale=world.noise_scale,
             rank=self.basis.shape[1],
             basis=self.basis,
             latent_variances=self.latent_variances,
@@ -378,14 +369,13 @@ class ProductContextRealization:
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds; arms are made in chunks of about 2 MB."""
-        world, labels = self.world, self.frozen.labels
-        masks = self._mask_stream()
+        world, labels, masks = self.world, self.frozen.labels, self._mask_stream()
         classes = np.arange(len(self.frozen.weights))
         for items, chunk in self._scene.chunks():
             truth = (labels[items][:, None] == classes).astype(np.float64)
             for arms, means in zip(chunk, truth, strict=True):
-                mask = world.masks.mask(masks, arms, world.observe_prob)
-                yield Round(Slate(np.where(mask, arms, np.nan)), means, 0.0, arms)
+                slate = Slate(half_seen(masks, arms, world.observe_prob))
+                yield Round(slate, means, 0.0, arms)
 
     def _mask_stream(self) -> np.random.Generator:
         offset = _USUAL[self.world.source].mask_seed

@@ -161,7 +161,7 @@ RANK_TOLERANCE = 0.5
 
 _SETTING = "default"
 # Those that choose a rank while they play; other ranks are given or tuned.
-_ADAPTIVE = ("ra-tofu-fh", "zf-pslb-adaptive-sampled")
+_ADAPTIVE = ("ra-tofu-fh", "zf-pslb-adaptive")
 
 PUBLISHED_FORM = "-published"
 """Suffix of the key of a method with the published threshold in place of a tuned one."""

@@ -3,6 +3,6 @@
 Importing this package registers its policies.
 """
 
-from halfseen.policies import ambient, imputed, oracle, per_arm, trivial
+from halfseen.policies import ambient, estimated, imputed, oracle, per_arm, trivial
 
-__all__ = ["ambient", "imputed", "oracle", "per_arm", "trivial"]
+__all__ = ["ambient", "estimated", "imputed", "oracle", "per_arm", "trivial"]

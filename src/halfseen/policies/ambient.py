@@ -39,13 +39,11 @@ class Optimism(Declared):
 
     def confidence(self) -> Confidence:
         """Return the confidence radius for these parameters."""
-        return Confidence(
-            ridge=self.ridge,
-            theta_bound=self.theta_bound,
-            noise_scale=self.noise_scale,
-            failure_prob=self.failure_prob,
-            radius_scale=self.radius_scale,
-        )
+        return Confidence(**self.optimism())
+
+    def optimism(self) -> dict[str, Any]:
+        """Return these parameters by name, for a policy or a radius that shares them."""
+        return {name: getattr(self, name) for name in Optimism._params}
 
 
 class RidgePolicy(Policy):
@@ -183,10 +181,13 @@ class LinearThompson(RidgePolicy):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the best arm under a parameter drawn anew."""
-        random = self._random.bit_generator
-        random.state = self._random_state  # so that a failed choice draws nothing
-        parts = self._parts(slate.values)
-        self._random_state = random.state
+        if self._key:
+            parts = self._parts(slate.values, self._stream("thompson"))
+        else:
+            random = self._random.bit_generator
+            random.state = self._random_state  # so that a failed choice draws nothing
+            parts = self._parts(slate.values, self._random)
+            self._random_state = random.state
         arm = int(parts[0].argmax())
         return Choice(arm, parts, probabilities=self._shares(slate, parts[1], arm))
 
@@ -198,7 +199,7 @@ class LinearThompson(RidgePolicy):
 
     def _shares(self, slate: Slate, estimates: FloatArray, arm: int) -> FloatArray:
         """Return the frequencies with which arms are best, in further draws of another stream."""
-        random = stream(self.seed, "shares", str(self._round + 1))
+        random = self._stream("shares")
         white = self._deviation * self._model.whitened(slate.values)
         return win_shares(row_keys(slate._table), estimates, white, arm, random)
 
@@ -206,11 +207,11 @@ class LinearThompson(RidgePolicy):
     def _deviation(self) -> float:
         return self.noise_scale if self.scale is None else self.scale
 
-    def _parts(self, points: FloatArray) -> FloatArray:
+    def _parts(self, points: FloatArray, random: np.random.Generator) -> FloatArray:
         """Draw a parameter and return scores, estimates and differences, shape (3, n_arms)."""
         model = self._model
         # With V = R'R and g standard normal, R⁻¹g has covariance V⁻¹.
-        draw = self._random.standard_normal(self.dim)
+        draw = random.standard_normal(self.dim)
         offset = self._deviation * model.solved(draw)
         # Row by row, not by BLAS: equal arms get exactly equal scores, and ties go to the first.
         estimates = np.einsum("ij,j->i", points, model.estimate)

@@ -12,6 +12,7 @@ import numpy as np
 from halfseen import archive, checks, state
 from halfseen.errors import InvalidSettingError, InvalidSlateError, UnknownDecisionError
 from halfseen.params import Declared, size
+from halfseen.seeding import stream
 from halfseen.values import Choice, Decision, FloatArray, Note, Scores, Slate
 from halfseen.values.decision import checked_reward, checked_rewards
 from halfseen.values.reasons import Gains, Groups, Reasons, checked_groups
@@ -56,6 +57,8 @@ class Policy(Declared, ABC):
     context_dim: int = 0  # a parameter of policies that can use a context; 0 before the first one
     _uses_items: ClassVar[bool] = False  # whether item ids matter, besides the features
     _round = 0
+    _key = ""  # names the random streams of a choice, if the round does not
+    _refits_itself = True  # whether `_prepare` does it, and not an agent by `_refit`
 
     @abstractmethod
     def setup(self) -> None:
@@ -63,13 +66,37 @@ class Policy(Declared, ABC):
 
     @abstractmethod
     def decide(self, slate: Slate) -> Choice:
-        """Choose from a valid slate."""
+        """Choose from a valid slate; what a round changes besides is for `_prepare`."""
 
     @abstractmethod
     def update(self, note: Note, reward: float) -> None:
         """Learn a finite reward of a decision."""
 
     # Optional hooks
+
+    def _prepare(self, slate: Slate) -> None:
+        """Change what a round changes, whatever will be chosen; `decide` follows.
+
+        It must not draw random numbers: every process that repeats the round does the same.
+        """
+
+    def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
+        """Count a round in which an arm was chosen; return what `update` needs.
+
+        `inner` is the note of an inner policy; one that contains others makes it if it is missing.
+        """
+        self._round += 1
+        chosen = slate._table[arm].copy()  # a decision does not keep its slate alive
+        item = None if slate._items is None else int(slate._items[arm])
+        return Note(self._round, self._latest_epoch, chosen, slate._context, item, inner)
+
+    @property
+    def _is_refit_due(self) -> bool:
+        """Whether `_refit` should be called, of a policy with `_refits_itself` set to False."""
+        return False
+
+    def _refit(self) -> None:
+        """Fit what is fitted now and then, on a copy."""
 
     def _observe(self, slate: Slate) -> None:
         """Learn from a valid slate from which nothing is chosen; by default ignore it."""
@@ -84,8 +111,13 @@ class Policy(Declared, ABC):
         """Return facts about the run so far, for the results of a simulation; plain JSON types."""
         return {}
 
+    def _warnings(self) -> tuple[str, ...]:
+        """Return what looks wrong, each with a remedy."""
+        return ()
+
     def _appraise(self, slate: Slate) -> FloatArray:
         """Return score, estimate and width of each arm, shape (3, n_arms); changes are undone."""
+        self._prepare(slate)
         return self.decide(slate).parts
 
     def _exploit(self, slate: Slate) -> Choice:
@@ -107,6 +139,10 @@ class Policy(Declared, ABC):
         """
         n = slate.n_arms
         return np.zeros((n, len(groups))), [np.zeros((n, 0)) for _ in context_groups]
+
+    def _implausible(self) -> tuple[FloatArray, FloatArray]:
+        """Return how many of the kept values of each feature count as hidden; by default none."""
+        return np.zeros(self.dim or 0), np.zeros(self.context_dim)
 
     def _grow(self, dim: int, levels: Levels) -> None:
         """Let arms have `dim` features as if they always had; `self.dim` is the earlier number."""
@@ -290,11 +326,14 @@ class Policy(Declared, ABC):
 
     def _play(self, slate: Slate, *, explore: bool = True) -> tuple[Choice, Note]:
         """Choose from a valid slate; also return what `update` needs to learn the reward."""
+        self._prepare(slate)
         choice = self.decide(slate) if explore else self._exploit(slate)
-        self._round += 1
-        chosen = slate._table[choice.arm].copy()  # a decision does not keep its slate alive
-        item = None if slate._items is None else int(slate._items[choice.arm])
-        return choice, Note(self._round, choice.epoch, chosen, slate._context, item, choice.inner)
+        return choice, self._advance(slate, choice.arm, choice.inner)
+
+    def _stream(self, name: str) -> np.random.Generator:
+        """Return a random stream of the present choice."""
+        seed: int = self.seed  # type: ignore[attr-defined]  # whoever draws has one
+        return stream(seed, name, self._key or str(self._round + 1))
 
     def _play_logged(
         self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
@@ -311,7 +350,7 @@ class Policy(Declared, ABC):
         if not isinstance(decision, Decision) or decision._policy != type(self).__name__:
             got = f"one of {decision._policy}" if isinstance(decision, Decision) else repr(decision)
             raise UnknownDecisionError(
-                f"{type(self).__name__}.{verb} needs a Decision of its own, got {got:.60}"
+                f"{type(self).__name__}.{verb} needs one of its own decisions, got {got:.60}"
             )
         self._check_note(decision._note)
         return decision._note.widened(self.dim, self.context_dim)

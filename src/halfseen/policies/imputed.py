@@ -27,7 +27,7 @@ from halfseen.policies.ambient import (
     scale_param,
 )
 from halfseen.policies.base import Policy
-from halfseen.policies.registry import InnerPolicies, register_policy
+from halfseen.policies.registry import InnerPolicy, register_policy
 from halfseen.seeding import stream
 from halfseen.state import ARMS, Built, Part, Whole
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
@@ -60,14 +60,7 @@ class Exploring(Optimism):
                 scale=min(LARGEST_SCALE, self.radius_scale * self.noise_scale),
                 seed=self.seed,
             )
-        return AmbientOful(
-            dim=dim,
-            ridge=self.ridge,
-            failure_prob=self.failure_prob,
-            theta_bound=self.theta_bound,
-            noise_scale=self.noise_scale,
-            radius_scale=self.radius_scale,
-        )
+        return AmbientOful(dim=dim, **self.optimism())
 
 
 class ViewedPolicy(Policy):
@@ -76,24 +69,17 @@ class ViewedPolicy(Policy):
     A decision contains the arm as it was offered. Its note also contains the inner policy's view of
     that arm, so that a late reward is learned with the view of its own round.
 
-    A subclass sets `_inners`, the inner policies, in `setup`. `_turn` returns which of them chooses
-    in a round. They have the dimension of the view.
+    A subclass sets `_inner`, which has the dimension of the view, in `setup`.
     """
 
-    STATE: ClassVar = {"_inners": InnerPolicies()}
+    STATE: ClassVar = {"_inner": InnerPolicy()}
 
-    def setup(self) -> None:
-        """Start without inner policies."""
-        self._inners: tuple[Policy, ...] = ()
+    _inner: Policy
 
     @property
     def current_rank(self) -> int | None:
         """Number of dimensions in which the inner policy chooses."""
-        return self._inners[self._turn(max(1, self._round))].current_rank
-
-    def _turn(self, round: int) -> int:
-        """Return which inner policy chooses in a round."""
-        return 0
+        return self._inner.current_rank
 
     @abstractmethod
     def _view(self, slate: Slate) -> FloatArray:
@@ -108,43 +94,46 @@ class ViewedPolicy(Policy):
 
     def decide(self, slate: Slate) -> Choice:
         """Let the inner policy choose from its view."""
-        return self._pass_on(self._view(slate))
+        return self._pass_on(slate)
 
     def _exploit(self, slate: Slate) -> Choice:
         """Let the inner policy choose from its view without exploring."""
-        return self._pass_on(self._view(slate), explore=False)
+        return self._pass_on(slate, explore=False)
 
     def _appraise(self, slate: Slate) -> FloatArray:
         """Let the inner policy score its view."""
-        player = self._inners[self._turn(self._round + 1)]
-        view = np.clip(self._view(slate), -LARGEST, LARGEST)
-        return player._appraise(Slate.of(view, player.dim))
+        return self._inner._appraise(self._shown_to_inner(slate))
 
-    def _pass_on(self, view: FloatArray, *, explore: bool = True) -> Choice:
+    def _shown_to_inner(self, slate: Slate) -> Slate:
+        return Slate.of(np.clip(self._view(slate), -LARGEST, LARGEST), self._inner.dim)
+
+    def _pass_on(self, slate: Slate, *, explore: bool = True) -> Choice:
         """Let the inner policy choose from the view."""
-        player = self._forked(self._turn(self._round + 1))
-        shown = Slate.of(np.clip(view, -LARGEST, LARGEST), player.dim)
-        choice, note = player._play(shown, explore=explore)
+        shown = self._shown_to_inner(slate)
+        self._inner = self._inner._fork()
+        self._inner._key = self._key
+        choice, note = self._inner._play(shown, explore=explore)
         return choice._replace(inner=note)
 
-    def update(self, note: Note, reward: float) -> None:
-        """Pass the reward to the inner policy that chose."""
-        assert note.inner is not None
-        self._forked(self._turn(note.round)).update(note.inner, reward)
+    def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
+        """Let the inner policy count the round, if it has not when it chose."""
+        if inner is None:
+            self._inner = self._inner._fork()
+            inner = self._inner._advance(self._shown_to_inner(slate), arm)
+        return super()._advance(slate, arm, inner)
 
-    def _forked(self, turn: int) -> Policy:
-        """Fork an inner policy and return the fork, which may be changed."""
-        inners = list(self._inners)
-        inners[turn] = inners[turn]._fork()
-        self._inners = tuple(inners)
-        return inners[turn]
+    def update(self, note: Note, reward: float) -> None:
+        """Pass the reward to the inner policy."""
+        assert note.inner is not None
+        self._inner = self._inner._fork()
+        self._inner.update(note.inner, reward)
 
     def _check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
         super()._check_note(note)
         if note.inner is None:
             raise UnknownDecisionError(f"no inner policy made the decision of round {note.round}")
-        self._inners[self._turn(note.round)]._check_note(note.inner)
+        self._inner._check_note(note.inner)
 
 
 IMPUTERS = ("zero", "mean", "knn", "iterative")
@@ -237,7 +226,7 @@ def _quiet() -> Iterator[None]:
 
 @register_policy
 class Imputed(Exploring, ViewedPolicy):
-    """An imputer in front of a policy in all features: the usual pipeline.
+    """Imputation, then a linear policy in all features: the common pipeline.
 
     The imputer is fitted after `first_fit` rounds, and again each time the rounds have grown by a
     factor. It is fitted to a uniform sample of all arms offered or absorbed before the round. Until
@@ -286,11 +275,10 @@ class Imputed(Exploring, ViewedPolicy):
 
     def setup(self) -> None:
         """Start with an empty sample and an imputer that is not fitted."""
-        super().setup()
         self._reservoir = Reservoir(self.dim, max_rows=self.max_rows, seed=self.seed)
         self._filler = self._filled_by(self._reservoir.rows.copy())
         self._next_fit = self.first_fit + 1
-        self._inners = (self.inner_policy(self.dim),)
+        self._inner = self.inner_policy(self.dim)
 
     def _filled_by(self, rows: FloatArray) -> Filler:
         return Filler(fresh_imputer(self.imputer, self.seed), rows)
@@ -298,17 +286,8 @@ class Imputed(Exploring, ViewedPolicy):
     def _view(self, slate: Slate) -> FloatArray:
         return self._filler.fill(slate._table)
 
-    def decide(self, slate: Slate) -> Choice:
-        """Fit the imputer if it is due, then let the inner policy choose from the filled slate."""
-        self._prepare(slate)
-        return super().decide(slate)
-
-    def _exploit(self, slate: Slate) -> Choice:
-        """Do as `decide`, but without exploring."""
-        self._prepare(slate)
-        return super()._exploit(slate)
-
     def _prepare(self, slate: Slate) -> None:
+        """Fit the imputer if it is due, and add the slate to the sample."""
         round = self._round + 1
         if round >= self._next_fit:
             self._fit(self._reservoir.rows.copy())
@@ -351,7 +330,7 @@ class Scaling(NamedTuple):
 
 @register_policy
 class Standardized(Imputed):
-    """The usual pipeline for a table: impute, standardise every column, add an intercept.
+    """The common pipeline for a table: impute, standardise every column, add an intercept.
 
     Whenever the imputer is fitted, means and deviations are those of its sample, filled in; and all
     rewards so far are learned again with their arms as they are now filled in and standardised.
@@ -379,7 +358,7 @@ class Standardized(Imputed):
         self._scaling = Scaling.of(self._filler.rows)
         self._fit_round = 0
         n_columns = self.dim * (2 if self.indicators else 1) + 1
-        self._inners = (self.inner_policy(n_columns),)
+        self._inner = self.inner_policy(n_columns)
 
     def _columns(self, table: FloatArray) -> FloatArray:
         scaled = (self._filler.fill(table) - self._scaling.means) / self._scaling.deviations
@@ -397,9 +376,8 @@ class Standardized(Imputed):
         self._scaling = Scaling.of(self._filler.fill(rows))
         self._fit_round = self._round + 1
         arms, rewards, _ = self._played.samples()
-        (inner,) = self._inners
-        assert isinstance(inner, RidgePolicy)
-        self._inners = (inner.refitted(self._columns(arms), rewards),)
+        assert isinstance(self._inner, RidgePolicy)
+        self._inner = self._inner.refitted(self._columns(arms), rewards)
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and pass it on with its arm as it is standardised now."""

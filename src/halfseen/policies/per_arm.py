@@ -8,13 +8,13 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
+from halfseen.linear.drawing import win_shares
 from halfseen.linear.history import Played, Reservoir, next_start
 from halfseen.linear.ridge import Ridge
-from halfseen.params import integer
+from halfseen.params import choice, integer
 from halfseen.policies.ambient import ridge_param, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
-from halfseen.seeding import stream
 from halfseen.state import Array, Levels, Part, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_POINT, Choice, FloatArray, Note, Slate
 
@@ -80,7 +80,7 @@ class PerArmRidge(Policy):
     subtracted. All this is fitted again in rounds 2, 3, 4, 5, 7, 9, … (factor 1.25), and all
     rewards are learned again. An item that was never played is expected to pay the mean of all
     rewards. Ties are broken at random. Features of arms do not matter; where items have no numbers,
-    arms with equal values and equal holes are the same item. It keeps all rewards, so its memory
+    arms with equal values and equal masks are the same item. It keeps all rewards, so its memory
     grows: it is a baseline for simulations.
 
     Examples
@@ -118,6 +118,12 @@ class PerArmRidge(Policy):
         doc="Number of features of a context; by default that of the first one.",
     )
     radius: float = scale_param(0.3, doc="Multiple of the width in a score; 0 does not explore.")
+    exploration: str = choice(
+        default="ucb",
+        words=("ucb", "thompson"),
+        doc="""Whether a score adds the width, or the width times a standard normal draw for each
+    item: Thompson sampling.""",
+    )
     ridge: float = ridge_param()
     seed: int = integer(default=0, low=0, doc="Seed of ties, and of the sample of contexts.")
 
@@ -141,19 +147,34 @@ class PerArmRidge(Policy):
         """Choose the item with the largest estimate."""
         return self._choice(slate, 0.0)
 
-    def _choice(self, slate: Slate, radius: float) -> Choice:
+    def _prepare(self, slate: Slate) -> None:
+        """Fit anew if it is due, and keep the context."""
         if self._round + 1 >= self._next_fit:
             self._fit()
             self._next_fit = next_start(self._round + 1, _GROWTH)
         self._observe(slate)
+
+    def _choice(self, slate: Slate, radius: float) -> Choice:
         parts = self._parts(slate, radius)
+        if self.exploration == "thompson" and radius:
+            return self._drawn(slate, parts)
         best = np.flatnonzero(parts[0] == parts[0].max())
         if len(best) == 1:
             return Choice(int(best[0]), parts)
         law = np.zeros(slate.n_arms)
         law[best] = 1.0 / len(best)
-        place = stream(self.seed, "ties", str(self._round + 1)).integers(len(best))
+        place = self._stream("ties").integers(len(best))
         return Choice(int(best[place]), parts, probabilities=law)
+
+    def _drawn(self, slate: Slate, parts: FloatArray) -> Choice:
+        """Choose the item with the largest draw."""
+        keys, white = item_keys(slate._table, slate._items), np.diag(parts[2])
+        random = self._stream("thompson")
+        items, copies = np.unique(keys, return_inverse=True)
+        parts[2] *= random.standard_normal(len(items))[copies]
+        np.add(parts[1], parts[2], out=parts[0])
+        arm = int(parts[0].argmax())
+        return Choice(arm, parts, probabilities=win_shares(keys, parts[1], white, arm, random))
 
     def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates and widths under the present fit."""

@@ -80,27 +80,10 @@ class InnerPolicy(AnyPolicy):
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Policy:
         """Return the saved policy, which must be like the one that a fresh owner has."""
-        return _restored_inner(getattr(sizes.owner, name), plain)
-
-
-class InnerPolicies:
-    """The field of a tuple of policies inside another one."""
-
-    def dump(self, value: tuple[Policy, ...]) -> list[dict[str, Any]]:
-        """Return settings and state of each policy."""
-        return [policy_to_dict(each) for each in value]
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> tuple[Policy, ...]:
-        """Return the saved policies, each like the one that a fresh owner has."""
-        pairs = zip(getattr(sizes.owner, name), plain, strict=True)
-        return tuple(_restored_inner(fresh, each) for fresh, each in pairs)
-
-
-def _restored_inner(fresh: Policy, plain: Any) -> Policy:
-    policy = policy_from_dict(plain)
-    if type(fresh) is not type(policy) or fresh.settings() != policy.settings():
-        raise ArchiveError("an inner policy does not fit the settings of the outer one")
-    return policy
+        policy, fresh = policy_from_dict(plain), getattr(sizes.owner, name)
+        if type(fresh) is not type(policy) or fresh.settings() != policy.settings():
+            raise ArchiveError("an inner policy does not fit the settings of the outer one")
+        return policy
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Any]:

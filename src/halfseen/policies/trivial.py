@@ -36,11 +36,14 @@ class Uniform(Policy):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose an arm uniformly at random."""
-        random = self._random.bit_generator
-        random.state = self._random_state  # so that a failed choice draws nothing
-        arm = int(self._random.integers(slate.n_arms))
-        self._random_state = random.state
         n = slate.n_arms
+        if self._key:
+            arm = int(self._stream("uniform").integers(n))
+        else:
+            random = self._random.bit_generator
+            random.state = self._random_state  # so that a failed choice draws nothing
+            arm = int(self._random.integers(n))
+            self._random_state = random.state
         return Choice(arm, np.zeros((3, n)), probabilities=np.full(n, 1.0 / n))
 
     def _grow(self, dim: int, levels: Mapping[int, int]) -> None:

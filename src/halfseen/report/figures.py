@@ -232,7 +232,7 @@ def regret_over_p(
 
 
 def share_label(results: Results) -> str:
-    """Return what `p` is the share of; a recorded table has holes of its own."""
+    """Return what `p` is the share of; a recorded table has its own missing values."""
     worlds = (world for each in results.settings.values() for world in each.worlds.values())
     recorded = any(isinstance(world, TableWorld) for world in worlds)
     return "share of recorded entries seen" if recorded else "share of entries seen"
@@ -456,9 +456,12 @@ def spectrum(
 
 
 def bars(
-    results: Results, methods: Keys, *, p: float | None = None, ranks: Keys = ()
+    results: Results, methods: Keys, *, p: float | None = None, ranks: Keys = (), log: bool = False
 ) -> Panel | None:
-    """Show final regrets in groups, one per point; bars of `ranks` have the mean final rank."""
+    """Show final regrets in groups, one per point; bars of `ranks` have the mean final rank.
+
+    With `log` they are markers on a logarithmic axis, on which bars would have no foot.
+    """
     keys = keys_of(methods)
     points = [point for point in results.points() if p is None or point.p == p]
     known = _known({(at, key): results.mean(at, key) for at in points for key in keys})
@@ -471,6 +474,9 @@ def bars(
             offset = (index - (len(shown) - 1) / 2) * width
             own = {points.index(at) + offset: at for at in points if (at, method) in known}
             curve = Curve.of(look_of(method), {x: known[at, method] for x, at in own.items()})
+            if log:
+                draw_points(axes, [curve], linestyle="none")
+                continue
             axes.bar(
                 curve.x,
                 curve.mean,
@@ -496,6 +502,10 @@ def bars(
         axes.set_xticks(range(len(points)), [textwrap.fill(name, letters) for name in names])
         axes.grid(visible=False, axis="x")
         axes.set(ylabel=FINAL_REGRET, title=f"p = {p:g}" if p is not None else "")
+        if log:
+            _set_axis(axes.yaxis, log=True)
+            for boundary in range(1, len(points)):
+                axes.axvline(boundary - 0.5, color="#e3e3e3", linewidth=0.6)
 
     return Panel(draw, keys, wide=True) if known else None
 

@@ -19,7 +19,7 @@ MIXED: Dashes = (0, (5.0, 1.4, 1.2, 1.4))
 SPARSE: Dashes = (0, (2.0, 2.4))
 
 _BLUE, _SKY, _GREEN, _ORANGE = "#0072B2", "#56B4E9", "#009E73", "#E69F00"
-_RED, _PINK, _BROWN, _GREY = "#D55E00", "#CC79A7", "#8C5A2B", "#7F7F7F"
+_RED, _BROWN, _GREY = "#D55E00", "#8C5A2B", "#7F7F7F"
 
 
 NAMES = (
@@ -76,8 +76,6 @@ _STANDARD = {
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
     "zf-pslb": Look("ZF-PSLB", "#AA4499", SOLID, "v"),
     "zf-pslb-adaptive": Look("ZF-PSLB, rank chosen", "#5E1A3C", DASHED, "<", "//"),
-    "zf-pslb-sampled": Look("ZF-PSLB, sampled", _PINK, MIXED, "v", "\\\\"),
-    "zf-pslb-adaptive-sampled": Look("ZF-PSLB, rank chosen, sampled", "#882255", DOTTED, "<", "xx"),
     "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
     "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
     "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
@@ -100,6 +98,10 @@ _STANDARD = {
     "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P", "\\\\"),
     "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "d"),
     "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p", "//"),
+    "per-arm-thompson": Look("Thompson per arm", "#63B7C4", MIXED, "P", "\\\\"),
+    "boosted-trees": Look("boosted trees, ε-greedy", "#5B8C1A", SOLID, "^"),
+    "forest": Look("forest, ε-greedy", "#2F5D0A", DASHED, "v", "//"),
+    "row-memory": Look("ridge with a memory of rows", "#8A6FB0", MIXED, "D", ".."),
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("ZF-Thompson", "#F0B84D", MIXED, "P", "\\\\"),
     "zf-greedy": Look("ZF-greedy", "#C9B800", DASHED, "p", ".."),
@@ -137,6 +139,9 @@ _NOT_IN_PAPER = (
     "zf-greedy",
     "scaled-",
     "per-arm",
+    "boosted-trees",
+    "forest",
+    "row-memory",
     "same-arm",
     "sign-seeker",
 )

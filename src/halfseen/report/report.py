@@ -415,6 +415,7 @@ def _environment(template: str) -> Environment:
         "minus": lambda text: text.replace("-", "−"),
         "number": number,
         "counted": counted,
+        "outcomes": count_outcomes,
         "deviation": lambda size: "rounding" if size < _ROUNDING else number(size, 2),
         "plain": lambda text: text.replace("`", ""),
         "json": embedded_json,

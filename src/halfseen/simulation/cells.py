@@ -99,7 +99,7 @@ class Player:
 
 
 def play(policy: Policy, realization: Realization, view: str = "masked") -> Trace:
-    """Let a policy play all rounds of a realization and return its regret.
+    """Run a policy on all rounds of a realization and return its regret.
 
     Parameters
     ----------

@@ -183,7 +183,6 @@ _PSLB_ADAPTIVE = {
     "burn_in": 30,
     "rank": {"rule": "ConstantThreshold", "value": 0.06, "cap": 8},
 }
-_SAMPLED = {"search": "sampled", "n_samples": 256}
 
 METHODS: Mapping[str, Method] = {
     "tofu": Method(policy="TofuPov", settings=_TOFU),
@@ -194,8 +193,6 @@ METHODS: Mapping[str, Method] = {
     "full-oful": Method(policy="AmbientOful", view="full"),
     "zf-pslb": Method(policy="Pslb", settings=_PSLB),
     "zf-pslb-adaptive": Method(policy="Pslb", settings=_PSLB_ADAPTIVE),
-    "zf-pslb-sampled": Method(policy="Pslb", settings={**_PSLB, **_SAMPLED}),
-    "zf-pslb-adaptive-sampled": Method(policy="Pslb", settings={**_PSLB_ADAPTIVE, **_SAMPLED}),
     "pslb": Method(policy="Pslb", view="full", settings=_PSLB),
     "oracle-masked": Method(policy="Oracle"),
     "oracle-full": Method(policy="Oracle", view="full"),
@@ -218,6 +215,14 @@ METHODS: Mapping[str, Method] = {
     ),
     "per-arm": Method(policy="PerArmRidge", settings={"radius": 1.0}),
     "per-arm-greedy": Method(policy="PerArmRidge", settings={"radius": 0.0}),
+    "per-arm-thompson": Method(
+        policy="PerArmRidge", settings={"radius": 0.3, "exploration": "thompson"}
+    ),
+    "boosted-trees": Method(policy="EpsilonGreedy", settings={"estimator": "boosted-trees"}),
+    "forest": Method(policy="EpsilonGreedy", settings={"estimator": "forest"}),
+    "row-memory": Method(
+        policy="LatentUcb", settings={"rank": 0, "groups": ["filled", "mask", "item"]}
+    ),
     "same-arm": Method(policy="SameArm"),
     "sign-seeker": Method(policy="SignSeeker"),
     "zf-thompson": Method(policy="LinearThompson"),

@@ -53,7 +53,7 @@ def load_plugin(name: str) -> str:
                 _import_file(Path(name))
         else:
             importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StudyError(
             f"plugin {name!r} cannot be imported: {type(error).__name__}: {error}"
         ) from error

@@ -229,7 +229,7 @@ class Results:
         >>> figure.savefig("regret.png")  # doctest: +SKIP
         """
         with from_extra("paper"):
-            # Imports of this module that point upwards: see decision record 15.
+            # Imports of this module that point upwards: see docs/decisions/installation.md.
             from halfseen.report.figures import regret_figure
         return regret_figure(self)
 
@@ -245,6 +245,9 @@ class Results:
         """
         frame = self.to_pandas("summary").sort_values("mean_regret", kind="stable")
         return frame.set_index("method")[["p", "n", "mean_regret", "se_regret", "mean_rank"]]
+
+    def _repr_html_(self) -> str:
+        return str(self.table().to_html())
 
     def report(self, folder: str | Path | None = None) -> Path:
         """Write tables, figures and a page about them into a folder; return the page's path.
@@ -525,7 +528,7 @@ def _settings(manifest: Mapping[str, Any]) -> dict[str, Setting]:
 def prob_of(world: World) -> float | None:
     """Return the observation probability of a world in tables; None for a world without one.
 
-    A table from which nothing more is hidden has none: its own holes decide what is seen.
+    A table from which nothing more is hidden has none: it has its own missing values.
     """
     prob = getattr(world, "observe_prob", None)
     if isinstance(world, TableWorld | RealTableWorld) and prob == 1:

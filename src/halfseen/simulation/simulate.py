@@ -45,7 +45,7 @@ def simulate(
     points: int = 100,
     progress: bool = False,
 ) -> Results:
-    """Let policies play the same realizations of a world and return their regrets.
+    """Run policies on the same realizations of a world and return their regrets.
 
     Parameters
     ----------
@@ -157,14 +157,15 @@ def run(
     """
     started = time.perf_counter()
     finished: dict[CellKey, Result] = {}
-    if store is not None and again:
-        store.forget(cells)
-    missing = cells if store is None else store.missing(cells)
-    running = run_cells(missing, jobs=jobs, cluster=cluster)
-    for cell, result in _with_bar(running, cells, missing) if progress and cells else running:
-        if store is not None:
-            store.add(cell, result)
-        finished[cell.key] = result
+    with nullcontext() if store is None else store.writing():
+        if store is not None and again:
+            store.forget(cells)
+        missing = cells if store is None else store.missing(cells)
+        running = run_cells(missing, jobs=jobs, cluster=cluster)
+        for cell, result in _with_bar(running, cells, missing) if progress and cells else running:
+            if store is not None:
+                store.add(cell, result)
+            finished[cell.key] = result
     if store is not None:  # it may have run a cell under another name
         found = ((cell.key, store.get(cell)) for cell in cells)
         finished |= {key: result for key, result in found if result is not None}

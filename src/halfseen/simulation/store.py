@@ -3,12 +3,19 @@
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from halfseen.errors import StudyError
 from halfseen.simulation.cells import Cell, CellKey, Result
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs are not kept apart there
+    fcntl = None  # type: ignore[assignment]
 
 _FILE = "cells.jsonl"
 
@@ -30,10 +37,27 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
+        self._read_file()
+
+    def _read_file(self) -> None:
         content = self.path.read_bytes() if self.path.exists() else b"\n"
         found = (_read(line) for line in content.split(b"\n"))
         self._results = dict(each for each in found if each is not None)
         self._is_cut = not content.endswith(b"\n")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep other processes from writing to the folder meanwhile, and read what they wrote.
+
+        Raises
+        ------
+        StudyError
+            Another process is writing.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _locked(self.folder):
+            self._read_file()
+            yield
 
     @property
     def path(self) -> Path:
@@ -81,6 +105,25 @@ class Store:
         draft.write_bytes(b"".join(kept))
         draft.replace(self.path)  # all or nothing
         self._results = {key: found for key, found in self._results.items() if key not in gone}
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, where the system has one; it ends with the process."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise StudyError(
+            f"another run is writing to {folder}: wait until it has finished, or choose another "
+            "folder"
+        ) from None
+    finally:
+        os.close(descriptor)
 
 
 def _read(line: bytes) -> tuple[str, Result] | None:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 # tasks are split until there are several for every worker, so that none is idle.
 _MOST_ROUNDS = 8000
 _TASKS_PER_WORKER = 4
+# Each is a process of some hundred megabytes.
+_MOST_JOBS = 1024
 
 
 _Call = Callable[[], list[tuple[int, Result]]]
@@ -80,7 +82,7 @@ def run_cells(
             f"jobs must not be given with a cluster, which has its own workers, got {jobs}"
         )
     if jobs is not None:
-        jobs = checks.integer("jobs", jobs, 1)
+        jobs = checks.integer("jobs", jobs, 1, _MOST_JOBS)
 
     def calls(n_workers: int) -> Iterator[_Call]:
         for places in _groups(cells, n_workers):
@@ -284,7 +286,7 @@ def _call(packed: bytes, wanted: dict[str, str]) -> Any:
     if differing:
         other = "; ".join(f"{name} {own[name]}, not {wanted[name]}" for name in differing)
         raise ClusterError(f"a worker on {platform.node()} has {other}: install the same versions")
-    return pickle.loads(packed)()
+    return pickle.loads(packed)()  # noqa: S301 (it comes from the cluster that was asked for)
 
 
 def _versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Whether a policy, a world or an agent keeps its contracts: checks for classes of your own.
+"""Checks for your own policies, worlds and agents.
 
 ::
 

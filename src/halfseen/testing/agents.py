@@ -42,7 +42,7 @@ def check_agent(factory: AgentFactory, *, skip: Collection[str] = ()) -> None:
     Parameters
     ----------
     factory : callable
-        Called without arguments, returns a fresh agent without a journal, always with the same
+        Called without arguments, returns a fresh agent without a database, always with the same
         parameters.
     skip : names of checks
 
@@ -60,7 +60,7 @@ def check_agent(factory: AgentFactory, *, skip: Collection[str] = ()) -> None:
 
 
 def agent_checks() -> tuple[Check, ...]:
-    """Return the single checks, each to be called with a factory.
+    """Return the individual checks; call each with a factory.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def a_log_may_come_in_any_parts(factory: AgentFactory) -> None:
 
 @Check
 def a_reward_is_learned_once_by_id(factory: AgentFactory) -> None:
-    """Rewards come late and in any order; a second one is refused and changes nothing."""
+    """Rewards come late and in any order; a second one changes nothing, another is refused."""
     agent = factory()
     decisions = [agent.choose(rows) for rows, _ in _rounds(agent, 12)]
     expect(len({each.id for each in decisions}) == 12, "two decisions have one id")
@@ -160,8 +160,9 @@ def a_reward_is_learned_once_by_id(factory: AgentFactory) -> None:
     before = _bytes_of(agent)
     for decision in decisions:
         for name in (decision, decision.id, [decision]):
-            reward = [0.5] if isinstance(name, list) else 0.5
-            expect_refusal(agent.learn, name, reward, error=AlreadyRewardedError, what="a reward")
+            same, other = ([0.5], [0.25]) if isinstance(name, list) else (0.5, 0.25)
+            agent.learn(name, same)
+            expect_refusal(agent.learn, name, other, error=AlreadyRewardedError, what="a reward")
     expect(_bytes_of(agent) == before, "a second reward changed the agent")
 
 
@@ -178,9 +179,9 @@ def a_decision_counts_by_its_id(factory: AgentFactory) -> None:
         by_id.learn(decision.id, reward)
         by_json.learn(json.loads(decision.to_json())["id"], reward)
     at_once.learn([decision.id for decision in decisions], rewards)
-    expected = _bytes_of(agent)
+    expected = _learned(agent)
     for other, what in ((by_id, "an id"), (by_json, "JSON"), (at_once, "a batch")):
-        expect(_bytes_of(other) == expected, f"{what} taught something else than the decision")
+        expect(_learned(other) == expected, f"{what} taught something else than the decision")
 
 
 @Check
@@ -292,7 +293,7 @@ def a_saved_agent_goes_on(factory: AgentFactory) -> None:
     expect_refusal(loaded.learn, rewarded, 0.5, error=AlreadyRewardedError, what="a reward before")
     for each in (agent, loaded, other):
         each.learn(waiting.id, 0.5)
-        expect_refusal(each.learn, waiting, 0.5, error=AlreadyRewardedError, what="it again")
+        expect_refusal(each.learn, waiting, 0.25, error=AlreadyRewardedError, what="it again")
     for rows, _ in rounds[:5]:
         ours, theirs, others = (each.choose(rows) for each in (agent, loaded, other))
         expect(_looks(ours) == _looks(theirs), "another decision")
@@ -309,6 +310,13 @@ def _looks(decision: Decision) -> dict[str, Any]:
 def _bytes_of(agent: Agent) -> bytes:
     """Return all that a file of an agent would contain."""
     return archive.to_bytes(agent.to_dict())
+
+
+def _learned(agent: Agent) -> bytes:
+    """Return all but the number of events."""
+    plain = agent.to_dict()
+    del plain["state"]["last"]
+    return archive.to_bytes(plain)
 
 
 def _copy(agent: Agent) -> Agent:

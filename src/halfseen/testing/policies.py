@@ -248,7 +248,7 @@ def check_policy(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 
 def policy_checks() -> tuple[Check, ...]:
-    """Return the single checks, each to be called with a factory.
+    """Return the individual checks; call each with a factory.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def check_world(factory: Factory, *, skip: Collection[str] = ()) -> None:
 
 
 def world_checks() -> tuple[Check, ...]:
-    """Return the single checks, each to be called with a factory.
+    """Return the individual checks; call each with a factory.
 
     Examples
     --------

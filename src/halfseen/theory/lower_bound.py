@@ -15,12 +15,6 @@ from dataclasses import dataclass
 from halfseen.errors import InvalidSettingError
 from halfseen.theory.problem import Problem
 
-COMPLETE_SLATE_FLOOR = 3 / 512
-"""Lower bound on the probability that a slate of four or more arms has all labels: 4!/8⁴.
-
-Paper: eq:piK_lower
-"""
-
 GAP_SCALE = 1 / (2 * math.sqrt(2))
 """c_0 of the gaps: γ² + Δ² ≤ 2 c_0² S² B_X² = S² B_X²/4 uses the whole norm budget."""
 
@@ -65,7 +59,7 @@ def complete_slate_prob(n_arms: int) -> float:
 
     Paper: eq:piK_def
 
-    >>> complete_slate_prob(4) == COMPLETE_SLATE_FLOOR
+    >>> complete_slate_prob(4) == 3 / 512
     True
     """
     signed_counts = enumerate((1, -4, 6, -4, 1))
@@ -100,17 +94,6 @@ def divergence_bound(*, n_rewards: int, gap: float, noise_scale: float) -> float
     Paper: eq:iid_lb_kl_sigma
     """
     return 2 * n_rewards * (gap / noise_scale) ** 2
-
-
-def no_reveal_prob(*, n_arms: int, observe_prob: float, round: int) -> float:
-    """Return (1 - p²/2)^(K(t-1)) (1 - p²)^K, a lower bound on P(σ is not revealed up to t).
-
-    For p ≤ 1/2 it is at least exp(-2Kp²t).
-
-    Paper: eq:no_reveal_lower_refined
-    """
-    before = n_arms * (round - 1) * math.log1p(-(observe_prob**2) / 2)
-    return math.exp(before) * (1 - observe_prob**2) ** n_arms
 
 
 def reward_sign_error(*, round: int, reward_gap: float, noise_scale: float) -> float:

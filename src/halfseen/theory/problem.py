@@ -1,9 +1,7 @@
 """The constants of a bandit problem that the theory uses, in one validated value."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
@@ -99,63 +97,6 @@ class Problem:
         """κ = B_X sqrt(λ̄) / (λ_m sqrt(m)): at least 1, and 1 for a flat spectrum with tight B_X."""
         spread = self.arm_bound * math.sqrt(self.top_eigenvalue)
         return spread / (self.last_eigenvalue * math.sqrt(self.rank))
-
-    @classmethod
-    def from_loadings(
-        cls,
-        *,
-        dim: int,
-        loadings: Sequence[float],
-        latent_bound: float,
-        latent_variance: float,
-        n_arms: int,
-        horizon: int,
-        observe_prob: float,
-        incoherence: float,
-        theta_bound: float,
-        noise_scale: float,
-    ) -> Self:
-        """Return the constants of arms UΛz: orthonormal U, diagonal Λ, latent covariance νI.
-
-        With every latent entry at most B_Z in absolute value,
-        B_X = max|Λ| sqrt(m) B_Z, λ_m = ν min Λ² and λ̄ = ν max Λ²; the last two are exact.
-
-        Paper: eq:generative_model
-
-        Parameters
-        ----------
-        loadings : sequence of float, (rank,)
-            The diagonal of Λ, without zeros.
-        latent_bound, latent_variance : float
-            B_Z (infinite for Gaussian latents) and ν, at most B_Z².
-
-        Examples
-        --------
-        >>> world = Problem.from_loadings(
-        ...     dim=8, loadings=[1.0, -2.0], latent_bound=3.0, latent_variance=3.0, n_arms=4,
-        ...     horizon=10, observe_prob=1.0, incoherence=1.0, theta_bound=1.0, noise_scale=0.0,
-        ... )
-        >>> world.rank, world.last_eigenvalue, world.top_eigenvalue, round(world.arm_bound**2)
-        (2, 3.0, 12.0, 72)
-        """
-        sizes = [abs(checks.real("loadings", loading)) for loading in loadings]
-        if not sizes or min(sizes) == 0:
-            raise InvalidSettingError(f"loadings must be nonzero numbers, got {list(loadings)!r}")
-        _positive_or_infinite("latent_bound", latent_bound)
-        checks.real("latent_variance", latent_variance, 0, latent_bound**2, low_open=True)
-        return cls(
-            dim=dim,
-            rank=len(sizes),
-            n_arms=n_arms,
-            horizon=horizon,
-            observe_prob=observe_prob,
-            arm_bound=max(sizes) * math.sqrt(len(sizes)) * latent_bound,
-            top_eigenvalue=latent_variance * max(sizes) ** 2,
-            last_eigenvalue=latent_variance * min(sizes) ** 2,
-            incoherence=incoherence,
-            theta_bound=theta_bound,
-            noise_scale=noise_scale,
-        )
 
 
 def _positive_or_infinite(name: str, value: float) -> None:

@@ -1,19 +1,28 @@
 """Regret inside one epoch, in which the representation is frozen, and over all epochs.
 
+At the end, the bounds of two variants: with unknown rank, and with a single estimate of the
+subspace after τ rounds. The best τ for the latter grows like T^(2/3), and so does its bound;
+repeated estimates in epochs improve this to sqrt(T).
+
 Letters: n rounds in the epoch, Γ its potential (a log-determinant ratio), q_t the width of the
 played feature, β_t the confidence radius, b the misspecification, G_T and A_rep their envelopes
 over all epochs.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from halfseen import checks
+from halfseen.errors import InvalidSettingError
 from halfseen.theory.problem import Problem
-from halfseen.theory.representation import C_SUB, representation_level, theorem_burn_in
+from halfseen.theory.representation import (
+    C_SUB,
+    log_term,
+    misspecification_at,
+    representation_level,
+    theorem_burn_in,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,28 +48,6 @@ class RegretBound:
     def total(self) -> float:
         """The bound itself, the sum of the parts."""
         return self.startup + self.ridge + self.noise + self.representation
-
-
-def log_det_ratio(*, log_det: float, rank: int, ridge: float) -> float:
-    """Return Γ_e = log det V - m log λ, the potential of an epoch from its gram's log-determinant.
-
-    Paper: lem:epoch_potential
-
-    >>> round(log_det_ratio(log_det=math.log(16), rank=2, ridge=2.0), 4)  # log(16 / 2²)
-    1.3863
-    """
-    return log_det - rank * math.log(ridge)
-
-
-def potential_bound(*, n_rounds: int, rank: int, feature_bound: float, ridge: float) -> float:
-    """Return m log(1 + n B_e²/(m λ)), an upper bound on Γ_e of n rounds.
-
-    Paper: lem:epoch_potential
-
-    >>> potential_bound(n_rounds=2, rank=2, feature_bound=1.0, ridge=1.0) == 2 * math.log(2)
-    True
-    """
-    return rank * math.log1p(n_rounds * feature_bound**2 / (rank * ridge))
 
 
 def potential_sums(*, n_rounds: int, potential: float) -> tuple[float, float]:
@@ -100,94 +87,12 @@ def naive_bias_bound(*, misspecification: float, n_samples: int, potential: floa
     return misspecification * potential_sums(n_rounds=n_samples, potential=potential)[1]
 
 
-def surrogate_regret_bound(*, radius: float, width: float) -> float:
-    """Return 2βq, the largest regret of an optimistic choice in the surrogate model.
-
-    Paper: lemma:surrogate_optimism
-    """
-    return 2 * radius * width
-
-
-def instant_regret_bound(*, radius: float, width: float, misspecification: float) -> float:
-    """Return 2βq + 2b, the largest true regret of an optimistic choice.
-
-    Paper: lemma:true_vs_surrogate
-
-    >>> instant_regret_bound(radius=2.0, width=0.5, misspecification=0.25)
-    2.5
-    """
-    return surrogate_regret_bound(radius=radius, width=width) + 2 * misspecification
-
-
-def epoch_regrets(regrets: ArrayLike, *, burn_in: int) -> tuple[float, ...]:
-    """Return the regret of the burn-in and of each epoch, R_e, of one run.
-
-    Paper: eq:app-epoch-regret
-
-    Parameters
-    ----------
-    regrets : array, (n_rounds,)
-        Regret of each round; epoch e holds the rounds from 2^e (t_b + 1) on, counted from 1.
-    burn_in : int
-        t_b.
-
-    Examples
-    --------
-    >>> epoch_regrets([1.0, 1.0, 2.0, 2.0, 3.0], burn_in=1)
-    (1.0, 3.0, 5.0)
-    """
-    losses = np.asarray(regrets, dtype=np.float64)
-    count = n_epochs(burn_in=burn_in, horizon=losses.size)
-    firsts = [(burn_in + 1) * 2**epoch - 1 for epoch in range(count)]
-    return tuple(float(part.sum()) for part in np.split(losses, firsts))
-
-
-def epoch_regret_raw(*, radii: ArrayLike, widths: ArrayLike, misspecification: float) -> float:
-    """Return 2 Σ β_t q_t + 2bn, the bound on R_e from the radii and widths of a run.
-
-    Paper: eq:epoch_regret_raw
-
-    >>> epoch_regret_raw(radii=[1.0, 2.0], widths=[1.0, 0.5], misspecification=0.25)
-    5.0
-    """
-    paid = np.asarray(radii, dtype=np.float64) * np.asarray(widths, dtype=np.float64)
-    return float(2 * paid.sum() + 2 * misspecification * paid.size)
-
-
 def confidence_term(failure_prob: float) -> float:
     """Return H_e = 2 log(1/δ_e).
 
     Paper: lemma:uniform_epoch_envelopes
     """
     return -2 * math.log(checks.failure_prob("failure_prob", failure_prob))
-
-
-def steady_radius_sum_bound(
-    *,
-    n_rounds: int,
-    potential: float,
-    ridge: float,
-    theta_bound: float,
-    noise_scale: float,
-    confidence: float,
-) -> float:
-    """Return (sqrt(λ) S + R sqrt(Γ + H_e)) sqrt(2nΓ), an upper bound on Σ w_t q_t.
-
-    w_t is the radius without its misspecification part, and `confidence` is H_e.
-
-    Paper: eq:first_sum_bound
-    """
-    noise = noise_scale * math.sqrt(potential + confidence)
-    radius = math.sqrt(ridge) * theta_bound + noise
-    return radius * potential_sums(n_rounds=n_rounds, potential=potential)[1]
-
-
-def growing_radius_sum_bound(*, n_rounds: int, potential: float, misspecification: float) -> float:
-    """Return b n sqrt(Γ), an upper bound on Σ b sqrt(t - τ_e) q_t.
-
-    Paper: eq:second_sum_bound
-    """
-    return misspecification * n_rounds * math.sqrt(potential)
 
 
 def epoch_regret_bound(
@@ -209,14 +114,11 @@ def epoch_regret_bound(
     """
     summed = 2 * potential_sums(n_rounds=n_rounds, potential=potential)[1]
     deviation = math.sqrt(potential + confidence)
-    growing = growing_radius_sum_bound(
-        n_rounds=n_rounds, potential=potential, misspecification=misspecification
-    )
     return RegretBound(
         startup=0.0,
         ridge=math.sqrt(ridge) * theta_bound * summed,
         noise=noise_scale * deviation * summed,
-        representation=2 * growing + 2 * misspecification * n_rounds,
+        representation=2 * misspecification * n_rounds * (math.sqrt(potential) + 1),
     )
 
 
@@ -244,30 +146,24 @@ def representation_cost(problem: Problem, *, representation_failure_prob: float)
     Paper: lemma:uniform_epoch_envelopes
     Paper: eq:be_unknown_rank_bound
     """
-    log_term = math.log(8 * problem.dim * problem.horizon / representation_failure_prob)
-    learned = math.sqrt(problem.rank / problem.n_arms * log_term)
+    logarithm = math.log(8 * problem.dim * problem.horizon / representation_failure_prob)
+    learned = math.sqrt(problem.rank / problem.n_arms * logarithm)
     scale = 4 * math.sqrt(2) * C_SUB * problem.theta_bound * problem.arm_bound
     return scale * problem.conditioning / problem.observe_prob**2 * learned
 
 
 def uniform_epoch_regret_bound(
-    problem: Problem,
-    *,
-    epoch_start: int,
-    n_rounds: int,
-    confidence: float,
-    representation_failure_prob: float,
+    problem: Problem, *, n_rounds: int, confidence: float, misspecification: float
 ) -> RegretBound:
-    """Return the bound on R_e with the envelopes G_T, A_rep and λ = 4 B_X² put in.
+    """Return the bound on R_e with the envelope G_T and λ = 4 B_X² put in.
 
-    2√2 S sqrt(λ G_T n) + 2√2 R sqrt(G_T(G_T + H) n) + 2 A_rep (sqrt(G_T) + 1) n / sqrt(τ_e), where
-    `confidence` is H: H_e of one epoch, or the H_T that the theorems use for all of them.
+    2√2 S sqrt(λ G_T n) + 2√2 R sqrt(G_T(G_T + H) n) + 2bn (sqrt(G_T) + 1), where `confidence` is H:
+    H_e of one epoch, or the H_T that the theorems use for all of them; b ≤ A_rep / sqrt(τ_e).
 
     Paper: eq:epoch_regret_uniform
     Paper: lemma:epoch_regret
     Paper: eq:main_proof_imported_epoch_bound
     """
-    cost = representation_cost(problem, representation_failure_prob=representation_failure_prob)
     return epoch_regret_bound(
         n_rounds=n_rounds,
         potential=potential_envelope(problem),
@@ -275,7 +171,7 @@ def uniform_epoch_regret_bound(
         theta_bound=problem.theta_bound,
         noise_scale=problem.noise_scale,
         confidence=confidence,
-        misspecification=cost / math.sqrt(epoch_start),
+        misspecification=misspecification,
     )
 
 
@@ -354,7 +250,7 @@ def main_regret_bound(problem: Problem, *, failure_prob: float) -> RegretBound:
     ...     dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.8, arm_bound=1.0,
     ...     last_eigenvalue=0.25, incoherence=1.0, theta_bound=1.0, noise_scale=0.05,
     ... )
-    >>> is_vacuous(main_regret_bound(problem, failure_prob=0.05), problem)
+    >>> main_regret_bound(problem, failure_prob=0.05).total > trivial_regret_bound(problem)
     True
     """
     representation_failure_prob = failure_prob / 2
@@ -390,6 +286,136 @@ def trivial_regret_bound(problem: Problem) -> float:
     return 2 * problem.theta_bound * problem.arm_bound * problem.horizon
 
 
-def is_vacuous(bound: RegretBound, problem: Problem) -> bool:
-    """Return whether a bound is no better than the trivial one."""
-    return bound.total >= trivial_regret_bound(problem)
+# With unknown rank
+
+
+def rank_identification_length(problem: Problem, *, failure_prob: float) -> int:
+    """Return t_rank, after which ρ_t ≤ λ_m/4.
+
+    ⌈512 B_X² λ̄ / (λ_m² p² K) · log(2dT/δ_rank)⌉.
+
+    Paper: eq:t_rank_explicit
+    Paper: eq:rho_after_t_rank
+
+    Raises
+    ------
+    InvalidSettingError
+        The arms or their spectrum are unbounded, so no number of rounds suffices.
+    """
+    if not math.isfinite(problem.conditioning):
+        raise InvalidSettingError(
+            "the rank-identification time needs a finite arm_bound and top_eigenvalue, "
+            f"got {problem.arm_bound!r} and {problem.top_eigenvalue!r}"
+        )
+    scale = 512 * problem.conditioning**2 * problem.rank
+    scale /= problem.observe_prob**2 * problem.n_arms
+    term = log_term(dim=problem.dim, failure_prob=failure_prob, horizon=problem.horizon, round=1)
+    return math.ceil(scale * term)
+
+
+def identification_length(
+    problem: Problem, *, rank_failure_prob: float, representation_failure_prob: float
+) -> int:
+    """Return t_id = max(t_b, t_rank), after which rank and imputation are reliable.
+
+    t_b is taken at δ_rep/4, t_rank at δ_rank.
+
+    Paper: lemma:unknown_rank_representation
+    """
+    level = representation_level(representation_failure_prob)
+    burn_in = theorem_burn_in(problem, failure_prob=level)
+    return max(burn_in, rank_identification_length(problem, failure_prob=rank_failure_prob))
+
+
+def rank_adaptive_n_epochs(horizon: int) -> int:
+    """Return E_T = ⌈log2 T⌉ + 1, among which the rank-adaptive form divides δ_oful.
+
+    Paper: thm:unknown_rank
+
+    >>> rank_adaptive_n_epochs(400)
+    10
+    """
+    return n_epochs_bound(horizon) - 1
+
+
+def rank_adaptive_confidence_term(*, horizon: int, failure_prob: float) -> float:
+    """Return H_T = 2 log(E_T/δ_oful) with E_T = ⌈log2 T⌉ + 1 epochs sharing δ_oful.
+
+    Paper: thm:unknown_rank
+
+    >>> round(rank_adaptive_confidence_term(horizon=512, failure_prob=0.1), 4)  # 2 log(100)
+    9.2103
+    """
+    return confidence_term(failure_prob / rank_adaptive_n_epochs(horizon))
+
+
+def rank_adaptive_regret_bound(
+    problem: Problem,
+    *,
+    rank_failure_prob: float,
+    representation_failure_prob: float,
+    oful_failure_prob: float,
+) -> RegretBound:
+    """Return the explicit bound on R_T that holds with probability 1 - δ_rank - δ_rep - δ_oful.
+
+    4 B_X S (t_id + 1), because τ_⋆ ≤ 2 (t_id + 1), plus the same bound over epochs as with known
+    rank.
+
+    Paper: eq:unknown_rank_explicit_regret
+    Paper: eq:tau_star_bound
+    Paper: thm:unknown_rank
+    """
+    waiting = identification_length(
+        problem,
+        rank_failure_prob=rank_failure_prob,
+        representation_failure_prob=representation_failure_prob,
+    )
+    learning = post_burn_in_regret_bound(
+        problem,
+        confidence=rank_adaptive_confidence_term(
+            horizon=problem.horizon, failure_prob=oful_failure_prob
+        ),
+        representation_failure_prob=representation_failure_prob,
+    )
+    return replace(learning, startup=4 * problem.arm_bound * problem.theta_bound * (waiting + 1))
+
+
+# With a single estimate of the subspace
+
+
+def two_phase_regret_bound(problem: Problem, *, split: int, failure_prob: float) -> RegretBound:
+    """Return the bound on R_T when the subspace is estimated once, after `split` = τ rounds.
+
+    2 B_X S τ plus the bound on one epoch of T - τ rounds, with b_τ of τ slates. Half of δ goes to
+    the representation, half to the epoch. The bound is proved for τ ≥ t_b, as for epochs; below t_b
+    it is only a formula.
+
+    Paper: lemma:epoch_regret
+    """
+    split = checks.integer("split", split, 1, problem.horizon)
+    level = representation_level(failure_prob / 2)
+    exploit = uniform_epoch_regret_bound(
+        problem,
+        n_rounds=problem.horizon - split,
+        confidence=confidence_term(failure_prob / 2),
+        misspecification=misspecification_at(problem, epoch_start=split + 1, failure_prob=level),
+    )
+    return replace(exploit, startup=2 * problem.arm_bound * problem.theta_bound * split)
+
+
+def balanced_split(horizon: int) -> int:
+    """Return ⌈T^(2/3)⌉, which balances τ and T/sqrt(τ) without their constants.
+
+    >>> balanced_split(1000), balanced_split(1001)
+    (100, 101)
+    """
+    return bisect_left(range(horizon), True, key=lambda split: split**3 >= horizon**2)
+
+
+def power_split(horizon: int, power: float) -> int:
+    """Return ⌈T^a⌉ for a in (0, 1).
+
+    >>> power_split(10_000, 0.5), power_split(1000, 1 / 3)
+    (100, 10)
+    """
+    return max(1, math.ceil(math.pow(horizon, power) * (1 - 1e-12)))

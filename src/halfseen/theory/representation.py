@@ -8,13 +8,9 @@ smaller δ: see `representation_level`.
 
 import math
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.theory.problem import Problem
-from halfseen.values import FloatArray
 
 C_SUB = 12.0
 """C_sub of the subspace bound; at least 8·sqrt(2), so that it also covers the aligned basis."""
@@ -25,109 +21,12 @@ C_BURN_IN = (32 * C_SUB) ** 2
 _MOST_ROUNDS = 1e100
 
 
-def corrected_sample(masked_arm: ArrayLike, observe_prob: float) -> FloatArray:
-    """Return Y, one arm's unbiased contribution to the covariance.
-
-    ẋẋ'/p² off the diagonal and ẋ_j²/p on it: an off-diagonal product is seen with probability
-    p², a square with probability p, so E[Y | x] = xx'.
-
-    Paper: lemma:unbiased_covariance_missing
-
-    Parameters
-    ----------
-    masked_arm : array, (dim,)
-        The arm with zeros where it is hidden.
-    observe_prob : float
-        p.
-
-    Returns
-    -------
-    array, (dim, dim)
-
-    Examples
-    --------
-    >>> corrected_sample([1.0, 2.0, 0.0], 0.5)
-    array([[2., 8., 0.],
-           [8., 8., 0.],
-           [0., 0., 0.]])
-    """
-    arm = np.asarray(masked_arm, dtype=np.float64)
-    sample = np.outer(arm, arm) / observe_prob**2
-    np.fill_diagonal(sample, arm**2 / observe_prob)
-    return sample
-
-
-def corrected_sample_second_moment(arm: ArrayLike, observe_prob: float) -> FloatArray:
-    """Return E[Y² | x] for the corrected sample Y of a fixed arm x.
-
-    ‖x‖² xx'/p + (1/p² - 1/p) diag(x_j² (‖x‖² - x_j²)), exactly.
-
-    Paper: lemma:masked_second_moment
-
-    Parameters
-    ----------
-    arm : array, (dim,)
-        The whole arm, without hidden entries.
-    observe_prob : float
-        p.
-
-    Returns
-    -------
-    array, (dim, dim)
-
-    Examples
-    --------
-    >>> corrected_sample_second_moment([1.0, 1.0], 0.5)
-    array([[6., 4.],
-           [4., 6.]])
-    """
-    full = np.asarray(arm, dtype=np.float64)
-    energy = float(full @ full)
-    moment = energy / observe_prob * np.outer(full, full)
-    spread = (1 / observe_prob**2 - 1 / observe_prob) * full**2 * (energy - full**2)
-    moment[np.diag_indices_from(moment)] += spread
-    return np.asarray(moment, dtype=np.float64)
-
-
-def spectral_norm_bound(*, arm_bound: float, observe_prob: float) -> float:
-    """Return L_Q = 3 B_X²/p², the largest spectral norm of Y - E[xx'].
-
-    Paper: lemma:covariance_estimation_error
-
-    >>> spectral_norm_bound(arm_bound=1.0, observe_prob=0.5)
-    12.0
-    """
-    return 3 * arm_bound**2 / observe_prob**2
-
-
-def variance_proxy(*, arm_bound: float, top_eigenvalue: float, observe_prob: float) -> float:
-    """Return v = 2 B_X² λ̄/p², an upper bound on the spectral norm of the variance of Y.
-
-    Paper: lemma:covariance_estimation_error
-
-    >>> variance_proxy(arm_bound=1.0, top_eigenvalue=0.5, observe_prob=0.5)
-    4.0
-    """
-    return 2 * arm_bound**2 * top_eigenvalue / observe_prob**2
-
-
 def gram_floor_true(observe_prob: float) -> float:
     """Return 3p/4, a lower bound on the eigenvalues of U_Ω'U_Ω if p satisfies its condition.
 
     Paper: lemma:true_observed_gram_conditioning
     """
     return 0.75 * observe_prob
-
-
-def gram_floor_estimated(observe_prob: float) -> float:
-    """Return p/2, the same lower bound for an estimated basis with ε ≤ p/32.
-
-    Restricting two projectors to the seen coordinates moves no eigenvalue by more than ε, and
-    3p/4 - p/32 is above p/2.
-
-    Paper: lemma:min_eigenvalue_uu
-    """
-    return 0.5 * observe_prob
 
 
 def incoherence_constant() -> float:
@@ -260,20 +159,6 @@ def imputation_error(*, arm_bound: float, observe_prob: float, subspace_error: f
     1.0
     """
     return (1 + 2 / observe_prob) * arm_bound * subspace_error
-
-
-def feature_bound(*, arm_bound: float, observe_prob: float, subspace_error: float) -> float:
-    """Return B_e = B_X (1 + (1 + 2/p) ε_e), the largest norm of a reduced feature.
-
-    Paper: lem:epoch_potential
-
-    >>> feature_bound(arm_bound=2.0, observe_prob=0.5, subspace_error=0.1)
-    3.0
-    """
-    error = imputation_error(
-        arm_bound=arm_bound, observe_prob=observe_prob, subspace_error=subspace_error
-    )
-    return arm_bound + error
 
 
 def misspecification(

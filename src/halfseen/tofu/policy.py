@@ -14,8 +14,7 @@ from halfseen.policies.registry import InnerPolicy, register_policy
 from halfseen.state import Each, Maybe, Part, Whole
 from halfseen.theory import balanced_split, power_split
 from halfseen.tofu.epoch import EPOCH, RECORD, Epoch, EpochRecord, replay_param
-from halfseen.tofu.parameters import TofuParams
-from halfseen.tofu.premises import warn_of_long_arms, warn_of_settings
+from halfseen.tofu.parameters import TofuParams, warn_of_long_arms, warn_of_settings
 from halfseen.tofu.rank import PaperThreshold, PracticalThreshold, RankRule
 from halfseen.tofu.subspace import Offered
 from halfseen.values import Choice, FloatArray, Note, Slate
@@ -180,18 +179,28 @@ class TofuPov(TofuParams):
             "threshold": log[-1].threshold if log else None,
         }
 
-    def decide(self, slate: Slate) -> Choice:
-        """Open an epoch if one is due, then choose in the coordinates of the current epoch."""
+    def _prepare(self, slate: Slate) -> None:
+        """Open an epoch if one is due, and keep the slate for the next one."""
         if self._round >= self._next_event:
             self._open_epoch()
         self._offer(slate)
+
+    def decide(self, slate: Slate) -> Choice:
+        """Choose in the coordinates of the current epoch, or let the burn-in policy choose."""
         epoch = self._epoch
         if epoch is not None and epoch.plays:
             return Choice(*epoch.score(slate), epoch.index)
         self._burner = self._burner._fork()
+        self._burner._key = self._key
         choice, note = self._burner._play(slate)
-        index = -1 if epoch is None else epoch.index
-        return choice._replace(epoch=index, inner=note)
+        return choice._replace(epoch=self._latest_epoch, inner=note)
+
+    def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
+        """Let the burn-in policy count the round, if it plays and has not when it chose."""
+        if inner is None and not (self._epoch is not None and self._epoch.plays):
+            self._burner = self._burner._fork()
+            inner = self._burner._advance(slate, arm)
+        return super()._advance(slate, arm, inner)
 
     def _offer(self, slate: Slate) -> None:
         if self._checks_lengths:

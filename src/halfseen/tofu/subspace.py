@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import checks, params
-from halfseen.factors.model import Arms, Search
+from halfseen.factors.model import HalfSeenRows, RankSearch
 from halfseen.linear.covariance import (
     LARGEST_DENSE_DIM,
     CovarianceOperator,
@@ -152,7 +152,7 @@ class LikelihoodFit(SubspaceEstimator):
 
     def covariance(self, rows: FloatArray) -> FloatArray:
         """Return the covariance that the factors explain."""
-        search = Search(Arms(rows, through_origin=True))
+        search = RankSearch(HalfSeenRows(rows, through_origin=True))
         fit = search.run() if self.rank is None else search.fit(search.affordable(self.rank))
         loadings = fit.model.loadings * fit.model.scale
         covariance: FloatArray = loadings.T @ loadings

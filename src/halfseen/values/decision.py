@@ -1,5 +1,6 @@
 """Decision: what was chosen and why, with all that is needed to learn its reward; and rewards."""
 
+import html
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ Item = str | int
 
 
 class Note(NamedTuple):
-    """What a policy needs of a decision to learn its reward.
+    """The part of a decision that a policy needs to learn its reward.
 
     Attributes
     ----------
@@ -181,8 +182,12 @@ class Decision:
         What names the options, in their order; without names the indices of the arms.
     item : str or int
         The chosen one of them.
+    chosen : tuple
+        The items of all places, if an agent was asked for several.
+    chosen_probabilities : tuple
+        The probability of each of them, given the places before it.
     ranking : tuple
-        All items: the chosen one, then the others by score.
+        All items: the chosen ones, then the others by score.
 
     Examples
     --------
@@ -194,7 +199,17 @@ class Decision:
     ([1.0, 0.0], [True, False])
     """
 
-    __slots__ = ("_arm", "_id", "_items", "_note", "_parts", "_policy", "_probabilities", "_rows")
+    __slots__ = (
+        "_arm",
+        "_id",
+        "_items",
+        "_note",
+        "_parts",
+        "_places",
+        "_policy",
+        "_probabilities",
+        "_rows",
+    )
 
     def __init__(
         self,
@@ -207,18 +222,20 @@ class Decision:
         id: str = "",
         items: Sequence[Item] | None = None,
         rows: Any = None,
+        places: Sequence[tuple[int, float]] = (),
     ) -> None:
         """Take over the arrays.
 
         `policy` is the name of the policy's class, `parts` has shape (3, n_arms): scores,
         estimates, widths. Without `probabilities` the choice was not drawn. `items` name the arms.
-        An agent adds the id, and the options as rows.
+        An agent adds the id, the options as rows, and arm and probability of further places.
         """
         self._policy, self._note, self._parts = policy, note, parts
         self._probabilities = probabilities
         self._arm, self._id = arm, id
         self._items = None if items is None else tuple(items)
         self._rows = rows
+        self._places = tuple(places)
 
     @property
     def arm(self) -> int:
@@ -290,11 +307,24 @@ class Decision:
         return self._arm if self._items is None else self._items[self._arm]
 
     @property
+    def chosen(self) -> tuple[Item, ...]:
+        """The items of all places, the first one first."""
+        items = self.items
+        return (self.item, *(items[arm] for arm, _ in self._places))
+
+    @property
+    def chosen_probabilities(self) -> tuple[float, ...]:
+        """Probability of the item of each place, given the places before it."""
+        return (self.probability, *(probability for _, probability in self._places))
+
+    @property
     def ranking(self) -> tuple[Item, ...]:
-        """The chosen item, then the others by score."""
-        scores, arm, items = self._parts[0].tolist(), self.arm, self.items
-        order = sorted(range(len(scores)), key=lambda each: (each != arm, -scores[each]))
-        return tuple(items[each] for each in order)
+        """The chosen items, then the others by score."""
+        scores, items = self._parts[0].tolist(), self.items
+        places = {arm: at for at, arm in enumerate([self.arm, *(arm for arm, _ in self._places)])}
+        last = len(places)
+        order = sorted(range(len(scores)), key=lambda arm: (places.get(arm, last), -scores[arm]))
+        return tuple(items[arm] for arm in order)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON types; hidden values are null.
@@ -305,6 +335,8 @@ class Decision:
         if self._id:
             own = {"id": self.id, "item": self.item, "items": list(self.items)}
             own |= {"ranking": list(self.ranking), "round": self.round, "epoch": self.epoch}
+            own["chosen"] = list(self.chosen)
+            own["chosen_probabilities"] = list(self.chosen_probabilities)
         return own | {
             "scores": self.scores.tolist(),
             "estimates": self.estimates.tolist(),
@@ -364,6 +396,24 @@ class Decision:
         if self._id:
             return f"Decision(id={self.id!r}, item={self.item!r}, round={self.round})"
         return f"Decision(arm={self.arm}, round={self.round}, epoch={self.epoch})"
+
+    def _repr_html_(self) -> str:
+        columns = (self.estimates, self.widths, self.scores, self.probabilities)
+        rows = zip(self.items, *(each.tolist() for each in columns), strict=True)
+        ranked = sorted(rows, key=lambda row: (row[0] != self.item, -row[3]))
+        cells = [[item, *(f"{value:.4g}" for value in values)] for item, *values in ranked]
+        return html_table([["item", "estimate", "width", "score", "probability"], *cells])
+
+
+def html_table(cells: Sequence[Sequence[object]]) -> str:
+    """Return rows of cells as an HTML table; the first row is its head.
+
+    >>> html_table([["item", "score"], ["<hat>", 1]])
+    '<table><tr><th>item</th><th>score</th></tr><tr><td>&lt;hat&gt;</td><td>1</td></tr></table>'
+    """
+    head, *rows = [[html.escape(str(cell)) for cell in row] for row in cells]
+    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+    return f"<table><tr><th>{'</th><th>'.join(head)}</th></tr>{body}</table>"
 
 
 def _lengthened(row: FloatArray, dim: int) -> FloatArray:

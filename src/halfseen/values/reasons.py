@@ -8,7 +8,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidInputError
 from halfseen.lazy import LazyModule
-from halfseen.values.slate import FloatArray
+from halfseen.values.slate import BoolArray, FloatArray
 
 _special = LazyModule("scipy.special")
 
@@ -41,6 +41,10 @@ class Reasons(NamedTuple):
         What each feature of the context adds, seen or hidden: the same for all arms.
     crossed : ndarray, shape (n_arms, context_dim), optional
         What it adds for this arm, in addition to that.
+    implausible : ndarray of bool, shape (n_arms, dim), or None
+        Seen values that count as hidden, because they are far from all others.
+    context_implausible : ndarray of bool, shape (1, context_dim), or None
+        Those of the context.
 
     Examples
     --------
@@ -61,6 +65,8 @@ class Reasons(NamedTuple):
     bonus: FloatArray
     context: FloatArray = _NOTHING
     crossed: FloatArray = _NOTHING
+    implausible: BoolArray | None = None
+    context_implausible: BoolArray | None = None
 
     @classmethod
     def none(cls, n_arms: int, dim: int, context_dim: int = 0) -> "Reasons":
@@ -100,7 +106,7 @@ def checked_groups(groups: Any, dim: int) -> Groups:
 
 
 class Gains(NamedTuple):
-    """By how much the best estimate is expected to rise if something hidden is seen first.
+    """Expected increase of the best estimate if a hidden entry is measured before choosing.
 
     Attributes
     ----------

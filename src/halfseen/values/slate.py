@@ -35,7 +35,7 @@ class Slate:
     ----------
     values : array_like, shape (n_arms, dim)
         Feature values. The value of a hidden entry is ignored and set to zero. Entries below
-        `SMALLEST` in absolute value become zero, too. None and the NA of pandas count as NaN.
+        `SMALLEST` in absolute value also become zero. None and the NA of pandas count as NaN.
     mask : array of bool, shape (n_arms, dim), optional
         True where an entry is seen. Without a mask, NaN means hidden, and so does a masked entry of
         a `numpy.ma` array.
@@ -43,7 +43,7 @@ class Slate:
         A row that all arms share, NaN where hidden.
     items : array of int, shape (n_arms,), optional
         Who each arm is: whole numbers from 0 to 2⁵³ − 1. By default arms with equal values and
-        equal holes are the same item.
+        equal masks are the same item.
 
     Attributes
     ----------
@@ -135,6 +135,13 @@ class Slate:
                 f"there must be a context for each of {self.n_arms} arms, got {len(table)}"
             )
         return table
+
+    def some(self, arms: Any) -> "Slate":
+        """Return some of the arms, with the same context."""
+        other = object.__new__(Slate)
+        other._table, other._context = self._table[arms], self._context
+        other._items = None if self._items is None else self._items[arms]
+        return other
 
     def without_context(self) -> "Slate":
         """Return the same arms without the context."""
@@ -241,7 +248,8 @@ def as_table(values: Any) -> FloatArray:
             raise TypeError(f"entries are of type {raw.dtype}")
         if raw.dtype.kind == "O":
             raw = _plain_entries(raw)
-        table = raw.astype(np.float64, order="C", copy=False)
+        with np.errstate(over="ignore"):  # of long doubles; the range is checked later
+            table = raw.astype(np.float64, order="C", copy=False)
     except Exception as error:  # the object's own code runs here, and may raise anything
         raise InvalidSlateError(
             f"a slate must be a table of numbers with shape (n_arms, dim): {error}"

@@ -58,7 +58,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a simulation may tell a policy about a realization; None where it is not known.
+    """What a simulation may tell a policy about a realization; None if unknown.
 
     Attributes
     ----------
@@ -73,11 +73,10 @@ class Facts:
     rank : int
         Dimension of the subspace in which the arms lie, or nearly lie.
     basis : ndarray, shape (dim, rank)
-        That subspace, as orthonormal columns. Only policies whose `needs` name it get it.
+        That subspace, as orthonormal columns; None if it changes. Only policies whose `needs` name
+        it get it.
     latent_variances : ndarray, shape (rank,)
         Variance of the arms along each column of the basis: the subspace's spectrum.
-    basis_changes : tuple of (round, ndarray)
-        From that round on (counted from 1) the arms lie in another subspace.
 
     Examples
     --------
@@ -95,7 +94,6 @@ class Facts:
     rank: int | None = None
     basis: FloatArray | None = None
     latent_variances: FloatArray | None = None
-    basis_changes: tuple[tuple[int, FloatArray], ...] = ()
 
 
 class Realization(Protocol):
@@ -124,7 +122,7 @@ def streams(seed: int) -> tuple[np.random.Generator, np.random.Generator, np.ran
 
 
 class World(Value, ABC):
-    """A distribution over realizations: its parameters are declared as those of a policy are.
+    """A distribution over realizations, with declared parameters.
 
     Examples
     --------
@@ -137,6 +135,12 @@ class World(Value, ABC):
     @abstractmethod
     def realize(self, seed: int) -> Realization:
         """Return the realization of a seed."""
+
+    def facts(self, seed: int, **more: Any) -> Facts:
+        """Return facts that are settings of the same name, and more, which take precedence."""
+        names = ("dim", "n_arms", "horizon", "observe_prob", "noise_scale", "rank")
+        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return Facts(**{"seed": seed, **known, **more})
 
     def data_paths(self) -> dict[str, Path]:
         """Return the files or folders that the world reads, by the setting that has their path.

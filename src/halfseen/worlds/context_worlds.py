@@ -91,16 +91,7 @@ class BilinearRealization:
     @property
     def facts(self) -> Facts:
         """Facts about this realization."""
-        world = self.world
-        return Facts(
-            seed=self.seed,
-            dim=world.dim,
-            n_arms=world.n_arms,
-            horizon=world.horizon,
-            observe_prob=world.observe_prob,
-            noise_scale=world.noise_scale,
-            rank=world.rank,
-        )
+        return self.world.facts(self.seed)
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds."""
@@ -193,14 +184,7 @@ class DisjointArmsRealization:
     @property
     def facts(self) -> Facts:
         """Facts about this realization; arms have no features, so nothing is known of these."""
-        world = self.world
-        return Facts(
-            seed=self.seed,
-            dim=1,
-            n_arms=world.n_arms,
-            horizon=world.horizon,
-            noise_scale=world.noise_scale,
-        )
+        return self.world.facts(self.seed, dim=1, observe_prob=None)
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds."""

@@ -164,20 +164,11 @@ class LowRankRealization:
     def facts(self) -> Facts:
         """Facts about this realization."""
         world = self.world
-        changes: tuple[tuple[int, FloatArray], ...] = ()
-        if self.later_basis is not None and world.change_round is not None:
-            changes = ((world.change_round, self.later_basis),)
-        return Facts(
-            seed=self.seed,
-            dim=world.dim,
-            n_arms=world.n_arms,
-            horizon=world.horizon,
+        return world.facts(
+            self.seed,
             observe_prob=world.masks.stated_prob(world.observe_prob, world.dim),
-            noise_scale=world.noise_scale,
-            rank=world.rank,
-            basis=self.basis,
+            basis=self.basis if self.later_basis is None else None,
             latent_variances=self.loadings**2,
-            basis_changes=changes,
         )
 
     def rounds(self) -> Iterator[Round]:
@@ -245,14 +236,16 @@ class LowRankRealization:
                     f"{name} must be {plain!r} for the constants of the theory, "
                     f"got {getattr(world, name)!r}"
                 )
-        return Problem.from_loadings(
+        latent_bound = _UNIFORM_BOUND if world.latent == "uniform" else math.inf
+        return Problem(
             dim=world.dim,
-            loadings=self.loadings.tolist(),
-            latent_bound=_UNIFORM_BOUND if world.latent == "uniform" else math.inf,
-            latent_variance=1.0,
+            rank=world.rank,
             n_arms=world.n_arms,
             horizon=world.horizon,
             observe_prob=world.observe_prob,
+            arm_bound=float(self.loadings.max()) * math.sqrt(world.rank) * latent_bound,
+            top_eigenvalue=float(self.loadings.max()) ** 2,
+            last_eigenvalue=float(self.loadings.min()) ** 2,
             incoherence=incoherence(self.basis),
             theta_bound=1.0 / world.feature_scale,
             noise_scale=world.noise_scale,

@@ -314,11 +314,9 @@ class RealTableRealization:
         world, table = self.world, self.table
         shares = 1.0 - np.isnan(table.values).mean(axis=0)
         whole = shares.min() == 1.0
-        return Facts(
-            seed=self.seed,
+        return world.facts(
+            self.seed,
             dim=len(table.names),
-            n_arms=world.n_arms,
-            horizon=world.horizon,
             observe_prob=world.observe_prob if whole else shares * world.observe_prob,
             noise_scale=world.noise_scale or None,
         )
@@ -376,8 +374,6 @@ class LabelsWorld(World):
     horizon : int
     observe_prob : float
         Probability that a recorded entry is shown, independently of all others; 1 shows all.
-    noise_scale : float
-        Standard deviation of Gaussian noise that is added to rewards.
 
     Examples
     --------
@@ -389,7 +385,6 @@ class LabelsWorld(World):
     table: str = params.choice(words=table_names())
     horizon: int = params.horizon(default=2000)
     observe_prob: float = params.probability(default=1.0)
-    noise_scale: float = params.real(default=0.0, low=0.0)
 
     def realize(self, seed: int) -> "LabelsRealization":
         """Return the realization of a seed."""
@@ -397,7 +392,7 @@ class LabelsWorld(World):
 
 
 class LabelsRealization:
-    """All rounds of a `LabelsWorld` with the rows, holes and noise of a seed.
+    """All rounds of a `LabelsWorld` with the rows and holes of a seed.
 
     Attributes
     ----------
@@ -412,24 +407,17 @@ class LabelsRealization:
     @property
     def facts(self) -> Facts:
         """Facts about this realization; arms have no features, so nothing is known of these."""
-        return Facts(
-            seed=self.seed,
-            dim=1,
-            n_arms=self.n_labels,
-            horizon=self.world.horizon,
-            noise_scale=self.world.noise_scale or None,
-        )
+        return self.world.facts(self.seed, dim=1, n_arms=self.n_labels, observe_prob=None)
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds."""
         world, table = self.world, self.table
-        draws, masks, noises = streams(self.seed)
+        draws, masks, _ = streams(self.seed)
         items, means = np.arange(self.n_labels), np.eye(self.n_labels)
         for _ in range(world.horizon):
             row = int(draws.integers(len(table.values)))
             seen = table.seen(masks, 1, world.observe_prob)[0]
             context = np.where(seen, table.values[row], np.nan)
             arms = np.full((self.n_labels, 1), np.nan)
-            noise = world.noise_scale * float(noises.standard_normal())
             slate = Slate(arms, context=context, items=items)
-            yield Round(slate, means[table.labels[row]].copy(), noise, arms)
+            yield Round(slate, means[table.labels[row]].copy(), 0.0, arms)

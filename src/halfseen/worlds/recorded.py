@@ -126,7 +126,8 @@ def _load(resolved: str, source: str, stamp: tuple[int, int], columns: Columns) 
     if np.diff(starts).max() == 1:
         raise InvalidInputError(
             f"{source} has one row per round, so only the reward of the chosen option is known: a "
-            "simulation needs every option of a round, each with its mean or reward"
+            "simulation needs every option of a round, each with its mean or reward, and "
+            "`halfseen evaluate` is for a log with propensities"
         )
     context = _context(frame, columns, source)
     return Recorded(
@@ -288,12 +289,12 @@ def _path(name: str, value: Any) -> str:
 
 @register_world("table")
 class TableWorld(World):
-    r"""Recorded rounds: every arm with its features, holes included, and its mean or reward.
+    r"""Recorded rounds: every arm with its features, some missing, and its mean or reward.
 
     A CSV file has one line per offered arm, with a column for the round, one of mean and reward,
     maybe one for the arm's name and one called `chosen`; all other columns are features. A column
-    of strings is a category, one feature per string. Empty cells, NaN and NA are holes. Rounds may
-    have different numbers of arms. A file is read at the first `realize`, and once per process.
+    of strings is a category, one feature per string. Empty cells, NaN and NA are missing. The
+    number of arms may vary. A file is read at the first `realize`, and once per process.
 
     Parameters
     ----------
@@ -303,7 +304,7 @@ class TableWorld(World):
     context_columns : sequence of str
         Columns that describe the round, such as its visitor, not its options.
     items : bool
-        Whether policies see the column of arms, as ids of items that come back.
+        Whether policies see the column of arms, as ids of returning items.
     observe_prob : float
         Probability that a recorded entry is shown; 1 shows all of them.
     masks : MaskLaw, str or mapping
@@ -391,14 +392,13 @@ class TableRealization:
         """
         world, table = self.world, self.table
         shown = world.masks.stated_prob(world.observe_prob, len(table.names))
-        return Facts(
-            seed=self.seed,
+        return world.facts(
+            self.seed,
             dim=len(table.names),
             n_arms=table.n_arms,
             horizon=world.horizon or table.n_rounds,
             observe_prob=shown if table.shares.min() == 1.0 else table.shares * shown,
             noise_scale=world.noise_scale if table.noisy else world.noise_scale or 0.0,
-            rank=world.rank,
         )
 
     def rounds(self) -> Iterator[Round]:

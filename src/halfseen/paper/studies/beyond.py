@@ -55,7 +55,7 @@ ELSEWHERE = {
         _PAIRWISE, (0.5, 0.3), masks={"law": "per-feature", "low": 0.1, "high": 0.9}
     ),
     "blocks": _else(_PAIRWISE, masks={"law": "blocks", "size": 5}),
-    "change": _else(change_round=201),
+    "change": _else(standard("latent-ucb tofu-fh zf-oful"), change_round=201),
     "rank-1": _else(rank=1),
     "rank-8": _else(rank=8),
     "rank-15": _else(rank=15),
@@ -92,7 +92,7 @@ NOTES = [
     "Latent UCB is not from the paper, and its regret theorem does not cover it. It is given nothing, unless its label says so.",
     "In the ablation one part of latent UCB is changed at a time. Its model of the rewards has four parts: latent coordinates, filled arms, masks, and effects of items that come back. In these worlds no item comes back.",
     "In the robustness table TOFU with full history is given the true rank and the observation probability. If features have different probabilities or are masked in blocks, it counts pairs seen together instead (`pairs counted`). The oracle is given the scale of the features.",
-    "Probabilities per feature lie between 0.1 and 0.9 and average to p. Blocks are 5 neighbouring features. The subspace changes after round 200 of 400.",
+    "Probabilities per feature lie between 0.1 and 0.9 and average to p. Blocks are 5 neighbouring features. The subspace changes after round 200 of 400; no oracle is told.",
 ]
 
 

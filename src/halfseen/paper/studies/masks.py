@@ -42,8 +42,8 @@ def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
     yield Figure(
         "mask_laws",
-        "Final regret under every mask law",
-        [bars(results, results.methods, p=0.6), bars(results, results.methods, p=0.3)],
+        "Final regret under every mask law, on a logarithmic axis",
+        [bars(results, results.methods, p=p, log=True) for p in (0.6, 0.3)],
     )
 
 

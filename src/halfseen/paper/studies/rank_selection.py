@@ -29,7 +29,7 @@ def _methods(
 ) -> dict[str, Plain]:
     """Return each family with a rank too small, the true one, one too large, and a chosen one."""
     found: dict[str, Plain] = {"zf-oful": {}}
-    for family, threshold in (("tofu", tofu), ("tofu-fh", tofu), ("zf-pslb-sampled", pslb)):
+    for family, threshold in (("tofu", tofu), ("tofu-fh", tofu), ("zf-pslb", pslb)):
         chosen = {"rule": "ConstantThreshold", "value": threshold, "cap": cap}
         for end, each in zip(("under", "true", "over", "adaptive"), (*ranks, chosen), strict=True):
             found[f"{family}-{end}"] = {"method": family, "rank": each, "burn_in": burn_in}
@@ -62,20 +62,20 @@ NOTES = [
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    shown = "tofu-fh-true tofu-fh-adaptive zf-oful zf-pslb-sampled-true zf-pslb-sampled-adaptive"
+    shown = "tofu-fh-true tofu-fh-adaptive zf-oful zf-pslb-true zf-pslb-adaptive"
     yield Figure(
         "fig:app_adaptive_rank_summary",
         "Chosen against known rank with full history; the bars of chosen ranks show the mean final rank",
-        [bars(results, shown, ranks="tofu-fh-adaptive zf-pslb-sampled-adaptive")],
+        [bars(results, shown, ranks="tofu-fh-adaptive zf-pslb-adaptive")],
     )
-    shown = "tofu-true tofu-adaptive zf-oful zf-pslb-sampled-true zf-pslb-sampled-adaptive"
+    shown = "tofu-true tofu-adaptive zf-oful zf-pslb-true zf-pslb-adaptive"
     yield Figure(
         "adaptive_rank_summary_once",
         "The same with burn-in rewards replayed once, as in the published code",
-        [bars(results, shown, ranks="tofu-adaptive zf-pslb-sampled-adaptive")],
+        [bars(results, shown, ranks="tofu-adaptive zf-pslb-adaptive")],
     )
-    wrong = "tofu-under tofu-true tofu-over tofu-adaptive zf-pslb-sampled-under zf-pslb-sampled-true zf-pslb-sampled-over zf-pslb-sampled-adaptive zf-oful"
-    shown = "tofu-adaptive zf-pslb-sampled-adaptive"
+    wrong = "tofu-under tofu-true tofu-over tofu-adaptive zf-pslb-under zf-pslb-true zf-pslb-over zf-pslb-adaptive zf-oful"
+    shown = "tofu-adaptive zf-pslb-adaptive"
     recovery = [rank_over_rounds(results, shown, setting=name) for name in SETTINGS]
     yield Figure(
         "fig:app_rank_and_warm_start",

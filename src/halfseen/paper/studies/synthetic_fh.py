@@ -15,9 +15,7 @@ from halfseen.simulation.results import Results
 
 TITLE = "Full history: all earlier rewards replayed at every epoch"
 SEEDS = range(20)
-METHODS = standard(
-    "tofu-fh ra-tofu-fh tofu ra-tofu zf-oful zf-pslb-sampled zf-pslb-adaptive-sampled"
-)
+METHODS = standard("tofu-fh ra-tofu-fh tofu ra-tofu zf-oful zf-pslb zf-pslb-adaptive")
 SETTINGS = {
     "default": Setting(world=synthetic.WORLD, methods=METHODS, observe_probs=synthetic.PROBS)
 }
@@ -29,7 +27,7 @@ NOTES = [
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    shown = "tofu-fh ra-tofu-fh zf-oful zf-pslb-sampled zf-pslb-adaptive-sampled"
+    shown = "tofu-fh ra-tofu-fh zf-oful zf-pslb zf-pslb-adaptive"
     caption = "Full history: regret over time, and final regret against the share of entries seen"
     yield main_figure(results, "fig:app_synthetic_fh", caption, shown)
 

@@ -29,7 +29,7 @@ def _radii(*families: str) -> dict[str, Plain]:
 METHODS: dict[str, Plain] = {
     "latent-ucb": {},
     **_radii("zf-oful", "scaled-zero", "scaled-mean", "scaled-indicators"),
-    **standard("scaled-greedy scaled-thompson"),
+    **standard("scaled-greedy scaled-thompson boosted-trees forest row-memory"),
     "tofu-fh": {"rank": 5, "observe_prob": "counted"},
     **standard("uniform same-arm"),
 }
@@ -73,6 +73,7 @@ NOTES = [
     "Every round offers 10 rows of a public table, drawn with replacement; the reward is the target of the chosen row. A target with classes pays 1 for the rarest class and 0 otherwise; a numeric target is standardised. Features stay in the units of the table. Hepatitis, bone-marrow and skillcraft1 have holes of their own; p is the probability that a recorded entry is shown.",
     "In the catalogue the same 50 rows with the same holes are offered in every round, and rewards have noise of deviation 1. With clicks a reward is 1 or 0, a random row is clicked in 5 % of all cases, and the log-odds of a click rise by 1 with each standard deviation of the target; regret counts expected clicks.",
     "For each problem the best of the other methods is picked by its mean regret on seeds 0 to 9; the comparison is on seeds 10 to 29. A method of a study is one setting: each radius counts as a method of its own.",
+    "Boosted trees and forests are of scikit-learn, with holes as they are; they are fitted again when the rounds have doubled, and 5 % of the rounds are random. The ridge with a memory of rows is latent UCB of rank 0: means fill holes, and each row that comes back has an effect of its own. What latent UCB gains over it is gained by inference, not by memory.",
     "Methods called scaled impute, standardise each column by the rows seen so far, and add an intercept; they repeat this as the rounds grow by a factor of 1.5, and learn all rewards again. OFUL in the units of the table and TOFU have neither. TOFU counts how often entries are seen and has rank 5.",
 ]
 

@@ -104,7 +104,7 @@ NOTES = [
     "Bounds that hold with probability 1 - delta have delta = .1 (coverage: .2). If a lemma is about all arms, the worst of the offered arms is compared.",
     "The run of Algorithm 1 absorbs four million arms before its first round: without them epsilon, and with it every bound on regret, is vacuous for 4000 rounds. Its burn-in is set by hand.",
     "b in the misspecification figure is the largest bias of any offered arm, the smallest b for which the lemma's premise holds.",
-    "Freezing: any change of an m-dimensional projection gives the design a step with a negative eigenvalue; without a change it is zero. The run shows how large these terms are, and that the potential bound still holds.",
+    "Freezing: any change of an m-dimensional projection gives the design a step with a negative eigenvalue; without a change it is zero. The run shows how much old noise is projected again, and that the potential bound still holds.",
     "Only d = 16384 is large enough for the condition on p. Imputation is measured at d = 64, where the condition fails and a few arms fall below the floor.",
 ]
 

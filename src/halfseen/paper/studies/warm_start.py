@@ -24,7 +24,7 @@ METHODS: dict[str, Plain] = {
     "replay-burn-in": _TOFU | {"replay": "burn-in"},
     "replay-full": _TOFU | {"replay": "full"},
     "theory-radius": _RESTART | _BONUS,
-    **standard("zf-oful zf-pslb-sampled oracle-full uniform"),
+    **standard("zf-oful zf-pslb oracle-full uniform"),
 }
 SETTINGS = {"default": Setting(world=WORLD, methods=METHODS, observe_probs=(1.0, 0.8, 0.6, 0.4))}
 SMALL = Small(observe_probs=(1.0, 0.6), world={"horizon": 70})

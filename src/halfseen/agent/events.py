@@ -1,0 +1,163 @@
+"""Events: what happened, in an order that all processes share."""
+
+import hashlib
+import json
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen.frames import Rows
+from halfseen.values import FloatArray
+
+CHOOSE, LEARN, OBSERVE, EXPIRE, REFIT = "choose", "learn", "observe", "expire", "refit"
+
+
+class Asked(NamedTuple):
+    """What an agent is asked about: the options, and one row that they share.
+
+    For a log: its rows, and a context for each.
+
+    Attributes
+    ----------
+    rows : Rows
+    context : Rows or None
+    digest : bytes
+        Of the rows; empty if there is no storage.
+    """
+
+    rows: Rows
+    context: Rows | None = None
+    digest: bytes = b""
+
+    def canonical(self) -> "Asked":
+        """Return the same with a digest that equal rows share: 1 and 1.0, −0.0 and 0.0, any NaN."""
+        rows = _canonical(self.rows)
+        context = None if self.context is None else _canonical(self.context)
+        return Asked(rows, context, _digest(rows))
+
+
+class Event(NamedTuple):
+    """One event.
+
+    Attributes
+    ----------
+    kind : str
+    body : dict
+        Plain JSON types.
+    asked : Asked or None
+    law : ndarray or None
+        Probabilities of all options; `apply` does not need them.
+    number : int
+        Counted from 1, without gaps.
+    time : float
+        That of the database, in seconds since 1970.
+    """
+
+    kind: str
+    body: dict[str, Any]
+    asked: Asked | None = None
+    law: FloatArray | None = None
+    number: int = 0
+    time: float = 0.0
+
+    def text(self) -> str:
+        """Return body and context as JSON."""
+        context = None if self.asked is None else self.asked.context
+        body = self.body if context is None else {**self.body, "context": context.to_dict()}
+        return json.dumps(body, allow_nan=False, separators=(",", ":"))
+
+    def request(self) -> bytes:
+        """Return a digest of what was asked, and how."""
+        assert self.asked is not None
+        context = None if self.asked.context is None else self.asked.context.to_dict()
+        how = [context, self.body.get("explore"), len(self.body.get("arms", ())), self.rewards]
+        return _hash(self.asked.digest + json.dumps(how).encode())
+
+    @property
+    def rewards(self) -> list[Any]:
+        """The rewards that it brings."""
+        rewards: list[Any] = self.body.get("rewards", [])
+        return rewards
+
+    @classmethod
+    def read(cls, kind: str, text: str, rows: Rows | None, number: int, time: float) -> "Event":
+        """Return an event that was stored."""
+        body = json.loads(text)
+        context = body.pop("context", None)
+        asked = None
+        if rows is not None:
+            asked = Asked(rows, None if context is None else Rows.from_dict(context))
+        return cls(kind, body, asked, None, number, time)
+
+
+def packed(law: FloatArray | None) -> bytes | None:
+    """Return probabilities as few bytes."""
+    return None if law is None else zlib.compress(law.astype("<f8").tobytes(), 1)
+
+
+def unpacked(content: bytes | None) -> FloatArray | None:
+    """Return the probabilities that `packed` packed.
+
+    >>> unpacked(packed(np.array([0.25, 0.75]))).tolist()
+    [0.25, 0.75]
+    """
+    return None if content is None else np.frombuffer(zlib.decompress(content), "<f8")
+
+
+class StoredSet(NamedTuple):
+    """Offered rows as they are stored: the names of columns, and each row by its digest."""
+
+    names: str
+    digests: bytes
+    rows: dict[bytes, str]
+
+    @classmethod
+    def of(cls, rows: Rows) -> "StoredSet":
+        """Return rows in this form."""
+        columns = rows.to_dict()["columns"]
+        cells = zip(rows.items, *columns, strict=True) if columns else zip(rows.items, strict=True)
+        texts = [json.dumps(row, separators=(",", ":")) for row in cells]
+        names = json.dumps(rows.names)
+        digests = [_hash(f"{names}{text}".encode()) for text in texts]
+        return cls(names, b"".join(digests), dict(zip(digests, texts, strict=True)))
+
+    @staticmethod
+    def joined(names: str, texts: list[str]) -> Rows:
+        """Return the rows of a set."""
+        items, *columns = zip(*map(json.loads, texts), strict=True)
+        plain = {"items": list(items), "names": json.loads(names), "columns": map(list, columns)}
+        return Rows.from_dict(plain)
+
+
+DIGEST = 16
+"""Bytes of a digest."""
+
+
+def _hash(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST).digest()
+
+
+def _canonical(rows: Rows) -> Rows:
+    columns = rows.columns
+    if isinstance(columns, np.ndarray):
+        return rows._replace(columns=columns + 0.0)  # −0.0 becomes 0.0
+    return rows._replace(
+        columns=[each + 0.0 if isinstance(each, np.ndarray) else each for each in columns]
+    )
+
+
+def _digest(rows: Rows) -> bytes:
+    parts = [json.dumps([rows.names, rows.items]).encode()]
+    if isinstance(rows.columns, np.ndarray):
+        parts.append(b"n" * rows.columns.shape[1])
+        parts.append(_bits(np.ascontiguousarray(rows.columns.T)))
+    else:
+        parts.append(b"".join(b"n" if isinstance(e, np.ndarray) else b"s" for e in rows.columns))
+        for each in rows.columns:
+            parts.append(_bits(each) if isinstance(each, np.ndarray) else json.dumps(each).encode())
+    return _hash(b"".join(parts))
+
+
+def _bits(numbers: FloatArray) -> bytes:
+    return np.where(numbers == numbers, numbers, np.nan).tobytes()  # one NaN of many

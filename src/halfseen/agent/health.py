@@ -1,0 +1,239 @@
+"""What an agent knows about its traffic: means, shares seen, lift, and what looks wrong."""
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen.frames import Encoder
+from halfseen.policies.base import Policy
+from halfseen.state import Array, Each, Maybe, Real, Value, Whole
+from halfseen.values import LARGEST, FloatArray
+
+BLOCK = 500
+"""`lately` covers the latest one to two blocks of this many events."""
+
+
+class Window(NamedTuple):
+    """Sums of a vector: of all events before the last full block, of that block, and since.
+
+    Attributes
+    ----------
+    sums : three ndarrays, shape (1 + width,)
+        First what the others are divided by for a mean.
+    n_events : int
+        Events since the last full block.
+
+    Examples
+    --------
+    >>> window = Window().added([1.0], 1).added([0.0, 1.0], 1)
+    >>> window.means(lately=True).tolist()
+    [0.5, 0.5]
+    """
+
+    sums: tuple[FloatArray, FloatArray, FloatArray] = (np.zeros(1), np.zeros(1), np.zeros(1))
+    n_events: int = 0
+
+    def added(self, vector: Any, count: float) -> "Window":
+        """Return the window with one more event."""
+        before, block, since = self.sums
+        since = _sum(since, np.concatenate([[float(count)], vector]))
+        if self.n_events + 1 < BLOCK:
+            return Window((before, block, since), self.n_events + 1)
+        return Window((_sum(before, block), since, np.zeros(1)))
+
+    def total(self, *, lately: bool) -> float:
+        """Return the number lately, or before."""
+        return float(self._sums(lately)[0])
+
+    def means(self, *, lately: bool) -> FloatArray:
+        """Return the means lately, or before; NaN if there was nothing."""
+        sums = self._sums(lately)
+        means: FloatArray = sums[1:] / sums[0] if sums[0] else np.full(len(sums) - 1, np.nan)
+        return means
+
+    def _sums(self, lately: bool) -> FloatArray:
+        return reduce(_sum, self.sums[1:] if lately else self.sums[:1], np.zeros(1))
+
+
+def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the sum of two vectors, the shorter of which continues with zeros."""
+    shorter, longer = sorted((one, other), key=len)
+    total = longer.copy()
+    total[: len(shorter)] += shorter
+    return total
+
+
+WINDOW = Value(
+    Window,
+    sums=Each(Array((None,)), 3),
+    n_events=Whole(high=BLOCK - 1),
+)
+"""How a window is saved."""
+
+
+def mean_of(rewards: Window, when: str) -> dict[str, Any]:
+    """Return number and mean of rewards, "lately" or "before"."""
+    lately = when == "lately"
+    n, means = int(rewards.total(lately=lately)), rewards.means(lately=lately)
+    return {"n": n, "mean": float(means[0]) if n and len(means) else None}
+
+
+def shares(seen: Window, encoder: Encoder) -> dict[str, dict[str, float | None]]:
+    """Return the share of entries seen of each column, lately and before."""
+    found = {}
+    for when in ("lately", "before"):
+        means: FloatArray = seen.means(lately=when == "lately")
+        padded = np.pad(means, (0, max(0, encoder.width - len(means))))
+        has_any = seen.total(lately=when == "lately") > 0
+        found[when] = {
+            name: float(padded[column.features[0]]) if has_any else None
+            for name, column in encoder.columns.items()
+        }
+    return found
+
+
+def epochs_of(policy: Policy) -> list[dict[str, Any]]:
+    """Return round, rank and scales of each epoch of a policy; nothing if it has none."""
+    return [
+        {"round": each.round, "rank": each.rank, "scales": dict(getattr(each, "scales", {}))}
+        for each in getattr(policy, "_epoch_log", ())
+    ]
+
+
+class Lift(NamedTuple):
+    """Sums from which the lift over a uniform choice follows.
+
+    With rewards r and weights w, the probability of the item under a uniform choice divided by the
+    true one: a uniform choice would have earned Σwr / Σw.
+
+    Attributes
+    ----------
+    sums : ndarray, shape (9,)
+        Of 1, r, r², w, w², wr, wr², w²r and w²r².
+
+    Examples
+    --------
+    >>> lift = Lift()
+    >>> for reward, weight in ((1.0, 0.5), (0.0, 2.0), (1.0, 0.5)):
+    ...     lift = lift.added(reward, weight)
+    >>> round(lift.shown()["uniform"], 3)
+    0.333
+    """
+
+    sums: FloatArray = np.zeros(9)
+
+    def added(self, r: float, w: float) -> "Lift":
+        """Return the sums with one more reward."""
+        terms = [1.0, r, r * r, w, w * w, w * r, w * r * r, w * w * r, w * w * r * r]
+        return Lift(self.sums + terms)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the mean reward, that of a uniform choice, and their difference with 95 %.
+
+        The interval is that of a ratio of means to first order; None if there are no rewards of
+        decisions in which every option could be chosen.
+        """
+        n, r, rr, w, ww, wr, wrr, wwr, wwrr = self.sums.tolist()
+        if not n:
+            return dict.fromkeys(("mean", "uniform", "lift", "interval"), None) | {
+                "n": 0,
+                "effective_n": 0.0,
+            }
+        mean, uniform, scale = r / n, wr / w, n / w
+        own = rr - n * mean * mean
+        mixed = wrr - (uniform + mean) * wr + mean * uniform * w
+        other = wwrr - 2.0 * uniform * wwr + uniform * uniform * ww
+        spread = 1.96 * math.sqrt(max(0.0, own - 2.0 * scale * mixed + scale**2 * other)) / n
+        lift = mean - uniform
+        return {
+            "mean": mean,
+            "uniform": uniform,
+            "lift": lift,
+            "interval": [lift - spread, lift + spread],
+            "n": int(n),
+            "effective_n": w * w / ww,
+        }
+
+
+LIFT = Value(Lift, sums=Array((9,)))
+"""How a lift is saved."""
+
+N_EQUAL = 100
+"""So many equal rewards in a row are strange while decisions wait."""
+
+_MARKS, _EVERY = 10, 100
+
+
+class Signs(NamedTuple):
+    """What would show that rewards do not come as they should.
+
+    Attributes
+    ----------
+    reward : float or None
+        The last one.
+    n_equal : int
+        Rewards in a row that are equal to it.
+    marks : tuple of int
+        How many decisions waited after every hundredth one, the latest ten times.
+    """
+
+    reward: float | None = None
+    n_equal: int = 0
+    marks: tuple[int, ...] = ()
+
+    def rewarded(self, reward: float) -> "Signs":
+        """Return the signs after one more reward."""
+        n_equal = self.n_equal + 1 if reward == self.reward else 1
+        return self._replace(reward=reward, n_equal=n_equal)
+
+    def decided(self, n_decisions: int, n_waiting: int) -> "Signs":
+        """Return the signs after one more decision."""
+        if n_decisions % _EVERY:
+            return self
+        return self._replace(marks=(*self.marks[1 - _MARKS :], n_waiting))
+
+    def warnings(self, n_waiting: int) -> list[str]:
+        """Return what looks wrong, with its remedy."""
+        found = []
+        if self.n_equal >= N_EQUAL and n_waiting:
+            found.append(
+                f"the last {self.n_equal} rewards were all {self.reward:g} while {n_waiting} "
+                "decisions wait: if no answer means 0, make the agent with expire_after=…"
+            )
+        grows = all(one < two for one, two in zip(self.marks, self.marks[1:], strict=False))
+        if len(self.marks) == _MARKS and grows:
+            found.append(
+                f"what waits only grows, to {n_waiting} decisions: report rewards, or make the "
+                "agent with expire_after=…"
+            )
+        return found
+
+
+SIGNS = Value(
+    Signs,
+    reward=Maybe(Real(-LARGEST, LARGEST)),
+    n_equal=Whole(),
+    marks=Each(Whole()),
+)
+"""How signs are saved."""
+
+
+class Refit(NamedTuple):
+    """A refit: the event, its time, and how many seconds it took."""
+
+    number: int
+    time: float
+    seconds: float
+
+
+REFITS = Each(Value(Refit, number=Whole(), time=Real(), seconds=Real(0.0)))
+"""How the latest refits are saved."""
+
+
+def n_seen(table: FloatArray) -> Sequence[int]:
+    """Return how many entries of each feature are seen."""
+    counts: Sequence[int] = np.add.reduce(table == table, axis=0)
+    return counts

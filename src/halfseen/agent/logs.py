@@ -1,0 +1,150 @@
+"""The log of an agent as data frames: one row for each place of each decision."""
+
+import datetime
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from halfseen import checks
+from halfseen.agent.database import opened
+from halfseen.agent.storage import EXPIRED, Storage
+from halfseen.errors import StorageError
+from halfseen.lazy import LazyModule
+from halfseen.values import FloatArray
+
+nw = LazyModule("narwhals")
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+_CHUNK = 10_000
+COLUMNS = (
+    "id", "time", "place", "item", "probability", "reward", "status", "late", "context", "items",
+    "probabilities",
+)  # fmt: skip
+
+
+def read_log(
+    url: str | os.PathLike[str],
+    name: str = "default",
+    *,
+    backend: str = "pandas",
+    chunk: int | None = None,
+) -> Any:
+    """Return the log of an agent in a database, without opening the agent.
+
+    A row for each place of each decision, in the order of decisions:
+
+    - `id`, `time` (UTC), `place` (from 0), `item`, and its `probability` given the places before;
+    - `reward`: the sum of its parts, None while there is none;
+    - `status`: "waiting", "rewarded" or "expired", and how many rewards came `late`;
+    - `context` as JSON, `items` with all that was offered, and for the first place the
+      `probabilities` of all of them; None if the item was not drawn.
+
+    Items are strings, also where they were whole numbers.
+
+    Parameters
+    ----------
+    url, name
+        As in `Agent.open`.
+    backend : "pandas", "polars" or "pyarrow"
+    chunk : int, optional
+        Largest number of decisions in a frame: then frames are returned one after the other, for
+        logs that do not fit into memory.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from halfseen import Agent
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     agent = Agent.open(pathlib.Path(folder) / "shop.db")
+    ...     agent.learn(agent.choose(["hat"]), 0.5)
+    ...     log = read_log(pathlib.Path(folder) / "shop.db")
+    ...     agent.close()
+    >>> log[["item", "probability", "reward", "status"]].values.tolist()
+    [['hat', 1.0, 0.5, 'rewarded']]
+    """
+    storage = Storage(opened(url, "power-loss"), name)
+    if not storage.find():
+        raise StorageError(f"{storage.place} has no agent {name!r}: give the name= of another one")
+    return frames_of(storage, backend, chunk)
+
+
+def frames_of(storage: Storage, backend: str, chunk: int | None) -> Any:
+    """Return the log as one frame, or as an iterator of frames."""
+    checks.one_of("backend", backend, BACKENDS)
+    if chunk is not None:
+        return _frames(storage, backend, checks.integer("chunk", chunk, 1))
+    rows = [row for some in _rows(storage, _CHUNK) for row in some]
+    return _frame(rows, backend)
+
+
+def _frames(storage: Storage, backend: str, chunk: int) -> Iterator[Any]:
+    for rows in _rows(storage, chunk):
+        yield _frame(rows, backend)
+
+
+def _frame(rows: list[tuple[Any, ...]], backend: str) -> Any:
+    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+    data = {name: list(column) for name, column in zip(COLUMNS, columns, strict=True)}
+    return nw.from_dict(data, backend=backend).to_native()
+
+
+def _rows(storage: Storage, chunk: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of some decisions, again and again."""
+    last = 0
+    while found := rows_after(storage, last, chunk):
+        yield [row for _, row in found]
+        last = found[-1][0]
+
+
+def rows_after(storage: Storage, after: int, most: int) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return the rows of decisions after an event, each with the number of its decision."""
+    made, rewards = storage.decisions(after, most)
+    return [
+        (number, row)
+        for number, time, options, body, law in made
+        for row in _places(time, body, law, storage.rows(options).items, rewards[body["id"]])
+    ]
+
+
+def _places(
+    time: float,
+    body: dict[str, Any],
+    law: FloatArray | None,
+    items: Sequence[Any],
+    rewards: list[Any],
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the row of each place of a decision."""
+    made = datetime.datetime.fromtimestamp(time, datetime.UTC)
+    context = json.dumps(_context(body.get("context")))
+    names = [str(item) for item in items]
+    for place, (item, probability) in enumerate(
+        zip(body["items"], body["probabilities"], strict=True)
+    ):
+        own = [reward for reward in rewards if reward[0] == place]
+        probabilities = None if place or law is None else law.tolist()
+        yield (
+            *(body["id"], made, place, str(item), probability),
+            *(*_outcome(own), context, names, probabilities),
+        )
+
+
+def _outcome(rewards: list[Any]) -> tuple[float | None, str, int]:
+    """Return the reward of a place, what became of it, and how many came late."""
+    total: float | None = None
+    status, n_late = "waiting", 0
+    for _, key, value, final, _ in rewards:
+        if status != "waiting":
+            n_late += 1
+        elif key == EXPIRED:
+            total, status = value, "expired"
+        else:
+            total = value + (total or 0.0)
+            status = "rewarded" if final else status
+    return total, status, n_late
+
+
+def _context(plain: dict[str, Any] | None) -> dict[str, Any] | None:
+    if plain is None:
+        return None
+    return dict(zip(plain["names"], (column[0] for column in plain["columns"]), strict=True))

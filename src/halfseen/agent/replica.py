@@ -1,0 +1,542 @@
+"""The state of an agent, and `apply`: the only way in which it changes."""
+
+import datetime
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from halfseen import archive, checks, state
+from halfseen.agent.events import CHOOSE, EXPIRE, LEARN, OBSERVE, REFIT, Asked, Event
+from halfseen.agent.health import (
+    LIFT,
+    REFITS,
+    SIGNS,
+    WINDOW,
+    Lift,
+    Refit,
+    Signs,
+    Window,
+    n_seen,
+)
+from halfseen.agent.ledger import (
+    EXPIRED,
+    FORGOTTEN,
+    REWARDED,
+    Gone,
+    Ledger,
+    Place,
+    Waiting,
+)
+from halfseen.agent.storage import Storage
+from halfseen.errors import ArchiveError, InvalidSettingError, InvalidTableError, StorageError
+from halfseen.frames import Encoded, Encoder, EncoderField, Reader, Rows, ids_alone
+from halfseen.latent.policy import INVERSE_GAP, LatentUcb
+from halfseen.log import logger
+from halfseen.params import Declared, choice, custom, integer, real
+from halfseen.policies.base import Policy
+from halfseen.policies.imputed import EXPLORATIONS
+from halfseen.policies.registry import AnyPolicy
+from halfseen.values import LARGEST, FloatArray, Note, Slate
+
+_ENCODED = 64  # encoded sets that are remembered
+_REFITS = 20  # refits whose times are remembered
+
+
+class Ready(NamedTuple):
+    """What was asked, for a policy: a fork that knows all columns, and encoders that do.
+
+    Attributes
+    ----------
+    policy : Policy
+    options, context : Encoder
+    slate : Slate
+    contexts : ndarray, shape (n, context_dim), or None
+    inners : tuple of Note or None
+        Of a policy that has decided: what its inner policies need.
+    """
+
+    policy: Policy
+    options: Encoder
+    context: Encoder
+    slate: Slate
+    contexts: FloatArray | None
+    inners: tuple[Note | None, ...] = ()
+
+
+class Replica(Declared):
+    """Settings and state of an agent. Equal events leave equal states, bit by bit.
+
+    `apply` does not choose, draw, fit or read a clock. It first prepares everything that an event
+    changes, on a fork of the policy and in new objects; then it assigns that, by one method that
+    may run twice.
+    """
+
+    policy: Policy | None = custom(
+        default=None,
+        check=lambda name, value: _checked_policy(name, value),
+        plain=lambda policy: {"policy": type(policy).__name__, "settings": policy.settings()},
+        kind="Policy",
+        doc="Who chooses; by default `LatentUcb()`. The agent uses a copy.",
+    )
+    explore: str | None = choice(
+        default=None,
+        words=(*EXPLORATIONS, INVERSE_GAP),
+        doc='How the agent explores, if no policy is given; by default "ucb".',
+    )
+    uniform_share: float | None = real(
+        default=None,
+        low=0.0,
+        high=1.0,
+        doc="""Share of the decisions in which all options are equally likely, without a policy;
+    by default 0.""",
+    )
+    id: str | None = custom(
+        default=None,
+        check=checks.text,
+        kind="str",
+        doc="""The column that names the options. By default the index of a frame does, or the
+    position.""",
+    )
+    ignore: Sequence[str] = custom(
+        default=(),
+        check=lambda name, value: _checked_names(name, value),
+        plain=list,
+        kind="list of str",
+        doc="Columns that are no features.",
+    )
+    categorical: Sequence[str] = custom(
+        default=(),
+        check=lambda name, value: _checked_names(name, value),
+        plain=list,
+        kind="list of str",
+        doc="Columns whose numbers are categories.",
+    )
+    max_levels: int = integer(
+        default=50, low=1, doc="Levels of a category with features of their own; others share 16."
+    )
+    max_columns: int = integer(default=1000, low=1, doc="Largest number of columns.")
+    max_pending: int = integer(
+        default=10_000,
+        low=1,
+        doc="Largest number of decisions that wait for a reward; the oldest is forgotten first.",
+    )
+    expire_after: datetime.timedelta | None = custom(
+        default=None,
+        check=lambda name, value: _checked_time(name, value),
+        plain=lambda value: value.total_seconds(),
+        kind="timedelta",
+        doc="How long a decision waits; by default until `expire` is called.",
+    )
+    expire_reward: float = real(
+        default=0.0,
+        low=-LARGEST,
+        high=LARGEST,
+        doc="The reward of what has none when its decision expires.",
+    )
+    STATE: ClassVar[Mapping[str, state.Field]] = {
+        "_policy": AnyPolicy(),
+        "_options": EncoderField(),
+        "_context": EncoderField(),
+        "_ledger": state.Part(),
+        "_n_decisions": state.Whole(),
+        "_n_forgotten": state.Whole(),
+        "_n_late": state.Whole(),
+        "_seen": WINDOW,
+        "_context_seen": WINDOW,
+        "_rewards": WINDOW,
+        "_lift": LIFT,
+        "_signs": SIGNS,
+        "_refits": REFITS,
+        "_last": state.Whole(),
+    }
+
+    def setup(self) -> None:
+        """Create the state of a fresh agent; its parameters are already set as attributes."""
+        if both := set(self.ignore) & {*self.categorical, self.id}:
+            raise InvalidSettingError(
+                f"must not have columns that are used, got {sorted(both)}", name="ignore"
+            )
+        self._reader = Reader(self.id, frozenset(self.ignore), frozenset(self.categorical))
+        self._policy = self._fresh_policy()
+        encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
+        self._options, self._context = encoder, encoder
+        self._ledger = Ledger(self.max_pending)
+        self._n_decisions, self._n_forgotten, self._n_late = 0, 0, 0
+        # Entries seen of each feature, per option and per context, and rewards.
+        self._seen, self._context_seen, self._rewards = (Window(), Window(), Window())
+        self._lift, self._signs = Lift(), Signs()
+        self._refits: tuple[Refit, ...] = ()
+        self._last = 0  # event that this state includes
+        self._lock = threading.RLock()
+        self._storage: Storage | None = None  # `open` sets it
+        self._encodings: OrderedDict[bytes, Any] = OrderedDict()
+
+    def _fresh_policy(self) -> Policy:
+        """Return a copy of the policy given, or the agent's own with its exploration."""
+        both = {"exploration": self.explore, "uniform_share": self.uniform_share}
+        given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
+        if self.policy is None:
+            return LatentUcb(**given)
+        for name in given:
+            raise InvalidSettingError(
+                "is for the agent's own policy: leave it out, or set it in the policy given, as "
+                f"LatentUcb({name}=…)",
+                name={"exploration": "explore"}.get(name, name),
+            )
+        return deepcopy(self.policy)
+
+    # Files
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings and state as plain values and arrays."""
+        settings = self.settings()
+        del settings["policy"]
+        return {"agent": settings, "state": state.dump(self)}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Return the agent that `to_dict` described."""
+        agent = cls(**plain["agent"])
+        state.restore(agent, plain["state"])
+        policy = agent._policy
+        for encoder, dim in ((agent._options, policy.dim), (agent._context, policy.context_dim)):
+            if encoder.width > (dim or 0):
+                raise ArchiveError(f"{encoder.width} features are too many for a policy with {dim}")
+        for _, waiting in agent._ledger:
+            for place in waiting.places:
+                policy._check_note(place.note)
+        agent.__dict__["policy"] = type(policy)(**policy.settings())
+        return agent
+
+    # Events
+
+    def apply(self, event: Event, ready: Ready | None = None) -> None:
+        """Change the state as an event says; `ready` is what it asks, if that is known.
+
+        Raises
+        ------
+        StorageError
+            The event is not the next one, or cannot be applied.
+        """
+        if event.number != self._last + 1:
+            raise StorageError(
+                f"event {event.number} follows event {self._last}: others are missing, restore them"
+            )
+        if event.kind == CHOOSE:
+            self._apply_choice(event, ready)
+        elif event.kind == LEARN:
+            self._apply_rewards(event)
+        elif event.kind == EXPIRE:
+            self._apply_expiry(event)
+        elif event.kind == OBSERVE:
+            self._apply_log(event, ready)
+        elif event.kind == REFIT:
+            self._apply_refit(event)
+        else:
+            raise StorageError(f"it is a {event.kind!r}, which is not known: upgrade halfseen")
+
+    def _assign(
+        self,
+        event: Event,
+        changed: dict[str, Any],
+        made: Mapping[str, Waiting] | None = None,
+        closed: Mapping[str, Gone] | None = None,
+    ) -> None:
+        """Assign what an event changes; an interrupt is raised when that is done."""
+        changed["_last"] = event.number
+        try:
+            self._ledger.apply(made or {}, closed or {})
+            self.__dict__.update(changed)
+        except BaseException:
+            self._ledger.apply(made or {}, closed or {})
+            self.__dict__.update(changed)
+            raise
+
+    def _apply_choice(self, event: Event, ready: Ready | None) -> None:
+        """Let a decision wait; if too many do, the oldest is forgotten."""
+        body = event.body
+        if ready is None:
+            assert event.asked is not None
+            ready = self._encoded(event.asked, lenient=True)
+            ready.policy._prepare(ready.slate)
+        policy, slate, arms = ready.policy, ready.slate, body["arms"]
+        inners = ready.inners or (None,) * len(arms)
+        places = []
+        for arm, item, inner in zip(arms, body["items"], inners, strict=True):
+            note = policy._advance(slate, arm, inner)
+            policy._expect(note)
+            places.append(Place(item, note))
+        n, n_waiting = self._n_decisions + 1, len(self._ledger)
+        table, contexts = slate._table, ready.contexts
+        changed: dict[str, Any] = {
+            "_policy": policy,
+            "_options": ready.options,
+            "_context": ready.context,
+            "_n_decisions": n,
+            "_seen": self._seen.added(n_seen(table), len(table)),
+            "_signs": self._signs.decided(n, min(n_waiting + 1, self.max_pending)),
+        }
+        if contexts is not None:
+            changed["_context_seen"] = self._context_seen.added(n_seen(contexts), len(contexts))
+        made = {body["id"]: Waiting(event.time, tuple(places), body["weight"])}
+        closed = {}
+        if n_waiting >= self.max_pending:
+            closed = self._forgotten(policy)
+            changed["_n_forgotten"] = self._n_forgotten + 1
+        before = self._warnings()
+        self._assign(event, changed, made, closed)
+        self._warn(before)
+
+    def _forgotten(self, policy: Policy) -> dict[str, Gone]:
+        """Let a policy forget the oldest decision; the logger warns now and then."""
+        id, n = self._ledger.oldest, self._n_forgotten + 1
+        oldest = self._ledger.get(id)
+        assert oldest is not None
+        policy._forget(*(each.note for each in oldest.places if each.is_open))
+        if n & (n - 1) == 0:  # the 1st, 2nd, 4th, 8th, …
+            message = "decision %s was forgotten, %d so far: more than max_pending = %d wait"
+            logger.warning(message, id, n, self.max_pending)
+        return {id: _gone(FORGOTTEN, oldest)}
+
+    def _apply_rewards(self, event: Event) -> None:
+        """Learn rewards; those of decisions that no longer wait are counted as late."""
+        ledger, n_late = self._ledger, self._n_late
+        made: dict[str, Waiting] = {}
+        final: list[tuple[Waiting, int, float]] = []
+        for id, at, key, value, is_final in event.rewards:
+            waiting = made.get(id) or ledger.get(id)
+            place = None if waiting is None or at < 0 else waiting.places[at]
+            if waiting is None or place is None or not place.is_open:
+                n_late += 1
+                continue
+            total = value + (place.total or 0.0)
+            places = list(waiting.places)
+            places[at] = place._replace(total=total, is_open=not is_final)
+            given = {**waiting.given, (at, key): value}
+            made[id] = waiting._replace(places=tuple(places), given=given)
+            if is_final:
+                final.append((made[id], at, total))
+        changed = self._learned(final) | {"_n_late": n_late}
+        done = [id for id, each in made.items() if not any(place.is_open for place in each.places)]
+        closed = {id: _gone(REWARDED, made.pop(id)) for id in done}
+        before = self._warnings()
+        self._assign(event, changed, made, closed)
+        self._warn(before)
+
+    def _apply_expiry(self, event: Event) -> None:
+        """Close decisions: each open place gets its parts, or the reward of expiry, if any."""
+        closed: dict[str, Gone] = {}
+        final: list[tuple[Waiting, int, float]] = []
+        forgotten: list[Note] = []
+        for id in event.body["ids"]:
+            waiting = self._ledger.get(id)
+            if waiting is None:
+                continue
+            closed[id] = _gone(EXPIRED, waiting)
+            for at, place in enumerate(waiting.places):
+                value = event.body["reward"] if place.total is None else place.total
+                if place.is_open and value is not None:
+                    final.append((waiting, at, value))
+                elif place.is_open:
+                    forgotten.append(place.note)
+        changed = self._learned(final, forgotten)
+        self._assign(event, changed, closed=closed)
+
+    def _learned(
+        self, rewards: Sequence[tuple[Waiting, int, float]], forgotten: Sequence[Note] = ()
+    ) -> dict[str, Any]:
+        """Return what changes if some rewards are learned."""
+        # Forks can take back one step only.
+        n_steps = len(rewards) + bool(forgotten)
+        if not n_steps:
+            return {}
+        policy = self._policy._fork() if n_steps == 1 else deepcopy(self._policy)
+        window, lift, signs = self._rewards, self._lift, self._signs
+        if forgotten:
+            policy._forget(*forgotten)
+        for waiting, at, reward in rewards:
+            note = waiting.places[at].note
+            policy.update(note.widened(policy.dim, policy.context_dim), reward)
+            window, signs = window.added([reward], 1), signs.rewarded(reward)
+            if at == 0 and waiting.weight is not None:
+                lift = lift.added(reward, waiting.weight)
+        return {"_policy": policy, "_rewards": window, "_lift": lift, "_signs": signs}
+
+    def _apply_log(self, event: Event, ready: Ready | None) -> None:
+        """Learn from rows that somebody else chose."""
+        assert event.asked is not None
+        ready = ready or self._encoded(event.asked, log=True, lenient=True)
+        table, contexts = ready.slate._table, ready.contexts
+        policy = deepcopy(ready.policy)
+        policy._play_logged(ready.slate, event.rewards, contexts)
+        seen, context_seen, window = self._seen, self._context_seen, self._rewards
+        for row, reward in enumerate(event.rewards):
+            seen = seen.added(table[row] == table[row], 1)
+            if contexts is not None:
+                context_seen = context_seen.added(contexts[row] == contexts[row], 1)
+            window = window.added([reward], 1)
+        changed = {"_policy": policy, "_options": ready.options, "_context": ready.context}
+        changed |= {"_seen": seen, "_context_seen": context_seen, "_rewards": window}
+        self._assign(event, changed)
+
+    def _apply_refit(self, event: Event) -> None:
+        """Continue from the checkpoint of a refit, with what came after the event it covers."""
+        assert self._storage is not None
+        self._continue_from(self._storage, event.number)
+
+    def _continue_from(self, storage: Storage, number: int = -1) -> None:
+        """Take the state after the checkpoint of a refit, or a later one."""
+        number, covers, content = storage.checkpoint(number)
+        other = type(self).from_dict(archive.from_bytes(content, storage.place))
+        other._storage, other._encodings = storage, self._encodings
+        other._policy._refits_itself = False
+        for event in storage.after(covers, number):
+            if event.number < number or event.kind != REFIT:
+                other.apply(event)
+                continue
+            refit = Refit(event.number, event.time, event.body["seconds"])
+            other._refits = (*other._refits[1 - _REFITS :], refit)
+            other._last = event.number
+        names = ("policy", *self.STATE)
+        self.__dict__.update({name: other.__dict__[name] for name in names})
+
+    def _warnings(self) -> list[str]:
+        """Return what looks wrong about rewards."""
+        found = self._signs.warnings(len(self._ledger))
+        return [*(found if self.expire_after is None else ()), *self._policy._warnings()]
+
+    def _warn(self, before: list[str]) -> None:
+        """Log what looks wrong since the last event."""
+        found = self._warnings()
+        for text in found[len(before) :] if len(found) > len(before) else ():
+            logger.warning(text)
+
+    # From tables to slates
+
+    def _encoded(self, asked: Asked, *, log: bool = False, lenient: bool = False) -> Ready:
+        """Return what was asked, for a policy that knows its columns.
+
+        Parameters
+        ----------
+        asked : Asked
+        log : bool
+            Whether each row has a context of its own.
+        lenient : bool
+            Whether columns that do not fit count as hidden: what other processes have chosen from
+            meanwhile may leave no room for them, or make them another kind.
+
+        Raises
+        ------
+        InvalidTableError
+            Also if a column or level is new and the policy cannot grow.
+        """
+        policy, rows = self._policy._fork(), asked.rows
+        has_ids = self.id is not None or not rows.names or rows.is_named
+        if not rows.names and not policy._uses_items:
+            raise ids_alone()
+        known = policy.dim or 0
+        # Items may have no columns, or none that was ever seen.
+        dim = max(1, known) if policy._uses_items else known
+        table, options, levels, numbers = self._encoded_options(asked, dim, lenient)
+        if table.dim > known:
+            try:
+                policy.widen(table.dim, levels=_new(levels, known))
+            except InvalidSettingError as error:
+                raise _refused(options, known, error) from None
+        context, contexts, row = self._context, None, None
+        if asked.context is not None:
+            known = policy.context_dim
+            encode = partial(_fitted, context) if lenient else context.encode
+            shown, context, levels = encode(asked.context, dim=max(1, known))
+            policy.widen(context_dim=shown.dim, context_levels=_new(levels, known))
+            contexts, row = shown._table, None if log else shown._table[0]
+        slate = Slate.of(table, context=row, items=numbers if has_ids else None)
+        return Ready(policy, options, context, slate, contexts)
+
+    def _encoded_options(self, asked: Asked, dim: int, lenient: bool) -> Any:
+        """Return slate, encoder, new levels and item numbers of options; known sets are kept."""
+        cache, digest, encoder = self._encodings, asked.digest, self._options
+        if digest in cache and cache[digest][:2] == (id(encoder), dim):
+            return cache[digest][2]
+        rows, policy = asked.rows, self._policy
+        if lenient:
+            room = policy.dim if policy.dim and not policy._can("_grow") else np.inf
+            slate, options, levels = _fitted(encoder, rows, dim, room)
+        else:
+            slate, options, levels = encoder.encode(rows, dim=dim)
+        numbers = np.array(rows.numbers()) if policy._uses_items else None
+        found = slate, options, levels, numbers
+        if digest and options is encoder:
+            cache[digest] = (
+                id(encoder),
+                dim,
+                found,
+                encoder,
+            )  # which stays alive, and its id its own
+            if len(cache) > _ENCODED:
+                cache.popitem(last=False)
+        return found
+
+
+def _fitted(encoder: Encoder, rows: Rows, dim: int, room: float = np.inf) -> Encoded:
+    """Return rows as a slate; columns that an encoder refuses, or has no room for, are hidden."""
+
+    def tried(some: Rows) -> Encoded | None:
+        try:
+            found = encoder.encode(some, dim=dim)
+        except InvalidTableError:
+            return None
+        return found if found.slate.dim <= room else None
+
+    found = tried(rows)
+    if found is not None:
+        return found
+    kept = Rows(rows.items, (), [])
+    for name, column in zip(rows.names, rows.values(), strict=True):
+        more = Rows(rows.items, (*kept.names, name), [*kept.values(), column])
+        kept = kept if tried(more) is None else more
+    return encoder.encode(kept, dim=dim)
+
+
+def _gone(why: str, waiting: Waiting) -> Gone:
+    return Gone(why, tuple(place.item for place in waiting.places), waiting.given)
+
+
+def _checked_policy(name: str, value: Any) -> Policy:
+    if not isinstance(value, Policy):
+        kind = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
+    return value
+
+
+def _checked_names(name: str, value: Any) -> tuple[str, ...]:
+    names = value if isinstance(value, list | tuple | set | frozenset) else None
+    if names is None or not all(isinstance(each, str) for each in names):
+        raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
+    return tuple(sorted(set(names)))
+
+
+def _checked_time(name: str, value: Any) -> datetime.timedelta:
+    if isinstance(value, int | float) and not isinstance(value, bool):  # from `settings()`
+        value = datetime.timedelta(seconds=value)
+    if not isinstance(value, datetime.timedelta) or value <= datetime.timedelta(0):
+        raise InvalidSettingError(f"must be a timedelta above 0, got {value!r}", name=name)
+    return value
+
+
+def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableError:
+    entered = [name for name, each in encoder.columns.items() if each.features[-1] >= known]
+    names = ", ".join(repr(name) for name in entered[:5])
+    return InvalidTableError(
+        f"column {names} has values that are new, and {error}, or list the column in ignore=[…]"
+    )
+
+
+def _new(levels: Mapping[int, int], known: int) -> dict[int, int]:
+    """Return the levels whose features are not among the known ones."""
+    return {level: first for level, first in levels.items() if level >= known}

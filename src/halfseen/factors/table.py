@@ -1,0 +1,125 @@
+"""The factor model of a table with holes, and what it says about each row."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen.factors.model import Factors, HalfSeenRows, RankSearch, fit_factors
+from halfseen.values import FloatArray
+
+SURPRISE = 5.0
+"""A seen entry counts as at most this many deviations away from what the other entries of its row
+predict. Under the model one entry in two million is farther away. In real tables some are, mostly
+in features that are nearly constant, and a single one would spoil the whole row."""
+
+# The rank is chosen on this many rows, evenly spaced; the model is then fitted to all.
+_SEARCH_ROWS = 2000
+# Rows that are worked on at a time: their covariances stay small.
+_BLOCK = 2048
+# Share of an entry's variance that the others leave open, at least: below is rounding.
+_LEAST_SHARE = 1e-9
+
+
+def fit_table(
+    table: FloatArray, rank: int | None = None, known: Factors | None = None, *, is_due: bool = True
+) -> Factors:
+    """Return the model of rows (n, dim), NaN where hidden.
+
+    Parameters
+    ----------
+    table : ndarray
+    rank : int, optional
+        By default the evidence chooses it. Fewer are used if the rows do not determine as many.
+    known : Factors, optional
+        The model of earlier rows, to start from.
+    is_due : bool
+        If not, the known model's rank stays.
+    """
+    rows = HalfSeenRows(table)
+    if rows.n_entries == 0:
+        return rows.empty_model()
+    if not is_due and known is not None:
+        return fit_factors(rows, known).model
+    search = search_of(table, known)
+    fit = search.run() if rank is None else search.fit(search.affordable(rank))
+    return fit.model if len(table) <= _SEARCH_ROWS else fit_factors(rows, fit.model).model
+
+
+def search_of(table: FloatArray, known: Factors | None = None) -> RankSearch:
+    """Return the search for the rank of some rows."""
+    if len(table) > _SEARCH_ROWS:
+        table = table[np.linspace(0, len(table) - 1, _SEARCH_ROWS).astype(np.int64)]
+    return RankSearch(HalfSeenRows(table), known)
+
+
+class Posterior(NamedTuple):
+    """Latents and entries of half-seen rows, given their seen entries.
+
+    Attributes
+    ----------
+    latent : ndarray, shape (n, rank)
+        Posterior means of z.
+    covariance : ndarray, shape (n, rank, rank)
+        Posterior covariance of z, M⁻¹.
+    filled : ndarray, shape (n, dim)
+        Expectation of every entry, in the features' own units, whether it is seen or not.
+    share : ndarray, shape (n, dim)
+        Posterior variance of each entry without its noise, in units of its noise: B_j'M⁻¹B_j.
+    log_likelihood : ndarray, shape (n,)
+        Of the seen entries of features that vary.
+    """
+
+    latent: FloatArray
+    covariance: FloatArray
+    filled: FloatArray
+    share: FloatArray
+    log_likelihood: FloatArray
+
+
+def posterior(model: Factors, table: FloatArray) -> Posterior:
+    """Return what rows (n, dim), NaN where hidden, say under a model.
+
+    With B = W/√ψ and r the residuals in units of √ψ, z has the precision M = I + B_Ω B_Ω' and the
+    mean M⁻¹B_Ω r_Ω. Leaving entry j out changes its prediction by r_j − B_j'z over 1 − B_j'M⁻¹B_j.
+
+    Examples
+    --------
+    >>> model = Factors(np.zeros(2), np.ones(2), np.array([[3.0, 3.0]]), np.ones(2))
+    >>> found = posterior(model, np.array([[10.0, np.nan]]))
+    >>> found.filled.round(2).tolist(), found.share.round(2).tolist()
+    ([[9.0, 9.0]], [[0.9, 0.9]])
+    """
+    (n, dim), rank = table.shape, model.rank
+    basis = model.loadings / np.sqrt(model.noise)
+    squares = (basis[:, None] * basis).reshape(rank * rank, dim)
+    rest = model.residuals(table)
+    seen = rest == rest
+    rest = np.where(seen, rest, 0.0)
+    precision = (seen @ squares.T).reshape(n, rank, rank) + np.eye(rank)
+    covariance = np.linalg.inv(precision)
+    share = covariance.reshape(n, rank * rank) @ squares
+
+    def mean() -> FloatArray:
+        return np.asarray(np.einsum("nab,nb->na", covariance, rest @ basis.T))
+
+    latent = mean()
+    unit = np.where(model.scale > 0.0, model.scale * np.sqrt(model.noise), 1.0)
+    exponent = (rest * rest).sum(axis=1) - ((rest @ basis.T) * latent).sum(axis=1)
+    log_likelihood = -0.5 * (
+        seen @ np.log(2.0 * np.pi * unit**2) + np.linalg.slogdet(precision)[1] + exponent
+    )
+    left = np.sqrt(np.maximum(1.0 - share, _LEAST_SHARE))
+    surprise = np.where(seen, (rest - latent @ basis) / left, 0.0)
+    if np.abs(surprise).max(initial=0.0) > SURPRISE:
+        rest -= (surprise - np.clip(surprise, -SURPRISE, SURPRISE)) / left
+        latent = mean()
+    filled = model.location + model.scale * (latent @ model.loadings)
+    return Posterior(latent, covariance, filled, share, log_likelihood)
+
+
+def posteriors(model: Factors, table: FloatArray) -> Iterator[tuple[slice, Posterior]]:
+    """Yield what blocks of rows say, with their places."""
+    for first in range(0, len(table), _BLOCK):
+        place = slice(first, first + _BLOCK)
+        yield place, posterior(model, table[place])

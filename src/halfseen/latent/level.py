@@ -1,0 +1,163 @@
+"""A level of rewards that moves, shared by all arms; and rewards that the model did not expect.
+
+The level of rewards is a random walk, measured by the residuals y of the reward model. The means of
+consecutive blocks of n residuals at times t in [0, 1] have the covariance
+
+    σ²(s² min(t, t') + 1/n on the diagonal).
+
+With a constant and σ eliminated, the evidence chooses s, how far the level moves during all rounds
+in units of the noise. σ is at least the deviation inside of blocks, and more if it must be: rewards
+of one visitor may have residuals that are alike.
+Unless the evidence clearly prefers a moving level, nothing changes. Otherwise
+the smoothed level is subtracted from rewards, and the level goes on with each reward, by the gain K
+of a steady Kalman filter:  level + K(residual),  K = (√(q² + 4q) − q)/2,  q = s²/n_rewards.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from halfseen import checks
+from halfseen.state import Real, Value, Whole
+from halfseen.values import LARGEST, FloatArray
+
+# Blocks whose means tell a level that moves; with fewer residuals in a block nothing is told.
+_BLOCKS, _SHORTEST, _FEWEST_BLOCKS = 32, 4, 8
+# How far the level may move, in deviations of the noise.
+_MOVES = 2.0 ** np.arange(-2, 7)
+# By how much the evidence for a moving level must exceed that for a fixed one.
+_LEAST_EVIDENCE = 5.0
+
+
+class Drift(NamedTuple):
+    """The level of rewards now, above that of the rewards as they are kept.
+
+    Attributes
+    ----------
+    level : float
+    gain : float
+        Share of a residual by which the level moves; 0 if it is fixed.
+    """
+
+    level: float = 0.0
+    gain: float = 0.0
+
+    def after(self, residual: float) -> "Drift":
+        """Return the drift after one more reward."""
+        return self._replace(level=self.level + self.gain * residual) if self.gain else self
+
+
+FIXED = Drift()
+DRIFT = Value(Drift, level=Real(-LARGEST, LARGEST), gain=Real(0.0, 1.0))
+
+
+class Path(NamedTuple):
+    """The level over time: at some rounds, linear between these; and the gain that goes with it."""
+
+    rounds: FloatArray
+    levels: FloatArray
+    gain: float
+
+    def at(self, rounds: NDArray[np.int64]) -> FloatArray:
+        """Return the level in some rounds."""
+        return np.interp(rounds, self.rounds, self.levels)
+
+
+def moving_level(rounds: NDArray[np.int64], residuals: FloatArray) -> Path | None:
+    """Return the path of the level that residuals show; None if it does not move, or may not."""
+    order = np.argsort(rounds, kind="stable")
+    n_blocks = min(_BLOCKS, len(order) // _SHORTEST)
+    if n_blocks < _FEWEST_BLOCKS:
+        return None
+    blocks = np.array_split(order, n_blocks)
+    sizes = np.array([len(block) for block in blocks])
+    means = np.array([residuals[block].mean() for block in blocks])
+    middles = np.array([rounds[block].mean() for block in blocks])
+    inside = sum(float(((residuals[b] - m) ** 2).sum()) for b, m in zip(blocks, means, strict=True))
+    unit = math.sqrt(inside / (len(order) - n_blocks))
+    if middles[-1] == middles[0] or not unit > 0.0:
+        return None
+    times = (middles - middles[0]) / (middles[-1] - middles[0])
+    walk, noise = np.minimum(times[:, None], times), np.diag(1.0 / sizes)
+    found = [_fitted(means / unit, s * s * walk, noise) for s in (0.0, *_MOVES)]
+    best = max(range(len(found)), key=lambda place: found[place][0])
+    if found[best][0] < found[0][0] + _LEAST_EVIDENCE:
+        return None
+    q = float(_MOVES[best - 1]) ** 2 / len(order)
+    gain = 0.5 * (math.sqrt(q * q + 4.0 * q) - q)
+    return Path(middles, unit * found[best][1], gain)
+
+
+def _fitted(y: FloatArray, walk: FloatArray, noise: FloatArray) -> tuple[float, FloatArray]:
+    """Return the log evidence, up to a constant, and the smoothed level; σ is at least 1."""
+    root = cho_factor(walk + noise, lower=True)
+    ones = cho_solve(root, np.ones(len(y)))
+    constant = float(ones @ y) / float(ones.sum())
+    white = cho_solve(root, y - constant)
+    log_det = 2.0 * float(np.log(root[0].diagonal()).sum()) + math.log(float(ones.sum()))
+    square, n = float((y - constant) @ white), len(y) - 1
+    variance = max(1.0, square / n)
+    value = -0.5 * (log_det + n * math.log(variance) + square / variance)
+    return value, constant + walk @ white
+
+
+# Rewards that count in `lately`, and at most in what was usual before.
+_LATELY, _USUALLY = 200, 2000
+# Squared residuals are surprising beyond this share of the usual ones and so many errors.
+_LARGER, _ERRORS = 1.25, 5.0
+_FEWEST = 400
+
+
+class Surprise(NamedTuple):
+    """Squared residuals of rewards when they came, lately and usually.
+
+    By the normal law these are, up to constants, the predictive log-likelihood of the latest
+    rewards and what the model expects of it.
+
+    Attributes
+    ----------
+    n : int
+        Rewards so far.
+    lately, usual, fourth : float
+        Means of squares, lately and usually, and of their squares; in units of the noise.
+    """
+
+    n: int = 0
+    lately: float = 1.0
+    usual: float = 1.0
+    fourth: float = 3.0
+
+    def after(self, square: float) -> "Surprise":
+        """Return what is known after one more squared residual."""
+        square, n = min(square, 100.0), self.n + 1
+        now, usually = 1.0 / min(n, _LATELY), 1.0 / min(n, _USUALLY)
+        return Surprise(
+            n,
+            self.lately + now * (square - self.lately),
+            self.usual + usually * (square - self.usual),
+            self.fourth + usually * (square * square - self.fourth),
+        )
+
+    @property
+    def ratio(self) -> float:
+        """How much larger squared residuals are lately than usually."""
+        return self.lately / max(self.usual, 1e-300)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the model no longer expects what it gets."""
+        spread = math.sqrt(max(0.0, self.fourth - self.usual**2) / (2 * _LATELY - 1))
+        excess = self.lately - self.usual
+        return self.n >= _FEWEST and self.ratio > _LARGER and excess > _ERRORS * spread
+
+
+SURPRISE = Value(
+    Surprise,
+    n=Whole(high=checks.LARGEST_HORIZON),
+    lately=Real(0.0, 1e4),
+    usual=Real(0.0, 1e4),
+    fourth=Real(0.0, 1e8),
+)

@@ -1,0 +1,1 @@
+"""The agent as a web service with a dashboard: `halfseen serve`."""

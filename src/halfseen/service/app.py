@@ -1,0 +1,325 @@
+"""The routes: rank, reward, health, metrics, log and the dashboard."""
+
+import json
+import os
+import re
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+import anyio.to_thread
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from prometheus_client import CollectorRegistry, generate_latest, multiprocess
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+import halfseen
+from halfseen import errors
+from halfseen.agent.agent import Agent
+from halfseen.agent.logs import COLUMNS, rows_after
+from halfseen.latent.policy import LatentUcb
+from halfseen.service.dashboard import Dashboard, page
+from halfseen.service.guard import Guard, answer, logger
+from halfseen.service.settings import Settings, message_of
+
+T = TypeVar("T")
+LONGEST = 1000
+"""Characters of a name or a value."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which no file can hold
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Item = int | str
+
+
+def _checked_value(value: Any) -> Any:
+    if isinstance(value, str) and len(value) <= LONGEST and not _SURROGATE.search(value):
+        return value
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise ValueError(
+        f"must be a number, true, false, null or a string of at most {LONGEST} characters"
+    )
+
+
+def _checked_option(option: Any) -> Any:
+    """Return a row or an id: a check by hand names the column, and is fast."""
+    if isinstance(option, str | int) and not isinstance(option, bool):
+        return _checked_value(option)
+    if not isinstance(option, dict):
+        raise ValueError("must be an object with a value for each column, or an id")
+    for name, value in option.items():
+        try:
+            _checked_value(name)
+            _checked_value(value)
+        except ValueError as error:
+            raise ValueError(f"column {name!r:.40} {error}") from None
+    return option
+
+
+_VALUE = {"type": ["number", "boolean", "string", "null"]}
+_VALUES = {"type": "object", "additionalProperties": _VALUE}
+Row = Annotated[dict[str, Any], AfterValidator(_checked_option), WithJsonSchema(_VALUES)]
+Option = Annotated[
+    Any,
+    AfterValidator(_checked_option),
+    WithJsonSchema({"anyOf": [_VALUES, {"type": ["string", "integer"]}]}),
+]
+
+_GAUGES = {
+    "decisions": "Decisions so far",
+    "pending": "Decisions that wait for a reward",
+    "forgotten": "Decisions forgotten because too many waited",
+    "late": "Rewards that came after their decision had expired",
+    "lift": "Mean reward minus that of a uniform choice",
+    "oldest_pending": "Seconds for which the oldest decision has waited",
+    "events": "Events in the storage",
+    "storage_bytes": "Size of the storage",
+}
+
+
+class RankRequest(BaseModel):
+    """Options, of which some values may be missing, and what they share."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    options: list[Option] = Field(
+        min_length=1,
+        description="One row per option, or ids alone; leave out what is not known.",
+        examples=[[{"sku": "hat", "price": 3.5, "colour": "red"}, {"sku": "coat"}]],
+    )
+    context: Row | None = Field(
+        None, description="What all options share, such as the visitor.", examples=[{"hour": 14}]
+    )
+    k: int = Field(1, ge=1, description="Number of places to fill with different items.")
+    id: Name | None = Field(
+        None, description="An id of your own: sent again, the same decision is returned."
+    )
+
+
+class Place(BaseModel):
+    """An item, and its probability given the places before it."""
+
+    item: Item = Field(examples=["coat"])
+    probability: float = Field(examples=[0.975])
+
+
+class RankAnswer(BaseModel):
+    """A decision; its id is needed to report what came of it."""
+
+    id: str = Field(examples=["0b3c9f1e5d7a42c8"])
+    item: Item = Field(examples=["coat"])
+    places: list[Place]
+    ranking: list[Item] = Field(examples=[["coat", "hat"]])
+
+
+class RewardRequest(BaseModel):
+    """What came of a decision, or of one of its places."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Field(description="The id of the decision.", examples=["0b3c9f1e5d7a42c8"])
+    reward: float = Field(examples=[1.0])
+    item: Item | None = Field(None, description="The item it is for; by default the first one.")
+    final: bool = Field(True, description="False if more may come, which is added; needs a key.")
+    key: Name | None = Field(None, description="Names this reward among others of the decision.")
+
+
+class Accepted(BaseModel):
+    """The reward is stored."""
+
+    accepted: bool = True
+
+
+class Refused(BaseModel):
+    """What is wrong."""
+
+    error: str
+
+
+def open_agent(settings: Settings) -> Agent:
+    """Open the agent that settings describe, or create it.
+
+    One that was made with other settings keeps its own, unless they contradict what was asked for.
+    """
+    halfseen.warm_up(progress=False)  # so that no request waits for loops to be compiled
+    where = settings.storage, settings.name, settings.durability
+    try:
+        return Agent.open(*where, **_agent_settings(settings, settings.model_fields.keys()))
+    except errors.InvalidSettingError:
+        return Agent.open(*where, **_agent_settings(settings, settings.model_fields_set))
+
+
+def _agent_settings(settings: Settings, asked: Collection[str]) -> dict[str, Any]:
+    """Return some settings as an agent takes them."""
+    plain = ("id", "ignore", "categorical", "expire_reward")
+    given: dict[str, Any] = {name: getattr(settings, name) for name in plain if name in asked}
+    if "expire_after" in asked:
+        given["expire_after"] = timedelta(seconds=settings.expire_after)
+    if {"explore", "uniform_share"} & set(asked):
+        given["policy"] = LatentUcb(
+            exploration=settings.explore, uniform_share=settings.uniform_share, refit="background"
+        )
+    return given
+
+
+def app_from_environment() -> FastAPI:
+    """Return the application of a worker, whose settings `serve` has left in the environment."""
+    return create_app(Settings.of({}))
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application; its agent is open while it runs."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        agent = app.state.agent = open_agent(settings)
+        app.state.dashboard = Dashboard(agent)
+        ends = threading.Event()
+        keeper = threading.Thread(target=keep, args=(agent, settings.every, ends), daemon=True)
+        keeper.start()
+        yield
+        ends.set()
+        await anyio.to_thread.run_sync(partial(keeper.join, timeout=settings.timeout))
+        agent.close()
+
+    app = FastAPI(
+        title="halfseen",
+        version=halfseen.__version__,
+        description="Chooses among options that are only partly known, and learns from rewards.",
+        lifespan=lifespan,
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+        responses={status: {"model": Refused} for status in (401, 413, 422, 503)},
+    )
+    app.state.settings = settings
+    app.add_middleware(Guard, settings=settings)
+    for kind in (errors.HalfseenError, OSError, MemoryError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, refused)
+    app.post("/rank", summary="Choose among options")(rank)
+    app.post("/reward", summary="Report a reward", responses={404: {"model": Refused}})(reward)
+    app.get("/health", summary="Tell whether the service works; with the key, how it does")(health)
+    app.get("/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)(metrics)
+    app.get("/log", summary="Decisions and rewards, one JSON object per line")(log)
+    app.get("/dashboard.json", include_in_schema=False)(dashboard_data)
+    app.get("/", include_in_schema=False)(dashboard)
+    return app
+
+
+def keep(agent: Agent, every: float, ends: threading.Event) -> None:
+    """Let an agent do what is due: one process at a time refits, expires and writes checkpoints.
+
+    A worker whose parent was killed ends as well: nobody could stop it.
+    """
+    parent = os.getppid()
+    while not ends.wait(every):
+        if os.getppid() != parent:
+            signal.raise_signal(signal.SIGTERM)
+            return
+        try:
+            agent.tick()
+        except Exception:  # the storage may be back later
+            logger.exception("what was due could not be done")
+
+
+async def in_thread(call: Callable[..., T], *given: Any, **named: Any) -> T:
+    """Call a function in a thread; a request that ends before it does not wait for it."""
+    return await anyio.to_thread.run_sync(partial(call, *given, **named), abandon_on_cancel=True)
+
+
+async def rank(asked: RankRequest, request: Request) -> RankAnswer:
+    """Choose among options; nothing is known of values that are missing or null."""
+    state = request.app.state
+    most = state.settings.max_options
+    if len(asked.options) > most:
+        n = len(asked.options)
+        raise HTTPException(422, f"at most {most} options, got {n} (setting max_options)")
+    given = {"context": asked.context, "k": asked.k, "id": asked.id}
+    made = await in_thread(state.agent.choose, asked.options, **given)
+    pairs = zip(made.chosen, made.chosen_probabilities, strict=True)
+    places = [Place(item=item, probability=share) for item, share in pairs]
+    return RankAnswer(id=made.id, item=made.item, places=places, ranking=list(made.ranking))
+
+
+async def reward(got: RewardRequest, request: Request) -> Accepted:
+    """Store a reward; the same one again is accepted, and counts once."""
+    value: Any = got.reward if got.item is None else {got.item: got.reward}
+    learn = request.app.state.agent.learn
+    await in_thread(learn, got.id, value, final=got.final, key=got.key)
+    return Accepted()
+
+
+async def health(request: Request) -> dict[str, Any]:
+    """Return what the agent knows about its traffic; without the key only that it works."""
+    found = await in_thread(request.app.state.agent.health)
+    return {"status": "ok"} | (found if request.scope["halfseen.has_key"] else {})
+
+
+async def metrics(request: Request) -> Response:
+    """Return counters of all workers, and what is the same for all of them."""
+    registry = CollectorRegistry()
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    found = await in_thread(request.app.state.agent.health)
+    registry.register(_Gauges(found | {"lift": found["lift"]["lift"]}))
+    return PlainTextResponse(generate_latest(registry), media_type="text/plain; version=0.0.4")
+
+
+class _Gauges(Collector):
+    """What is the same for all workers."""
+
+    def __init__(self, health: dict[str, Any]) -> None:
+        self.health = health
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield one metric after the other."""
+        for name, text in _GAUGES.items():
+            if self.health[name] is not None:
+                yield GaugeMetricFamily(f"halfseen_{name}", text, value=self.health[name])
+
+
+async def log(
+    request: Request,
+    after: Annotated[int, Query(ge=0, description="The last number that you have.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Of decisions.")] = 1000,
+) -> Response:
+    """Return decisions with their probabilities and rewards, in order, as `agent.log()` does."""
+    found = await in_thread(rows_after, request.app.state.agent._storage, after, limit)
+    plain = ({"number": number} | dict(zip(COLUMNS, row, strict=True)) for number, row in found)
+    lines = (json.dumps(each, default=datetime.isoformat) + "\n" for each in plain)
+    return PlainTextResponse("".join(lines), media_type="application/x-ndjson")
+
+
+async def dashboard_data(request: Request) -> dict[str, Any]:
+    """Return what the dashboard shows."""
+    return await in_thread(request.app.state.dashboard.data)
+
+
+async def dashboard(request: Request) -> HTMLResponse:
+    """Return the dashboard, which fetches its data."""
+    return page(request.app.state.settings.name)
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """Return an error as JSON: what is wrong with a request, or that the storage does not work."""
+    if isinstance(error, HTTPException):
+        return answer(error.status_code, str(error.detail), dict(error.headers or {}))
+    if isinstance(error, RequestValidationError):
+        return answer(422, "; ".join(map(message_of, error.errors()[:5])))
+    if isinstance(error, errors.AlreadyRewardedError):
+        return answer(409, str(error))
+    if isinstance(error, errors.UnknownDecisionError):
+        return answer(404, str(error))
+    if isinstance(error, errors.InvalidInputError):
+        return answer(422, str(error))
+    logger.error("%s: %s", request.url.path, error)  # has the place of the storage
+    return answer(503, "the storage cannot be used at present: try again")

@@ -1,0 +1,75 @@
+"""Starts the processes of the service."""
+
+import asyncio
+import os
+import socket
+import tempfile
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+import halfseen
+from halfseen.service.settings import Settings
+
+_HUNG = 10  # seconds after which a worker that does not react is replaced
+
+
+class Protocol(H11Protocol):
+    """HTTP whose answers leave at once.
+
+    Head and body of an answer are two packets; the second would wait up to 40 ms until the client
+    has acknowledged the first one.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to serve a client."""
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().connection_made(transport)
+
+
+def serve(settings: Settings) -> None:
+    """Run the service until it is stopped.
+
+    Raises
+    ------
+    HalfseenError
+        The storage cannot be used, or the agent in it has other settings.
+    """
+    # Before numpy is loaded: workers share the cores.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from halfseen.service.app import open_agent
+
+    halfseen.warm_up()  # with a message if it takes longer
+    open_agent(settings).close()  # creates it once, and says here what is wrong
+    with tempfile.TemporaryDirectory(prefix="halfseen-metrics-") as folder:
+        # Workers are fresh processes, which read settings from the environment.
+        os.environ.update(settings.to_environment() | {"PROMETHEUS_MULTIPROC_DIR": folder})
+        uvicorn.run(
+            "halfseen.service.app:app_from_environment",
+            factory=True,
+            http=Protocol,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            log_config=log_config(settings.log_level),
+            access_log=False,
+            server_header=False,
+            timeout_worker_healthcheck=_HUNG,
+            timeout_graceful_shutdown=int(settings.timeout) + 1,
+        )
+
+
+def log_config(level: str) -> dict[str, Any]:
+    """Return a configuration of logging: one JSON object per line on the standard error stream."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": "halfseen.service.guard.JsonLines"}},
+        "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "loggers": {
+            name: {"handlers": ["err"], "level": level.upper(), "propagate": False}
+            for name in ("halfseen", "uvicorn")
+        },
+    }

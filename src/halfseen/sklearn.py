@@ -1,0 +1,356 @@
+"""Missing values in scikit-learn: imputation with standard deviations, and principal components.
+
+Both are transformers that take NaN, and work in pipelines, grid searches and on data frames.
+`pip install 'halfseen[sklearn]'`
+"""
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.errors import InvalidSettingError, InvalidTableError
+from halfseen.factors.model import Factors
+from halfseen.factors.table import fit_table, posteriors
+from halfseen.lazy import from_extra
+from halfseen.linear.covariance import check_dense, corrected_covariance
+from halfseen.linear.eigen import top_eigenpairs
+from halfseen.linear.lift import Lift, checked_impute_ridge
+from halfseen.values import LARGEST, FloatArray
+
+with from_extra("sklearn"):
+    from sklearn.base import (
+        BaseEstimator,
+        ClassNamePrefixFeaturesOutMixin,
+        OneToOneFeatureMixin,
+        TransformerMixin,
+    )
+    from sklearn.impute import MissingIndicator
+    from sklearn.utils import check_array, check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["LatentImputer", "MaskedPCA"]
+
+# `partial_fit` chooses the rank again when this many times as many rows have come.
+_RANK_GROWTH = 2.0
+
+
+class _TakesHoles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A transformer of tables with NaN."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _checked(self, X: Any, *, reset: bool = False) -> FloatArray:  # noqa: N803
+        """Return a table of finite numbers, NaN where hidden."""
+        if not reset:
+            check_is_fitted(self)
+        table: FloatArray = validate_data(
+            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
+        )
+        size = np.fmax.reduce(np.abs(table), axis=None)
+        if size > LARGEST:
+            raise InvalidTableError(f"entries must be at most {LARGEST:g} in size, got {size:g}")
+        return table
+
+
+class _Kept(NamedTuple):
+    """A uniform sample of all rows so far: each has a random number, and the smallest ones stay."""
+
+    rows: FloatArray
+    numbers: FloatArray
+    random: Any
+    n_rows: int
+    n_ranked: int
+
+    @classmethod
+    def nothing(cls, dim: int, random_state: Any) -> "_Kept":
+        return cls(np.empty((0, dim)), np.empty(0), check_random_state(random_state), 0, 0)
+
+    def plus(self, table: FloatArray, most: int) -> "_Kept":
+        """Return the sample with more rows, at most so many."""
+        rows = np.vstack([self.rows, table])
+        numbers = np.concatenate([self.numbers, self.random.random_sample(len(table))])
+        if len(rows) > most:
+            stay = np.sort(np.argpartition(numbers, most)[:most])
+            rows, numbers = rows[stay], numbers[stay]
+        return self._replace(rows=rows, numbers=numbers, n_rows=self.n_rows + len(table))
+
+
+class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
+    """Imputation by a latent factor model, with a standard deviation for each imputed entry.
+
+    A row is x = μ + Wz + ε with z standard normal and a noise variance for each feature,
+    fitted by maximum likelihood to the seen entries. Units and offsets do not matter.
+    A hidden entry becomes its expectation given the seen entries of its row; seen entries do not
+    change. A feature that was never seen is filled with 0.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Latent dimensions. By default the evidence chooses them. Fewer are used if the table does
+        not determine as many.
+    max_samples : int
+        Rows to which the model is fitted: a uniform sample of all rows so far, which the imputer
+        keeps, so that `partial_fit` can go on with it.
+    add_indicator : bool
+        Whether `transform` appends an indicator for each feature with missing values in `fit`.
+    random_state : int, RandomState or None
+        For that sample if there are more rows, and for `sample`.
+
+    Attributes
+    ----------
+    n_components_ : int
+    components_ : ndarray, shape (n_components, n_features)
+        W', in the features' units. In standardised units its rows are orthogonal, the longest
+        first.
+    mean_, noise_variance_ : ndarray, shape (n_features,)
+    explained_variance_ratio_ : ndarray, shape (n_components,)
+        Share of the standardised variance.
+    n_samples_seen_ : int
+    indicator_ : MissingIndicator or None
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> X = 5.0 + random.normal(size=(60, 1)) * [1.0, 2.0, -1.0]
+    >>> X[random.random(X.shape) < 0.3] = np.nan
+    >>> imputer = LatentImputer().fit(X)
+    >>> imputer.transform([[6.0, np.nan, np.nan]]).round(2).tolist(), imputer.n_components_
+    ([[6.0, 7.0, 4.0]], 1)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        max_samples: int = 10_000,
+        add_indicator: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_samples = max_samples
+        self.add_indicator = add_indicator
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "LatentImputer":  # noqa: N803
+        """Fit the model to the seen entries of a table."""
+        return self._absorb(self._checked(X, reset=True), afresh=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> "LatentImputer":  # noqa: N803
+        """Fit the model to more rows; memory is bounded by `max_samples` rows."""
+        afresh = not hasattr(self, "n_samples_seen_")
+        return self._absorb(self._checked(X, reset=afresh), afresh=afresh)
+
+    def _absorb(self, table: FloatArray, *, afresh: bool) -> "LatentImputer":
+        most = checks.integer("max_samples", self.max_samples, 1)
+        rank = self.n_components
+        rank = None if rank is None else checks.integer("n_components", rank, 0)
+        last = _Kept.nothing(table.shape[1], self.random_state) if afresh else self._kept
+        kept = last.plus(table, most)
+        known = None if afresh else self._model
+        is_due = known is None or (rank is None and kept.n_rows >= _RANK_GROWTH * last.n_ranked)
+        self._model: Factors = _rotated(fit_table(kept.rows, rank, known, is_due=is_due))
+        self._kept: _Kept = kept._replace(n_ranked=kept.n_rows) if is_due else kept
+        self.n_samples_seen_ = kept.n_rows
+        self.indicator_ = None
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(kept.rows)
+        return self._publish()
+
+    def _publish(self) -> "LatentImputer":
+        """Set the attributes of a fitted model."""
+        model = self._model
+        strengths = (model.loadings**2).sum(axis=1)
+        total = strengths.sum() + model.noise[model.scale > 0.0].sum()
+        self.n_components_ = model.rank
+        self.components_ = model.loadings * model.scale
+        self.mean_ = model.location
+        self.noise_variance_ = model.noise * model.scale**2
+        self.explained_variance_ratio_ = strengths / max(total, 1e-300)
+        # As in a regression on n_j rows: the fit makes the noise too small, and has errors itself.
+        counts, n_fitted = (self._kept.rows == self._kept.rows).sum(axis=0), model.rank + 1
+        self._fresh_noise = (counts + n_fitted) / np.maximum(counts - n_fitted, 1)
+        self._is_known = counts > 1
+        return self
+
+    def transform(self, X: Any) -> Any:  # noqa: N803
+        """Return the table with missing values imputed; seen entries are unchanged."""
+        table = self._checked(X)
+        filled = table.copy()
+        for place, found in posteriors(self._model, table):
+            np.copyto(filled[place], found.filled, where=np.isnan(table[place]))
+        if self.indicator_ is None:
+            return filled
+        return np.hstack([filled, self.indicator_.transform(table)])
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the features, followed by those of the indicators."""
+        names = super().get_feature_names_out(input_features)
+        if self.indicator_ is None:
+            return names
+        return np.concatenate([names, self.indicator_.get_feature_names_out(names)])
+
+    def predict_std(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return the standard deviation of each filled entry, 0 where it is seen.
+
+        It is infinite for a feature that fewer than two rows showed in `fit`. The interval
+        `transform(X) ± 1.645 * predict_std(X)` has 90 % of the hidden values if the model holds.
+        """
+        table = self._checked(X)
+        deviations = np.zeros(table.shape)
+        for place, found in posteriors(self._model, table):
+            variance = self.noise_variance_ * (found.share + self._fresh_noise)
+            deviation = np.where(self._is_known, np.sqrt(variance), np.inf)
+            np.copyto(deviations[place], deviation, where=np.isnan(table[place]))
+        return deviations
+
+    def sample(self, X: Any, n: int = 10) -> FloatArray:  # noqa: N803
+        """Return filled tables drawn from the posterior, shape (n, n_rows, n_features).
+
+        Repeating an analysis on each of them shows the uncertainty due to missing values (multiple
+        imputation).
+        """
+        table, random = self._checked(X), check_random_state(self.random_state)
+        tables, model = np.tile(table, (checks.integer("n", n, 1), 1, 1)), self._model
+        for place, found in posteriors(self._model, table):
+            root, hidden = np.linalg.cholesky(found.covariance), np.isnan(table[place])
+            for drawn in tables[:, place]:
+                latent = np.einsum("nab,nb->na", root, random.normal(size=found.latent.shape))
+                noise = np.sqrt(model.noise * self._fresh_noise) * random.normal(size=drawn.shape)
+                entries = found.filled + model.scale * (latent @ model.loadings + noise)
+                np.copyto(drawn, entries, where=hidden)
+        return tables
+
+    def to_latent(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return the posterior means of z, shape (n_rows, n_components)."""
+        table = self._checked(X)
+        return np.concatenate([found.latent for _, found in posteriors(self._model, table)])
+
+    def inverse_transform(self, Z: Any) -> FloatArray:  # noqa: N803
+        """Return the full rows that latent coordinates (n_rows, n_components) stand for."""
+        check_is_fitted(self)
+        latent = check_array(Z, dtype=np.float64, ensure_min_features=0)
+        n = self.n_components_
+        checks.integer("the number of latent coordinates", latent.shape[1], n, n)
+        return np.asarray(self.mean_ + latent @ self.components_)
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Return the mean log-likelihood of the rows' seen entries, in the features' units."""
+        table = self._checked(X)
+        total = sum(
+            float(found.log_likelihood.sum()) for _, found in posteriors(self._model, table)
+        )
+        return total / len(table)
+
+
+def _rotated(model: Factors) -> Factors:
+    """Return the same model with orthogonal loadings, the longest first, of fixed signs."""
+    _, lengths, directions = np.linalg.svd(model.loadings, full_matrices=False)
+    loadings = lengths[:, None] * directions
+    largest = np.abs(loadings).argmax(axis=1)
+    signs = np.where(loadings[np.arange(len(loadings)), largest] < 0.0, -1.0, 1.0)
+    return model._replace(loadings=signs[:, None] * loadings)
+
+
+class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[misc]
+    """Principal components of a table with missing values, by a corrected covariance.
+
+    Entry (j, k) of the second moment of the zero-filled, centred table is divided by the
+    probability of seeing both features. If entries are hidden independently of each other and of
+    their values, the result is unbiased. The coordinates of a row are those of the least-squares
+    fit of its seen entries. On a complete table it equals `sklearn.decomposition.PCA`.
+
+    Parameters
+    ----------
+    n_components : int
+        At most as many as there are features.
+    observe_prob : float, array-like of shape (n_features,), or "counted"
+        Probability that an entry is seen; by default each feature's share of the rows that show it.
+    center : bool
+        Whether to subtract the mean of each feature's seen entries. The paper does not.
+    impute_ridge : float
+        Ridge of the least-squares fit. With 0, coordinates are NaN for a row whose seen entries do
+        not determine them.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (n_components, n_features)
+    explained_variance_, explained_variance_ratio_ : ndarray, shape (n_components,)
+        The corrected covariance may be indefinite, so late ones may be negative.
+    mean_, observe_prob_ : ndarray, shape (n_features,)
+    n_components_ : int
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> X = 5.0 + random.normal(size=(2000, 1)) * [1.0, 2.0, -2.0]
+    >>> X[random.random(X.shape) < 0.3] = np.nan
+    >>> pca = MaskedPCA(n_components=1).fit(X)
+    >>> pca.components_.round(1).tolist()
+    [[0.3, 0.7, -0.7]]
+    >>> pca.inverse_transform(pca.transform([[6.0, np.nan, np.nan]])).round(0).tolist()
+    [[6.0, 7.0, 3.0]]
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        observe_prob: Any = "counted",
+        center: bool = True,
+        impute_ridge: float = 1e-5,
+    ) -> None:
+        self.n_components = n_components
+        self.observe_prob = observe_prob
+        self.center = center
+        self.impute_ridge = impute_ridge
+
+    def fit(self, X: Any, y: Any = None) -> "MaskedPCA":  # noqa: N803
+        """Compute the components from the seen entries of a table."""
+        table = self._checked(X, reset=True)
+        n, dim = table.shape
+        check_dense(dim)
+        count = checks.integer("n_components", self.n_components, 1, dim)
+        checked_impute_ridge(self.impute_ridge)
+        seen = table == table
+        counts = np.maximum(seen.sum(axis=0), 1)
+        prob = self._checked_prob(counts / n)
+        mean = np.where(seen, table, 0.0).sum(axis=0) / counts if self.center else np.zeros(dim)
+        rest = np.where(seen, table - mean, 0.0)
+        n_free = max(1, n - 1) if self.center else n
+        covariance = corrected_covariance(rest.T @ rest, n_free, prob)
+        values, vectors = top_eigenpairs(covariance, count)
+        self.mean_, self.observe_prob_, self.n_components_ = mean, prob, count
+        self.components_, self.explained_variance_ = vectors.T, values
+        self.explained_variance_ratio_ = values / max(covariance.trace(), 1e-300)
+        self._n_features_out = count
+        return self
+
+    def _checked_prob(self, shares: FloatArray) -> FloatArray:
+        given = self.observe_prob
+        if isinstance(given, str):
+            if given != "counted":
+                raise InvalidSettingError(
+                    'observe_prob must be "counted", a number in (0, 1] or one per feature, got '
+                    f"{given!r}"
+                )
+            return shares
+        if isinstance(given, Real):
+            return np.full(len(shares), checks.probability("observe_prob", given))
+        n = len(shares)
+        checks.integer("the number of observation probabilities", len(given), n, n)
+        return np.array([checks.probability("observe_prob", each) for each in given])
+
+    def transform(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return the coordinates of rows, shape (n_rows, n_components)."""
+        table = self._checked(X) - self.mean_
+        return Lift.least_squares(self.components_.T, self.impute_ridge).coordinates(table)
+
+    def inverse_transform(self, Z: Any) -> FloatArray:  # noqa: N803
+        """Return the full rows that coordinates (n_rows, n_components) stand for."""
+        check_is_fitted(self)
+        return np.asarray(self.mean_ + check_array(Z, dtype=np.float64) @ self.components_)

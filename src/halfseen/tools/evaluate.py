@@ -1,0 +1,417 @@
+"""What would each policy have earned? Off-policy evaluation of a log with propensities.
+
+Of a decision r is the reward, p the propensity, w = π/p with the probability π that a policy gives
+the chosen option, and q a model of rewards that was fitted to other decisions. Estimates are means
+over decisions of
+
+    direct method   E_π[q]                  IPS            w·r
+    doubly robust   E_π[q] + w·(r − q)      clipped IPS    min(w, c)·r
+
+and Σwr/Σw, the self-normalised IPS. For the log of a policy that learned there is the stabilised
+doubly robust estimate: a mean with weights h. There h and q are known before the decision, so that
+the terms are differences of a martingale (Luedtke & van der Laan 2016; Hadad, Hirshberg, Zhan,
+Wager & Athey 2021). Here 1/h² is the mean of all earlier w².
+"""
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from halfseen import checks
+from halfseen.agent.agent import Agent
+from halfseen.errors import InvalidInputError
+from halfseen.latent.policy import LatentUcb
+from halfseen.lazy import from_extra
+from halfseen.policies.base import Policy
+from halfseen.seeding import stream
+from halfseen.tools import logs
+from halfseen.tools.logs import Log
+from halfseen.tools.targets import UNIFORM, Encoded, Models, Target, replayed, target
+from halfseen.values import BoolArray, FloatArray
+from halfseen.values.decision import html_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+THIN = 50.0
+"""With fewer effective decisions than this, overlap is too thin to say anything."""
+
+FEWEST = 10
+"""Smallest number of decisions in a log."""
+
+LOGGED, REPLAY, DIRECT = "as logged", "rejection replay", "direct method"
+IPS, SNIPS, CLIPPED = "IPS", "self-normalised IPS", "clipped IPS"
+ROBUST, STABILISED = "doubly robust", "stabilised doubly robust"
+
+_N_RESAMPLES = 1000
+_MOST_GROUPS = 5000  # decisions are resampled in at most so many groups
+_CHECK_LEVEL = 0.999  # of the check of propensities, which should raise few false alarms
+_LEAST_SPREAD = 0.05  # of a resample, as a share of the variance: it may have lost what varies
+
+Weighted = tuple[FloatArray, FloatArray]
+"""Weights and terms of a mean over decisions; shape (n,) each."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What policies would have earned per decision; `evaluate` returns it.
+
+    Attributes
+    ----------
+    rows : list of dict
+        For each policy and estimator: "policy", "estimator", "value", "low", "high", and the
+        "effective" number of decisions.
+    notes : list of str
+        What must be known to read the numbers.
+    level : float
+        Of the intervals.
+
+    Examples
+    --------
+    >>> log = {"item": ["hat", "coat"] * 50, "propensity": [0.5] * 100, "reward": [0, 1] * 50}
+    >>> result = evaluate(log, ["coat"])
+    >>> [row["estimator"] for row in result.shown]
+    ['as logged', 'doubly robust']
+    """
+
+    rows: list[dict[str, Any]]
+    notes: list[str]
+    level: float
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """The log and one row for each policy: by the estimator that serves it best."""
+        best = {LOGGED, REPLAY, STABILISED}
+        if not any(row["estimator"] == STABILISED for row in self.rows):
+            best.add(ROBUST)
+        return [row for row in self.rows if row["estimator"] in best]
+
+    def _cells(self) -> list[list[str]]:
+        """Return the table of `shown`, with its head."""
+        rows = self.shown
+        widths = [row["high"] - row["low"] for row in rows if row["high"] > row["low"]]
+        digits = max(0, 1 - math.floor(math.log10(min(widths, default=1.0))))
+        head = ["policy", "earns", f"{100 * self.level:g} % interval", "effective decisions", "by"]
+        cells = [head]
+        for row in rows:
+            value, low, high = (f"{row[name]:.{digits}f}" for name in ("value", "low", "high"))
+            effective = f"{row['effective']:,.0f}"
+            cells.append([row["policy"], value, f"{low} … {high}", effective, row["estimator"]])
+        return cells
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        return "\n".join([*lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._cells()) + "".join(
+            f"<p>{html.escape(note)}</p>" for note in self.notes
+        )
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw policies with their intervals, and what the log earned as a line.
+
+        Returns the axes; needs matplotlib (`halfseen[paper]`).
+        """
+        logged, *rows = self.shown
+        if axes is None:
+            with from_extra("paper"):
+                from matplotlib.figure import Figure
+
+            size = (6.0, 1.2 + 0.3 * len(rows))
+            axes = Figure(figsize=size, layout="constrained").subplots()
+        axes.axvspan(logged["low"], logged["high"], color="0.9")
+        axes.axvline(logged["value"], color="0.4", linestyle="--", label="as logged")
+        names = []
+        for at, row in enumerate(rows):
+            is_thin = row["effective"] < THIN
+            names.append(f"{row['policy']} (thin overlap)" if is_thin else row["policy"])
+            colour, width = "0.6" if is_thin else "tab:blue", row["high"] - row["value"]
+            axes.errorbar(row["value"], at, xerr=width, fmt="o", capsize=3, color=colour)
+        axes.set_yticks(range(len(rows)), names)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(f"mean reward, {100 * self.level:g} % intervals")
+        axes.legend(loc="best")
+        return axes
+
+
+def evaluate(
+    log: Any,
+    policies: Any = None,
+    *,
+    item: str = "item",
+    propensity: str = "propensity",
+    reward: str = "reward",
+    context: str | Sequence[str] = (),
+    offered: str | None = None,
+    model: Any = None,
+    clip: float | None = None,
+    adaptive: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Evaluation:
+    """Estimate what policies would have earned on a log with one row per decision.
+
+    Parameters
+    ----------
+    log : frame, list of dicts, dict of columns, or path
+        In the order of time. A path leads to Parquet, CSV, Vowpal Wabbit's dsjson, or the
+        database of an agent, which may also be a URL. Of `agent.log()` the columns are known, and
+        first places count. Decisions without a reward are left out.
+    policies : list, or dict of names, optional
+        An item: it is chosen wherever it is offered. "uniform". A function of the options, as
+        a list, and the context, as a dict, that returns a probability for each option. An `Agent`,
+        or a regressor of scikit-learn: trained on the earlier fifths of the log, it chooses the
+        largest estimate. A `Policy`: it learns along the log, by rejection replay. By default
+        "uniform" and `Agent()`.
+    item, propensity, reward : str
+        Columns of the chosen item, of the probability with which it was chosen, and of the reward.
+    context : list of str
+        Columns that describe the decision and not its options; or one column of dicts.
+    offered : str, optional
+        Column with the list of offered items, or of dicts with the item and its features. By
+        default all items of the log were always offered.
+    model : regressor, optional
+        Of rewards, for the direct and the doubly robust estimates; anything with scikit-learn's
+        `fit` and `predict`. Its rows have a column for each of the first 50 items, features of
+        options, and the context; hidden entries are NaN. By default `LatentUcb()`.
+    clip : float, optional
+        Largest weight of clipped IPS; by default the root of the number of decisions.
+    adaptive : bool
+        Whether the policy that made the decisions learned from their rewards. Then models are
+        fitted to earlier decisions only, and there is a stabilised estimate.
+    level : float
+        Of the intervals.
+    seed : int
+
+    Raises
+    ------
+    InvalidInputError
+        Names the column, the row or the policy, the value got, and the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> item = random.choice(["hat", "coat"], size=1000, p=[0.8, 0.2])
+    >>> log = {
+    ...     "item": item,
+    ...     "propensity": np.where(item == "hat", 0.8, 0.2),
+    ...     "reward": (random.random(1000) < np.where(item == "hat", 0.1, 0.3)).astype(float),
+    ... }
+    >>> print(evaluate(log, ["uniform", "coat"]))
+    policy   earns  95 % interval  effective decisions  by
+    log      0.173  0.149 … 0.197  1,000                as logged
+    uniform  0.241  0.204 … 0.278  640                  doubly robust
+    coat     0.359  0.291 … 0.426  212                  doubly robust
+    """
+    checks.real("level", level, 0.5, 1.0, high_open=True)
+    checks.boolean("adaptive", adaptive)
+    table = logs.read(
+        log, item=item, propensity=propensity, reward=reward, context=context, offered=offered
+    )
+    n, adaptive = len(table), adaptive or table.is_agents
+    if n < FEWEST:
+        raise InvalidInputError(f"a log must have at least {FEWEST} decisions, got {n}")
+    largest = math.sqrt(n) if clip is None else checks.real("clip", clip, 0.0, low_open=True)
+    encoded, named = Encoded(table, item), _named(policies)
+    learners = {name: each for name, each in named.items() if isinstance(each, Policy)}
+    targets = {
+        name: target(each, encoded, seed) for name, each in named.items() if name not in learners
+    }
+    model = LatentUcb() if model is None else model
+    if not isinstance(model, LatentUcb) and not hasattr(model, "predict"):
+        raise InvalidInputError(
+            f"model must have fit and predict, as in scikit-learn, got {model!r}"
+        )
+    models = (Models.forward if adaptive else Models.crossed)(encoded, model, seed)
+    terms = _terms(encoded, models, targets)
+    book = _Book(table, level, seed, adaptive)
+    for name in named:
+        if name in learners:
+            rows, weights = replayed(learners[name], encoded, seed)
+            book.add(name, {REPLAY: (weights, table.reward[rows])}, weights)
+        else:
+            first = targets[name].first
+            found = terms[name].after(first)
+            book.add(name, found.estimators(largest, adaptive), found.weights)
+            book.check(name, found, first)
+    return Evaluation(book.rows, book.notes, level)
+
+
+class Terms(NamedTuple):
+    """What estimates of a policy are made of, for each decision; shape (n,) each.
+
+    Attributes
+    ----------
+    rewards, weights : ndarray
+    own, direct : ndarray
+        The model's reward of the chosen option, and under the policy.
+    as_logged : ndarray of bool
+        Whether the policy leaves the decision as it was.
+    """
+
+    rewards: FloatArray
+    weights: FloatArray
+    own: FloatArray
+    direct: FloatArray
+    as_logged: BoolArray
+
+    def after(self, first: int) -> "Terms":
+        """Return the terms of later decisions."""
+        return Terms(*[each[first:] for each in self])  # type: ignore[arg-type]
+
+    def estimators(self, clip: float, adaptive: bool) -> dict[str, Weighted]:
+        """Return for each estimator the weights and terms of its mean."""
+        r, w, ones = self.rewards, self.weights, np.ones(len(self.rewards))
+        robust = self.direct + w * (r - self.own)
+        found = {
+            ROBUST: (ones, robust),
+            DIRECT: (ones, self.direct),
+            IPS: (ones, w * r),
+            SNIPS: (w, r),
+            CLIPPED: (ones, np.minimum(w, clip) * r),
+        }
+        if adaptive:
+            earlier = np.cumsum(w * w) - w * w
+            found[STABILISED] = np.sqrt(np.cumsum(ones) / (1.0 + earlier)), robust
+        return found
+
+
+def _terms(encoded: Encoded, models: Models, targets: Mapping[str, Target]) -> dict[str, Terms]:
+    """Apply policies and models to a log, part by part."""
+    log = encoded.log
+    n, own = len(log), np.empty(len(log))
+    found = {
+        name: Terms(log.reward, np.empty(n), own, np.empty(n), np.empty(n, dtype=bool))
+        for name in targets
+    }
+    for part in log.parts():
+        rows, values = part.rows, models.predict(part)
+        own[rows] = values[part.is_chosen]
+        for name, each in targets.items():
+            terms, law = found[name], each.law(part)
+            mine, expected = law[part.is_chosen], np.add.reduceat(law * values, part.starts)
+            stays = np.isnan(mine)
+            terms.weights[rows] = np.where(stays, 1.0, mine / log.propensity[rows])
+            terms.direct[rows] = np.where(stays, own[rows], expected)
+            terms.as_logged[rows] = stays
+    return found
+
+
+class _Book:
+    """The rows and notes of an evaluation."""
+
+    def __init__(self, log: Log, level: float, seed: int, adaptive: bool) -> None:
+        self.log, self.level, self.seed = log, level, seed
+        self.rows: list[dict[str, Any]] = []
+        self.notes: list[str] = []
+        if log.n_without_reward:
+            self.notes.append(f"{log.n_without_reward:,} decisions without a reward are left out.")
+        if adaptive:
+            self.notes.append(
+                "The policy that made these decisions learned from them, so they are not "
+                "independent: only intervals of the stabilised estimate are valid."
+            )
+        ones = np.ones(len(log))
+        self.add("log", {LOGGED: (ones, log.reward)}, ones)
+
+    def add(self, name: str, estimators: Mapping[str, Weighted], weights: FloatArray) -> None:
+        """Add a row for each estimator of a policy."""
+        n, effective = len(weights), effective_number(weights)
+        if effective < THIN:
+            self.notes.append(
+                f"Overlap is too thin to say anything about {name!r}: it has {effective:.0f} "
+                f"effective decisions, and at least {THIN:.0f} are needed."
+            )
+        known = {key: each for key, each in estimators.items() if effective or key == DIRECT}
+        found = intervals(known, self.level, self.seed) if n else {}
+        for key in estimators:
+            value, low, high = found.get(key, (math.nan,) * 3)
+            row = {"policy": name, "estimator": key, "value": value, "low": low, "high": high}
+            self.rows.append(row | {"effective": effective})
+
+    def check(self, name: str, terms: Terms, first: int) -> None:
+        """Add notes on propensities, and on decisions that a policy does not make."""
+        weights = {"": (np.ones(len(terms.weights)), terms.weights)}
+        mean, low, high = intervals(weights, _CHECK_LEVEL, self.seed)[""]
+        if effective_number(terms.weights) >= THIN and not low <= 1.0 <= high:
+            self.notes.append(
+                f"Propensities do not add up: the mean weight of {name!r} is {mean:.3f} "
+                f"({low:.3f} … {high:.3f}) and should be 1. The logged probabilities or the "
+                "offered options are wrong, or some options are never chosen."
+            )
+        if terms.as_logged.any():
+            self.notes.append(
+                f"{name!r} is not offered in {terms.as_logged.mean():.0%} of the decisions: there "
+                "it earns what was logged."
+            )
+        if first:
+            self.notes.append(
+                f"{name!r} is trained on earlier decisions and evaluated on the last "
+                f"{len(terms.rewards):,}, in which the log earned {terms.rewards.mean():.4g}."
+            )
+
+
+def effective_number(weights: FloatArray) -> float:
+    """Return the effective sample size (Σw)²/Σw².
+
+    >>> effective_number(np.array([1.0, 1.0, 0.0]))
+    2.0
+    """
+    total = float((weights * weights).sum())
+    return float(weights.sum()) ** 2 / total if total else 0.0
+
+
+def intervals(
+    estimators: Mapping[str, Weighted], level: float, seed: int
+) -> dict[str, tuple[float, float, float]]:
+    """Return weighted means with their bootstrap intervals: value, low, high.
+
+    Studentised, because weights are skewed: the bootstrap gives a quantile of the absolute error
+    divided by its standard error. Of many decisions, groups are resampled.
+    """
+    columns, values = [], []
+    for weights, terms in estimators.values():
+        values.append(float((weights * terms).sum() / weights.sum()))
+        columns.append(weights * (terms - values[-1]) / weights.mean())
+    n = len(columns[0])
+    n_groups, random = min(n, _MOST_GROUPS), stream(seed, "bootstrap")
+    groups = random.permutation(n) % n_groups
+    sums = np.column_stack([np.bincount(groups, column) for column in columns]) * (n_groups / n)
+    sums -= sums.mean(axis=0)
+    errors = np.sqrt((sums * sums).mean(axis=0) / n_groups)
+    ratios = np.empty((_N_RESAMPLES, len(columns)))
+    for at in range(_N_RESAMPLES):
+        counts = np.bincount(random.integers(n_groups, size=n_groups), minlength=n_groups)
+        means, squares = counts @ sums / n_groups, counts @ (sums * sums) / n_groups
+        spread = np.maximum(squares - means * means, _LEAST_SPREAD * errors**2 * n_groups)
+        ratios[at] = means / np.sqrt(np.maximum(spread / n_groups, 1e-300))
+    widths = np.quantile(np.abs(ratios), level, axis=0) * errors
+    lows, highs = values - widths, values + widths
+    found = zip(values, lows.tolist(), highs.tolist(), strict=True)
+    return dict(zip(estimators, found, strict=True))
+
+
+def _named(policies: Any) -> dict[str, Any]:
+    """Return policies by name."""
+    policies = [UNIFORM, Agent()] if policies is None else policies
+    if isinstance(policies, Mapping):
+        return {str(name): policy for name, policy in policies.items()}
+    if isinstance(policies, str) or not isinstance(policies, Sequence):
+        raise InvalidInputError(f"policies must be a list, or a dict of names, got {policies!r}")
+    named: dict[str, Any] = {}
+    for policy in policies:
+        name = str(policy)
+        if not isinstance(policy, str | int):
+            name = getattr(policy, "__name__", type(policy).__name__)
+        if name in named:
+            raise InvalidInputError(f"two policies are called {name!r}: pass a dict with names")
+        named[name] = policy
+    return named

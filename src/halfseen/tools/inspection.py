@@ -1,0 +1,640 @@
+"""Describe a table with missing values: whether it is low-rank and missing at random.
+
+Every sentence of an inspection follows from a number that the table gives.
+"""
+
+import csv
+import random as standard_random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from halfseen import checks
+from halfseen.errors import InvalidInputError, InvalidTableError
+from halfseen.factors.model import Factors, moved_by_seeing
+from halfseen.factors.table import fit_table, posteriors, search_of
+from halfseen.frames.encoder import Encoder
+from halfseen.frames.reading import Labels, Rows, nw, read_cells
+from halfseen.lazy import from_extra
+from halfseen.seeding import stream
+from halfseen.values import BoolArray, FloatArray
+
+MOST_ROWS = 20_000
+"""A table with more rows is represented by a uniform sample: a share is then within .01."""
+
+FALSE_ALARM = 0.01
+"""Share of tables with holes at random for which a dependence is reported."""
+
+# Seen entries that are hidden from the model, to see how well it infers them.
+_HELD_SHARE = 0.1
+# Rows on which dependence is looked for: each of the permutations takes time.
+_CHECKED_ROWS = 5000
+# Rows over which the worth of measuring is averaged.
+_MEASURED_ROWS = 200
+_MOST_LEVELS = 50
+# Masks with this correlation or more are hidden together.
+_TOGETHER = 0.8
+# Filling from the rest of the row must lower the error below this share of the mean's.
+_CLEARLY_LOWER, _LOWER = 0.9, 0.98
+# Errors that differ by less are about the same.
+_ABOUT = 1.03
+_SHOWN_RANKS = (0, 1, 2, 3, 5, 8, 13, 21)
+_MISSING = frozenset(("", "na", "nan", "null", "none", "n/a"))
+
+
+class Source(NamedTuple):
+    """Columns of a table, or of a sample of its rows.
+
+    Attributes
+    ----------
+    columns : dict
+        Cells by name.
+    n_rows : int
+        Rows of the whole table.
+    """
+
+    columns: dict[str, Any]
+    n_rows: int
+
+    @classmethod
+    def of(cls, table: Any) -> "Source":
+        """Return a data frame, an array (n, dim), a dict of columns, or a path to a file."""
+        if isinstance(table, str | Path):
+            if Path(table).suffix not in (".parquet", ".pq"):
+                with Path(table).open(encoding="utf-8-sig", newline="") as file:
+                    return cls.read(file)
+            with from_extra("paper"):
+                import pandas as pd
+            table = pd.read_parquet(table)
+        if isinstance(table, np.ndarray) and table.ndim == 2:
+            table = {str(place): column for place, column in enumerate(table.T)}
+        if isinstance(table, Mapping):
+            n = len(next(iter(table.values()), ()))
+            kept = _kept(n).tolist()
+            return cls(
+                {str(name): [cells[row] for row in kept] for name, cells in table.items()}, n
+            )
+        frame = nw.from_native(table, eager_only=True)
+        kept = _kept(len(frame))
+        some = frame[kept] if len(kept) < len(frame) else frame
+        return cls({name: some.get_column(name).to_list() for name in some.columns}, len(frame))
+
+    @classmethod
+    def read(cls, file: Iterable[str]) -> "Source":
+        """Return a sample of the lines of a CSV file; memory does not grow with the file."""
+        lines = iter(file)
+        head = next(lines, "")
+        delimiter = max(",;\t|", key=head.count)
+        names = next(csv.reader([head], delimiter=delimiter), [])
+        if len(set(names)) < len(names):
+            raise InvalidTableError(f"names of columns must differ, got {names}: rename some")
+        draw, n = standard_random.Random(0), 0  # noqa: S311 (a sample, no secret)
+        kept: list[list[str]] = []
+        for cells in csv.reader(lines, delimiter=delimiter):
+            if not cells:
+                continue
+            if len(cells) != len(names):
+                raise InvalidTableError(
+                    f"every line must have {len(names)} cells, as the first has names, got "
+                    f"{len(cells)} in row {n}"
+                )
+            n += 1
+            if len(kept) < MOST_ROWS:
+                kept.append(cells)
+            elif (place := draw.randrange(n)) < MOST_ROWS:
+                kept[place] = cells
+        columns = zip(*kept, strict=True) if kept else [()] * len(names)
+        return cls(dict(zip(names, map(_parsed, columns), strict=True)), n)
+
+
+def _kept(n: int) -> Any:
+    if n <= MOST_ROWS:
+        return np.arange(n)
+    return np.sort(stream(0, "inspect", "rows").choice(n, MOST_ROWS, replace=False))
+
+
+def _parsed(cells: Sequence[str | None]) -> FloatArray | Labels:
+    """Return numbers if all seen cells are, else strings."""
+    words = [(cell or "").strip() for cell in cells]
+    seen = [None if word.lower() in _MISSING else word for word in words]
+    try:
+        return np.array([np.nan if cell is None else float(cell) for cell in seen])
+    except ValueError:
+        return seen
+
+
+@dataclass(frozen=True)
+class InspectedColumn:
+    """What is known of a column.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        What it is taken for.
+    seen : float or None
+        Share of rows that show it, if it can be read.
+    inferred : float or None
+        Share of its variance that the rest of a row explains, on entries that were held back.
+    worth : float or None
+        How much the predicted reward moves in a typical row if this hidden entry is measured, as a
+        share of the reward's deviation, divided by its cost.
+    """
+
+    name: str
+    kind: str
+    seen: float | None
+    inferred: float | None = None
+    worth: float | None = None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is in a table, in numbers and in sentences.
+
+    `print` shows it; `write("page.html")` writes a page.
+
+    Examples
+    --------
+    >>> found = inspect({"a": [1.0, None, 3.0, 5.0], "b": [2.0, 4.0, None, 1.0]})
+    >>> found.findings["Rows"]
+    '4 rows. 25 % of the entries of 2 columns are hidden; 50 % of the rows have no missing entry.'
+
+    Attributes
+    ----------
+    n_rows, n_used : int
+        Rows of the table, and of the sample that was looked at.
+    columns : tuple of InspectedColumn
+    rank : int
+        Latent dimensions: the fewest with about the least error.
+    errors : dict of int to float
+        Error on held-back entries by rank, as a share of that of filling with means.
+    spectrum : tuple of float
+        Share of the variance that each latent dimension explains.
+    findings : dict of str to str
+        The sentences by topic.
+    """
+
+    n_rows: int
+    n_used: int
+    columns: tuple[InspectedColumn, ...]
+    rank: int
+    errors: dict[int, float]
+    spectrum: tuple[float, ...]
+    findings: dict[str, str]
+
+    def __rich_console__(self, console: Any, options: Any) -> Any:
+        """Yield what the terminal shows."""
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table("column", "taken for", box=None)
+        for head in ("seen", "inferred", "worth"):
+            table.add_column(head, justify="right")
+        for each in self.columns:
+            shares = [percent(share) for share in (each.seen, each.inferred, each.worth)]
+            table.add_row(escape(each.name), each.kind, *shares)
+        yield table
+        bars = Table("rank", "error", "", box=None)
+        for rank, error in self.errors.items():
+            chosen = " ← chosen" if rank == self.rank else ""
+            bars.add_row(str(rank), percent(error), "█" * round(40 * error) + chosen)
+        yield bars
+        for topic, text in self.findings.items():
+            yield f"[bold]{topic}[/] {escape(text)}"
+
+    def __str__(self) -> str:
+        with from_extra("paper"):
+            from rich.console import Console
+
+        console = Console(width=100)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get()
+
+    def write(self, path: str | Path) -> Path:
+        """Write a page in HTML, and return its path."""
+        with from_extra("paper"):
+            from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        environment = Environment(
+            loader=PackageLoader("halfseen.tools"), autoescape=True, undefined=StrictUndefined
+        )
+        environment.filters["percent"] = percent
+        style = (Path(__file__).parents[1] / "report" / "assets" / "style.css").read_text("utf-8")
+        page = environment.get_template("inspection.html.j2").render(found=self, style=style)
+        Path(path).write_text(page, encoding="utf-8")
+        return Path(path)
+
+
+def percent(share: float | None) -> str:
+    """Return a share for people.
+
+    >>> percent(0.314), percent(0.0004), percent(None)
+    ('31 %', '< 1 %', '–')
+    """
+    if share is None:
+        return "–"
+    return "< 1 %" if 0.0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def inspect(
+    table: Any, reward: str | None = None, *, costs: Mapping[str, float] | None = None
+) -> Inspection:
+    """Describe a table with missing values before choosing a policy.
+
+    Parameters
+    ----------
+    table : data frame, array of shape (n, dim), dict of columns, or path
+        A row is an option that was offered. Files are CSV or Parquet. Of more than 20,000 rows a
+        uniform sample is looked at.
+    reward : str, optional
+        The column with the reward of each row.
+    costs : mapping of str to float, optional
+        What it costs to measure a hidden entry of a column; 1 by default.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> table = random.normal(size=(500, 2)) @ random.normal(size=(2, 8))
+    >>> table[random.random(table.shape) < 0.4] = np.nan
+    >>> found = inspect(table)
+    >>> found.rank
+    2
+    >>> print(found.findings["Hidden at random?"])
+    No sign of the contrary: no column is hidden more often where another one is high or low. \
+Such signs are found in 1 % of tables that have none. Whether entries are hidden because of their \
+own values, no table can tell.
+    """
+    return Inspector(Source.of(table), reward, costs).inspection()
+
+
+class Inspector:
+    """A table as features, and what is computed from it."""
+
+    def __init__(
+        self, source: Source, reward: str | None, costs: Mapping[str, float] | None = None
+    ) -> None:
+        self.n_rows, self.costs = source.n_rows, costs or {}
+        for name in (*self.costs, *([reward] if reward else [])):
+            if name not in source.columns:
+                hint = checks.did_you_mean(name, source.columns)
+                raise InvalidInputError(f"the table must have the column {name!r}, got none{hint}")
+        for name, cost in self.costs.items():
+            checks.real(f"the cost of {name!r}", cost, 0.0, low_open=True)
+        read, self.kinds, self.shares = _read(source.columns)
+        self.paid: FloatArray | None = None
+        if reward is not None:
+            paid = read.pop(reward, None)
+            if not isinstance(paid, np.ndarray):
+                raise InvalidTableError(
+                    f"the reward {reward!r} must be numbers that vary, got {self.kinds[reward]}"
+                )
+            self.paid = paid
+        if not read:
+            raise InvalidTableError(f"a table must have a column that varies, got {self.kinds}")
+        self.names = list(read)
+        rows = Rows([*range(len(read[self.names[0]]))], tuple(read), list(read.values()))
+        slate, encoder, _ = Encoder(_MOST_LEVELS).encode(rows)
+        columns = [encoder.columns[name] for name in self.names]
+        # One level of a category follows from the others.
+        kept = [column.features[bool(column.levels) :] for column in columns]
+        ends = np.cumsum([len(features) for features in kept]).tolist()
+        self.table: FloatArray = np.ascontiguousarray(slate._table[:, np.concatenate(kept)])
+        self.features = [
+            [*range(end - len(each), end)] for end, each in zip(ends, kept, strict=True)
+        ]
+        # Of each feature, where it is high.
+        self.places = [
+            f"{column.name} is {level}"
+            for column, features in zip(columns, kept, strict=True)
+            for level in [*column.levels[1:], *["above"] * len(features)][: len(features)]
+        ]
+        self.places += [] if reward is None else [f"{reward} is above"]
+        # Of each column, which rows hide it.
+        self.hidden: BoolArray = np.isnan(self.table[:, [some[0] for some in self.features]])
+
+    def inspection(self) -> Inspection:
+        """Return all that is found."""
+        rank, errors, inferred = self._held_out()
+        model, dependent = fit_table(self.table, rank), self.dependent()
+        worth, explained, possible = self._worth(model)
+        strengths = np.linalg.svd(model.loadings, compute_uv=False) ** 2
+        total = strengths.sum() + model.noise[model.scale > 0.0].sum()
+        findings = {
+            "Rows": self._rows_text(),
+            "Hidden together?": self._together_text(),
+            "Low-rank?": _rank_text(rank, errors[rank]),
+            "Hidden at random?": _random_text(dependent, bool(self.hidden.any())),
+            "Inferred from the rest?": self._inferred_text(inferred),
+        }
+        if self.paid is not None:
+            findings["Worth measuring?"] = _worth_text(worth)
+        advice = [self._policy_text(errors[rank], bool(dependent))]
+        findings["Advice"] = " ".join([*advice, self._reward_text(explained, possible)])
+        return Inspection(
+            self.n_rows,
+            len(self.table),
+            tuple(
+                InspectedColumn(name, kind, self.shares[name], inferred.get(name), worth.get(name))
+                for name, kind in self.kinds.items()
+            ),
+            rank,
+            errors,
+            tuple((strengths / total).tolist()),
+            findings,
+        )
+
+    # Low-rank, and what can be inferred
+
+    def _held_out(self) -> tuple[int, dict[int, float], dict[str, float]]:
+        """Return the rank, errors by rank, and the explained share of each column's variance.
+
+        Some seen entries are hidden from the models that are judged by them. The rank is the
+        smallest one whose error is about the least.
+        """
+        held = stream(0, "inspect", "held").random(self.hidden.shape) < _HELD_SHARE
+        judged = np.zeros(self.table.shape, dtype=np.bool_)
+        for column, features in enumerate(self.features):
+            judged[:, features] = (held & ~self.hidden)[:, [column]]
+        train = np.where(judged, np.nan, self.table)
+        search = search_of(train)
+        likely = search.run().model.rank
+        squares = {}
+        for rank in sorted({rank for rank in _SHOWN_RANKS if rank < likely} | {0, likely}):
+            model = search.fit(rank).model
+            unit = np.where(model.scale > 0.0, model.scale, np.inf)
+            squares[rank] = np.zeros(len(unit))
+            for place, found in posteriors(model, train):
+                rest = np.where(judged[place], (found.filled - self.table[place]) / unit, 0.0)
+                squares[rank] += (rest * rest).sum(axis=0)
+        # Each column counts as one, however many levels it has.
+        left = {
+            rank: np.array([total[some].sum() for some in self.features])
+            for rank, total in squares.items()
+        }
+        known = left[0] > 0.0
+        errors = {
+            rank: float(np.sqrt(np.mean(each[known] / left[0][known]))) if known.any() else 1.0
+            for rank, each in left.items()
+        }
+        rank = min(rank for rank in errors if errors[rank] <= _ABOUT * min(errors.values()))
+        shares = np.maximum(0.0, 1.0 - left[rank] / np.where(known, left[0], np.inf))
+        inferred = {name: float(shares[at]) for at, name in enumerate(self.names) if known[at]}
+        return rank, errors, inferred
+
+    # Missing at random
+
+    def dependent(self) -> list[tuple[str, str, float, float]]:
+        """Return columns whose holes depend on other columns or on the reward.
+
+        Each with a description of the rows in which it is hidden most differently, and the shares
+        of those and of the other rows that hide it. A dependence is real if it is stronger than all
+        of the permuted tables have, in which each column's seen values change places.
+        """
+        some = np.linspace(0, len(self.table) - 1, min(len(self.table), _CHECKED_ROWS))
+        rows = some.astype(np.int64)
+        values, hides = self.table[rows], self.hidden[rows].astype(np.float64)
+        if self.paid is not None:
+            values = np.column_stack([values, self.paid[rows]])
+        seen = values == values
+        ranks = _centred_ranks(values)
+        counts, sizes = seen.sum(axis=0), (ranks * ranks).sum(axis=0)
+        share = hides.T @ seen / np.maximum(counts, 1)
+        spread = np.sqrt(share * (1.0 - share) * sizes * counts / np.maximum(counts - 1, 1))
+        for column, features in enumerate(self.features):
+            spread[column, features] = 0.0  # a hole says nothing about what it hides
+
+        def strengths(ranks: FloatArray) -> FloatArray:
+            sums = hides.T @ ranks
+            return np.asarray(np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0.0))
+
+        random, limit = stream(0, "inspect", "permutations"), 0.0
+        for _ in range(round(1.0 / FALSE_ALARM) - 1):
+            limit = max(limit, float(np.abs(strengths(_shuffled(ranks, seen, random))).max()))
+        found = strengths(ranks)
+        strongest = np.abs(found).argmax(axis=1)
+        alarms = np.abs(found[np.arange(len(found)), strongest])
+        return [
+            (self.names[column], *self._shares_of(column, values, int(strongest[column]), hides))
+            for column in np.argsort(-alarms)
+            if alarms[column] > limit
+        ]
+
+    def _shares_of(
+        self, column: int, values: FloatArray, feature: int, hides: FloatArray
+    ) -> tuple[str, float, float]:
+        """Return where to look, and the shares that hide a column there and elsewhere."""
+        which, seen = values[:, feature], ~np.isnan(values[:, feature])
+        middle = float(np.median(which[seen]))
+        high = which > middle if (which[seen] > middle).any() else which >= middle
+        where = self.places[feature]
+        where += f" {middle:.3g}" if where.endswith(" above") else ""
+        hidden = hides[:, column]
+        return where, float(hidden[seen & high].mean()), float(hidden[seen & ~high].mean())
+
+    # What the reward depends on
+
+    def _worth(self, model: Factors) -> tuple[dict[str, float], float | None, float]:
+        """Return the worth of measuring each column with holes, and what explains the reward.
+
+        The last two are the share of the reward's variance that the columns explain with their
+        holes, and about what they would explain without.
+        """
+        if self.paid is None:
+            return {}, None, 0.0
+        rows = np.flatnonzero(~np.isnan(self.paid))
+        table, target = self.table[rows], self.paid[rows]
+        holes, unit = np.isnan(table), np.where(model.scale > 0.0, model.scale, np.inf)
+        found = [each for _, each in posteriors(model, table)]
+        filled = np.where(holes, np.vstack([each.filled for each in found]), table)
+        target = (target - target.mean()) / target.std()
+        points = (filled - model.location) / unit
+        weights, explained = _ridge(points, target)
+        open_weights = holes * weights
+        latent = open_weights @ model.loadings.T
+        spread = np.vstack([each.covariance for each in found])
+        lost = np.einsum("na,nab,nb->n", latent, spread, latent) + open_weights**2 @ model.noise
+        # All of it is lost if the reward depends on hidden entries themselves, less if on what they
+        # share with seen ones: errors of rows that lose more show how much.
+        squares, apart = (target - points @ weights) ** 2, lost - lost.mean()
+        real = np.clip(squares @ apart / max(float(apart @ apart), 1e-300), 0.0, 1.0)
+        some = np.linspace(0, len(rows) - 1, min(len(rows), _MEASURED_ROWS)).astype(np.int64)
+        moves = np.array(
+            [
+                moved_by_seeing(hides, model.loadings, model.noise, weights, self.features)
+                for hides in holes[some] & (model.scale > 0.0)
+            ]
+        )
+        counts = self.hidden[rows[some]].sum(axis=0)
+        worth = {
+            name: float(total / count) / self.costs.get(name, 1.0)
+            for name, total, count in zip(self.names, moves.sum(axis=0), counts, strict=True)
+            if count
+        }
+        return worth, explained, min(1.0, explained + float(real * lost.mean()))
+
+    # Sentences
+
+    def _rows_text(self) -> str:
+        n = len(self.table)
+        hidden = percent(float(self.hidden.mean()))
+        whole = percent(float((~self.hidden.any(axis=1)).mean()))
+        sampled = f", of which {n:,} at random were looked at" if n < self.n_rows else ""
+        return (
+            f"{self.n_rows:,} rows{sampled}. {hidden} of the entries of {len(self.names)} columns "
+            f"are hidden; {whole} of the rows have no missing entry."
+        )
+
+    def _together_text(self) -> str:
+        some = np.flatnonzero(self.hidden.any(axis=0) & ~self.hidden.all(axis=0))
+        if len(some) < 2:
+            return "Fewer than two columns have missing values."
+        _, group = connected_components(np.corrcoef(self.hidden[:, some].T) >= _TOGETHER)
+        groups = [[self.names[at] for at in some[group == label]] for label in np.unique(group)]
+        listed = "; ".join(" and ".join(names) for names in groups if len(names) > 1)
+        return f"In the same rows: {listed}." if listed else "No two columns are hidden together."
+
+    def _inferred_text(self, inferred: dict[str, float]) -> str:
+        holes = [name for name, hides in zip(self.names, self.hidden.T, strict=True) if hides.any()]
+        known = sorted((name for name in holes if name in inferred), key=lambda n: -inferred[n])
+        if not known:
+            return "There is nothing to infer: no column has missing values."
+        n_well = sum(inferred[name] >= 0.5 for name in known)
+        best, worst = (f"{name} ({percent(inferred[name])})" for name in (known[0], known[-1]))
+        return (
+            f"The rest of the row explains more than half of the variance of {n_well} of "
+            f"{len(known)} columns with missing values. Best: {best}; worst: {worst}."
+        )
+
+    def _policy_text(self, error: float, depends: bool) -> str:
+        if not self.hidden.any():
+            return f"Nothing is hidden: AmbientOful(dim={self.table.shape[1]}) is enough."
+        more = " Missingness carries information, and LatentUcb() uses it." if depends else ""
+        if error < _LOWER:
+            return (
+                "Take LatentUcb(): it infers hidden entries from the rest of the row, with an "
+                f"error {percent(1.0 - error)} below that of column means.{more}"
+            )
+        return (
+            "Hidden entries cannot be inferred: LatentUcb() will do about as well as "
+            f'Imputed(imputer="mean").{more}'
+        )
+
+    def _reward_text(self, explained: float | None, possible: float) -> str:
+        if explained is None:
+            return "Name the column of rewards (reward=…) to see what to expect."
+        if explained < 0.01:
+            return (
+                "Expect little: the columns explain less than 1 % of the reward's variance, so "
+                "only item ids can help."
+            )
+        more = (
+            f"; without missing values it would be about {percent(possible)}"
+            if self.hidden.any()
+            else ""
+        )
+        return f"Expect the columns to explain {percent(explained)} of the reward's variance{more}."
+
+
+def _read(
+    columns: Mapping[str, Any],
+) -> tuple[dict[str, FloatArray | Labels], dict[str, str], dict[str, float | None]]:
+    """Return columns that can be used; of all what they are taken for, and the share seen."""
+    used: dict[str, FloatArray | Labels] = {}
+    kinds: dict[str, str] = {}
+    shares: dict[str, float | None] = {}
+    for name, cells in columns.items():
+        try:
+            column = read_cells(name, cells)
+            column = _parsed(column) if isinstance(column, list) else column
+        except InvalidTableError as error:
+            reason = str(error).partition("must ")[2].partition(",")[0]
+            kinds[name], shares[name] = f"left out: must {reason}", None
+            continue
+        seen = [cell for cell in column if cell is not None and cell == cell]
+        n_levels = len(set(seen))
+        kind = f"category of {n_levels} levels" if isinstance(column, list) else "number"
+        if n_levels < 2:
+            kind = "constant" if n_levels else "empty"
+        elif isinstance(column, list) and n_levels > max(_MOST_LEVELS, len(seen) / 2):
+            kind = "left out: an id"
+        else:
+            used[name] = column
+        kinds[name], shares[name] = kind, len(seen) / max(1, len(column))
+    return used, kinds, shares
+
+
+def _centred_ranks(values: FloatArray) -> FloatArray:
+    """Return the ranks of seen values around their mean, 0 where hidden."""
+    from scipy.stats import rankdata  # loads slowly
+
+    ranks = rankdata(values, axis=0, nan_policy="omit")
+    return np.asarray(np.nan_to_num(ranks - np.nanmean(ranks, axis=0)))
+
+
+def _shuffled(ranks: FloatArray, seen: BoolArray, random: np.random.Generator) -> FloatArray:
+    """Return each column with its seen values in another order."""
+    shuffled = np.zeros_like(ranks)
+    for column, shown in enumerate(seen.T):
+        shuffled[shown, column] = random.permutation(ranks[shown, column])
+    return shuffled
+
+
+def _ridge(points: FloatArray, target: FloatArray) -> tuple[FloatArray, float]:
+    """Return ridge weights and the explained share of the variance, by cross-validation."""
+    left, sizes, right = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    inner, best = left.T @ target, (np.inf, np.zeros(len(sizes)))
+    for ridge in np.geomspace(1e-3, 1e3, 13) * len(points):
+        shrink = sizes**2 / (sizes**2 + ridge)
+        free = 1.0 - shrink.sum() / len(points)  # generalised cross-validation
+        rest = (target @ target - ((2.0 - shrink) * shrink * inner**2).sum()) / len(points)
+        best = min(best, (rest / free**2, sizes / (sizes**2 + ridge) * inner), key=lambda e: e[0])
+    return right.T @ best[1], max(0.0, 1.0 - float(best[0]))
+
+
+def _rank_text(rank: int, error: float) -> str:
+    if rank == 0 or error >= _LOWER:
+        return "No: the columns hardly predict each other, and filling with means is as good."
+    degree = "Yes" if error < _CLEARLY_LOWER else "A little"
+    numbers = "one hidden number describes" if rank == 1 else f"{rank} hidden numbers describe"
+    return (
+        f"{degree}: {numbers} what the columns of a row have in common. Imputing from the "
+        f"rest of the row has an error {percent(1.0 - error)} below that of filling with means."
+    )
+
+
+def _random_text(dependent: list[tuple[str, str, float, float]], has_holes: bool) -> str:
+    if not has_holes:
+        return "Nothing is hidden."
+    ending = (
+        f" Such signs are found in {percent(FALSE_ALARM)} of tables that have none. Whether "
+        "entries are hidden because of their own values, no table can tell."
+    )
+    if not dependent:
+        return (
+            "No sign of the contrary: no column is hidden more often where another one is high or "
+            "low." + ending
+        )
+    listed = "; ".join(
+        f"{name} is hidden in {percent(there)} of the rows where {where}, and in "
+        f"{percent(elsewhere)} of the others"
+        for name, where, there, elsewhere in dependent[:3]
+    )
+    more = f" ({len(dependent) - 3} more)" if len(dependent) > 3 else ""
+    return f"No: {listed}{more}.{ending}"
+
+
+def _worth_text(worth: dict[str, float]) -> str:
+    ordered = sorted(worth, key=lambda name: -worth[name])
+    if not ordered or worth[ordered[0]] < 0.01:
+        return "No hidden column would change the predicted reward by 1 % of its deviation."
+    listed = ", ".join(f"{name} ({percent(worth[name])})" for name in ordered[:3])
+    return (
+        f"Most of all {listed}: by how much the predicted reward moves where the entry is "
+        "measured, as a share of the reward's deviation, per unit of cost."
+    )

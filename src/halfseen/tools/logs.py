@@ -1,0 +1,402 @@
+"""Logs with one row per decision: who was offered, who was chosen how likely, and the reward."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, compress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen.agent.logs import read_log
+from halfseen.checks import did_you_mean
+from halfseen.errors import InvalidTableError
+from halfseen.frames import Encoder, Reader, Rows
+from halfseen.frames.reading import read_cells
+from halfseen.lazy import LazyModule, from_extra
+from halfseen.values import LARGEST, BoolArray, FloatArray, Item
+from halfseen.values.decision import listed
+
+nw = LazyModule("narwhals")
+
+IntArray = NDArray[np.intp]
+Option = Item | Mapping[str, Any]
+
+_ITEMS = (str, int, np.integer)
+_DATABASES = (".db", ".sqlite")  # of agents
+_OF_AGENTS = frozenset(("item", "probability", "reward", "place", "items", "context"))
+_DSJSON = (".dsjson", ".json", ".jsonl")
+_BLOCK = 10_000  # rows of nested cells that are read at once
+_MOST_PAIRS = 100_000  # decisions with about so many options are worked on at once
+
+
+class Part(NamedTuple):
+    """Some decisions with all their options: pairs of decision and option, one after the other.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n,)
+        The decisions.
+    contexts : ndarray, shape (n, context_dim), optional
+    starts : ndarray of int, shape (n,)
+        The first pair of each decision.
+    row : ndarray of int, shape (n_pairs,)
+        The place of each pair's decision in `rows`.
+    option : ndarray of int, shape (n_pairs,)
+    is_chosen : ndarray of bool, shape (n_pairs,)
+    """
+
+    rows: IntArray
+    contexts: FloatArray | None
+    starts: IntArray
+    row: IntArray
+    option: IntArray
+    is_chosen: BoolArray
+
+    def sets(self) -> list[IntArray]:
+        """Return the options of each decision."""
+        return np.split(self.option, self.starts[1:])
+
+
+class Log(NamedTuple):
+    """A log of n decisions, in the order of time.
+
+    Attributes
+    ----------
+    options : list
+        All that was ever offered: ids, or dicts with features.
+    items : list
+        The id of each option.
+    members, starts : ndarray of int
+        Different sets of options, one after the other: set i is `members[starts[i]:starts[i + 1]]`.
+    offered, chosen : ndarray of int, shape (n,)
+        The set of each decision, and the chosen option.
+    propensity, reward : ndarray, shape (n,)
+    context : Rows, optional
+    encoder : Encoder
+        Knows the columns of the context.
+    n_without_reward : int
+        Decisions left out.
+    is_agents : bool
+        Whether it is the log of an agent, which learned from it.
+    """
+
+    options: list[Option]
+    items: list[Item]
+    members: IntArray
+    starts: IntArray
+    offered: IntArray
+    chosen: IntArray
+    propensity: FloatArray
+    reward: FloatArray
+    context: Rows | None
+    encoder: Encoder
+    n_without_reward: int
+    is_agents: bool
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def parts(self) -> Iterator[Part]:
+        """Yield all decisions, part by part, so that memory is bounded."""
+        sizes = np.diff(self.starts)[self.offered]
+        n, step = len(self), max(1, _MOST_PAIRS * len(self) // int(sizes.sum()))
+        for first in range(0, n, step):
+            rows = np.arange(first, min(first + step, n))
+            starts = np.cumsum(sizes[rows]) - sizes[rows]
+            row = np.repeat(np.arange(len(rows)), sizes[rows])
+            places = np.arange(len(row)) + (self.starts[self.offered[rows]] - starts)[row]
+            option = self.members[places]
+            is_chosen = option == self.chosen[rows][row]
+            yield Part(rows, self.contexts(rows), starts, row, option, is_chosen)
+
+    def contexts(self, rows: IntArray) -> FloatArray | None:
+        """Return the contexts of decisions as numbers, shape (n, context_dim)."""
+        if self.context is None:
+            return None
+        columns = [_some(column, rows) for column in self.context.values()]
+        some = Rows(rows.tolist(), self.context.names, columns)
+        return self.encoder.encode(some, dim=1).slate._table
+
+    def context_dicts(self, rows: IntArray) -> Iterator[dict[str, Any]]:
+        """Yield the contexts of decisions as dicts; None where hidden."""
+        if self.context is None:
+            yield from ({} for _ in rows)
+            return
+        columns = [_some(column, rows) for column in self.context.values()]
+        for cells in zip(*map(listed, columns), strict=True):
+            seen = (None if cell != cell else cell for cell in cells)
+            yield dict(zip(self.context.names, seen, strict=True))
+
+
+def read(
+    log: Any,
+    *,
+    item: str,
+    propensity: str,
+    reward: str,
+    context: str | Sequence[str],
+    offered: str | None,
+) -> Log:
+    """Read a log: a frame, a list of dicts, a dict of columns, or the path of a file.
+
+    Raises
+    ------
+    InvalidTableError
+        Names the column or the row, the value got, and the remedy.
+    """
+    if isinstance(log, str | os.PathLike) and Path(log).suffix in _DSJSON:
+        log, context, offered = read_dsjson(log, item), context or "context", offered or "offered"
+    known, column = _opened(log)
+    is_agents = _OF_AGENTS.issubset(known) and propensity not in known
+    if is_agents:
+        propensity, context, offered = "probability", "context", "items"
+    names = [context] if isinstance(context, str) else list(context)
+    wanted = [item, propensity, reward, *names, *([] if offered is None else [offered])]
+    for name in wanted:
+        if name not in known:
+            near = did_you_mean(name, known) or f": it has {', '.join(map(repr, known[:10]))}"
+            raise InvalidTableError(f"the log has no column {name!r}{near}")
+    table = {name: column(name) for name in wanted}
+    rewards, chances = (_numbers(name, table[name]) for name in (reward, propensity))
+    place = _numbers("place", column("place")) if is_agents else np.zeros(len(rewards))
+    is_known, is_chance = (rewards == rewards) & (place == 0.0), (chances > 0.0) & (chances <= 1.0)
+    kept = np.flatnonzero(is_known)
+    if not len(kept):
+        raise InvalidTableError(f"column {reward!r} has no reward: a decision needs one to count")
+    _check(reward, rewards, ~(np.abs(rewards) > LARGEST), f"of size at most {LARGEST:g}")
+    _check(propensity, chances, is_chance | ~is_known, "in (0, 1]")
+    offers = None if offered is None else compress(table.pop(offered), is_known)
+    if not is_known.all():
+        table = {name: _some(cells, kept) for name, cells in table.items()}
+    items = Reader(id=item, unique=False).read({item: table[item]}).items
+    sets = _sets(items, item, offers, kept.tolist())
+    rows = _contexts(names, table)
+    encoder = Encoder() if rows is None else Encoder()._grown(rows)[0]
+    n_without = int((place == 0.0).sum()) - len(kept)
+    return Log(*sets, chances[kept], rewards[kept], rows, encoder, n_without, is_agents)
+
+
+def read_dsjson(path: str | os.PathLike[str], item: str = "item") -> dict[str, list[Any]]:
+    """Read a log of Vowpal Wabbit, with one decision per line, into columns.
+
+    Parameters
+    ----------
+    path : path
+    item : str
+        The feature that names an action, such as "Action.id". An action without it is named by
+        its JSON.
+
+    Returns
+    -------
+    dict
+        The chosen `item`, "propensity", "reward" (minus the cost), "context", "option" (the chosen
+        action) and "offered" (all actions), as `evaluate` and `Agent.observe` take them. Features
+        are called "namespace.feature".
+
+    Raises
+    ------
+    InvalidTableError
+        Names the line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> line = (
+    ...     '{"_label_cost": -1.0, "_label_probability": 0.8, "_label_Action": 2, "c": {"User":'
+    ...     '{"age": 30}, "_multi": [{"A": {"id": "hat"}}, {"A": {"id": "coat"}}]}}'
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "log.dsjson"
+    ...     _ = path.write_text(line)
+    ...     log = read_dsjson(path, item="A.id")
+    >>> log["A.id"], log["reward"], log["context"], log["option"]
+    (['coat'], [1.0], [{'User.age': 30}], [{'A.id': 'coat'}])
+    """
+    names = (item, "propensity", "reward", "context", "option", "offered")
+    table: dict[str, list[Any]] = {name: [] for name in names}
+    known: dict[str, dict[str, Any]] = {}  # equal actions are one object
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                event = json.loads(line) if line.strip() else {}
+                if "c" not in event:  # no decision
+                    continue
+                offered = [_action(each, item, known) for each in event["c"].pop("_multi")]
+                chosen = offered[int(event["_label_Action"]) - 1]
+                chance, cost = float(event["_label_probability"]), float(event["_label_cost"])
+                row = (chosen[item], chance, -cost, _flat(event["c"]), chosen, offered)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise InvalidTableError(
+                    f"line {number} of {path} is no decision of Vowpal Wabbit: "
+                    f"{type(error).__name__}: {error}"
+                ) from None
+            for name, cell in zip(names, row, strict=True):
+                table[name].append(cell)
+    return table
+
+
+def _action(plain: dict[str, Any], item: str, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the features of an action, with its name."""
+    text = json.dumps(plain, sort_keys=True)
+    if text not in known:
+        known[text] = {item: text} | _flat(plain)
+    return known[text]
+
+
+def _flat(plain: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return features by names such as "User.age"; lists are numbered."""
+    flat: dict[str, Any] = {}
+    for name, value in plain.items():
+        if isinstance(value, list):
+            value = {str(at): each for at, each in enumerate(value)}
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        elif not name.startswith("_"):
+            flat[prefix + name] = value
+    return flat
+
+
+# From any table to columns
+
+
+def _opened(log: Any) -> tuple[list[str], Callable[[str], Any]]:
+    """Return the names of a table's columns, and what gives one of them: a list or an array."""
+    if isinstance(log, str | os.PathLike):
+        if Path(log).suffix in _DATABASES or str(log).startswith("postgresql://"):
+            with from_extra("paper"):
+                log = read_log(log)
+        elif Path(log).suffix == ".csv":
+            with from_extra("paper"):
+                log = nw.read_csv(os.fspath(log), backend="pandas")
+        else:
+            with from_extra("parquet"):
+                log = nw.read_parquet(os.fspath(log), backend="pyarrow")
+    if isinstance(log, list | tuple) and all(isinstance(row, Mapping) for row in log):
+        log = {name: [row.get(name) for row in log] for name in dict.fromkeys(chain(*log))}
+    if isinstance(log, Mapping):
+        return list(log), log.__getitem__
+    try:
+        frame = nw.from_native(log, eager_only=True)
+    except TypeError:
+        raise InvalidTableError(
+            "a log must be a data frame, a list of dicts, a dict of columns, or the path of a "
+            f"Parquet, CSV or dsjson file or of a database, got {type(log).__name__}"
+        ) from None
+    return frame.columns, lambda name: _cells(frame.get_column(name))
+
+
+def _cells(series: Any) -> Any:
+    if series.dtype.is_nested():
+        return _blocks(series)
+    cells = series.to_numpy() if series.dtype.is_numeric() else series.to_list()
+    return cells if isinstance(cells, list) or cells.dtype.kind in "fiu" else cells.tolist()
+
+
+def _blocks(series: Any) -> Iterator[Any]:
+    """Yield lists or dicts, of which a whole column takes much more memory than in a frame."""
+    for first in range(0, len(series), _BLOCK):
+        yield from series[first : first + _BLOCK].to_list()
+
+
+def _some(cells: Any, rows: IntArray) -> Any:
+    if isinstance(cells, np.ndarray):
+        return cells[rows]
+    cells = cells if isinstance(cells, list) else list(cells)
+    return [cells[row] for row in rows.tolist()]
+
+
+def _numbers(name: str, cells: Any) -> FloatArray:
+    numbers = read_cells(name, cells)
+    if isinstance(numbers, list):
+        raise InvalidTableError(f"column {name!r} must hold numbers, got {numbers[0]!r} in row 0")
+    return numbers
+
+
+def _check(name: str, values: FloatArray, is_valid: Any, rule: str) -> None:
+    if not is_valid.all():
+        row = int(np.argmin(is_valid))
+        raise InvalidTableError(f"column {name!r} must be {rule}, got {values[row]} in row {row}")
+
+
+def _contexts(names: list[str], table: Mapping[str, Any]) -> Rows | None:
+    """Return the context: some columns, or one column of dicts."""
+    if not names:
+        return None
+    if len(names) == 1 and not isinstance(table[names[0]], np.ndarray):
+        cells = list(table[names[0]])
+        if isinstance(cells[0], str) and cells[0].startswith(("{", "null")):
+            cells = [json.loads(cell) or {} for cell in cells]
+        if isinstance(cells[0], Mapping):
+            return Reader().read_contexts(cells) if any(cells) else None
+    return Reader().read_contexts({name: table[name] for name in names})
+
+
+def _sets(
+    items: list[Item], name: str, offered: Any, rows: list[int]
+) -> tuple[list[Option], list[Item], IntArray, IntArray, IntArray, IntArray]:
+    """Return options, their items, members, starts, offered and chosen, as in `Log`."""
+    places: dict[Any, int] = {}
+    if offered is None:  # everything, always
+        chosen = [places.setdefault(item, len(places)) for item in items]
+        n, known = len(places), list(places)
+        none = np.zeros(len(items), dtype=np.intp)
+        return [*known], known, np.arange(n), _ints([0, n]), none, _ints(chosen)
+    options: list[Option] = []
+    ids: list[Item] = []
+    sets: dict[tuple[Any, ...], tuple[int, dict[Item, int]]] = {}
+    members, ends, which, chosen = [], [0], [], []
+    for row, item, cell in zip(rows, items, offered, strict=True):
+        given = _offers(cell, row, name)
+        keys = tuple([tuple(e.items()) if isinstance(e, Mapping) else e for e in given])
+        try:
+            is_new = keys not in sets
+        except TypeError:
+            raise InvalidTableError(
+                f"row {row} must offer features that are numbers or strings, got {given[0]!r:.60}"
+            ) from None
+        if is_new:
+            for key, option in zip(keys, given, strict=True):
+                if key not in places:
+                    places[key] = len(places)
+                    options.append(option)
+                    ids.append(option[name] if isinstance(option, Mapping) else option)
+            found = [places[key] for key in keys]
+            sets[keys] = len(sets), {ids[place]: place for place in found}
+            if len(sets[keys][1]) < len(found):
+                raise InvalidTableError(f"row {row} offers an item twice: {given!r:.60}")
+            members += found
+            ends.append(len(members))
+        at, place_of = sets[keys]
+        if item not in place_of:
+            raise InvalidTableError(
+                f"row {row} chose {item!r}, which is not among the offered {list(place_of)[:10]}"
+            )
+        which.append(at)
+        chosen.append(place_of[item])
+    return options, ids, _ints(members), _ints(ends), _ints(which), _ints(chosen)
+
+
+def _offers(cell: Any, row: int, name: str) -> list[Any]:
+    """Return the offered options of a row; in a CSV they are JSON."""
+    try:
+        given = json.loads(cell) if isinstance(cell, str) else cell
+    except ValueError:
+        given = None
+    if not isinstance(given, list | tuple | np.ndarray) or not len(given):
+        raise InvalidTableError(
+            f"row {row} must list what was offered, such as ['hat', 'coat'], got {cell!r:.60}"
+        )
+    for option in given:
+        has_id = name in option if isinstance(option, Mapping) else isinstance(option, _ITEMS)
+        if not has_id:
+            raise InvalidTableError(
+                f"row {row} must offer items, or dicts with an item {name!r}, got {option!r:.60}"
+            )
+    return list(given)
+
+
+def _ints(values: list[int]) -> IntArray:
+    return np.array(values, dtype=np.intp)

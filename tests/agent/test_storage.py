@@ -1,0 +1,474 @@
+"""Several agents on one database: one state, nothing lost, nothing twice."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import narwhals as nw
+import numpy as np
+import pytest
+
+from agent.tables import offers
+from halfseen import (
+    Agent,
+    AlreadyRewardedError,
+    AmbientOful,
+    Greedy,
+    Imputed,
+    InvalidInputError,
+    InvalidSettingError,
+    LatentUcb,
+    StorageError,
+    TofuPov,
+    Uniform,
+    UnknownDecisionError,
+    archive,
+    read_log,
+)
+from halfseen.agent import database
+from halfseen.agent import storage as storage_module
+
+TESTS = Path(__file__).resolve().parents[1]
+DOSES = ["low", "medium", "high"]
+
+
+def new(url, **settings):
+    return Agent.open(url, **{"id": "sku", "durability": "crash"} | settings)
+
+
+def state_of(agent):
+    agent._catch_up()
+    return archive.to_bytes(agent.to_dict())
+
+
+POLICIES = {
+    "latent": LatentUcb(),
+    "thompson in the background": LatentUcb(exploration="thompson", refit="background"),
+    "ambient": AmbientOful(dim=1),
+    "uniform": Uniform(dim=5),
+    "tofu": TofuPov(dim=6, rank=2, observe_prob=0.7, burn_in=5),
+    "imputed": Imputed(dim=6, first_fit=4),
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_all_replicas_hold_the_same_state_bit_by_bit(url, policy):
+    one, two = (new(url, policy=policy) for _ in range(2))
+    can_exploit = policy._can("_exploit")
+    for at, (rows, rewards) in enumerate(offers(30)):
+        chooser, learner = (one, two) if at % 2 else (two, one)
+        decision = chooser.choose(rows, k=1 + at % 2, explore=at % 5 > 0 or not can_exploit)
+        if at % 4 == 1:
+            learner.learn(decision.id, 0.1, final=False, key="click")
+        if at % 4 != 3:
+            learner.learn(decision.id, rewards[decision.items.index(decision.item)])
+    one.observe([row | {"sku": "same"} for row in rows], rewards, key="log")
+    two.expire(before=timedelta(0), reward=None if policy.round else 0.5)
+    for each in (one, two):
+        if each._worker is not None:
+            each._worker.join()
+    expected = state_of(one)
+    assert state_of(two) == expected
+    assert state_of(Agent.open(url)) == expected
+    assert not one.pending
+
+
+def test_a_process_far_behind_continues_from_a_later_checkpoint(url):
+    """The checkpoints of the first refits are gone when it looks."""
+    one, two, three = (new(url, policy=LatentUcb()) for _ in range(3))
+    for rows, rewards in offers(12):
+        decision = one.choose(rows)
+        one.learn(decision.id, rewards[decision.arm])
+    assert len(one.health()["refit_seconds"]) > storage_module.N_CHECKPOINTS
+    assert three.learn(three.choose(rows), 1.0) is None  # it writes before it has caught up
+    assert state_of(one) == state_of(two) == state_of(three)
+
+
+@pytest.mark.parametrize("other", [{"colour": 3.0}, {"y": 1.0}, {"colour": "blue"}])
+def test_a_choice_on_an_older_state_is_applied_in_its_turn(url, monkeypatch, other):
+    """Another process has introduced a column: of another kind, or the last one, or a level."""
+    one, two = (new(url, policy=AmbientOful(dim=1), max_columns=2) for _ in range(2))
+    one.learn(one.choose([{"sku": "a", "x": 1.0}]), 1.0)
+    two._catch_up()
+    append = two._storage.append
+
+    def late(events, *given, **more):
+        monkeypatch.setattr(two._storage, "append", append)
+        one.choose([{"sku": "a", "x": 2.0, "colour": "red"}])
+        return append(events, *given, **more)
+
+    monkeypatch.setattr(two._storage, "append", late)
+    decision = two.choose([{"sku": "a", "x": 1.0} | other])
+    assert list(two.columns) == ["sku", "x", "colour"]
+    assert two.columns["colour"].levels[0] == "red"
+    one.learn(decision.id, 1.0)
+    assert state_of(one) == state_of(two)
+
+
+def test_processes_in_the_same_round_do_not_draw_alike(url):
+    one, two = (new(url, policy=Uniform(dim=1)) for _ in range(2))
+    rows = [{"sku": str(at), "x": 1.0} for at in range(50)]
+    pairs = [(one.choose(rows).item, two.choose(rows).item) for _ in range(10)]
+    assert sum(ours == theirs for ours, theirs in pairs) < 4  # 0.2 expected
+
+
+def test_an_id_is_one_decision(url):
+    one, two = new(url, uniform_share=0.5), new(url)
+    rows, context = offers(1)[0][0], {"hour": 3.0}
+    first = one.choose(rows, context=context, id="visit", k=2)
+    again = two.choose(rows, context=context, id="visit", k=2)
+    assert (again.chosen, again.chosen_probabilities) == (first.chosen, first.chosen_probabilities)
+    assert again.probabilities.tolist() == first.probabilities.tolist()
+    assert one.health()["decisions"] == 1
+    for other in ({"k": 1}, {"context": {"hour": 4.0}}, {"explore": False}):
+        with pytest.raises(InvalidInputError, match="visit was made before, for another request"):
+            two.choose(rows, **{"context": context, "k": 2, "id": "visit"} | other)
+
+
+def test_a_decision_is_explained_by_its_id_in_all_processes(url):
+    one, two = new(url), new(url)
+    decision = one.choose([{"sku": "a", "x": 1.0}, {"sku": "b"}], context={"hour": 3})
+    assert two.explain(decision.id).to_dict() == one.explain(decision).to_dict()
+    assert two.explain(decision.id, item="b").item == "b"
+    with pytest.raises(UnknownDecisionError, match="'x' is in no database"):
+        two.explain("x")
+
+
+def test_a_reward_counts_once_in_all_processes(url):
+    one, two = new(url), new(url)
+    rows = offers(1)[0][0]
+    decisions = [one.choose(rows) for _ in range(3)]
+    one.learn(decisions[0].id, 1.0)
+    two.learn(decisions[0].id, 1.0)
+    with pytest.raises(AlreadyRewardedError, match=r"with 1\.0, got 0\.0"):
+        two.learn([decisions[1], decisions[0]], [1.0, 0.0])
+    with pytest.raises(UnknownDecisionError, match="x is not known here"):
+        two.learn([decisions[1], "x"], [1.0, 0.0])
+    assert len(one.pending) == 2
+    assert one.expire(before=timedelta(0)) == 2
+    two.learn(decisions[1].id, 7.0)
+    one.learn(decisions[1].id, 7.0)
+    health = Agent.open(url).health()
+    assert (health["late"], health["rewards"]["lately"]["n"]) == (1, 3)
+
+
+def test_a_log_with_a_key_is_learned_once(url, monkeypatch):
+    monkeypatch.setattr("halfseen.agent.agent._LOG_ROWS", 3)
+    one, two = new(url), new(url)
+    rows = [row | {"sku": "a"} for row in offers(2)[0][0]]
+    one.observe(rows, [1.0] * len(rows), key="monday", context=[{"hour": 1.0}] * len(rows))
+    two.observe(rows, [1.0] * len(rows), key="monday", context=[{"hour": 1.0}] * len(rows))
+    with pytest.raises(InvalidInputError, match="another log was observed with the key 'monday'"):
+        two.observe(rows, [0.0] * len(rows), key="monday")
+    assert two.health()["rewards"]["lately"]["n"] == len(rows)
+
+
+def test_what_never_came_is_closed_by_itself(url):
+    for agent in (Agent(expire_after=timedelta(seconds=0.1)), new(url, id=None, expire_after=0.1)):
+        agent.choose(DOSES)
+        agent.learn(agent.choose(DOSES).id, 0.25, final=False, key="click")
+        time.sleep(0.15)
+        agent.choose(DOSES)
+        assert len(agent.pending) == 1
+        assert agent.health()["rewards"]["lately"] == {"n": 2, "mean": 0.125}
+        time.sleep(0.15)
+        agent.tick()
+        assert agent.pending == ()
+
+
+def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(url, monkeypatch, caplog):
+    one, two = (new(url) for _ in range(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(LatentUcb, "_refit", lambda self: 1 / 0)
+        for rows, rewards in offers(6):
+            one.learn(one.choose(rows), rewards[0])
+        assert "a refit failed" in caplog.text
+        assert one.health()["refits"] == 0
+    one._storage.lease("somebody", 60.0)
+    assert not two.refit_if_due()
+    one._storage.release("somebody")
+    two._next_try = 0.0
+    assert two.refit_if_due()
+    assert not two.refit_if_due()
+    assert one.health()["refits"] == 1
+    assert len(one.health()["refit_seconds"]) == 1
+
+
+def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_back(url):
+    storage = new(url)._storage
+    assert storage.lease("a", 0.2)
+    assert storage.lease("b", 0.2) is None
+    time.sleep(0.25)
+    assert storage.lease("b", 60.0)
+    with pytest.raises(storage_module.Stale):
+        storage.append([], storage.last(), owner="a")
+    assert storage.lease("c", 1.0)  # a deadline so far ahead is from another time
+
+
+# What goes wrong
+
+
+def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
+    agent = new(server.url, name="killed", id=None)
+    first = agent.choose(DOSES)
+    for mode in ("immediate", "fast"):
+        server.stop(mode)
+        started = time.monotonic()
+        with pytest.raises(StorageError, match=r"halfseen:\*\*\*@127.0.0.1") as raised:
+            agent.learn(first.id, 1.0)
+        assert time.monotonic() - started < 10.0
+        assert "hidden" not in str(raised.value) + repr(agent) + agent._storage.place
+        server.start()
+    agent.learn(first.id, 1.0)
+    assert agent.pending == ()
+
+
+def test_processes_that_share_a_server_lose_nothing_when_they_are_killed(server):
+    assert kills(20, 0, server.url) == ""
+
+
+def kills(n, seed, *url):
+    """Kill processes that share an agent; return what is lost."""
+    command = [sys.executable, "-m", "robustness.kills", str(n), str(seed), *url]
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def test_killed_processes_lose_nothing():
+    """The soak test kills more."""
+    assert kills(20, 0) == ""
+
+
+def test_a_foreign_file_is_refused_and_stays_as_it_is(tmp_path):
+    for name, content in (("a.csv", b"sku,price\na,3.5\n"), ("b.db", b"SQLite format 3\x00" * 9)):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(StorageError, match="is no database of halfseen: name another file"):
+            new(path)
+        assert path.read_bytes() == content
+    other = sqlite3.connect(tmp_path / "c.db")
+    other.execute("CREATE TABLE t (x)")
+    other.commit()
+    with pytest.raises(StorageError, match="is no database of halfseen"):
+        new(tmp_path / "c.db")
+    assert list(tmp_path.glob("*-wal")) == []
+
+
+def test_a_newer_schema_is_refused(file):
+    agent = new(file)
+    with sqlite3.connect(file) as other:
+        other.execute("UPDATE halfseen_agents SET version = 2")
+    with pytest.raises(StorageError, match="another schema: restart"):
+        agent.choose(DOSES)
+    with pytest.raises(StorageError, match="has schema 2"):
+        new(file)
+    with sqlite3.connect(file) as other:
+        other.execute("PRAGMA user_version = 2")
+    with pytest.raises(StorageError, match="newer than 1: upgrade"):
+        new(file)
+
+
+def failing(file, tmp_path, monkeypatch):
+    """Yield ways in which a database fails: how to begin and to end, and what the error says."""
+    holder = sqlite3.connect(file, isolation_level=None)
+    yield lambda: holder.execute("BEGIN IMMEDIATE"), lambda: holder.execute("ROLLBACK"), "locked"
+    holder.close()
+    connect = database.Sqlite._connect
+
+    def limited(self):
+        connection = connect(self)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    patch = partial(monkeypatch.setattr, database.Sqlite, "_connect")
+    yield lambda: patch(limited), lambda: patch(connect), "full"
+    away = tmp_path / "away"
+
+    def delete():
+        for file in tmp_path.glob("shop.db*"):
+            file.rename(away / file.name)
+
+    def restore():
+        for file in away.glob("shop.db*"):
+            file.rename(tmp_path / file.name)
+
+    away.mkdir()
+    yield delete, restore, "was deleted while it was in use"
+
+
+def test_an_outage_is_an_error_within_its_time_and_ends_by_itself(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "PATIENCE", 0.3)
+    agent, other = new(file, policy=AmbientOful(dim=1)), new(file)
+    rows = [{"sku": at, "x": float(at), "text": "x" * 900} for at in range(30)]
+    decision = agent.choose(rows[:2])
+    before = state_of(agent)
+    for begin, end, message in failing(file, tmp_path, monkeypatch):
+        begin()
+        agent._storage.database.close()
+        started = time.monotonic()
+        for call in (lambda: agent.choose(rows), lambda: agent.observe(rows, [1.0] * 30)):
+            with pytest.raises(StorageError, match=message):
+                call()
+        assert time.monotonic() - started < 3.0
+        assert archive.to_bytes(agent.to_dict()) == before
+        end()
+        agent._storage.database.close()
+        assert state_of(other) == before
+    agent.learn(decision, 1.0)
+    assert other.pending == ()
+
+
+def test_a_database_that_was_set_back_is_refused(file, tmp_path):
+    agent = new(file, policy=AmbientOful(dim=1))
+    agent.close()
+    copy = Path(file).read_bytes()
+    agent = new(file)
+    agent.choose([{"sku": "a", "x": 1.0}])
+    agent._storage.database.close()
+    for file in tmp_path.glob("shop.db*"):
+        file.unlink()
+    Path(file).write_bytes(copy)
+    with pytest.raises(StorageError, match="was set back, so restart"):
+        agent.choose([{"sku": "a", "x": 1.0}])
+
+
+def test_an_event_that_cannot_be_applied_stops_the_replica_and_is_named(url):
+    agent, other = new(url), new(url)
+    agent.choose(DOSES)
+    with agent._storage.database.write() as run:
+        run("UPDATE halfseen_events SET body = '{}'")
+    for _ in range(2):
+        with pytest.raises(StorageError, match=r"event 1 of .* cannot be applied.*KeyError"):
+            other.choose(DOSES)
+
+
+def test_a_forked_process_goes_on_with_a_connection_of_its_own(url):
+    agent = new(url)
+    agent.choose(DOSES)
+    child = os.fork()
+    if child == 0:
+        agent.choose(DOSES)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    agent.choose(DOSES)
+    assert agent.health()["decisions"] == 3
+
+
+def test_threads_share_an_agent_with_a_database(url):
+    agent = new(url, policy=Greedy(dim=1), id=None)
+
+    def serve():
+        for _ in range(10):
+            agent.learn(agent.choose(np.eye(2)).id, 1.0)
+
+    threads = [threading.Thread(target=serve) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert state_of(Agent.open(url)) == state_of(agent)
+    assert agent.health()["rewards"]["lately"]["n"] == 40
+
+
+def test_settings_of_an_agent_that_continues_must_be_the_same(url):
+    new(url).close()
+    for settings, message in (
+        ({"id": "name"}, "id is 'sku' in the database, got 'name'"),
+        ({"policy": Greedy(dim=1)}, "policy is .*LatentUcb"),
+        ({"expire_after": timedelta(1)}, "expire_after is None"),
+    ):
+        with pytest.raises(InvalidSettingError, match=message):
+            Agent.open(url, **settings)
+    assert new(url, name="other", id="name").id == "name"
+
+
+def test_a_decision_takes_few_bytes_and_a_set_is_stored_once(file):
+    random = np.random.default_rng(0)
+    shop = {"price": random.normal(size=200), "size": random.normal(size=200)}
+    shop["colour"] = random.choice(["red", "blue"], size=200)
+    sizes = {}
+    for way in ({"uniform_share": 0.05}, {"explore": "inverse-gap"}):
+        agent = new(file, name=str(way), id=None, **way)
+        agent.observe(shop, random.normal(size=200))
+        first, n = None, 300
+        for _ in range(n):
+            agent.choose(shop, context={"hour": float(random.normal())})
+            first = first or _used(file)
+        sizes[str(way)] = (_used(file) - first) / n
+    assert all(size < most for size, most in zip(sizes.values(), (1000, 3000), strict=True)), sizes
+    with sqlite3.connect(file) as reader:
+        assert reader.execute("SELECT COUNT(*) FROM halfseen_sets").fetchone() == (1,)
+    for same in ({"x": [1, -0.0, None]}, {"x": [1.0, 0, float("nan")]}):
+        agent.choose(same)
+    with sqlite3.connect(file) as reader:
+        assert reader.execute("SELECT COUNT(*) FROM halfseen_sets").fetchone() == (2,)
+
+
+def _used(file):
+    """Return the bytes of all tables but checkpoints."""
+    with sqlite3.connect(file) as reader:
+        names = reader.execute(
+            "SELECT name FROM sqlite_master WHERE name NOT LIKE '%checkpoints%'"
+        ).fetchall()
+        query = "SELECT SUM(pgsize) FROM dbstat WHERE name = ?"
+        return sum(reader.execute(query, each).fetchone()[0] or 0 for each in names)
+
+
+# The log
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_the_log_has_decisions_with_probabilities_and_rewards(url, backend):
+    agent = new(url, id=None, uniform_share=0.5)
+    one, two, three, four = (agent.choose(DOSES, k=2, context={"age": at}) for at in range(4))
+    agent.learn(one.id, {one.chosen[0]: 1.0, one.chosen[1]: 0.0})
+    agent.learn(two.id, 0.5, final=False, key="click")
+    agent.learn(two.id, 2.0, final=False, key="order")
+    agent.expire(before=timedelta(0), reward=-1.0)
+    agent.learn(three.id, 9.0)
+    five = agent.choose(np.eye(2))
+    log = read_log(url, backend=backend)
+    chunks = [len(each) for each in agent.log(backend=backend, chunk=2)]
+    assert chunks == [4, 4, 1]
+    columns = {name: nw.from_native(log)[name].to_list() for name in nw.from_native(log).columns}
+    assert columns["item"] == [
+        *(item for each in (one, two, three, four) for item in each.chosen),
+        str(five.item),
+    ]
+    assert columns["reward"][:8] == [1.0, 0.0, 2.5, -1.0, -1.0, -1.0, -1.0, -1.0]
+    assert columns["status"] == ["rewarded"] * 2 + ["expired"] * 6 + ["waiting"]
+    assert columns["late"] == [0, 0, 0, 0, 1, 0, 0, 0, 0]
+    assert columns["probability"][:2] == list(one.chosen_probabilities)
+    assert list(columns["probabilities"][0]) == one.probabilities.tolist()
+    assert list(columns["items"][0]) == DOSES
+    assert columns["context"][0] == '{"age": 0.0}'
+    with pytest.raises(StorageError, match="has no agent 'x'"):
+        read_log(url, "x")
+
+
+def test_pruning_keeps_what_waits_and_changes_no_state(url):
+    agent, other = new(url, id=None), new(url, id=None)
+    rows = [{"x": float(at)} for at in range(5)]
+    waiting = agent.choose(rows[:2], k=2)
+    for at in range(30):
+        agent.learn(agent.choose([rows[at % 5], {"x": 0.1 * at}]), float(at))
+    before = state_of(other)
+    assert agent.prune(keep=timedelta(days=1)) == 0
+    assert agent.prune(keep=timedelta(0)) > 20
+    assert agent.log()["id"].iloc[0] == waiting.id
+    assert state_of(Agent.open(url)) == state_of(other) == before
+    with agent._storage.database.write() as run:
+        n_sets = run("SELECT COUNT(*) FROM halfseen_sets").fetchone()[0]
+        n_rows = run("SELECT COUNT(*) FROM halfseen_rows").fetchone()[0]
+    assert n_sets < 31
+    assert n_rows < 37
+    other.learn(waiting.id, dict.fromkeys(waiting.chosen, 1.0))
+    assert agent.pending == ()

@@ -1,0 +1,88 @@
+"""A level of rewards that moves, and rewards that a policy does not expect."""
+
+import numpy as np
+import pytest
+
+from halfseen import Agent, LatentUcb, load
+from halfseen.latent.level import Drift, Surprise, moving_level
+
+
+def played(policy, n_rounds, *, level=lambda time: 0.0, flips=False):
+    """Play arms of rank 2 whose rewards share a level; return the mean share of the best reward."""
+    random, directions = np.random.default_rng(0), np.random.default_rng(9).normal(size=(2, 8))
+    won = 0.0
+    for round in range(n_rounds):
+        latent = random.normal(size=(5, 2))
+        rows, paid = latent @ directions, latent[:, 0] * (-1.0 if flips and round > 500 else 1.0)
+        decision = policy.choose(np.where(random.random((5, 8)) < 0.7, rows, np.nan))
+        noise = 0.3 * random.normal()
+        policy.learn(decision, float(paid[decision.arm] + level(round / n_rounds) + noise))
+        won += paid[decision.arm] / n_rounds
+    return won
+
+
+def test_the_level_of_a_random_walk_is_found():
+    random = np.random.default_rng(0)
+    walk = np.cumsum(random.normal(size=600)) / np.sqrt(600.0) * 10.0
+    path = moving_level(np.arange(1, 601), walk + random.normal(size=600))
+    errors = path.at(np.arange(1, 601)) - walk
+    assert np.abs(errors - errors.mean()).mean() < 0.1 * np.ptp(walk)
+    # q = 1/6, so K = .33; moves inside of a block count as noise, which makes it smaller.
+    assert 0.25 * 0.33 < path.gain < 0.33
+
+
+def test_white_noise_has_a_fixed_level():
+    """Of 200 samples none: a factor of e⁵ in favour of a walk has a probability below e⁻⁵."""
+    random, rounds = np.random.default_rng(0), np.arange(1, 301)
+    moving = [moving_level(rounds, random.standard_t(3, size=300)) for _ in range(200)]
+    assert sum(path is not None for path in moving) <= 6
+
+
+def test_units_of_rewards_do_not_matter_to_the_level():
+    random, rounds = np.random.default_rng(0), np.arange(1, 301)
+    y = 0.02 * rounds + random.normal(size=300)
+    plain, scaled = moving_level(rounds, y), moving_level(rounds, -1e6 * y + 1e9)
+    assert scaled.gain == plain.gain
+    assert np.allclose(scaled.levels, -1e6 * plain.levels + 1e9)
+    assert Drift(1.0, 0.5).after(2.0) == Drift(2.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    "level",
+    [lambda time: 20.0 * time, lambda time: 3.0 * np.sin(20.0 * time)],
+    ids=["trend", "seasons"],
+)
+def test_a_level_that_moves_costs_little(level):
+    still, moving = LatentUcb(), LatentUcb()
+    assert played(moving, 300, level=level) > 0.85 * played(still, 300)
+    assert still._model.drift == Drift()
+    assert moving._model.drift.gain > 0.0
+
+
+def test_estimates_follow_the_level_also_after_loading(tmp_path):
+    policy = LatentUcb()
+    played(policy, 250, level=lambda time: 50.0 * time)
+    arms = np.random.default_rng(1).normal(size=(40, 2)) @ np.random.default_rng(9).normal(
+        size=(2, 8)
+    )
+    assert abs(policy.score(arms).estimates.mean() - 50.0) < 2.0
+    policy.save(tmp_path / "policy.npz")
+    twin = load(tmp_path / "policy.npz")
+    assert played(twin, 30) == played(policy, 30)
+    assert (twin.score(arms).estimates == policy.score(arms).estimates).all()
+
+
+def test_a_taste_that_flips_is_a_surprise_and_health_says_what_to_do():
+    agent = Agent()
+    assert agent.health()["warnings"] == []
+    for n_rounds, flips in ((620, False), (620, True)):
+        agent._policy = LatentUcb()
+        played(agent._policy, n_rounds, flips=flips)
+        assert ["half_life" in text for text in agent.health()["warnings"]] == [True] * flips
+
+
+def test_squares_that_stay_as_they_are_surprise_nobody():
+    random, surprise = np.random.default_rng(0), Surprise()
+    for square in random.standard_t(4, size=5000) ** 2:
+        surprise = surprise.after(float(square))
+        assert not surprise.is_large

@@ -1,0 +1,95 @@
+"""An absurd value is a hidden value."""
+
+import numpy as np
+import pytest
+
+from halfseen import Agent, LatentUcb, load
+from halfseen.latent.plausible import limits_of, no_limits, plausible
+
+
+def offers(n_rounds, *, absurd=None, share=0.03, seed=0, contexts=False):
+    """Yield options and what they pay: rows of rank 2, some of whose cells are absurd."""
+    random, directions = np.random.default_rng(seed), np.random.default_rng(9).normal(size=(2, 8))
+    for _ in range(n_rounds):
+        latent = random.normal(size=(5, 2))
+        rows, wrong = 3.0 + latent @ directions, random.random((5, 8)) < share
+        yield np.where(wrong, np.nan if absurd is None else absurd, rows), latent[:, 0]
+
+
+def played(policy, rounds, unit=1.0, offset=0.0):
+    chosen = []
+    for rows, rewards in rounds:
+        decision = policy.choose(offset + unit * rows)
+        policy.learn(decision, float(rewards[decision.arm]))
+        chosen.append(decision.arm)
+    return chosen
+
+
+def test_limits_are_twenty_interquartile_ranges_beyond_the_quartiles():
+    column = np.append(np.arange(101.0), np.full(50, np.nan))[:, None]
+    assert limits_of(column).ravel().tolist() == [25.0 - 20 * 50.0, 75.0 + 20 * 50.0]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.arange(100) < 3, np.repeat([0.0, 1.0], [98, 2]), np.arange(19.0), np.full(100, 7.0)],
+    ids=["rare level", "rarer than 5 %", "few values", "constant"],
+)
+def test_columns_without_a_scale_are_left_alone(column):
+    assert (limits_of(np.asarray(column, float)[:, None]) == no_limits(1)).all()
+
+
+def test_counts_that_are_mostly_zero_have_the_scale_of_their_outer_quantiles():
+    counts = np.repeat([0.0, 2.0], [80, 20])[:, None]
+    assert limits_of(counts).ravel().tolist() == [-40.0, 40.0]
+
+
+def test_what_is_hidden_is_what_is_outside():
+    limits = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    shown = plausible(np.array([[-1.0, 1.5], [np.nan, -9.0]]), limits)
+    assert np.array_equal(shown, [[-1.0, np.nan], [np.nan, np.nan]], equal_nan=True)
+
+
+@pytest.mark.parametrize("absurd", [-999.0, 1e6])
+def test_absurd_values_cost_no_more_than_hidden_ones(absurd):
+    """From the round on in which limits are known, scores are those of hidden values."""
+    hidden, wrong = LatentUcb(), LatentUcb()
+    played(hidden, offers(60)), played(wrong, offers(60, absurd=absurd))
+    rows = next(offers(1, seed=5))[0]
+    rows[0, :3] = np.nan
+    expected = hidden.score(rows).estimates
+    rows[0, :3] = absurd
+    spread = np.ptp(expected)
+    assert np.abs(wrong.score(rows).estimates - expected).max() < 0.05 * spread
+
+
+def test_units_and_offsets_do_not_change_what_is_absurd():
+    plain = played(LatentUcb(), offers(40, absurd=-999.0))
+    assert played(LatentUcb(), offers(40, absurd=-999.0), unit=-64.0, offset=128.0) == plain
+
+
+def test_limits_are_saved_and_new_features_have_none(tmp_path):
+    policy = LatentUcb()
+    played(policy, offers(30, absurd=1e6))
+    policy.save(tmp_path / "policy.npz")
+    twin, rows = load(tmp_path / "policy.npz"), next(offers(1, absurd=1e6, share=0.3, seed=1))[0]
+    assert (twin.score(rows).estimates == policy.score(rows).estimates).all()
+    policy.widen(9)
+    assert policy._epoch.arms.limits[:, 8].tolist() == no_limits(1).ravel().tolist()
+
+
+def test_an_agent_says_which_values_it_treats_as_missing():
+    agent, random = Agent(), np.random.default_rng(0)
+    for round in range(40):
+        rows = [{"price": price, "size": 1.0 + round % 7} for price in random.normal(size=4)]
+        if round % 10 == 9:
+            rows[0]["price"] = -999.0
+        decision = agent.choose(rows, context={"age": 1e9 if round == 20 else float(round)})
+        agent.learn(decision.id, rows[decision.arm]["price"] if rows[0]["price"] > -9 else 0.0)
+    assert str(agent.columns["price"]) == "price: number, 4 implausible"
+    assert agent.context_columns["age"].n_implausible == 1
+    why = agent.explain([{"price": -999.0}, {"price": 0.5}], context={"age": 1e9}, item=0)
+    assert why.parts.implausible == ["price", "age (context)"]
+    assert "price" in why.parts.inferred
+    assert "price, implausible, treated as missing" in dict(why.parts.named())
+    assert "price" in [each.column for each in why.measurements]
