@@ -156,7 +156,8 @@ def page(name: str) -> HTMLResponse:
     nonce = secrets.token_urlsafe(16)
     policy = (
         f"default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
     )
     text = _template().render(name=name, nonce=nonce)
     return HTMLResponse(text, headers={"Content-Security-Policy": policy})
