@@ -11,7 +11,7 @@ from halfseen.latent.epoch import RowModel
 from halfseen.latent.evidence import ITEM, Evidence, Scales, SufficientStatistics, reduced_design
 from halfseen.latent.features import (
     BY_ITEM,
-    CONTEXT,
+    CONTEXT_GROUPS,
     CROSSED,
     INTERCEPT,
     Features,
@@ -115,12 +115,14 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
 
 def evidence_of(rows, features, *, narrow=False):
     points, parts = features.design(rows.arms, rows.contexts)
-    columns = features.groups
+    columns = features.scale_blocks
     if narrow:
         points, columns = reduced_design(points, columns)
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
     rewards = _statistics(points, parts, rows, 0.0, None, shift)
-    return Evidence(rewards, columns, features.item_groups, CENTRES, intercept=features.intercept)
+    return Evidence(
+        rewards, columns, features.item_scale_blocks, CENTRES, intercept=features.intercept
+    )
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
@@ -229,7 +231,7 @@ def test_a_reward_by_context_and_item_is_found_in_its_groups():
     scales = model_of(world(400, kind="features")).scales
     by_item = max(scales.logs[group] for group in BY_ITEM.values())
     assert by_item > math.log(5.0) + scales.logs[CROSSED]
-    assert by_item > max(scales.logs[group] for group in CONTEXT.values())
+    assert by_item > max(scales.logs[group] for group in CONTEXT_GROUPS.values())
 
 
 def test_rewards_that_are_predicted_without_error_leave_some_noise():

@@ -1,9 +1,10 @@
-"""A latent model of half-seen arms, fitted by maximum likelihood: factor analysis with holes.
+"""A latent model of half-seen arms: factor analysis with holes, by EM.
 
 An arm is x = μ + Wz + ε with z standard normal in `rank` dimensions and independent noise of
 variance ψ_j on feature j. Hidden entries do not enter the likelihood, so no observation probability
-is needed. Features are standardised first, so units and offsets do not matter. With the seen
-entries Ω and M = I + W_Ω'Ψ_Ω⁻¹W_Ω, EM alternates
+is needed. EM finds the most likely μ and W, and the most probable ψ under a weak prior. Features
+are standardised first, so units and offsets do not matter. With the seen entries Ω and
+M = I + W_Ω'Ψ_Ω⁻¹W_Ω, EM alternates
 
     E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),   Cov[z] = M⁻¹
 

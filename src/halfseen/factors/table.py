@@ -8,7 +8,7 @@ import numpy as np
 from halfseen.factors.model import Factors, HalfSeenRows, RankSearch, fit_factors
 from halfseen.values import FloatArray
 
-SURPRISE = 5.0
+LARGEST_SURPRISE = 5.0
 """A seen entry counts as at most this many deviations away from what the other entries of its row
 predict. Under the model one entry in two million is farther away. In real tables some are, mostly
 in features that are nearly constant, and a single one would spoil the whole row."""
@@ -111,8 +111,8 @@ def posterior(model: Factors, table: FloatArray) -> Posterior:
     )
     left = np.sqrt(np.maximum(1.0 - share, _LEAST_SHARE))
     surprise = np.where(seen, (rest - latent @ basis) / left, 0.0)
-    if np.abs(surprise).max(initial=0.0) > SURPRISE:
-        rest -= (surprise - np.clip(surprise, -SURPRISE, SURPRISE)) / left
+    if np.abs(surprise).max(initial=0.0) > LARGEST_SURPRISE:
+        rest -= (surprise - np.clip(surprise, -LARGEST_SURPRISE, LARGEST_SURPRISE)) / left
         latent = mean()
     filled = model.location + model.scale * (latent @ model.loadings)
     return Posterior(latent, covariance, filled, share, log_likelihood)

@@ -1,8 +1,8 @@
 """One epoch: a factor model of arms, one of contexts, and a reward model in their features, frozen.
 
-Opening one takes three steps:
+Opening one takes steps 1 to 4 of docs/latent-ucb.md:
 
-    arms, contexts:  x = μ + Wz + ε, by maximum likelihood; the evidence chooses the rank
+    arms, contexts:  x = μ + Wz + ε, by EM; the evidence chooses the rank
     features:        φ from z, x̂ and masks of both sides, their products, and parts by item
     rewards:         r = b + φ'θ + c'δ_i + noise; the evidence chooses the scales
 """
@@ -421,13 +421,14 @@ class Epoch(NamedTuple):
         """
         n_context = contexts.table.shape[1]
         if last is None:
-            option, context = (RowModel.unknown(e.table.shape[1]) for e in (arms, contexts))
+            before = RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)
         else:
-            option, context = last.arms, last.context
-        option = RowModel.fitted(settings, arms, round, option, settings.rank)
+            before = last.arms, last.context
+        arm_model = RowModel.fitted(settings, arms, round, before[0], settings.rank)
+        context_model = before[1]
         if n_context:
-            context = RowModel.fitted(settings, contexts, round, context)
-        features = _features(settings, option, context)
+            context_model = RowModel.fitted(settings, contexts, round, before[1])
+        features = _features(settings, arm_model, context_model)
         error, drift = 0.0, FIXED
         if last is not None:
             history, drift = _levelled(settings, history, round, last)
@@ -438,15 +439,15 @@ class Epoch(NamedTuple):
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
-            n_arms=option.n_arms,
-            rank=option.factors.rank,
-            context_rank=context.factors.rank if n_context else None,
+            n_arms=arm_model.n_arms,
+            rank=arm_model.factors.rank,
+            context_rank=context_model.factors.rank if n_context else None,
             noise_scale=None if model is None else model.scales.noise_scale,
             scales={group: math.exp(log) for group, log in scales.items()},
-            frequency=option.frequency,
+            frequency=arm_model.frequency,
             carry_error=error,
         )
-        return cls(record, option, context, features, model), history
+        return cls(record, arm_model, context_model, features, model), history
 
     def widened(
         self, settings: Settings, dim: int, context_dim: int, old: Keys, new: Keys

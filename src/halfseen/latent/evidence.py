@@ -5,17 +5,22 @@ the columns of group h. With θ and δ integrated out, the rewards have the cova
 
     K = I + Σ_g τ_g² Φ_gΦ_g' + Σ_h τ_h² Z_hZ_h',
 
-and with b and σ eliminated the log-evidence is −½(n log σ² + log det K), where nσ² is r'K⁻¹r with
-b eliminated, plus two pseudo-rewards that keep σ from 0. Each x_g = log τ_g has a prior
-N(centre, 1): while rewards carry no evidence about a scale, its prior keeps it large enough to
-explore. For item effects the centre is relative to the deviation between items' means: an item that
-is played again and again shows how small the noise is, but nothing about other items.
+and with b and σ eliminated the log-evidence is
+
+    −½((n − 1 + n₀) log σ² + log det K + log 1'K⁻¹1),
+    (n − 1 + n₀)σ² = min_b (r − b1)'K⁻¹(r − b1) + .05 n₀ s²,
+
+where s² is the mean square of the centred rewards and n₀ = 2 + n/50 pseudo-rewards keep σ from 0;
+without an intercept n takes the place of n − 1, and log 1'K⁻¹1 is left out. Each log τ_g has a
+prior N(centre, 1): while rewards carry no evidence about a scale, its prior keeps it large enough
+to explore. For item effects the centre is relative to the deviation between items' means: an item
+that is played again and again shows how small the noise is, but nothing about other items.
 
 With δ integrated out, θ has the precision V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i (`reward_model`).
 With a_g = E[θ_g]/τ_g and C_gg the posterior covariance of the coefficients of a group in units of
 their prior covariance, the gradient of the evidence, to which that of the prior is added, is
 
-    ∂/∂x_g = ‖a_g‖²/σ² − tr(I − C_gg),
+    ∂/∂ log τ_g = ‖a_g‖²/σ² − tr(I − C_gg),
 
 and the average information 2 a_g'(I − C)_gh a_h/σ² takes the place of the Hessian (Gilmour,
 Thompson and Cullis, Average information REML, 1995): a few steps move all scales at once.
@@ -32,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 
-from halfseen.latent.items import ItemPosterior, Items, ItemStatistics
+from halfseen.latent.items import ItemStatistics
 from halfseen.values import FloatArray
 
 ITEM = "item"
@@ -82,7 +87,7 @@ class Scales(NamedTuple):
 
     def log_of(self, group: str) -> float:
         """Return log τ of a group; a category that came later has that of the other columns."""
-        return self.logs[group] if group in self.logs else self.logs[whole(group)]
+        return self.logs[group] if group in self.logs else self.logs[group_of(group)]
 
     def write(self, groups: Groups, scales: FloatArray) -> None:
         """Write τ of each column."""
@@ -90,9 +95,9 @@ class Scales(NamedTuple):
             scales[columns] = math.exp(self.log_of(group))
 
 
-def whole(group: str) -> str:
-    """Return the group of a group, or of the levels of a category, which have its number."""
-    return group.split(" ")[0]
+def group_of(block: str) -> str:
+    """Return the group of a block: "filled" for "filled 3", the category of first level 3."""
+    return block.split(" ")[0]
 
 
 class SufficientStatistics(NamedTuple):
@@ -105,14 +110,14 @@ class SufficientStatistics(NamedTuple):
     items : ItemStatistics
         Σc(c, φ, r)' by item.
     n_rewards : float
-    pure_error : float
+    pure_error_squares : float
         Sum of squared rewards that `products` lack: of equal arms around their means.
     """
 
     products: FloatArray
     items: ItemStatistics
     n_rewards: float
-    pure_error: float
+    pure_error_squares: float
 
     def in_unit(self, unit: float) -> "SufficientStatistics":
         """Return the same with rewards divided by a unit."""
@@ -121,7 +126,9 @@ class SufficientStatistics(NamedTuple):
         products[:, -1] /= unit
         sums[:, :, -1] /= unit
         items = self.items._replace(sums=sums)
-        return SufficientStatistics(products, items, self.n_rewards, self.pure_error / unit**2)
+        return SufficientStatistics(
+            products, items, self.n_rewards, self.pure_error_squares / unit**2
+        )
 
     def select(self, features: Any, item_columns: Any) -> "SufficientStatistics":
         """Return the statistics of some of the columns of φ, and of c, given by their indices."""
@@ -142,7 +149,7 @@ class SufficientStatistics(NamedTuple):
         k, n_columns = len(scales), self.items.n_columns
         precisions = scales[:, None] * sums[:, first:, first:n_columns] * scales
         precisions[:, np.arange(k), np.arange(k)] += 1.0
-        precisions, roots = positive(precisions)
+        precisions, roots = safe_cholesky(precisions)
         covariances = _inverses(precisions, roots)
         outer = np.concatenate([sums[:, first:, :first], sums[:, first:, n_columns:]], axis=2)
         outer *= scales[:, None]
@@ -156,18 +163,6 @@ class SufficientStatistics(NamedTuple):
             products=self.products - explained, items=self.items._replace(sums=kept)
         )
         return Marginal(rest, covariances, slopes, log_det)
-
-    def fit(
-        self, scales: FloatArray, item_scales: FloatArray
-    ) -> tuple[FloatArray, FloatArray, Items]:
-        """Return V and V·E[θ] of scaled features, with items integrated out, and the items."""
-        (products, *_), covariances, _, log_dets = self.marginal(item_scales)
-        precision = scales[:, None] * products[:-1, :-1] * scales
-        precision.ravel()[:: len(scales) + 1] += 1.0
-        sums = item_scales[:, None] * self.items.sums[:, :, self.items.n_columns :]
-        sums[:, :, :-1] *= scales
-        found = Items.of(self.items.keys, ItemPosterior(covariances, sums, log_dets))
-        return precision, scales * products[:-1, -1], found
 
 
 class Marginal(NamedTuple):
@@ -269,12 +264,12 @@ class Evidence:
         *,
         intercept: bool = True,
     ) -> None:
-        total = float(statistics.products[-1, -1]) + statistics.pure_error
+        total = float(statistics.products[-1, -1]) + statistics.pure_error_squares
         self.unit = math.sqrt(total / statistics.n_rewards)
         self._statistics, self._intercept = statistics.in_unit(self.unit), intercept
         self._n_groups = len(columns)
         self.groups = [*columns, *item_columns]
-        self._centres = np.array([centres[whole(group)] for group in self.groups])
+        self._centres = np.array([centres[group_of(group)] for group in self.groups])
         self._n_pseudo = _PRIOR_REWARDS + _PRIOR_RATE * statistics.n_rewards
         self._n = statistics.n_rewards - intercept + self._n_pseudo
         self._members = _indicators(columns, len(statistics.products) - 1)[1:]
@@ -367,34 +362,39 @@ class Evidence:
         precision = scales[:, None] * products[:-1, :-1] * scales
         # Less than its share of the trace would be lost to rounding.
         precision.ravel()[:: len(scales) + 1] += max(1.0, _ROUNDING * float(precision.trace()))
-        root = positive(precision[None])[1][0]
+        root = safe_cholesky(precision[None])[1][0]
         root_inverse = _inverse(root)
         white = root_inverse @ (scales * products[:-1, -1])
-        residual = max(0.0, float(products[-1, -1]) - float(white @ white)) + given.pure_error
-        noise = (residual + self._n_pseudo * _PRIOR_SHARE) / self._n
+        residual = (
+            max(0.0, float(products[-1, -1]) - float(white @ white)) + given.pure_error_squares
+        )
+        noise_variance = (residual + self._n_pseudo * _PRIOR_SHARE) / self._n
         log_det += 2.0 * float(np.log(root.diagonal()).sum())
         deviations = logs - self._centres
-        deviations += self._is_item * (0.5 * math.log(noise) - self._log_item_deviation)
-        density = -0.5 * (self._n * math.log(noise) + log_det + float(deviations @ deviations))
+        deviations += self._is_item * (0.5 * math.log(noise_variance) - self._log_item_deviation)
+        penalty = float(deviations @ deviations)
+        density = -0.5 * (self._n * math.log(noise_variance) + log_det + penalty)
         eliminated = intercept_precision, column_means
         solved = root_inverse, white @ root_inverse
-        return Posterior(density, noise, deviations, scales, *eliminated, *solved, marginal)
+        return Posterior(
+            density, noise_variance, deviations, scales, *eliminated, *solved, marginal
+        )
 
     def derivatives(self, at: Posterior) -> tuple[FloatArray, FloatArray]:
         """Return the gradient of the log density by log τ, and the average information."""
         items = self._item_moments(at)
         squares = self._by_group(at.mean**2, (items.means**2).sum(axis=0)) / at.noise_variance
-        effective = self._by_group(
+        n_effective = self._by_group(
             1.0 - (at.root_inverse * at.root_inverse).sum(axis=0),
             (1.0 - items.variances).sum(axis=0),
         )
         information = self._average_information(at, items, squares)
         # Far from the mode, where a scale is too large for its coefficients, it understates.
-        information += np.diag(2.0 * np.maximum(effective - squares, 0.0))
+        information += np.diag(2.0 * np.maximum(n_effective - squares, 0.0))
         # The prior; that of item effects depends on the noise, and so on all scales.
         slopes = np.eye(len(squares)) - self._is_item[:, None] * (squares / self._n)
         information += slopes.T @ slopes
-        return squares - effective - at.deviations @ slopes, information
+        return squares - n_effective - at.deviations @ slopes, information
 
     def _by_group(self, features: FloatArray, item_columns: FloatArray) -> FloatArray:
         """Return the sums of values of the columns of φ, and of c, over each group."""
@@ -423,9 +423,9 @@ class Evidence:
         effects[:, :, self._n_groups :] = items.means[:, :, None] * self._item_members
         rows = effects.reshape(n_items * k, len(squares))
         shared = rows.T @ (at.marginal.covariances @ effects).reshape(rows.shape)
-        level = items.on_intercept.ravel() @ rows
+        on_intercept = items.on_intercept.ravel() @ rows
         white = at.root_inverse @ (features - items.on_theta.T @ rows)
-        shared += level[:, None] * level + white.T @ white
+        shared += on_intercept[:, None] * on_intercept + white.T @ white
         information = 2.0 * (np.diag(squares) - shared / at.noise_variance)
         return np.asarray(information - 2.0 / self._n * squares[:, None] * squares)
 
@@ -470,7 +470,7 @@ def reduced_design(
     return np.hstack(blocks), kept
 
 
-def positive(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:
+def safe_cholesky(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return blocks I + a positive matrix each, (n, k, k), and their Cholesky factors."""
     try:
         return blocks, np.asarray(np.linalg.cholesky(blocks))

@@ -3,7 +3,7 @@
 The estimate of an arm is a sum over the entries of its filled row x̂ and of its context, because
 every column of φ is linear in the filled row, or a mask:
 
-    b + Σ_j w_j (x̂_j − μ_j) + Σ_j v_j (mask_j − share_j) + the context's c + the item's.
+    b + Σ_j w_j (x̂_j − μ_j) + Σ_j v_j (mask_j − share_j) + the context's part + the item's.
 
 Seeing entries moves x̂ by a normal law that the factor model gives (`moves_by_seeing`).
 """
@@ -27,7 +27,7 @@ def reasons(
     estimates: FloatArray,
     widths: FloatArray,
 ) -> Reasons:
-    """Return the c of the scores of arms, with their context (1, context_dim)."""
+    """Return the parts of the scores of arms, with their context (1, context_dim)."""
     noise, theta, features = model.scales.noise_scale, model.ridge.estimate, model.features
     option, table, own = features.option, slate._table, features.option_theta(theta)
     intercept = model.shift + noise * float(theta[0] * features.scales[0])
@@ -38,9 +38,9 @@ def reasons(
     item = rest - context.sum(axis=1) - crossed.sum(axis=1)
     if not features.n_item_columns:
         item = np.zeros(slate.n_arms)
-    parts = Reasons(intercept, by_value, by_hole, item, widths, context, crossed)
     shown, shown_context = option.shown(table), features.context.shown(contexts)
-    return parts._replace(
+    return Reasons(
+        *(intercept, by_value, by_hole, item, widths, context, crossed),
         implausible=(table == table) & (shown != shown),
         context_implausible=(contexts == contexts) & (shown_context != shown_context),
     )

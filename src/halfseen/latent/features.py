@@ -28,7 +28,7 @@ _kernels = LazyModule("halfseen.kernels.arm_features")
 LATENT, FILLED, MASK = "latent", "filled", "mask"
 ROW_GROUPS = (LATENT, FILLED, MASK)
 
-CONTEXT = {LATENT: "context-latent", FILLED: "context-filled", MASK: "context-mask"}
+CONTEXT_GROUPS = {LATENT: "context-latent", FILLED: "context-filled", MASK: "context-mask"}
 """The groups of the context's columns: the same for all arms of a round."""
 
 CROSSED = "crossed"
@@ -59,7 +59,7 @@ Crossing = tuple[tuple[str, ...], tuple[str, ...]]
 """The groups of arms, and of contexts, whose columns are multiplied."""
 
 # Groups whose columns have no names, so that those of two models cannot be matched.
-_UNNAMED = (LATENT, CONTEXT[LATENT], BY_ITEM[LATENT], CROSSED)
+_UNNAMED = (LATENT, CONTEXT_GROUPS[LATENT], BY_ITEM[LATENT], CROSSED)
 
 
 class RowFeatures:
@@ -89,8 +89,8 @@ class RowFeatures:
     """
 
     __slots__ = (
-        "_holes", "_levels", "_lift", "_limits", "_norms", "_roots", "columns", "model", "shares",
-        "sources", "width",
+        "_holes", "_levels", "_lift", "_limits", "_noise_deviations", "_norms", "columns", "model",
+        "shares", "sources", "width",
     )  # fmt: skip
 
     def __init__(
@@ -109,7 +109,7 @@ class RowFeatures:
         categories = np.unique(list(levels.values())).astype(np.int64)
         self.sources = {"": np.flatnonzero(~np.isin(first, categories))}
         self.sources |= {f" {each}": np.flatnonzero(first == each) for each in categories}
-        self._roots = np.sqrt(model.noise)
+        self._noise_deviations = np.sqrt(model.noise)
         variance = float((shares * (1.0 - shares))[self._holes].sum())
         self._norms = {
             LATENT: math.sqrt(max(1, model.rank)),
@@ -143,7 +143,9 @@ class RowFeatures:
         model, columns, table = self.model, self.columns, self.shown(table)
         if LATENT in columns or FILLED in columns:
             residuals, latent = np.empty(table.shape), np.empty((len(table), 0))
-            _kernels.standardise(table, model.location, model.scale, self._roots, residuals)
+            _kernels.standardise(
+                table, model.location, model.scale, self._noise_deviations, residuals
+            )
             if self._lift is not None:
                 latent = self._lift.coordinates(residuals)
             if LATENT in columns:
@@ -151,7 +153,7 @@ class RowFeatures:
             if FILLED in columns:
                 start, unit = first + columns[FILLED].start, 1.0 / self._norms[FILLED]
                 _kernels.write_filled(
-                    residuals, latent, self._roots, model.loadings, unit, start, phi
+                    residuals, latent, self._noise_deviations, model.loadings, unit, start, phi
                 )
         if MASK in columns:
             start, unit = first + columns[MASK].start, 1.0 / self._norms[MASK]
@@ -169,16 +171,16 @@ class RowFeatures:
         if FILLED in columns:
             weights += theta[columns[FILLED]] / self._norms[FILLED]
         if LATENT in columns:
-            precise = model.loadings / self._roots
+            precise = model.loadings / self._noise_deviations
             precision = np.eye(model.rank) + precise @ precise.T
             direction = np.linalg.solve(precision, theta[columns[LATENT]])
-            weights += (direction @ (precise / self._roots)) / self._norms[LATENT]
+            weights += (direction @ (precise / self._noise_deviations)) / self._norms[LATENT]
         return weights * (model.scale > 0.0)
 
     def deviations(self, table: FloatArray) -> FloatArray:
         """Return filled rows (n, dim) in deviations from the mean, clipped."""
         model, table = self.model, self.shown(table)
-        seen = model.residuals(table) * self._roots
+        seen = model.residuals(table) * self._noise_deviations
         return np.where(seen == seen, seen, model.latent(table) @ model.loadings)
 
     def missing(self, table: FloatArray, theta: FloatArray) -> FloatArray:
@@ -203,7 +205,7 @@ class Features:
     option, context : RowFeatures
         Of arms, and of contexts.
     groups : sequence of str
-        Of φ: of `CONTEXT`, and `CROSSED`; all groups of `option` are in φ anyway.
+        Of φ: of `CONTEXT_GROUPS`, and `CROSSED`; all groups of `option` are in φ anyway.
     item_groups : sequence of str
         Of c: `ITEM` and those of `BY_ITEM`; empty if items have no effects.
     crossing : Crossing
@@ -217,7 +219,7 @@ class Features:
     ----------
     columns, item_columns : dict
         For each group the slice of its columns: of φ, and of c.
-    groups, item_groups : dict
+    scale_blocks, item_scale_blocks : dict
         For each prior scale the indices of its columns, of φ and of c: a group, or of a group of
         filled rows the levels of one category.
     n_features, n_item_columns : int
@@ -227,8 +229,8 @@ class Features:
 
     __slots__ = (
         "_by_item", "_left", "_norm", "_right", "_shared", "columns", "context", "crossing",
-        "groups", "intercept", "item_columns", "item_groups", "item_scales", "n_features",
-        "n_item_columns", "option", "scales",
+        "intercept", "item_columns", "item_scale_blocks", "item_scales", "n_features",
+        "n_item_columns", "option", "scale_blocks", "scales",
     )  # fmt: skip
 
     def __init__(
@@ -244,20 +246,16 @@ class Features:
     ) -> None:
         self.option, self.context, self.crossing = option, context, crossing
         self.intercept = intercept
-        self._left, self._right = (
-            column_indices(option.columns, crossing[0]),
-            column_indices(context.columns, crossing[1]),
-        )
+        self._left = column_indices(option.columns, crossing[0])
+        self._right = column_indices(context.columns, crossing[1])
         # About the norm of the products: each group of a side has norm 1.
         self._norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
-        shared = [plain for plain in context.columns if CONTEXT[plain] in groups]
+        shared = [plain for plain in context.columns if CONTEXT_GROUPS[plain] in groups]
         by_item = [plain for plain in context.columns if BY_ITEM[plain] in item_groups]
-        self._shared, self._by_item = (
-            column_indices(context.columns, shared),
-            column_indices(context.columns, by_item),
-        )
+        self._shared = column_indices(context.columns, shared)
+        self._by_item = column_indices(context.columns, by_item)
         sizes = {name: size(columns) for name, columns in option.columns.items()}
-        sizes |= {CONTEXT[plain]: size(context.columns[plain]) for plain in shared}
+        sizes |= {CONTEXT_GROUPS[plain]: size(context.columns[plain]) for plain in shared}
         if CROSSED in groups:
             sizes[CROSSED] = len(self._left) * len(self._right)
         own = {ITEM: 1} if ITEM in item_groups else {}
@@ -265,12 +263,12 @@ class Features:
         self.columns, self.item_columns = side_by_side(sizes, 1), side_by_side(own, 0)
         self.n_features, self.n_item_columns = 1 + sum(sizes.values()), sum(own.values())
         self.scales, self.item_scales = np.ones(self.n_features), np.ones(self.n_item_columns)
-        self.groups = self._by_source(self.columns)
-        self.item_groups = self._by_source(self.item_columns)
+        self.scale_blocks = self._by_source(self.columns)
+        self.item_scale_blocks = self._by_source(self.item_columns)
         if scales is not None:
             self.scales[0] = INTERCEPT
-            scales.write(self.groups, self.scales)
-            scales.write(self.item_groups, self.item_scales)
+            scales.write(self.scale_blocks, self.scales)
+            scales.write(self.item_scale_blocks, self.item_scales)
         self.scales[0] *= intercept
 
     def _by_source(self, columns: Mapping[str, slice]) -> dict[str, NDArray[np.int64]]:
@@ -278,7 +276,7 @@ class Features:
         found: dict[str, NDArray[np.int64]] = {}
         for group, each in columns.items():
             sources = {"": np.arange(size(each))}
-            if group in (FILLED, CONTEXT[FILLED], BY_ITEM[FILLED]):
+            if group in (FILLED, CONTEXT_GROUPS[FILLED], BY_ITEM[FILLED]):
                 sources = (self.option if group == FILLED else self.context).sources
             named = {group + name: each.start + own for name, own in sources.items()}
             found |= {name: own for name, own in named.items() if len(own) or len(named) == 1}
@@ -289,7 +287,7 @@ class Features:
     ) -> "Features":
         """Return some of the groups, and those that are multiplied, with scales."""
         crossing: Crossing = self.crossing if CROSSED in groups else ((), ())
-        context_groups = {plain for plain, group in CONTEXT.items() if group in groups}
+        context_groups = {plain for plain, group in CONTEXT_GROUPS.items() if group in groups}
         context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
         return Features(
             self.option.only([*groups, *crossing[0]]),
@@ -393,7 +391,7 @@ def joint_features(
     intercept: bool = True,
 ) -> Features:
     """Return all groups that may enter the reward model, without scales."""
-    groups = [*option.columns, *(CONTEXT[group] for group in context.columns)]
+    groups = [*option.columns, *(CONTEXT_GROUPS[group] for group in context.columns)]
     if all(crossing):
         groups.append(CROSSED)
     item_groups = [ITEM, *_by_item(context, n_items)] if n_items else []

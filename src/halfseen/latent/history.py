@@ -81,11 +81,6 @@ class Sample:
         return more
 
     @property
-    def n_offered(self) -> int:
-        """Rows so far, kept or not."""
-        return self._rows.n_arms
-
-    @property
     def max_rows(self) -> int:
         """Most rows that are kept."""
         return self._rows.max_rows
@@ -102,8 +97,9 @@ class Sample:
 
     def ages(self, n_rounds: int) -> FloatArray:
         """Return the ages of the kept rows in rounds, as if rows had come at a constant rate."""
-        later = self.n_offered - 1 - self._rows.numbers.astype(np.float64)
-        return later * (n_rounds / max(1, self.n_offered))
+        n_offered = self._rows.n_arms
+        later = n_offered - 1 - self._rows.numbers.astype(np.float64)
+        return later * (n_rounds / max(1, n_offered))
 
     def widened(self, dim: int, levels: Mapping[int, int], max_rows: int) -> "Sample":
         """Return the sample with more features, and at most `max_rows` rows."""
@@ -142,13 +138,8 @@ class Observations(NamedTuple):
     levels: FloatArray
 
     def select(self, indices: Any) -> "Observations":
-        """Return some of the rows."""
+        """Return some of the rows; the first ones as views."""
         columns: Any = (np.ascontiguousarray(column[indices]) for column in self)
-        return Observations(*columns)
-
-    def first(self, n: int) -> "Observations":
-        """Return the first rows, as views."""
-        columns: Any = (column[:n] for column in self)
         return Observations(*columns)
 
     @property
@@ -248,7 +239,7 @@ class Summary(NamedTuple):
         return self._replace(
             rows=math.sqrt(weight) * self.rows,
             n_rewards=weight * self.n_rewards,
-            items=self.items.decayed(weight),
+            items=self.items._replace(sums=weight * self.items.sums),
         )
 
     def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Summary":
@@ -314,7 +305,7 @@ class History:
     @property
     def rows(self) -> Observations:
         """The rows that are kept: arms that were merged, and later rewards."""
-        return self._memory if self._n == len(self._memory.rounds) else self._memory.first(self._n)
+        return self._memory.select(slice(self._n))
 
     def _with(self, **changes: Any) -> "History":
         given: dict[str, Any] = {
@@ -353,8 +344,9 @@ class History:
 
     @property
     def last_reward(self) -> float | None:
-        """The reward that came last; None if there is none."""
-        return float(self._memory.rewards[self._n - 1]) if self._n else None
+        """The reward that came last, with its level; None if there is none."""
+        rows, last = self._memory, self._n - 1
+        return float(rows.rewards[last] + rows.levels[last]) if self._n else None
 
     @property
     def last_level(self) -> float:

@@ -3,11 +3,11 @@
 A reward of item i is r = φ'θ + c'δ_i + noise, in units of the noise; c comes times its scales, and
 its first entry is constant: the item's effect. Of each item these sums suffice:
 
-    A_i = I + Σcc',   Σcφ',   Σcr.
+    A_i = I + Σcc',   B_i = Σcφ',   s_i = Σcr.
 
-With θ known, δ_i has mean A_i⁻¹(Σcr − Σcφ'θ) and covariance A_i⁻¹. So the reward of an arm of item
-i is (φ − Σφc'A_i⁻¹c)'θ + c'A_i⁻¹Σcr plus a rest of variance c'A_i⁻¹c: a sample for θ of the same
-form as a reward without items.
+With θ known, δ_i has mean A_i⁻¹(s_i − B_iθ) and covariance A_i⁻¹. So the reward of an arm of item i
+is φ̃'θ + c'A_i⁻¹s_i plus a rest of variance c'A_i⁻¹c, with φ̃ = φ − B_i'A_i⁻¹c. A further reward adds
+the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ.
 """
 
 import math
@@ -122,10 +122,6 @@ class ItemStatistics(NamedTuple):
         sums[indices[n:]] += other.shifted(self.shift).sums
         return ItemStatistics(keys, sums, self.shift).bounded()
 
-    def decayed(self, weight: float) -> "ItemStatistics":
-        """Return the sums with every reward counting less."""
-        return self._replace(sums=weight * self.sums)
-
     def projected(self, matrix: FloatArray, features: FloatArray) -> "ItemStatistics":
         """Return the sums for other c and φ, which are these times matrices.
 
@@ -239,29 +235,24 @@ class Items:
         """Return a copy that continues in place of this one, which must not be changed any more."""
         fork = object.__new__(Items)
         fork.n_columns, fork.n_features = self.n_columns, self.n_features
-        fork._indices, fork._posteriors, fork._waiting = (
-            self._indices,
-            self._posteriors,
-            self._waiting,
-        )
+        fork._indices, fork._posteriors = self._indices, self._posteriors
+        fork._waiting = self._waiting
         return fork
 
     def copied(self) -> "Items":
         """Return an independent copy."""
         self._settle()
         copy = self.fork()
-        copy._indices, copy._posteriors = (
-            dict(self._indices),
-            ItemPosterior(*(e.copy() for e in self._posteriors)),
-        )
+        copy._indices = dict(self._indices)
+        copy._posteriors = ItemPosterior(*(each.copy() for each in self._posteriors))
         return copy
 
     def condition(
         self, keys: Keys, c: FloatArray, phi: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return means c'A⁻¹Σcr and variances c'A⁻¹c of arms, given what their items paid.
+        """Return means c'A⁻¹s and variances c'A⁻¹c of arms, given what their items paid.
 
-        Features φ in `phi` are changed to φ − Σφc'A⁻¹c.
+        Features φ in `phi` are changed to φ̃ = φ − B'A⁻¹c.
         """
         self._settle()
         means, variances = np.zeros(len(phi)), np.empty(len(phi))
@@ -302,7 +293,7 @@ class Items:
             self._waiting = key, posterior.after(c, phi, target)
         return (phi - known[:-1]) / root, float(target - known[-1]) / root
 
-    def information(self) -> float:
+    def log_det_precision(self) -> float:
         """Return log det of all A, whatever their order."""
         self._settle()
         return math.fsum(self._posteriors.log_det[: len(self._indices)].tolist())

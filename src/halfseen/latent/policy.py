@@ -2,11 +2,11 @@
 
 In each round the arm with the largest score is chosen,
 
-    score = estimate + √((α·deviation of φ'θ)² + (β·deviation of the item's rest)²),
+    score = estimate + √((α·deviation of φ̃'θ)² + (α_item·deviation of c'δ_i)²),
 
-with α = g·`width_scale` and β = f·.375·α·√(2 log t), where f is the share of all items that one
-round offers, and g = (1 + ρ)/2 for the share ρ of arms that had been offered before; α is at least
-β. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
+with α_item = .375·`width_scale`·κ·f·√(2 log t) and α = max(κ·`width_scale`, α_item), where f is the
+share of all items that one round offers, and κ = (1 + ρ)/2 for the share ρ of arms that had been
+offered before. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
 """
 
 import math
@@ -482,7 +482,7 @@ class LatentUcb(Policy):
         if exploration == "thompson":
             law = model.win_shares(keys, arms, scores[1], arm, random)
         elif exploration == INVERSE_GAP:
-            rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.information())
+            rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.log_det_precision())
             law = inverse_gap(scores[1] / model.scales.noise_scale, rate)
             arm = drawn(law, scores[1], keys, random)
         return arm, law
@@ -830,10 +830,8 @@ def _best(slate: Slate, scores: FloatArray) -> int:
 
 
 def _without(expected: dict[int, Note], notes: Iterable[Note]) -> dict[int, Note]:
-    rest = expected.copy()
-    for note in notes:
-        rest.pop(note.round, None)
-    return rest
+    gone = {note.round for note in notes}
+    return {round: note for round, note in expected.items() if round not in gone}
 
 
 def _checked_groups(name: str, value: Any) -> tuple[str, ...]:

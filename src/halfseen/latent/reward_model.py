@@ -28,13 +28,13 @@ from halfseen.latent.evidence import (
     Groups,
     Scales,
     SufficientStatistics,
-    positive,
+    group_of,
     reduced_design,
-    whole,
+    safe_cholesky,
 )
 from halfseen.latent.features import (
     BY_ITEM,
-    CONTEXT,
+    CONTEXT_GROUPS,
     CROSSED,
     FILLED,
     LATENT,
@@ -45,7 +45,7 @@ from halfseen.latent.features import (
     size,
 )
 from halfseen.latent.history import Observations, Summary
-from halfseen.latent.items import MOST_SUMS, Items, ItemsField
+from halfseen.latent.items import MOST_SUMS, ItemPosterior, Items, ItemsField
 from halfseen.latent.level import DRIFT, FIXED, Drift
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
@@ -56,9 +56,9 @@ CENTRES: Mapping[str, float] = {
     FILLED: 0.0,
     MASK: -1.0,
     ITEM: 0.0,
-    CONTEXT[LATENT]: -1.0,
-    CONTEXT[FILLED]: -1.0,
-    CONTEXT[MASK]: -2.0,
+    CONTEXT_GROUPS[LATENT]: -1.0,
+    CONTEXT_GROUPS[FILLED]: -1.0,
+    CONTEXT_GROUPS[MASK]: -2.0,
     CROSSED: -1.0,
     BY_ITEM[LATENT]: 0.0,
     BY_ITEM[FILLED]: 0.0,
@@ -155,13 +155,15 @@ class RewardModel:
         shift = _mean(rows, summary) if unscaled.intercept else 0.0
         phi, c = unscaled.design(rows.arms, rows.contexts)
         given = c, rows, pure_error, summary, shift
-        statistics = enough = _statistics(phi, *given)
-        columns: Groups = unscaled.groups
-        if summary is None and any(len(each) > len(phi) for each in columns.values()):
-            reduced, columns = reduced_design(phi, columns)
-            enough = _statistics(reduced, *given)
+        statistics = for_scales = _statistics(phi, *given)
+        blocks: Groups = unscaled.scale_blocks
+        if summary is None and any(len(each) > len(phi) for each in blocks.values()):
+            reduced, blocks = reduced_design(phi, blocks)
+            for_scales = _statistics(reduced, *given)
         intercept = unscaled.intercept
-        evidence = Evidence(enough, columns, unscaled.item_groups, CENTRES, intercept=intercept)
+        evidence = Evidence(
+            for_scales, blocks, unscaled.item_scale_blocks, CENTRES, intercept=intercept
+        )
         scales = evidence.maximise(last or {})
         features = _scaled(unscaled, scales)
         ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
@@ -222,10 +224,10 @@ class RewardModel:
         own = np.sqrt(arms.item_variances) if self.features.n_item_columns else None
         return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
-    def information(self) -> float:
-        """Return log det of regression and items, the intercept left out."""
+    def log_det_precision(self) -> float:
+        """Return log det of the precision of θ and all δ, the intercept left out."""
         total = self.ridge.log_det - 2.0 * math.log(abs(self.ridge.factor[0, 0]))
-        return total + self.items.information()
+        return total + self.items.log_det_precision()
 
     def fork(self) -> "RewardModel":
         """Return a copy that can learn; afterwards this one must learn no more."""
@@ -250,7 +252,7 @@ class RewardModel:
         return RewardModel(features, self.scales, self.shift, ridge, items, self.drift)
 
     def residuals(self, rows: Observations) -> FloatArray:
-        """Return what rewards exceed their estimates by, without the level, shape (n,)."""
+        """Return rewards minus estimates, shape (n,); a level that moves stays in them."""
         phi, c = self.features.design(rows.arms, rows.contexts)
         item_means: FloatArray | float = 0.0
         if self.features.n_item_columns:
@@ -377,20 +379,25 @@ def _regression(
     indices = column_indices(unscaled.columns, features.columns)
     item_indices = column_indices(unscaled.item_columns, features.item_columns)
     some = statistics.select(np.append(0, indices), item_indices)
-    precision, response, items = some.fit(features.scales, features.item_scales)
-    root = np.ascontiguousarray(positive(precision[None])[1][0].T)
-    white = solve_triangular(root, response, trans=1, check_finite=False)
+    scales, item_scales = features.scales, features.item_scales
+    (products, *_), covariances, _, log_dets = some.marginal(item_scales)
+    precision = scales[:, None] * products[:-1, :-1] * scales
+    precision.ravel()[:: len(scales) + 1] += 1.0
+    root = np.ascontiguousarray(safe_cholesky(precision[None])[1][0].T)
+    white = solve_triangular(root, scales * products[:-1, -1], trans=1, check_finite=False)
     ridge = Ridge(features.n_features, ridge=1.0)
     log_det = 2.0 * float(np.log(root.diagonal()).sum())
     ridge.set_root(root, white, log_det, int(statistics.n_rewards))
-    return ridge, items
+    sums = item_scales[:, None] * some.items.sums[:, :, some.items.n_columns :]
+    sums[:, :, :-1] *= scales
+    return ridge, Items.of(some.items.keys, ItemPosterior(covariances, sums, log_dets))
 
 
 def _scaled(unscaled: Features, scales: Scales) -> Features:
     """Return the groups that move rewards, with their scales; at least one if there is any."""
     logs: dict[str, float] = {}
-    for group in (*unscaled.groups, *unscaled.item_groups):
-        logs[whole(group)] = max(logs.get(whole(group), LOWEST), scales.log_of(group))
+    for group in (*unscaled.scale_blocks, *unscaled.item_scale_blocks):
+        logs[group_of(group)] = max(logs.get(group_of(group), LOWEST), scales.log_of(group))
     largest = max((logs[group] for group in unscaled.columns), default=NEGLIGIBLE)
     least = min(largest, math.nextafter(NEGLIGIBLE, math.inf))
     groups = [group for group in unscaled.columns if logs[group] >= least]
