@@ -200,6 +200,37 @@ def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(url, monke
     assert len(one.health()["refit_seconds"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (LatentUcb, "_refit", SystemExit),
+        (threading.Thread, "start", RuntimeError),
+    ],
+    ids=["an exit", "no thread"],
+)
+def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
+    url, monkeypatch, caplog, owner, name, error
+):
+    agent = new(url, policy=LatentUcb(refit="background"))
+    rounds = offers(60)
+    for rows, rewards in rounds[:10]:
+        agent.learn(agent.choose(rows), rewards[0])
+    assert agent._refits
+
+    def fail(self):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail)
+        for rows, rewards in rounds[10:]:
+            agent.learn(agent.choose(rows), rewards[0])
+            if name == "_refit" and agent._worker is not None:
+                agent._worker.join()
+    assert caplog.text.count("a refit failed, 1 so far") == caplog.text.count("a refit failed") == 1
+    agent._next_try = 0.0
+    assert agent.refit_if_due()
+
+
 def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_back(url):
     storage = new(url)._storage
     assert storage.lease("a", 0.2)

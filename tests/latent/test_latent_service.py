@@ -222,7 +222,25 @@ def test_a_call_that_fails_while_an_epoch_is_replaced_changes_nothing(held, monk
     assert samples == len(policy._history) == policy.round - 1
 
 
-def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(monkeypatch, caplog):
+def raising(error):
+    def fail(*given):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (Epoch, "open", ZeroDivisionError()),
+        (Epoch, "open", SystemExit()),
+        (threading.Thread, "start", RuntimeError("can't start new thread")),
+    ],
+    ids=["an error", "an exit", "no thread"],
+)
+def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(
+    monkeypatch, caplog, owner, name, error
+):
     policy = LatentUcb(refit="background", dim=6)
     slates = list(single_arms(80))
     play(policy, slates[:30])
@@ -230,7 +248,7 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(mo
         policy._prepared.wait()
     n_epochs = len(policy._epoch_log)
     with monkeypatch.context() as patch:
-        patch.setattr(Epoch, "open", classmethod(lambda cls, *given: 1 / 0))
+        patch.setattr(owner, name, raising(error))
         while policy._diagnostics()["n_failed_refits"] == 0:
             play(policy, slates[policy.round : policy.round + 1])
     assert [record.levelname for record in caplog.records] == ["ERROR"]

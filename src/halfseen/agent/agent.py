@@ -105,6 +105,7 @@ class Agent(Replica):
         self._owner = secrets.token_hex(8)  # of the lease
         self._saved = 0  # event of the latest checkpoint known here
         self._next_try = 0.0  # when to ask for the lease again
+        self._n_failed_refits = 0  # in this process
         self._worker: threading.Thread | None = None
         self._failure: str | None = None  # why it cannot go on
 
@@ -844,8 +845,7 @@ class Agent(Replica):
             except HalfseenError:
                 raise
             except Exception:
-                logger.exception("a refit failed: the epoch goes on")
-                self._next_try = time.monotonic() + _AFTER_FAILURE
+                self._refit_failed()
                 return False
 
     def _refit(self, policy: Policy, plain: dict[str, Any], covers: int) -> bool:
@@ -869,13 +869,22 @@ class Agent(Replica):
         """Let a thread refit, unless one does."""
         if self._worker is None or not self._worker.is_alive():
             self._worker = threading.Thread(target=self._refit_quietly, daemon=True)
-            self._worker.start()
+            try:
+                self._worker.start()
+            except RuntimeError:  # there are too many threads
+                self._refit_failed()
 
     def _refit_quietly(self) -> None:
         try:
             self.refit_if_due()
-        except HalfseenError:
-            logger.exception("a refit failed: the epoch goes on")
+        except BaseException:  # nobody is there to catch it
+            self._refit_failed()
+
+    def _refit_failed(self) -> None:
+        """Count and log the exception that is being handled, and try again later."""
+        self._n_failed_refits += 1
+        logger.exception("a refit failed, %d so far: the epoch goes on", self._n_failed_refits)
+        self._next_try = time.monotonic() + _AFTER_FAILURE
 
     def _save_if_due(self) -> None:
         if self._storage is not None and self._last - self._saved >= _SAVED_EVERY:

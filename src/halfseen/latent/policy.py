@@ -89,12 +89,15 @@ class Background(Generic[T]):
         self._found: list[T] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="halfseen refit", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # there are too many threads
+            self._error = error
 
     def _run(self) -> None:
         try:
             self._found.append(self._work())
-        except BaseException as error:  # raised again by `result`
+        except BaseException as error:
             self._error = error
 
     @property
@@ -112,9 +115,9 @@ class Background(Generic[T]):
         self._thread.join()
 
     def result(self) -> T:
-        """Return what was computed, or raise what was raised."""
+        """Return what was computed; a RuntimeError, also for an interrupt, if nothing was."""
         if self._error is not None:
-            raise self._error
+            raise RuntimeError("there is no result") from self._error
         return self._found[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
