@@ -8,7 +8,7 @@ PIP    := -m pip --disable-pip-version-check install -q
 LOCKED := $(PIP) --require-hashes -r
 ITSELF := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test coverage soak test-base test-browser test-postgres docs figures check bench bench-check format clean
+.PHONY: demo test coverage soak test-base test-browser test-postgres docs figures gallery check bench bench-check format clean
 .PHONY: audit dist test-dist lock licences
 .DEFAULT_GOAL := test
 
@@ -30,7 +30,7 @@ test: $(READY)
 coverage: $(READY)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal --cov=halfseen --cov-report=term:skip-covered
 
-# Fuzzed calls, damaged files, injected faults and killed processes at length: at most 20 minutes on two cores.
+# Fuzzed calls, damaged files, injected faults and killed processes at length: at most an hour on two cores.
 soak: $(READY)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m robustness.soak
 
@@ -80,6 +80,10 @@ docs: $(DOCS_READY)
 # Figures of the site from results/, where `halfseen reproduce` leaves them.
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py results
+
+# Figures and outputs of examples that have changed, at full size; some minutes.
+gallery: $(READY)
+	OMP_NUM_THREADS=1 MPLBACKEND=agg $(BIN)/python docs/_ext/gallery.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -134,6 +138,6 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf docs/_build docs/api/generated docs/gallery docs/programs
+	rm -rf docs/_build docs/api/generated docs/gallery
 	rm -rf $(VENV) $(BASE) $(LOCK_ENV) .venv-audit dist benchmarks/peers/.venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,9 +1,11 @@
 """What an agent adds to the time of its policy: reading a table, ids, what waits for rewards."""
 
+import gc
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ import polars as pl
 import pyarrow as pa
 
 from benchmarks.measuring import Quartiles, Row, in_turns, seconds
-from halfseen import Agent, AmbientOful, LatentUcb
-from halfseen.agent.database import DURABILITIES
+from halfseen import Agent, AmbientOful, InvalidTableError, LatentUcb
+from halfseen.agent.database import DURABILITIES, Run
 
 # Budgets in µs: for 8 options with 30 columns, and for a whole choice of a shop.
 MOST_NUMBERS = 150.0
@@ -48,6 +50,7 @@ def rows(quick: bool) -> list[Row]:
             for form, options in _forms(frame).items()
         ),
         _shop_row(random, 30 if quick else 300),
+        *_linear_rows(200 if quick else 1000),
         *_storage_rows(quick),
     ]
 
@@ -84,7 +87,95 @@ def _visitor(random: np.random.Generator) -> dict[str, float | None]:
     return {"hour": float(random.normal()), "age": float(random.normal()), "visits": None}
 
 
+# Costs of a call that are linear in its input
+
+MOST_TENFOLD = 15.0
+
+
+def _linear_rows(n: int) -> Iterator[Row]:
+    """Yield how much longer calls take with ten times as many options, rows or decisions."""
+    for name, prepare in {
+        "choose among options": _chooses,
+        "explain one of the options": _explains,
+        "refuse options of which two have one id": _refuses,
+        "observe rows of a log": _observes,
+        "learn the rewards of decisions": _learns,
+        "expire decisions": _expires,
+    }.items():
+        few, many = (_processor_time(prepare, size) for size in (n, 10 * n))
+        what = f"`Agent`: {name}, {10 * n} against {n}"
+        ratio = many / few
+        yield Row(what, f"{ratio:.1f} ×", f"≤ {MOST_TENFOLD:g} ×", ratio <= MOST_TENFOLD)
+
+
+def _processor_time(prepare: Callable[[int], Callable[[], Any]], n: int) -> float:
+    """Return the shortest of three times; each call is prepared anew, and collects no garbage."""
+    calls = [prepare(n) for _ in range(3)]
+    gc.disable()
+    try:
+        return min(seconds(call, time.process_time) for call in calls)
+    finally:
+        gc.enable()
+
+
+def _options(n: int) -> dict[str, Any]:
+    random = np.random.default_rng(0)
+    names = [f"item {index}" for index in range(n)]
+    return {"sku": names, "price": random.normal(size=n), "size": random.normal(size=n)}
+
+
+def _started() -> Agent:
+    agent = Agent(id="sku", max_pending=10**6)
+    agent.observe(_options(50), np.random.default_rng(1).normal(size=50))
+    agent.choose(_options(50))
+    return agent
+
+
+def _chooses(n: int) -> Callable[[], Any]:
+    agent, options = _started(), _options(n)
+    return lambda: agent.choose(options)
+
+
+def _explains(n: int) -> Callable[[], Any]:
+    agent, options = _started(), _options(n)
+    return lambda: agent.explain(options)
+
+
+def _refuses(n: int) -> Callable[[], Any]:
+    agent, options = _started(), _options(n)
+    options["sku"][-1] = options["sku"][0]
+
+    def refuse() -> None:
+        with suppress(InvalidTableError):
+            agent.choose(options)
+
+    return refuse
+
+
+def _observes(n: int) -> Callable[[], Any]:
+    agent, options = _started(), _options(n)
+    return lambda: agent.observe(options, options["price"])
+
+
+def _waiting(n: int) -> tuple[Agent, list[str]]:
+    agent = Agent(policy=AmbientOful(dim=2), id="sku", max_pending=10**6)
+    return agent, [agent.choose(_options(2)).id for _ in range(n)]
+
+
+def _learns(n: int) -> Callable[[], Any]:
+    agent, ids = _waiting(n)
+    return lambda: agent.learn(ids, [1.0] * n)
+
+
+def _expires(n: int) -> Callable[[], Any]:
+    agent, _ = _waiting(n)
+    return lambda: agent.expire(before=timedelta(0))
+
+
 # Databases
+
+N_EARLIER = 10**6
+"""Events in a database before it is measured."""
 
 # For each problem: decisions per second of four processes, and events per second in catching up.
 AT_LEAST = {"8 × 30": (500, 20_000), "a shop of 200 with a context": (250, 5_000)}
@@ -110,6 +201,7 @@ def _storage_rows(quick: bool) -> Iterator[Row]:
     for problem, (decisions, events) in AT_LEAST.items():
         with tempfile.TemporaryDirectory() as folder:
             url = str(Path(folder) / "shop.db")
+            _fill(url, problem)
             _serve(url, problem, 200)
             for durability in DURABILITIES:
                 yield _alone(url, problem, durability, n_rounds)
@@ -121,8 +213,28 @@ def _storage_rows(quick: bool) -> Iterator[Row]:
             yield Row(what, f"{rate:.0f}/s", f"≥ {decisions}/s", rate >= decisions)
             yield _catching_up(url, problem, n_rounds, events)
             took = seconds(lambda: Agent.open(url, problem).close())  # noqa: B023
-            what = f"opening after {4 * n_rounds} rounds, {problem}"
+            what = f"opening after {N_EARLIER:,} events and {5 * n_rounds} rounds, {problem}"
             yield Row(what, f"{took:.2g} s", f"≤ {LONGEST_OPENING:g} s", took <= LONGEST_OPENING)
+
+
+def _fill(url: str, problem: str) -> None:
+    """Let an agent be as if it had seen many events, which its checkpoint includes."""
+    with closing(Agent.open(url, problem, "crash")) as agent:
+        storage = agent._storage
+        assert storage is not None
+
+        def fill(run: Run) -> None:
+            run(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
+                "INSERT INTO halfseen_events (agent, number, kind, time, body) "
+                "SELECT ?, i, 'choose', 0, '{}' FROM n",
+                *(N_EARLIER, storage._agent),
+            )
+            run("UPDATE halfseen_agents SET last = ? WHERE name = ?", N_EARLIER, problem)
+
+        storage.database.write(fill)
+        agent._last = N_EARLIER
+        agent._save_checkpoint()
 
 
 def _alone(url: str, problem: str, durability: str, n_rounds: int) -> Row:

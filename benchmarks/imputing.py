@@ -55,7 +55,7 @@ def _contest(make, n_seeds, peers):
                     standardise=name == "KNNImputer",
                 )  # fmt: skip
             found.setdefault(name, []).append(done)
-        if not peers or is_large or seed:  # peers may be slow: once is enough
+        if not peers or seed:  # peers may be slow: once is enough
             continue
         for peer in PEERS.values():
             found.setdefault(peer.TITLE, []).append(_by_peer(peer, full, table, rank))

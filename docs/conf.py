@@ -1,18 +1,11 @@
 """The site: `make docs` builds it into docs/_build/html. Pages need no network."""
 
-import os
-import shutil
 import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("MPLBACKEND", "agg")
-os.environ.setdefault("HALFSEEN_SCALE", "small")  # examples run in seconds
-
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import halfseen  # noqa: E402
@@ -23,15 +16,15 @@ version = release = halfseen.__version__
 copyright = "the authors of halfseen, MIT licence"
 
 extensions = [
-    "myst_nb",
+    "gallery",
+    "myst_parser",
     "numpydoc",
     "paper_figures",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_design",
-    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/*.ipynb", "**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "py:obj"  # a link where the name is public, code where it is not
@@ -42,12 +35,9 @@ nitpick_ignore_regex = [
 ]
 suppress_warnings = ["config.cache"]
 
-# Markdown and notebooks
+# Markdown
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "cache"  # a notebook runs again when it has changed
-nb_execution_timeout = 300
-nb_execution_raise_on_error = True
 
 # Reference
 autosummary_generate = True
@@ -57,21 +47,6 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_validation_checks = set()
-
-# Examples: scripts whose names start with plot_ run in the gallery, others are shown as they are
-sphinx_gallery_conf = {
-    "examples_dirs": str(ROOT / "examples"),
-    "gallery_dirs": "gallery",
-    "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
-    "abort_on_example_error": True,
-    "download_all_examples": False,
-    "show_memory": False,
-    "thumbnail_size": (640, 400),
-    "show_signature": False,
-    "min_reported_time": 1e9,
-    "write_computation_times": False,
-}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "halfseen"
@@ -117,19 +92,6 @@ html_theme_options = {
 }
 
 
-def bring_programs(app: object, config: object) -> None:
-    """Make pages of the notebooks and of the scripts in examples/ that are not in the gallery."""
-    folder = HERE / "programs"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for program in sorted((ROOT / "examples").iterdir()):
-        if program.suffix == ".ipynb":
-            shutil.copy(program, folder)
-        elif program.suffix == ".py" and not program.name.startswith("plot_"):
-            shown = f"```{{literalinclude}} ../../examples/{program.name}\n```\n"
-            (folder / f"{program.stem}.md").write_text(f"# {program.name}\n\n{shown}", "utf-8")
-
-
 def leave_out(app: Sphinx, what: str, name: str, value: object, skip: bool, given: object) -> bool:
     """Leave out fields of named tuples and scikit-learn's routing methods."""
     text = getattr(value, "__doc__", None) or ""
@@ -139,4 +101,3 @@ def leave_out(app: Sphinx, what: str, name: str, value: object, skip: bool, give
 def setup(app: Sphinx) -> None:
     """Connect what this file defines."""
     app.connect("autodoc-skip-member", leave_out)
-    app.connect("config-inited", bring_programs, priority=1)

@@ -1,13 +1,15 @@
-"""Collect the figures and the main table from a folder of results: `make figures`.
+"""Collect figures and tables from a folder of results: `make figures`.
 
     python docs/make_figures.py RESULTS
 
 RESULTS holds the folders of studies, as `halfseen reproduce STUDY` leaves them. A study without a
 folder there keeps the figures that it has. `docs/figures/figures.json` says what each figure shows
-and how it was made; the page itself is made when the site is built (`_ext/paper_figures.py`). The
-table of the README is that of the study `synthetic`.
+and how it was made; the page itself is made when the site is built (`_ext/paper_figures.py`).
+Tables of the README and of `latent-ucb.md` stand between the lines `<!-- NAME -->` and
+`<!-- end of NAME -->`.
 """
 
+import csv
 import json
 import re
 import sys
@@ -23,6 +25,7 @@ from halfseen.simulation.results import Results
 FOLDER = Path(__file__).resolve().parent / "figures"
 INDEX = FOLDER / "figures.json"
 README = FOLDER.parents[1] / "README.md"
+LATENT_UCB = FOLDER.parent / "latent-ucb.md"
 COLUMNS = {
     "zf-oful": "OFUL, zeros filled in",
     "impute-mean": "OFUL, means filled in",
@@ -31,6 +34,28 @@ COLUMNS = {
     "latent-ucb": "**`LatentUcb()`** *",
     "oracle-masked": "OFUL, subspace given",
     "uniform": "random choice",
+}
+STUDIES = {
+    "synthetic": "synthetic",
+    "digits": "digits",
+    "mnist": "MNIST",
+    "newsgroups": "newsgroups",
+}
+WORLDS = {
+    "rank-8": "rank 8",
+    "rank-15": "rank 15",
+    "noise-large": "noise 1",
+    "perturbed": "perturbed",
+    "heavy-tails": "heavy tails",
+    "change": "a subspace that changes",
+    "blocks": "entries hidden in blocks",
+    "full-rank": "full rank",
+    "full-rank-tail": "full rank, spectrum 1/j, θ in its tail",
+}
+AGAINST = {
+    "tofu-fh": "TOFU, full history",
+    "tofu-fh-pairwise": "TOFU, full history, pairs counted",
+    "zf-oful": "OFUL, zeros filled in",
 }
 WIDTH = 1400  # pixels, at most
 COLOURS = 128
@@ -50,10 +75,13 @@ def main(results: Path) -> None:
         if picture.name not in wanted:
             picture.unlink()
     if _has_run(results / "synthetic"):
-        text = README.read_text("utf-8")
-        place = re.compile("(?<=<!-- results -->\n\n).*?(?=\n<!-- end of results -->)", re.DOTALL)
-        table = main_table(Results.load(results / "synthetic"))
-        README.write_text(place.sub(lambda _: table, text), "utf-8")
+        _write(README, "results", main_table(Results.load(results / "synthetic")))
+    if all(_has_run(results / name) for name in STUDIES):
+        _write(LATENT_UCB, "studies", studies_table(results))
+    for name, folder in (("worlds", "beyond"), ("tables", "tables"), ("contexts", "contexts")):
+        if _has_run(results / folder):
+            table = worlds_table if name == "worlds" else problems_table
+            _write(LATENT_UCB, name, table(results / folder))
     size = sum(each.stat().st_size for each in FOLDER.iterdir())
     print(f"{len(wanted)} figures of {len(index)} studies, {size / 1e6:.1f} MB")
 
@@ -66,6 +94,61 @@ def main_table(results: Results) -> str:
         cells = " | ".join(f"{mean:.1f} ± {error:.1f}" for mean, error in means)
         rows.append(f"| {100 * (point.p or 1):.0f} % | {cells} |")
     return "\n".join(rows) + "\n"
+
+
+def studies_table(results: Path) -> str:
+    """Return the mean regrets of `LatentUcb` in the studies of the paper, by share seen."""
+    columns = ["`LatentUcb()`", "given rank and zero means", "OFUL given the subspace"]
+    rows = [f"| | {' | '.join(columns)} | TOFU, full history |", "|---" * 5 + "|"]
+    for name, title in STUDIES.items():
+        found = Results.load(results / name)
+        digits = 1 if name in ("synthetic", "digits") else 0
+        cells = [
+            " / ".join(f"{found.mean(point, method).mean:.{digits}f}" for point in found.points())
+            for method in ("latent-ucb", "latent-ucb-told", "oracle-masked", "tofu-fh")
+        ]
+        shown = " / ".join(f"{point.p:g}".lstrip("0") for point in found.points())
+        rows.append(f"| {title}, p = {shown}, {len(found.seeds)} seeds | {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def worlds_table(folder: Path) -> str:
+    """Return the regrets of `LatentUcb` in other worlds, as shares of another method's."""
+    found = {(row["setting"], row["p"]): row for row in _rows(folder / "robustness.csv")}
+    rows = ["| world | against | p = .6 | p = .3 |", "|---|---|---|---|"]
+    for name, title in WORLDS.items():
+        both = [found[name, p] for p in ("0.6", "0.3")]
+        shares = " | ".join(f"{float(row['ratio']):.2f}" for row in both)
+        rows.append(f"| {title} | {AGAINST[both[0]['against']]} | {shares} |")
+    return "\n".join(rows) + "\n"
+
+
+def problems_table(folder: Path) -> str:
+    """Return the regrets of `LatentUcb` and of the best other method of each problem."""
+    rows = ["| problem | `LatentUcb()` | best other | difference, 95 % |", "|---|---|---|---|"]
+    for row in _rows(folder / "best-other.csv"):
+        prob = f", p = {float(row['p']):g}" if row["p"] else ""
+        ours, other, difference, low, high = (
+            f"{float(row[name]):.3g}".replace("-", "−")
+            for name in ("mean_regret", "against_regret", "difference", "low", "high")
+        )
+        cells = f"{ours} | {other} ({row['against']}) | {difference} [{low}, {high}]"
+        rows.append(f"| {row['setting']}{prob} | {cells} |")
+    return "\n".join(rows) + "\n"
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _write(page: Path, name: str, table: str) -> None:
+    """Write a table into its place on a page."""
+    place = re.compile(f"(?<=<!-- {name} -->\n\n).*?(?=\n<!-- end of {name} -->)", re.DOTALL)
+    text, n = place.subn(lambda _: table, page.read_text("utf-8"))
+    if n != 1:
+        raise ValueError(f"{page.name} must have one place for {name!r}, got {n}")
+    page.write_text(text, "utf-8")
 
 
 def _has_run(folder: Path) -> bool:
@@ -94,7 +177,7 @@ def _collected(folder: Path) -> dict[str, Any]:
 def _command(name: str, scale: str, seeds: list[int]) -> str:
     if scale != "paper":
         return f"halfseen reproduce {name} --scale {scale}"
-    if set(seeds) == {cell.key.seed for cell in study_named(name).cells()}:
+    if set(seeds) >= {cell.key.seed for cell in study_named(name).cells()}:
         return f"halfseen reproduce {name}"
     return f"halfseen reproduce {name} --seeds {','.join(map(str, sorted(seeds)))}"
 

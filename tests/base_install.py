@@ -85,7 +85,8 @@ def the_command_exits_with_2_and_names_the_extra():
     for command in ([Path(sys.executable).parent / "halfseen"], [sys.executable, "-m", "halfseen"]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 2, done
-        assert done.stderr == "error: typer is missing: pip install 'halfseen[paper]'\n", done
+        remedy = "pip install 'halfseen[paper]' (see docs/start.md#install)"
+        assert done.stderr == f"error: typer is missing: {remedy}\n", done
         assert not done.stdout
 
 

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Tests run beside each other: a second thread per test gains nothing. Read when numpy is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -11,7 +11,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadline: the first call of a compiled loop takes longer than all later ones together.
 settings.register_profile(
-    "halfseen", deadline=None, derandomize=True, max_examples=50, database=None
+    "halfseen",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],  # other processes may be at work
 )
 settings.load_profile("halfseen")
 

@@ -100,16 +100,16 @@ def test_a_tree_of_plain_values_and_arrays_survives():
 
 @pytest.mark.parametrize("original", [saved_bytes, latent_bytes])
 def test_a_flipped_bit_is_refused_or_does_not_matter(original):
-    """5,000 of each: a file that is not refused holds the same state."""
+    """2,000 of each: a file that is not refused holds the same state."""
     content, rng, n_refused = original(), random.Random(1), 0
-    for _ in range(5000):
+    for _ in range(2000):
         damaged = bytearray(content)
         damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         try:
             assert file_bytes(from_bytes(bytes(damaged))) == content
         except ArchiveError:
             n_refused += 1
-    assert n_refused > 3000
+    assert n_refused > 1200
 
 
 def test_a_truncated_file_is_refused_at_any_length():
@@ -137,22 +137,35 @@ def test_the_message_names_the_file_and_the_remedy(tmp_path):
 # Archives that are whole but wrong
 
 
-def rewritten(change_text=None, drop=(), add=(), content=None):
-    """Return the saved policy with another text, without some entries, or with others."""
-    entries = entries_of(saved_bytes() if content is None else content) | dict(add)
-    if change_text is not None:
-        head = json.loads(entries["halfseen.json"])
-        entries["halfseen.json"] = json.dumps(change_text(head) or head).encode()
-    return zipped({name: entry for name, entry in entries.items() if name not in drop})
+def with_text(change, content=None):
+    """Return an archive with another JSON text, which a function changes."""
+    entries = entries_of(content or saved_bytes())
+    head = json.loads(entries["halfseen.json"])
+    change(head)
+    return zipped(entries | {"halfseen.json": json.dumps(head).encode()})
 
 
-def test_rewriting_alone_does_no_harm(tmp_path):
+def with_value(content, value, *path):
+    """Return an archive with another value in its state, or without it."""
+    node = tree = archive.from_bytes(content)
+    for name in path[:-1]:
+        node = node[name]
+    if value is ...:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+    return archive.to_bytes(tree)
+
+
+def test_changing_nothing_does_no_harm(tmp_path):
     """The control: what the tests below refuse is refused because of their one change."""
-    assert file_bytes(load_bytes(tmp_path, rewritten())) == saved_bytes()
+    policy = archive.from_bytes(saved_bytes())["policy"]
+    for same in (with_text(lambda head: None), with_value(saved_bytes(), policy, "policy")):
+        assert file_bytes(load_bytes(tmp_path, same)) == saved_bytes()
 
 
 def test_a_newer_format_is_refused_with_the_advice_to_upgrade(tmp_path):
-    newer = rewritten(lambda head: head.update(format=archive.FORMAT + 1))
+    newer = with_text(lambda head: head.update(format=archive.FORMAT + 1))
     with pytest.raises(ArchiveError, match=rf"newer than {archive.FORMAT}: upgrade halfseen"):
         load_bytes(tmp_path, newer)
 
@@ -160,122 +173,48 @@ def test_a_newer_format_is_refused_with_the_advice_to_upgrade(tmp_path):
 @pytest.mark.parametrize("version", [None, "1", 1.5, [1], {}], ids=repr)
 def test_a_format_that_is_no_number_is_refused(tmp_path, version):
     with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(lambda head: head.update(format=version)))
+        load_bytes(tmp_path, with_text(lambda head: head.update(format=version)))
 
 
-def test_an_unknown_policy_is_named(tmp_path):
-    other = rewritten(lambda head: head["state"].update(policy="Clairvoyant"))
-    with pytest.raises(ArchiveError, match=r"no policy is called 'Clairvoyant'.*TofuPov"):
-        load_bytes(tmp_path, other)
-
-
-def test_each_missing_array_is_noticed(tmp_path):
-    names = zipfile.ZipFile(io.BytesIO(saved_bytes())).namelist()
-    arrays = [name for name in names if name.endswith(".npy")]
-    assert len(arrays) > 6
-    for name in arrays:
-        with pytest.raises(ArchiveError):
-            load_bytes(tmp_path, rewritten(drop=[name]))
-
-
-def test_a_missing_text_is_noticed(tmp_path):
-    with pytest.raises(ArchiveError, match=r"halfseen\.json"):
-        load_bytes(tmp_path, rewritten(drop=["halfseen.json"]))
-
-
-def saved_text(content=None):
-    source = zipfile.ZipFile(io.BytesIO(saved_bytes() if content is None else content))
-    return json.loads(source.read("halfseen.json"))
+def test_each_missing_entry_is_noticed(tmp_path):
+    entries = entries_of(saved_bytes())
+    assert len(entries) > 7
+    for name in entries:
+        with pytest.raises(ArchiveError, match=r"halfseen\.json" if "json" in name else None):
+            load_bytes(tmp_path, zipped({each: entries[each] for each in entries if each != name}))
 
 
 def test_each_missing_part_of_the_state_is_noticed(tmp_path):
-    state = saved_text()["state"]
-    for name in state:
-        without = rewritten(lambda head, name=name: head["state"].__delitem__(name))
+    tree = archive.from_bytes(saved_bytes())
+    for path in [(name,) for name in tree] + [("state", name) for name in tree["state"]]:
         with pytest.raises(ArchiveError):
-            load_bytes(tmp_path, without)
-    for name in state["state"]:
-        without = rewritten(lambda head, name=name: head["state"]["state"].__delitem__(name))
-        with pytest.raises(ArchiveError):
-            load_bytes(tmp_path, without)
+            load_bytes(tmp_path, with_value(saved_bytes(), ..., *path))
 
 
 @pytest.mark.parametrize("value", [None, 7, "x", [], {}, [1, 2]], ids=repr)
 def test_a_state_of_another_kind_is_refused(tmp_path, value):
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(lambda head: head.update(state=value)))
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(lambda head: head["state"].update(state=value)))
-    with pytest.raises(ArchiveError):
-        load_bytes(tmp_path, rewritten(lambda head: head["state"].update(settings=value)))
-
-
-def test_settings_out_of_range_are_refused(tmp_path):
-    other = rewritten(lambda head: head["state"]["settings"].update(ridge=-1.0))
-    with pytest.raises(ArchiveError, match=r"ridge must be in .*, got -1"):
-        load_bytes(tmp_path, other)
-
-
-def npy(array, **options):
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.asarray(array), **options)
-    return buffer.getvalue()
-
-
-def arrays(node, path=""):
-    """Yield where in the state an array stands, and its entry."""
-    if isinstance(node, dict) and "$array" in node:
-        yield path, f"{node['$array']}.npy"
-    elif isinstance(node, dict):
-        for name, child in node.items():
-            yield from arrays(child, f"{path}/{name}")
-    elif isinstance(node, list):
-        for index, child in enumerate(node):
-            yield from arrays(child, f"{path}/{index}")
-
-
-ARRAYS = {
-    f"{name}{where}": (original, entry)
-    for name, original in {"tofu": saved_bytes, "latent": latent_bytes}.items()
-    for where, entry in arrays(saved_text(original())["state"]["state"])
-}
-
-
-def saved_array(entry, content=None):
-    source = zipfile.ZipFile(io.BytesIO(saved_bytes() if content is None else content))
-    return np.lib.format.read_array(io.BytesIO(source.read(entry)))
-
-
-@pytest.mark.parametrize("where", ARRAYS)
-def test_an_array_of_another_shape_or_type_is_refused(tmp_path, where):
-    """Compiled loops do not check bounds: what does not fit must not come in."""
-    original, entry = ARRAYS[where]
-    array = saved_array(entry, original())
-    longer, wider = list(array.shape), list(array.shape)
-    longer[0] += 1
-    wider[-1] += 1
-    wrong = [np.ones(wider, array.dtype), np.full(array.shape, "string")]
-    if where != "tofu/offered/waiting":  # any number of arms may wait
-        wrong.append(np.ones(longer, array.dtype))
-    for each in wrong:
+    for name in ("state", "settings"):
         with pytest.raises(ArchiveError):
-            load_bytes(tmp_path, rewritten(add={entry: npy(each)}, content=original()))
+            load_bytes(tmp_path, with_value(saved_bytes(), value, name))
+    with pytest.raises(ArchiveError):
+        load_bytes(tmp_path, with_text(lambda head: head.update(state=value)))
 
 
-def test_an_epoch_of_another_rank_than_its_record_is_refused(tmp_path):
-    def change(head):
-        head["state"]["state"]["epoch"]["record"]["rank"] = 2
-
-    with pytest.raises(ArchiveError, match="basis"):
-        load_bytes(tmp_path, rewritten(change))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e101])
-def test_a_reward_that_cannot_be_is_refused(tmp_path, value):
-    tree = archive.from_bytes(saved_bytes())
-    tree["state"]["played"]["columns"]["rewards"][0] = value
-    with pytest.raises(ArchiveError, match="rewards' must be finite"):
-        load_bytes(tmp_path, archive.to_bytes(tree))
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        (("policy",), "Clairvoyant", "no policy is called 'Clairvoyant'.*TofuPov"),
+        (("settings", "ridge"), -1.0, "ridge must be in .*, got -1"),
+        (("state", "epoch", "record", "rank"), 2, "basis"),
+        *[
+            (("state", "played", "columns", "rewards", 0), bad, "rewards' must be finite")
+            for bad in (np.nan, np.inf, -np.inf, 1e101)
+        ],
+    ],
+)
+def test_a_value_that_cannot_be_is_refused(tmp_path, path, value, says):
+    with pytest.raises(ArchiveError, match=says):
+        load_bytes(tmp_path, with_value(saved_bytes(), value, *path))
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
@@ -283,8 +222,47 @@ def test_a_number_that_is_none_is_refused(tmp_path, word):
     entries = entries_of(saved_bytes())
     text = entries["halfseen.json"].decode()
     entries["halfseen.json"] = text.replace('"n_arms": ', f'"n_arms": {word}, "other": ').encode()
-    with pytest.raises(ArchiveError, match=f"{word} is no number"):
+    with pytest.raises(ArchiveError, match=f"{word} is not a number"):
         load_bytes(tmp_path, zipped(entries))
+
+
+def arrays(node, *path):
+    """Yield where in a state an array stands."""
+    if isinstance(node, np.ndarray):
+        yield path
+    elif isinstance(node, dict | list):
+        for name, child in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from arrays(child, *path, name)
+
+
+ARRAYS = [
+    pytest.param(original, path, id="/".join([original.__name__, *map(str, path)]))
+    for original in (saved_bytes, latent_bytes)
+    for path in arrays(archive.from_bytes(original()))
+]
+
+
+@pytest.mark.parametrize(("original", "path"), ARRAYS)
+def test_an_array_of_another_shape_or_type_is_refused(tmp_path, original, path):
+    """Compiled loops do not check bounds: what does not fit must not come in."""
+    array = archive.from_bytes(original())
+    for name in path:
+        array = array[name]
+    longer, wider = list(array.shape), list(array.shape)
+    longer[0] += 1
+    wider[-1] += 1
+    wrong = [np.ones(wider, array.dtype), np.full(array.shape, "string")]
+    if path != ("state", "offered", "waiting"):  # any number of arms may wait
+        wrong.append(np.ones(longer, array.dtype))
+    for each in wrong:
+        with pytest.raises(ArchiveError):
+            load_bytes(tmp_path, with_value(original(), each, *path))
+
+
+def npy(array, **options):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), **options)
+    return buffer.getvalue()
 
 
 # Hostile files
@@ -304,9 +282,10 @@ def test_a_pickled_array_is_refused_and_never_run(tmp_path):
     trace = tmp_path / "trace"
     bomb = npy(np.array([Bomb(str(trace))], dtype=object), allow_pickle=True)
     assert b"trace" in bomb
-    for original, entry in ARRAYS.values():
-        with pytest.raises(ArchiveError):
-            load_bytes(tmp_path, rewritten(add={entry: bomb}, content=original()))
+    for entries in (entries_of(saved_bytes()), entries_of(latent_bytes())):
+        for name in entries.keys() - {"halfseen.json"}:
+            with pytest.raises(ArchiveError):
+                from_bytes(zipped(entries | {name: bomb}))
     assert not trace.exists()
 
 
@@ -325,18 +304,18 @@ def test_a_file_that_expands_is_refused_before_it_is_unpacked(method):
     assert peak < 10_000_000
 
 
-def test_an_entry_is_used_once_and_all_are_used(tmp_path):
+def test_an_entry_is_used_once_and_all_are_used():
     for more in ({"$array": 0}, {"$array": 10**6}):
         with pytest.raises(ArchiveError, match="not a complete halfseen archive"):
-            load_bytes(tmp_path, rewritten(lambda head, more=more: head["state"].update(more=more)))
+            from_bytes(with_text(lambda head, more=more: head["state"].update(more=more)))
     with pytest.raises(ArchiveError, match=r"no part of the state is called more\.npy"):
-        load_bytes(tmp_path, rewritten(add={"more.npy": npy(np.zeros(3))}))
+        from_bytes(zipped(entries_of(saved_bytes()) | {"more.npy": npy(np.zeros(3))}))
 
 
 def test_an_array_whose_header_promises_more_than_there_is_is_refused():
     entry = npy(np.zeros(27))
     forged = entry.replace(b"(27,), }     ", b"(27000000000,), }")[: len(entry)]
-    peak, message = peak_of_loading(rewritten(add={"0.npy": forged}))
+    peak, message = peak_of_loading(zipped(entries_of(saved_bytes()) | {"0.npy": forged}))
     assert "another type or size than its header says" in message
     assert peak < 10_000_000
 

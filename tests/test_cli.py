@@ -60,14 +60,6 @@ def test_help_loads_nothing_heavy():
     assert not heavy & set(loaded.split())
 
 
-def test_the_package_can_be_called_as_a_module():
-    told = run_python(
-        "import runpy, sys; sys.argv[1:] = ['--version']; "
-        "runpy.run_module('halfseen', run_name='__main__')"
-    )
-    assert told == f"halfseen {halfseen.__version__}\n"
-
-
 def test_studies_lists_every_study_with_its_cells():
     result = call("studies")
     assert result.exit_code == 0

@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from halfseen.report.report import counted
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -70,7 +72,7 @@ def entry(name: str, study: dict[str, Any], judged: dict[str, Any], others: str)
     if name in judged:
         title, judged_on, rows = judged[name]
         counts = ", ".join(
-            f"{sum(verdict == outcome for _, verdict in rows)} {outcome}"
+            counted(outcome, sum(verdict == outcome for _, verdict in rows))
             for outcome in dict.fromkeys(verdict for _, verdict in rows)
         )
         lines += [

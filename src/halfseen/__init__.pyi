@@ -22,6 +22,7 @@ from .errors import InvalidSettingError as InvalidSettingError
 from .errors import InvalidSlateError as InvalidSlateError
 from .errors import InvalidTableError as InvalidTableError
 from .errors import MissingExtraError as MissingExtraError
+from .errors import ReusedIdError as ReusedIdError
 from .errors import StorageError as StorageError
 from .errors import Unidentifiable as Unidentifiable
 from .errors import UnknownDecisionError as UnknownDecisionError

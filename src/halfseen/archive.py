@@ -117,7 +117,7 @@ def _entries(content: bytes) -> dict[str, bytes]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _pack(node: Any, arrays: _Arrays) -> Any:

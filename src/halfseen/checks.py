@@ -42,6 +42,18 @@ def as_float(value: Any) -> float:
         return math.nan
 
 
+def shown(value: Any) -> str:
+    """Return a value as it is written, or the size of a number that has too many digits for that.
+
+    >>> shown(10**5000)
+    'a number of 16610 bits'
+    """
+    try:
+        return repr(value)
+    except ValueError:
+        return f"a number of {value.bit_length()} bits"
+
+
 def real(
     name: str,
     value: Any,
@@ -66,7 +78,7 @@ def real(
         if math.isfinite(number) and above and below:
             return number
     where = interval(low, high, low_open, high_open)
-    raise InvalidSettingError(f"must be in {where}, got {value!r}", name=name)
+    raise InvalidSettingError(f"must be in {where}, got {shown(value)}", name=name)
 
 
 def probability(name: str, value: Any) -> float:
@@ -96,7 +108,7 @@ def integer(name: str, value: Any, low: int | None = None, high: int | None = No
     if whole and (low is None or value >= low) and (high is None or value <= high):
         return int(value)
     where = interval(-math.inf if low is None else low, math.inf if high is None else high)
-    raise InvalidSettingError(f"must be an integer in {where}, got {value!r}", name=name)
+    raise InvalidSettingError(f"must be an integer in {where}, got {shown(value)}", name=name)
 
 
 def size(name: str, value: Any, low: int = 1) -> int:

@@ -26,7 +26,9 @@ _LOADING = "loading (compiling takes some seconds the first time)"
 _MOST_SEEDS = 1_000_000
 
 _EXAMPLES = (
+    "halfseen serve shop.db --id sku: a web service with a dashboard",
     "halfseen inspect offers.csv --reward paid: what is in a table",
+    "halfseen evaluate log.parquet --context hour --always hat,coat: what a log says of policies",
     "halfseen compare offers.csv --methods latent-ucb,zf-oful,uniform: policies on your own table",
     "halfseen reproduce synthetic: the paper's main study",
     "halfseen reproduce all --scale smoke: every study, in minutes",
@@ -169,7 +171,7 @@ def compare(
     ),
     rank: Annotated[int | None, typer.Option(min=1, help="For methods that are given one.")] = None,
     noise: Annotated[
-        float | None, typer.Option(min=0.0, help="Deviation of rewards around the means.")
+        float | None, typer.Option(min=0.0, help="Standard deviation of rewards around the means.")
     ] = None,
     round_column: Annotated[str, typer.Option("--round", help="The column of rounds.")] = "round",
     reward: Annotated[str, typer.Option(help="The column of rewards.")] = "reward",
@@ -224,23 +226,16 @@ def compare(
 def inspect(
     file: Annotated[Path, typer.Argument(help="A table: CSV or Parquet, one row per option.")],
     reward: Annotated[str | None, typer.Option(help="The column of rewards.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write this page.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write the report to this HTML file.")
+    ] = None,
 ) -> None:
     """Describe a table: rank, missingness, and what is worth measuring."""
-    from rich import progress
-
     console = Console()
     with _explained(console):
-        from halfseen.tools.inspection import Inspector, Source
+        from halfseen.tools.inspection import inspect
 
-        if file.suffix == ".csv":
-            how: Any = {"encoding": "utf-8-sig", "newline": "", "transient": True}
-            with progress.open(file, description="reading", console=console, **how) as lines:
-                source = Source.read(lines)
-        else:
-            source = Source.of(file)
-        with console.status("looking"):
-            found = Inspector(source, reward).inspection()
+        found = inspect(file, reward, progress=True)
         console.print(found, highlight=False)
         if out is not None:
             console.print(f"page: {found.write(out)}", highlight=False, soft_wrap=True)
@@ -248,8 +243,9 @@ def inspect(
 
 @app.command()
 def evaluate(
-    file: Annotated[
-        Path, typer.Argument(help="A log: one row per decision. Parquet, CSV, dsjson.")
+    log: Annotated[
+        str,
+        typer.Argument(help="One row per decision: Parquet, CSV, dsjson, or an agent's database."),
     ],
     item: Annotated[str, typer.Option(help="The column of the chosen item.")] = "item",
     propensity: Annotated[
@@ -276,16 +272,17 @@ def evaluate(
         with console.status(_LOADING):
             from halfseen.agent.agent import Agent
             from halfseen.tools.evaluate import evaluate
-        result = evaluate(
-            file,
-            [*(_words(always) or ()), "uniform", Agent()],
-            item=item,
-            propensity=propensity,
-            reward=reward,
-            context=_words(context) or (),
-            offered=offered,
-            adaptive=adaptive,
-        )
+        with console.status("evaluating; a million decisions take about a minute"):
+            result = evaluate(
+                log,
+                [*(_words(always) or ()), "uniform", Agent()],
+                item=item,
+                propensity=propensity,
+                reward=reward,
+                context=_words(context) or (),
+                offered=offered,
+                adaptive=adaptive,
+            )
         console.print(str(result), highlight=False, soft_wrap=True, markup=False)
         if figure is not None:
             result.plot().figure.savefig(figure, dpi=200)
@@ -296,8 +293,8 @@ def serve(
     storage: Annotated[
         str | None, typer.Argument(help="A file for SQLite, or postgresql://….")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the agent in the storage.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the options.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the agent in the database.")] = None,
+    id: Annotated[str | None, typer.Option(help="The column with item ids.")] = None,
     host: Annotated[
         str | None, typer.Option(help="Address to bind to; by default this machine.")
     ] = None,
@@ -307,14 +304,16 @@ def serve(
         float | None, typer.Option(help="Share of random choices; by default .05.")
     ] = None,
     expire_after: Annotated[
-        float | None, typer.Option(help="Seconds after which no reward is 0; by default 1800.")
+        float | None,
+        typer.Option(help="Seconds after which a missing reward counts as 0; by default 1800."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
 ) -> None:
     """Serve an agent: /rank, /reward, /health, /metrics, /log and a dashboard at /.
 
-    Every setting can also be an environment variable, such as HALFSEEN_API_KEY, or stand in the
-    file of --config (docs/web-page.md). Without an API key only this machine is served.
+    Settings can also come from environment variables, such as HALFSEEN_API_KEY, or from the file
+    given by --config (docs/web-page.md). Without an API key, the service only accepts connections
+    from this machine.
     """
     flags = {key: value for key, value in locals().items() if key != "config"}
     with _explained(Console(stderr=True)):

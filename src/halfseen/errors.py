@@ -8,6 +8,7 @@
     │   ├── InvalidSlateError                  offered options
     │   │   └── InvalidTableError              a table; the message names the column or the row
     │   ├── InvalidRewardError                 a reward
+    │   ├── ReusedIdError                      the id of a decision about another request
     │   └── StudyError                         a study's description
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
     │   ├── AlreadyRewardedError               an agent has learned its reward
@@ -20,12 +21,18 @@
     ├── ClusterError                           a cluster that cannot be reached or used
     └── MissingExtraError                      an optional library is not installed
 
-An error raised by a policy leaves that policy exactly as it was.
+An error raised by a policy leaves that policy exactly as it was. Where a page of the documentation
+explains more than the message, the message ends with its name.
 """
 
 
 class HalfseenError(Exception):
     """Base class of all errors that halfseen raises on purpose.
+
+    Attributes
+    ----------
+    page : str
+        The page of the documentation that explains the error; empty if the message says it all.
 
     Examples
     --------
@@ -36,6 +43,12 @@ class HalfseenError(Exception):
     ...     print(error)
     a slate must have 2 features per arm, got 1
     """
+
+    page: str = ""
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} (see {self.page})" if self.page else message
 
 
 class InvalidInputError(HalfseenError, ValueError):
@@ -94,6 +107,8 @@ class InvalidTableError(InvalidSlateError):
     halfseen.errors.InvalidTableError: column 'price' must be numbers or strings, not both, ...
     """
 
+    page = "docs/agent.md#tables"
+
 
 class InvalidRewardError(InvalidInputError):
     """The reward is not a finite number.
@@ -105,6 +120,22 @@ class InvalidRewardError(InvalidInputError):
     >>> policy.learn(policy.choose([[1.0]]), float("nan"))
     Traceback (most recent call last):
     halfseen.errors.InvalidRewardError: a reward must be a finite number ...
+    """
+
+
+class ReusedIdError(InvalidInputError):
+    """The id was used for a decision about another request.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> agent = Agent()
+    >>> decision = agent.choose(["hat", "coat"], id="visit 1")
+    >>> try:
+    ...     agent.choose(["hat"], id="visit 1")
+    ... except ReusedIdError:
+    ...     print("each request has its own id")
+    each request has its own id
     """
 
 
@@ -122,6 +153,8 @@ class UnknownDecisionError(HalfseenError, LookupError):
     Traceback (most recent call last):
     halfseen.errors.UnknownDecisionError: AmbientOful.learn needs one of its own decisions, got ...
     """
+
+    page = "docs/delayed-rewards.md"
 
 
 class AlreadyRewardedError(UnknownDecisionError):
@@ -142,7 +175,7 @@ class AlreadyRewardedError(UnknownDecisionError):
 
 
 class ForgottenDecisionError(UnknownDecisionError):
-    """The decision has expired: too many others were open, or it was closed.
+    """The decision has expired: too many others were pending, or it was closed.
 
     Examples
     --------
@@ -175,6 +208,8 @@ class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of t
     Traceback (most recent call last):
     halfseen.errors.Unidentifiable: arm 2 shows 1 entry, too few to determine ...
     """
+
+    page = "docs/algorithm.md#two-phases"
 
     def __init__(self, *, arm: int, n_seen: int, rank: int) -> None:
         self.arm, self.n_seen, self.rank = arm, n_seen, rank
@@ -219,6 +254,8 @@ class ArchiveError(HalfseenError):
     halfseen.errors.ArchiveError: ... is not a complete halfseen archive ...
     """
 
+    page = "docs/deploy.md#files"
+
 
 class StorageError(HalfseenError):
     """A database is damaged, something else, in the way of another process, or out of reach.
@@ -234,6 +271,8 @@ class StorageError(HalfseenError):
     ...     print("there is no such folder")
     there is no such folder
     """
+
+    page = "docs/agent.md#databases"
 
 
 class StoreError(HalfseenError):
@@ -253,6 +292,8 @@ class ClusterError(HalfseenError):
     no scheduler answers
     """
 
+    page = "docs/many-machines.md"
+
 
 class MissingExtraError(HalfseenError):
     """A library is not installed; the message names the extra that installs it.
@@ -261,5 +302,7 @@ class MissingExtraError(HalfseenError):
     --------
     >>> raise MissingExtraError("joblib is missing: pip install 'halfseen[paper]'")
     Traceback (most recent call last):
-    halfseen.errors.MissingExtraError: joblib is missing: pip install 'halfseen[paper]'
+    halfseen.errors.MissingExtraError: joblib is missing: pip install 'halfseen[paper]' ...
     """
+
+    page = "docs/start.md#install"

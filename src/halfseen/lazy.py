@@ -49,7 +49,7 @@ def from_extra(extra: str, otherwise: str = "") -> Iterator[None]:
     >>> with from_extra("paper"):
     ...     import crystal_ball
     Traceback (most recent call last):
-    halfseen.errors.MissingExtraError: crystal_ball is missing: pip install 'halfseen[paper]'
+    halfseen.errors.MissingExtraError: crystal_ball is missing: pip install 'halfseen[paper]' ...
     """
     try:
         yield

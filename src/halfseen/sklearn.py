@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.errors import InvalidSettingError, InvalidTableError
+from halfseen.errors import InvalidTableError
 from halfseen.factors.model import Factors
 from halfseen.factors.table import fit_table, posteriors
 from halfseen.lazy import from_extra
@@ -48,13 +48,28 @@ class _TakesHoles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return a table of finite numbers, NaN where hidden."""
         if not reset:
             check_is_fitted(self)
-        table: FloatArray = validate_data(
-            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
-        )
+        try:
+            table: FloatArray = validate_data(
+                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
+            )
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            strings = InvalidTableError(f"column {_with_strings(X)!r} has strings: encode it first")
+            strings.page = "docs/imputer.md"
+            raise strings from None
         size = np.fmax.reduce(np.abs(table), axis=None)
         if size > LARGEST:
             raise InvalidTableError(f"entries must be at most {LARGEST:g} in size, got {size:g}")
         return table
+
+
+def _with_strings(X: Any) -> Any:  # noqa: N803
+    """Return the name of the first column with strings, or its place in an array."""
+    cells = np.asarray(X, dtype=object)
+    names = getattr(X, "columns", range(cells.shape[1]))
+    has_strings = (any(isinstance(cell, str) for cell in column) for column in cells.T)
+    return next(name for name, found in zip(names, has_strings, strict=True) if found)
 
 
 class _Kept(NamedTuple):
@@ -331,19 +346,13 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
         return self
 
     def _checked_prob(self, shares: FloatArray) -> FloatArray:
-        given = self.observe_prob
+        given, n = self.observe_prob, len(shares)
         if isinstance(given, str):
-            if given != "counted":
-                raise InvalidSettingError(
-                    'observe_prob must be "counted", a number in (0, 1] or one per feature, got '
-                    f"{given!r}"
-                )
+            checks.one_of("observe_prob (numbers or a word)", given, ("counted",))
             return shares
-        if isinstance(given, Real):
-            return np.full(len(shares), checks.probability("observe_prob", given))
-        n = len(shares)
-        checks.integer("the number of observation probabilities", len(given), n, n)
-        return np.array([checks.probability("observe_prob", each) for each in given])
+        probs = [given] * n if isinstance(given, Real) else list(given)
+        checks.integer("the number of observation probabilities", len(probs), n, n)
+        return np.array([checks.probability("observe_prob", each) for each in probs])
 
     def transform(self, X: Any) -> FloatArray:  # noqa: N803
         """Return the coordinates of rows, shape (n_rows, n_components)."""

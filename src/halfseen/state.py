@@ -10,7 +10,7 @@ one after the other. Then it calls `mean._restored()`, if there is such a method
 not saved and to check that fields fit together. A subclass adds its fields to those of its bases. A
 leading underscore is not saved.
 
-An attribute of a kind that is not listed here needs a field of its own: a class with `dump` and
+An attribute of a kind that is not listed here needs its own field: a class with `dump` and
 `load`.
 
 Compiled loops do not check bounds, and a file may be forged: everything is checked here, once.

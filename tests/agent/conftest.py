@@ -1,51 +1,13 @@
 """Databases for tests: a file, or a PostgreSQL server that the tests start themselves."""
 
 import os
-import shutil
-import socket
-import subprocess
-import tempfile
-from pathlib import Path
+from contextlib import closing
 
 import pytest
 
+from agent.servers import Server
+
 REQUIRED = os.environ.get("HALFSEEN_POSTGRES") == "required"  # set by `make test-postgres`
-LISTENING = "-c listen_addresses=127.0.0.1 -c max_connections=40"
-
-
-class Server:
-    """A server in a folder of its own; it may be killed and started again."""
-
-    def __init__(self, folder):
-        self.folder, self.data = folder, folder / "data"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        folders = [Path(each).parent for each in [shutil.which("initdb")] if each]
-        folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-        assert folders, "PostgreSQL is not installed: apt-get install postgresql"
-        self.programs, self.user = folders[0], {}
-        if os.getuid() == 0:  # PostgreSQL does not run as root
-            self.user = {"user": "postgres", "group": "postgres"}
-            shutil.chown(folder, "postgres")
-        self._run("initdb", "-D", self.data, "-A", "trust", "-U", "halfseen", "-N", "-E", "UTF8")
-        self.start()
-
-    def start(self):
-        options = f"-p {self.port} -k {self.folder} {LISTENING}"
-        log = self.folder / "log"
-        self._run("pg_ctl", "-D", self.data, "-o", options, "-l", log, "-w", "start")
-
-    def stop(self, mode="fast"):
-        self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
-
-    @property
-    def url(self):
-        return f"postgresql://halfseen:hidden@127.0.0.1:{self.port}/postgres"
-
-    def _run(self, program, *given):
-        command = [self.programs / program, *given]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **self.user)
 
 
 @pytest.fixture(scope="session")
@@ -53,10 +15,8 @@ def server():
     """Return a running PostgreSQL server."""
     if not REQUIRED:
         pytest.skip("PostgreSQL: `make test-postgres` installs it and runs these tests")
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to other users
-        started = Server(Path(folder))
+    with closing(Server()) as started:
         yield started
-        started.stop("immediate")
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """What an agent does with tables, ids and rewards."""
 
+import copy
 import datetime
 import json
 import logging
+import pickle
 import time
 from collections import Counter
 
@@ -209,12 +211,23 @@ def test_columns_and_levels_enter_while_an_agent_serves(make, tmp_path):
     assert [looks(decision) for decision in found] == [looks(decision) for decision in expected]
 
 
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_copy_is_an_agent_of_its_own(make):
+    agent = Agent()
+    decision = agent.choose(["a", "b"])
+    twin = make(agent)
+    twin.learn(decision, 1.0)
+    assert (len(twin.pending), len(agent.pending)) == (0, 1)
+
+
 def test_load_returns_whatever_was_saved(tmp_path):
     started(ambient).save(tmp_path / "agent")
     AmbientOful(dim=2).save(tmp_path / "policy")
     assert isinstance(load(tmp_path / "agent"), Agent)
     assert isinstance(load(tmp_path / "policy"), AmbientOful)
-    with pytest.raises(ArchiveError, match=r"is no agent: halfseen\.load"):
+    with pytest.raises(ArchiveError, match=r"is not an agent: halfseen\.load"):
         Agent.load(tmp_path / "policy")
 
 
@@ -355,7 +368,7 @@ def test_equal_rewards_and_what_only_grows_are_warned_of_once(caplog):
             agent.learn(decision, 1.0)
     equal, grows = agent.health()["warnings"]
     assert "rewards were all 1 while" in equal
-    assert "what waits only grows, to 884 decisions" in grows
+    assert "pending decisions only become more, 884 now" in grows
     assert "expire_after" in equal
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 

@@ -154,7 +154,7 @@ def test_health_shows_how_much_of_the_context_is_seen():
         (
             lambda: Agent().choose(DOSES, context=pd.Series([1.0, 2.0], index=["age", "age"])),
             InvalidTableError,
-            "'age' is there twice",
+            "'age' appears twice",
         ),
         (
             lambda: Agent().choose(DOSES, context={"age": np.inf}),

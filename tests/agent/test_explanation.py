@@ -110,8 +110,8 @@ def test_an_explanation_is_plain_json_and_a_plot():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"item": "nobody"}, r"'nobody' is none of the options: name one of \['item 0'"),
-        ({"costs": {"prize": 1.0}}, r"'prize', which is not known: name one of \['sku', "),
+        ({"item": "nobody"}, r"'nobody' is not among the options: name one of \['item 0'"),
+        ({"costs": {"prize": 1.0}}, r"'prize', which is unknown: name one of \['sku', "),
         ({"costs": {"price": -1.0}}, r"the cost of 'price' must be"),
         ({"costs": 3.0}, r"costs must be a dict of column names, got 3.0"),
     ],
@@ -125,8 +125,16 @@ def test_what_is_not_known_is_named(arguments, message):
 def test_an_id_is_explained_only_if_a_database_has_its_options():
     agent = taught(10)
     decision = agent.choose(offers(1)[0][0])
-    with pytest.raises(UnknownDecisionError, match="in no database of this agent"):
+    with pytest.raises(UnknownDecisionError, match="no database: pass the decision itself"):
         agent.explain(decision.id)
+
+
+def test_while_rewards_are_equal_an_explanation_says_that_the_choice_was_random():
+    agent = Agent()
+    decision = agent.choose(["low", "high"])
+    text = "chosen at random: all rewards so far are equal"
+    assert str(agent.explain(decision)) == f"{decision.item}: {text}"
+    assert text in agent.explain(decision)._repr_html_()
 
 
 def test_a_notebook_shows_decisions_and_explanations_as_escaped_tables():

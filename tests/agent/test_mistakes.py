@@ -1,6 +1,9 @@
 """Natural mistakes: each has a message that names the column or the id, and the remedy."""
 
+import copy
 import datetime
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +63,11 @@ MISTAKES = {
         "got None",
         "finite number",
     ),
+    "a reward of too many digits": (
+        lambda: agent().learn(agent().choose(ROWS), 10**5000),
+        "a number of 16610 bits",
+        "finite number",
+    ),
     "fewer rewards than rows": (
         lambda: agent().observe(ROWS, [1.0]),
         "got 1",
@@ -85,6 +93,27 @@ MISTAKES = {
         lambda: Agent.open("no/such/folder/shop.db"),
         "no/such/folder",
         "unable to open",
+    ),
+    "a database of another kind": (
+        lambda: Agent.open("mysql://shop:secret@host/shop"),
+        "^mysql:// is not a halfseen database",
+        "name a file or postgresql://",
+    ),
+    "a password that is not escaped": (
+        lambda: Agent.open("postgresql://shop:a/b@127.0.0.1:1/shop"),
+        r"^postgresql://shop:\*\*\*@127",
+        "cannot be used",
+    ),
+    "a password that is also the name of a user": (
+        lambda: Agent.open("postgresql://postgres:postgres@127.0.0.1:1/shop"),
+        r"^postgresql://postgres:\*\*\*@127.0.0.1:1/shop cannot be used",
+        "refused",
+    ),
+    "a database in memory": (lambda: Agent.open(":memory:"), "is not a file", r"use Agent\(\)"),
+    "a copy of an agent in a database": (
+        lambda: copy.copy(Agent.open(Path(tempfile.mkdtemp()) / "shop.db")),
+        "cannot be copied or pickled",
+        r"use Agent\.open again",
     ),
     "a part of a reward without a key": (
         lambda: agent().learn("a", 1.0, final=False),

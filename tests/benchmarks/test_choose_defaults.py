@@ -9,32 +9,24 @@ from halfseen.paper.studies import ORDER, study_named
 from halfseen.worlds.base import world_from
 
 
-def studies():
-    return [study_named(name, scale) for name in ORDER for scale in ("paper", "smoke")]
-
-
-def test_no_study_reports_or_tunes_on_a_seed_of_the_choice():
-    used = set()
-    for study in studies():
-        for setting in study.settings.values():
-            used |= set(setting.seeds or study.seeds)
-            used |= set() if setting.tuning is None else set(setting.tuning.seeds)
-    assert used
-    assert not used & set(choose_defaults.SEEDS)
-    assert min(choose_defaults.SEEDS) >= 1000
-
-
-def test_no_study_has_a_world_of_the_choice():
-    """Sizes, probabilities aside, are enough to tell them apart."""
+def test_no_study_looks_where_defaults_are_chosen():
+    """Sizes are enough to tell worlds apart. Tables are few and shared, their horizons are not."""
     sizes = ("dim", "rank", "n_arms", "horizon", "noise_scale")
-    chosen = {tuple(world[name] for name in sizes) for world in choose_defaults.WORLDS.values()}
-    seen = {
-        tuple(getattr(world_from(setting.world), name, None) for name in sizes)
-        for study in studies()
-        for setting in study.settings.values()
-    }
-    assert seen
-    assert not chosen & seen
+    seeds, worlds, horizons = set(), set(), set()
+    for study in (study_named(name, scale) for name in ORDER for scale in ("paper", "smoke")):
+        for setting in study.settings.values():
+            seeds |= {*(setting.seeds or study.seeds)}
+            seeds |= set() if setting.tuning is None else {*setting.tuning.seeds}
+            world = world_from(setting.world)
+            worlds.add(tuple(getattr(world, name, None) for name in sizes))
+            if setting.world.get("kind") == "real-table":
+                horizons.add(setting.world.get("horizon"))
+    chosen, tables = choose_defaults.WORLDS.values(), choose_defaults.TABLES.values()
+    assert min(map(len, (seeds, worlds, horizons))) > 0
+    assert seeds.isdisjoint(choose_defaults.SEEDS)
+    assert worlds.isdisjoint(tuple(world[name] for name in sizes) for world in chosen)
+    assert horizons.isdisjoint(table["horizon"] for table in tables)
+    assert min(choose_defaults.SEEDS) >= 1000
 
 
 def test_the_defaults_are_the_ones_that_the_table_chooses():
@@ -45,19 +37,6 @@ def test_the_defaults_are_the_ones_that_the_table_chooses():
     shares = {"item_share": policy._item_share}
     assert {name: shares.get(name) or getattr(policy, name) for name in chosen} == chosen
     assert list(rows[0])[5:] == [*choose_defaults.WORLDS, *choose_defaults.TABLES]
-
-
-def test_no_study_has_a_problem_of_the_choice():
-    """Tables are shared, as they are few: horizons, and with them problems, are not."""
-    horizons = {table["horizon"] for table in choose_defaults.TABLES.values()}
-    seen = {
-        setting.world.get("horizon")
-        for study in studies()
-        for setting in study.settings.values()
-        if setting.world.get("kind") == "real-table"
-    }
-    assert seen
-    assert not horizons & seen
 
 
 def test_development_problems_are_played_on_seeds_that_no_study_reports():

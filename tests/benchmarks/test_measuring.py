@@ -82,8 +82,14 @@ def test_a_baseline_that_nobody_measures_is_an_error():
 def test_what_an_agent_adds_is_measured_for_every_form_of_a_table(monkeypatch):
     monkeypatch.setattr(agent, "_ROUNDS", 3)
     monkeypatch.setattr(agent, "_storage_rows", lambda quick: [])
+    monkeypatch.setattr(agent, "_linear_rows", lambda n: [])
     rows = agent.rows(quick=True)
     assert [row.required for row in rows] == ["≤ 150 µs"] * 4 + ["≤ 1200 µs"] * 4 + ["≤ 1000 µs"]
+
+
+def test_the_cost_of_ten_times_the_input_is_measured_for_every_call():
+    rows = list(agent._linear_rows(20))
+    assert [row.required for row in rows] == ["≤ 15 ×"] * 6
 
 
 def test_service_rows_show_a_stall_and_growing_memory():

@@ -17,7 +17,8 @@ def service(driver, tmp_path_factory):
     """Return the port of a service with a key; the browser has logged in to it."""
     storage = tmp_path_factory.mktemp("dashboard") / "shop.db"
     with server(storage, "--id", "sku", key=KEY, durability="crash") as (_, port):
-        driver.get(f"http://anyone:{KEY.replace(' ', '%20')}@127.0.0.1:{port}/openapi.json")
+        driver.get(f"http://anyone:{KEY.replace(' ', '%20')}@127.0.0.1:{port}/")
+        wait(lambda: driver.execute_script("return document.documentElement.dataset.drawn"))
         yield port
 
 

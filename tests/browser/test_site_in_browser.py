@@ -9,9 +9,11 @@ import pytest
 SITE = Path(__file__).resolve().parents[2] / "docs" / "_build" / "html"
 PAGES = {
     "index.html": "halfseen",
-    "which-policy.html": "Choosing a policy",
+    "choosing-a-policy.html": "Choosing a policy",
     "from-personalizer.html": "From Azure Personalizer",
     "figures.html": "Figures",
+    "examples.html": "Examples",
+    "gallery/drift.html": "Drift",
     "api/generated/halfseen.LatentUcb.html": "LatentUcb",
 }
 WIDE, NARROW = 1400, 390
@@ -78,9 +80,9 @@ def test_the_tree_of_policies_can_be_read_in_the_dark(reader):
         .reduce((sum, each) => sum + each, 0) / 765;
       return ['color', 'backgroundColor'].map((each) => light(colour('.policy-tree b', each)));
     """
-    text, box = reader("which-policy.html", dark=True).execute_script(script)
+    text, box = reader("choosing-a-policy.html", dark=True).execute_script(script)
     assert text - box > 0.5
-    text, box = reader("which-policy.html").execute_script(script)
+    text, box = reader("choosing-a-policy.html").execute_script(script)
     assert box - text > 0.5
 
 

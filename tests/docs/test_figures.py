@@ -68,3 +68,16 @@ def test_the_first_screen_has_the_numbers_of_the_table():
             *map(float, (ours, zeros, history)),
             round(float(uniform)),
         ]
+
+
+def test_the_page_about_latent_ucb_has_the_regrets_of_the_table():
+    readme, page = (
+        path.read_text("utf-8") for path in (DOCS.parent / "README.md", DOCS / "latent-ucb.md")
+    )
+    table = [row.split("|")[2:-1] for row in re.findall(r"^\| \d0 % .+$", readme, re.M)]
+    columns = [
+        " / ".join(cell.split()[0] for cell in column) for column in zip(*table, strict=True)
+    ]
+    _, _, _, history, ours, oracle, _ = columns
+    row = re.search(r"^\| synthetic, .+$", page, re.M)[0].split(" | ")
+    assert [row[1], *row[3:]] == [ours, oracle, f"{history} |"]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from halfseen import HalfseenError, errors
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ELSEWHERE = {
     "agent.md",  # tests/agent/test_agent_page.py
@@ -42,11 +44,12 @@ def test_the_page_runs(name, tmp_path, monkeypatch):
     walk(name, tmp_path, monkeypatch)
 
 
-def test_the_first_page_prints_what_it_shows(tmp_path, monkeypatch, capsys):
-    walk("start.md", tmp_path, monkeypatch)
-    (shown,) = re.findall(r"```text\n(.*?)```", (DOCS / "start.md").read_text("utf-8"), re.DOTALL)
+@pytest.mark.parametrize("name", ["start.md", "evaluate.md"])
+def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch, capsys):
+    walk(name, tmp_path, monkeypatch)
+    (shown,) = re.findall(r"```text\n(.*?)```", (DOCS / name).read_text("utf-8"), re.DOTALL)
     ours, theirs = capsys.readouterr().out.splitlines(), shown.splitlines()
-    assert len(theirs) > 10
+    assert len(theirs) > 7
     for mine, line in zip(ours, theirs, strict=True):
         assert re.split(NUMBER, mine.strip()) == re.split(NUMBER, line.strip())
         found, expected = (map(float, re.findall(NUMBER, each)) for each in (mine, line))
@@ -57,3 +60,11 @@ def test_guides_from_other_libraries_show_both_sides():
     for name in ("from-personalizer.md", "from-vowpal-wabbit.md", "from-mabwiser.md"):
         theirs = (DOCS / name).read_text("utf-8").count("```{code-block} python")
         assert theirs == len(PAGES[name]) == 1
+
+
+def test_pages_that_errors_name_exist():
+    kinds = [each for each in vars(errors).values() if isinstance(each, type)]
+    for page in {each.page for each in kinds if issubclass(each, HalfseenError) and each.page}:
+        file, _, anchor = page.partition("#")
+        text = (DOCS.parent / file).read_text("utf-8")
+        assert not anchor or f"## {anchor.replace('-', ' ')}" in text.lower(), page

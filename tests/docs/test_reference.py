@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import halfseen
-from halfseen import paper, params, sklearn, testing
+from halfseen import paper, params, sklearn, testing, tofu
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api"
 DECLARATIONS = ("integer", "real", "size", "horizon", "probability", "choice", "flag", "custom")
@@ -17,6 +17,7 @@ PUBLIC = {
     **{f"paper.{name}": getattr(paper, name) for name in paper.__all__},
     **{f"sklearn.{name}": getattr(sklearn, name) for name in sklearn.__all__},
     **{f"testing.{name}": getattr(testing, name) for name in testing.__all__},
+    **{f"tofu.{name}": getattr(tofu, name) for name in tofu.__all__ if not hasattr(halfseen, name)},
 }
 
 

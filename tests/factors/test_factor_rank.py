@@ -36,7 +36,7 @@ def test_the_rank_is_found(observe_prob, rounds, settings):
 
 def test_entries_that_do_not_determine_the_rank_give_a_smaller_one():
     search = RankSearch(HalfSeenRows(offered(2000, rounds=3, observe_prob=0.2)))
-    assert search.affordable(None) >= 3
+    assert search.identifiable_rank(None) >= 3
     assert search.run().model.rank <= 1
 
 
@@ -48,5 +48,5 @@ def test_a_search_goes_down_from_the_last_rank():
 
 def test_a_given_rank_is_lowered_if_there_are_too_few_entries():
     search = RankSearch(HalfSeenRows(offered(2000, rounds=1, observe_prob=0.2)))
-    assert search.affordable(3) == 1
-    assert search.affordable(None) == 1
+    assert search.identifiable_rank(3) == 1
+    assert search.identifiable_rank(None) == 1

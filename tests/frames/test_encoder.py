@@ -109,6 +109,7 @@ def test_in_whatever_parts_rows_come_their_features_are_the_same(rows, data):
         ({"x": 1.0}, {"x": float("inf")}, "'x' must be finite.*got inf in row 0.*leave it empty"),
         ({"x": 1.0, "y": 1.0}, {"y": 1.0, "x": -1e300}, "'x' must be finite.*got -1e"),
         ({"x": 1.0}, {"x": 10**400}, "'x' must be finite"),
+        ({"x": 1.0}, {"x": np.longdouble("1e4000")}, "'x' must be finite"),
     ],
 )
 def test_a_column_that_changes_its_kind_or_is_out_of_range_is_refused(before, after, message):

@@ -103,6 +103,7 @@ def test_the_index_a_column_or_the_position_is_the_id():
     by_column = Reader(id="sku")
     tables = (
         frame,
+        frame.set_index("sku"),
         pl.from_pandas(frame),
         pa.table(frame.reset_index(drop=True)),
         frame.to_dict("records"),
@@ -153,7 +154,7 @@ def test_columns_of_a_frame_may_be_numbered():
     rows = Reader().read(frame)
     assert rows.names == ("0", "1")
     assert Reader().read(frame[[0]]).names == ("0",)
-    with pytest.raises(InvalidTableError, match="'0' is there twice"):
+    with pytest.raises(InvalidTableError, match="'0' appears twice"):
         Reader().read(frame.assign(**{"0": 3.0}))
 
 
@@ -174,8 +175,8 @@ REFUSED = {
     "bytes": ([{"raw": b"x"}], "'raw' must be numbers, booleans or strings, got bytes"),
     "a complex number": ([{"z": 1j}], "'z' must be numbers, booleans or strings, got complex"),
     "numbers and texts": ([{"x": 1}, {"x": "n/a"}], "'x' must be.*not both.*'n/a' in row 1.*empty"),
-    "a column twice": (pd.DataFrame([[1, 2]], columns=["x", "x"]), "'x' is there twice.*rename"),
-    "a column twice in pyarrow": (pa.table([[1], [2]], names=["x", "x"]), "'x' is there twice"),
+    "a column twice": (pd.DataFrame([[1, 2]], columns=["x", "x"]), "'x' appears twice.*rename"),
+    "a column twice in pyarrow": (pa.table([[1], [2]], names=["x", "x"]), "'x' appears twice"),
     "an id twice": (
         pd.DataFrame({"x": [1, 2]}, index=["k", "k"]),
         "the index has 'k' twice, in rows 0 and 1.*reset_index",
@@ -184,7 +185,7 @@ REFUSED = {
         pd.DataFrame({"x": [1]}, index=pd.MultiIndex.from_tuples([("a", 1)])),
         "the index must hold strings or whole numbers",
     ),
-    "a series": (pd.Series([1.0]), r"one column is no table.*frame\.loc\[\[label\]\]"),
+    "a series": (pd.Series([1.0]), r"one column is not a table.*frame\.loc\[\[label\]\]"),
     "a lazy frame": (pl.LazyFrame({"x": [1]}), "collect"),
     "one dict": ({"price": 3.0}, r"'price' of a dict must be a list.*list of dicts"),
     "a column of two dimensions": ({"a": np.zeros((2, 2))}, "'a' of a dict must.* 2 dimensions"),
@@ -211,7 +212,7 @@ def test_what_cannot_be_used_is_refused_by_name_with_a_remedy(case):
 def test_an_id_column_that_is_absent_is_refused():
     for options in ([{"price": 3.0, "size": 1}], pd.DataFrame({"price": [3.0]})):
         with pytest.raises(
-            InvalidTableError, match=r"'sku' is not in the table, which has 'price'.*id="
+            InvalidTableError, match=r"'sku' is not in the table, which has 'price'.*setting id"
         ):
             Reader(id="sku").read(options)
     with pytest.raises(

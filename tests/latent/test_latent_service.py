@@ -262,15 +262,18 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(
 
 
 def test_new_features_enter_a_policy_with_items_and_summaries():
-    """As if they had been known, hidden, from the start."""
+    """As if they had been known, hidden, from the start, if items have ids."""
     random = np.random.default_rng(0)
     items, means = random.normal(size=(60, 6)), random.normal(size=60)
     items[random.random(items.shape) < 0.3] = np.nan
     wide = np.hstack([items, np.full((60, 2), np.nan)])
     grown, known = LatentUcb(dim=6, memory_bytes=1), LatentUcb(dim=8, memory_bytes=1)
     for _ in range(80):
-        offered = random.integers(60, size=4)
-        decisions = grown.choose(items[offered]), known.choose(wide[offered])
+        offered = random.choice(60, size=4, replace=False)
+        decisions = [
+            policy.choose(table[offered], items=offered)
+            for policy, table in ((grown, items), (known, wide))
+        ]
         assert decisions[0].arm == decisions[1].arm
         reward = float(means[offered[decisions[0].arm]] + 0.1 * random.normal())
         for policy, decision in zip((grown, known), decisions, strict=True):
@@ -279,9 +282,10 @@ def test_new_features_enter_a_policy_with_items_and_summaries():
     assert len(grown._epoch.reward_model.items)
     grown.widen(8)
     for _ in range(40):
-        table = wide[random.integers(60, size=4)]
+        offered = random.choice(60, size=4, replace=False)
+        table = wide[offered]
         table[:, 6:] = random.normal(size=(4, 2))
-        ours, theirs = grown.choose(table), known.choose(table)
+        ours, theirs = (each.choose(table, items=offered) for each in (grown, known))
         np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-6, atol=1e-6)
         for policy, decision in ((grown, ours), (known, theirs)):
             policy.learn(decision, 0.3)

@@ -1,10 +1,17 @@
 """`LatentUcb` in the worlds that it is meant for: any table, without settings."""
 
+import math
+
 import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, load, play
-from halfseen.latent.epoch import MOST_AMBIENT_FEATURES
+from halfseen.latent.epoch import (
+    MOST_AMBIENT_FEATURES,
+    OfferedRows,
+    _Returning,
+)
+from halfseen.latent.history import Sample
 
 
 def main_world(observe_prob, **settings):
@@ -135,9 +142,9 @@ def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
     for _ in range(400):  # more arms than a model is fitted to
         decision = policy.choose(random.normal(size=(16, 3)))
         policy.learn(decision, float(random.normal()))
-    counted = 16 * policy._settings.memory
+    counted = 16 * policy._settings.oldest_age
     assert abs(policy._epoch_log[-1].n_arms - counted) < 0.1 * counted
-    assert len(policy._history) < 2 * policy._settings.memory
+    assert len(policy._history) < 2 * policy._settings.oldest_age
 
 
 def test_a_rare_reward_that_has_faded_opens_no_epochs():
@@ -158,6 +165,20 @@ def test_absorbed_arms_do_not_change_how_often_arms_come_back():
         decision = policy.choose(table[some])
         policy.learn(decision, means[some[decision.arm]])
     assert policy._epoch_log[-1].frequency == pytest.approx(8 / 40)
+
+
+@pytest.mark.parametrize(("n_items", "times"), [(3000, 12), (12_000, 6), (30_000, 1)])
+def test_how_often_items_return_does_not_depend_on_the_size_of_the_sample(n_items, times):
+    """A sample of 5,000 rows has nearly all of 3,000 items, and few of 12,000 twice."""
+    sample = Sample(1, max_rows=5000, seed=0, recent=False)
+    random = np.random.default_rng(0)
+    for _ in range(times):
+        items = random.permutation(n_items)
+        sample = sample.plus(items[:, None] / 7.0, items)
+    rows = OfferedRows.of(sample, 1000, n_items * times / 1000, math.inf)
+    _, found, recurrence = _Returning.of(rows)
+    assert found == (0 if times == 1 else pytest.approx(n_items, rel=0.05))
+    assert recurrence == pytest.approx(1.0 - 1.0 / times, abs=0.02)
 
 
 def test_without_a_half_life_old_rewards_count_forever():
@@ -365,6 +386,6 @@ def test_widths_are_half_as_large_where_arms_are_fresh():
             arms = random.normal(size=(6, 4)) if fresh else catalogue
             decision = policy.choose(arms)
             policy.learn(decision, float(arms[decision.arm].sum() + random.normal()))
-        widths.append(policy._widths[0])
+        widths.append(policy._width_factors[0])
     assert widths[0] == pytest.approx(1.0)
     assert widths[1] > 1.9

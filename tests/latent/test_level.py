@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import Agent, LatentUcb, load
-from halfseen.latent.level import Drift, Surprise, moving_level
+from halfseen.latent.level import Drift, Path, Surprise, moving_level
 
 
 def played(policy, n_rounds, *, level=lambda time: 0.0, flips=False):
@@ -28,7 +28,7 @@ def test_the_level_of_a_random_walk_is_found():
     errors = path.at(np.arange(1, 601)) - walk
     assert np.abs(errors - errors.mean()).mean() < 0.1 * np.ptp(walk)
     # q = 1/6, so K = .33; moves inside of a block count as noise, which makes it smaller.
-    assert 0.25 * 0.33 < path.gain < 0.33
+    assert 0.25 * 0.33 < path.drift(n_rewards=600).gain < 0.33
 
 
 def test_white_noise_has_a_fixed_level():
@@ -42,7 +42,7 @@ def test_units_of_rewards_do_not_matter_to_the_level():
     random, rounds = np.random.default_rng(0), np.arange(1, 301)
     y = 0.02 * rounds + random.normal(size=300)
     plain, scaled = moving_level(rounds, y), moving_level(rounds, -1e6 * y + 1e9)
-    assert scaled.gain == plain.gain
+    assert scaled.speed == plain.speed
     assert np.allclose(scaled.levels, -1e6 * plain.levels + 1e9)
     assert Drift(1.0, 0.5).after(2.0) == Drift(2.0, 0.5)
 
@@ -86,3 +86,11 @@ def test_squares_that_stay_as_they_are_surprise_nobody():
     for square in random.standard_t(4, size=5000) ** 2:
         surprise = surprise.after(float(square))
         assert not surprise.is_large
+
+
+def test_the_gain_goes_with_all_rewards_and_not_with_those_that_show_the_path():
+    path = Path(np.array([0.0, 1.0]), np.array([0.0, 3.0]), speed=4.0)
+    q = 16.0 / 5000  # K solves K² = q(1 − K)
+    level, gain = path.drift(n_rewards=5000)
+    assert level == 3.0
+    assert gain**2 == pytest.approx(q * (1.0 - gain))

@@ -44,6 +44,25 @@ def test_counts_that_are_mostly_zero_have_the_scale_of_their_outer_quantiles():
     assert limits_of(counts).ravel().tolist() == [-40.0, 40.0]
 
 
+@pytest.mark.parametrize("share", [0.3, 0.45, 0.7, 0.74, 0.76, 0.9])
+def test_amounts_that_are_mostly_zero_have_the_scale_of_the_others(share):
+    random = np.random.default_rng(0)
+    amounts = np.exp(random.normal(size=500)) * (np.arange(500) >= share * 500)
+    low, high = limits_of(amounts[:, None]).ravel()
+    assert low < 0.0
+    assert amounts.max() < high < 60.0
+
+
+@pytest.mark.parametrize(
+    ("share", "is_hidden"), [(0.1, True), (0.3, True), (0.45, True), (0.6, False)]
+)
+def test_a_common_code_is_hidden_unless_most_entries_have_it(share, is_hidden):
+    ages = np.where(np.arange(500) < share * 500, -999.0, 40.0 + np.arange(500) % 37)
+    low, high = limits_of(ages[:, None]).ravel()
+    assert (low > -999.0) == is_hidden
+    assert high > 76.0
+
+
 def test_what_is_hidden_is_what_is_outside():
     limits = np.array([[-1.0, -1.0], [1.0, 1.0]])
     shown = plausible(np.array([[-1.0, 1.5], [np.nan, -9.0]]), limits)
@@ -75,7 +94,9 @@ def test_limits_are_saved_and_new_features_have_none(tmp_path):
     twin, rows = load(tmp_path / "policy.npz"), next(offers(1, absurd=1e6, share=0.3, seed=1))[0]
     assert (twin.score(rows).estimates == policy.score(rows).estimates).all()
     policy.widen(9)
-    assert policy._epoch.arms.limits[:, 8].tolist() == no_limits(1).ravel().tolist()
+    wider = np.column_stack([rows, np.full(len(rows), 1e99)])
+    assert (policy.score(wider).estimates == twin.score(rows).estimates).all()
+    assert not policy.explain(wider).implausible[:, 8].any()
 
 
 def test_an_agent_says_which_values_it_treats_as_missing():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from halfseen.factors.model import moved_by_seeing
+from halfseen.factors.table import moved_by_seeing
 from halfseen.values.reasons import Gains
 
 

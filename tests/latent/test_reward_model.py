@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Slate
-from halfseen.factors.model import HalfSeenRows, RankSearch
+from halfseen.factors.model import Factors, HalfSeenRows, RankSearch
 from halfseen.latent.epoch import RowModel
 from halfseen.latent.evidence import ITEM, Evidence, Scales, SufficientStatistics, reduced_design
 from halfseen.latent.features import (
@@ -67,6 +67,18 @@ def features_of(rows, *, by_item=None, intercept=True):
     n_items *= by_item
     crossing = chosen_crossing(option, context, n_items=n_items)
     return joint_features(option, context, crossing, n_items=n_items, intercept=intercept)
+
+
+@pytest.mark.parametrize(
+    ("dim", "n_items", "groups"),
+    [(150, 3, GROUPS), (250, 3, GROUPS[:2]), (150, 8, GROUPS[:2]), (500, 3, GROUPS[:1])],
+)
+def test_a_wide_context_loses_masks_by_item_before_its_values(dim, n_items, groups):
+    shares = np.full(dim, 0.5)
+    context = RowFeatures(Factors.unknown(dim), shares, GROUPS)
+    option = RowModel.unknown(0).features([], {})
+    features = joint_features(option, context, ((), ()), n_items=n_items)
+    assert list(features.item_columns) == [ITEM, *(BY_ITEM[group] for group in groups)]
 
 
 def model_of(rows, features=None, **given):

@@ -9,11 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from lemma_tools import (
-    RoundWorld,
-    at_most,
-    smallest_eigenvalues,
-)
+from lemma_tools import RoundWorld, at_most, smallest_eigenvalues
 from numpy.linalg import norm
 
 from halfseen import theory
@@ -330,20 +326,12 @@ class Run:
 
 # ε is .037 and .051: about 4 and 3 million arms of this κ = 1 world.
 @pytest.fixture(
-    scope="module",
-    params=[(0.95, 32, 4_000_000), (0.8, 64, 3_000_000)],
-    ids=["p=.95", "p=.8"],
+    scope="module", params=[(0.95, 32, 4_000_000), (0.8, 64, 3_000_000)], ids=["p=.95", "p=.8"]
 )
 def run(request):
     observe_prob, dim, n_catalogue = request.param
     world = RoundWorld(
-        dim=dim,
-        rank=2,
-        n_arms=5,
-        horizon=3999,
-        observe_prob=observe_prob,
-        noise_scale=0.1,
-        seed=4,
+        dim=dim, rank=2, n_arms=5, horizon=3999, observe_prob=observe_prob, noise_scale=0.1, seed=4
     )
     return Run(world, n_catalogue)
 

@@ -5,8 +5,7 @@ import pytest
 
 from halfseen.linear.lift import SMALLEST_IMPUTE_RIDGE, Lift
 
-# Ranks from 10 on go through another loop.
-RANKS = [1, 2, 3, 7, 9, 10, 15, 16, 17, 24]
+RANKS = [1, 2, 3, 8, 20]
 
 
 def orthonormal(rng, dim, rank):
@@ -38,65 +37,38 @@ def dense_coordinates(lift, arm):
     return lift.scales * np.linalg.solve(gram, rows.T @ arm[seen])
 
 
-ALL_RANKS = [*range(1, 13), 20]
-
-
-@pytest.mark.parametrize("n_arms", [1, 7, 255, 256, 257, 600])
 @pytest.mark.parametrize("ridge", [0.0, 1e-5, 0.3])
-@pytest.mark.parametrize("rank", ALL_RANKS)
-def test_coordinates_are_those_of_a_dense_solve(rank, ridge, n_arms):
-    """For 600 arms there are three chunks of lanes."""
+@pytest.mark.parametrize("rank", RANKS)
+def test_coordinates_are_those_of_a_dense_solve(rank, ridge):
     rng = np.random.default_rng(rank)
     lift = Lift(orthonormal(rng, 45, rank), ridge, rng.uniform(0.5, 2.0, rank))
-    table = masked(rng, rng.normal(size=(n_arms, 45)), show=0.8)
-    points = lift.coordinates(table)
-    assert points.shape == (n_arms, rank)
+    table = masked(rng, rng.normal(size=(60, 45)), show=0.8)
     expected = np.array([dense_coordinates(lift, arm) for arm in table])
-    np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(lift.coordinates(table), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 1e-5])
-@pytest.mark.parametrize("rank", ALL_RANKS)
-def test_an_arms_coordinates_do_not_depend_on_its_neighbours_bit_by_bit(rank, ridge):
-    """Alone, in a slate, in any part of one, and beside arms that are not identified."""
-    rng = np.random.default_rng(rank)
-    lift = Lift.least_squares(orthonormal(rng, 45, rank), ridge)
-    table = masked(rng, rng.normal(size=(600, 45)), show=0.8)
-    together = lift.coordinates(table)
-    for arm in (0, 1, 2, 3, 7, 254, 255, 256, 257, 511, 512, 513, 598, 599):
-        alone = lift.coordinates(table[arm : arm + 1])
-        assert alone.tobytes() == together[arm : arm + 1].tobytes()
-    for first, stop in ((1, 600), (3, 262), (250, 507), (590, 600)):
-        assert lift.coordinates(table[first:stop]).tobytes() == together[first:stop].tobytes()
-    beside = table.copy()
-    beside[::2] = np.nan
-    assert lift.coordinates(beside)[1::2].tobytes() == together[1::2].tobytes()
-
-
-@pytest.mark.parametrize("rank", ALL_RANKS)
-def test_without_a_ridge_arms_that_are_not_identified_are_nan_in_any_lane(rank):
+@pytest.mark.parametrize("rank", RANKS)
+def test_an_arms_coordinates_do_not_depend_on_its_neighbours_bit_by_bit(rank):
+    """Alone, and beside arms that are not identified."""
     rng = np.random.default_rng(rank)
     lift = Lift.least_squares(orthonormal(rng, 45, rank), 0.0)
-    table = masked(rng, rng.normal(size=(600, 45)), show=0.8)
-    expected = lift.coordinates(table)
-    bad = np.zeros(600, dtype=bool)
-    bad[[0, 1, 5, 255, 256, 300, 511, 512, 513, 599]] = True
-    for n_seen, arm in enumerate(np.flatnonzero(bad)):
-        table[arm, n_seen % rank :] = np.nan  # shows fewer entries than there are coordinates
-    points = lift.coordinates(table)
-    assert np.isnan(points[bad]).all()
-    assert points[~bad].tobytes() == expected[~bad].tobytes()
+    table = masked(rng, rng.normal(size=(60, 45)), show=0.8)
+    together = lift.coordinates(table)
+    for arm in range(0, 60, 7):
+        alone = lift.coordinates(table[arm : arm + 1])
+        assert alone.tobytes() == together[arm : arm + 1].tobytes()
+    table[::2] = np.nan
+    assert lift.coordinates(table)[1::2].tobytes() == together[1::2].tobytes()
 
 
-@pytest.mark.parametrize("rank", ALL_RANKS)
-def test_with_a_ridge_every_arm_is_identified(rank):
-    rng = np.random.default_rng(rank)
-    lift = Lift.least_squares(orthonormal(rng, 45, rank), 1e-5)
-    table = masked(rng, rng.normal(size=(300, 45)), show=0.1)
-    table[7] = np.nan
-    points = lift.coordinates(table)
-    assert np.isfinite(points).all()
-    assert not points[7].any()
+@pytest.mark.parametrize("rank", RANKS)
+def test_rounding_never_identifies_an_arm_that_shows_fewer_entries_than_the_rank(rank):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(4000, 40))
+    for row in table:
+        row[rng.permutation(40)[rank - 1 :]] = np.nan
+    latent = Lift.least_squares(orthonormal(rng, 40, rank), 0.0).coordinates(table)
+    assert np.isnan(latent).all()
 
 
 def test_no_arms_have_no_coordinates():

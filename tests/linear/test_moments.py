@@ -9,9 +9,7 @@ import pytest
 
 from halfseen import state
 from halfseen.errors import HalfseenError, InvalidSettingError
-from halfseen.linear.covariance import (
-    Moments,
-)
+from halfseen.linear.covariance import Moments
 from halfseen.values import Slate
 
 NAN = math.nan
@@ -86,16 +84,6 @@ def test_the_corrected_covariance_is_unbiased_with_one_probability_per_feature(p
     np.testing.assert_allclose(expected, arms.T @ arms / 2, rtol=0, atol=1e-12)
 
 
-def test_the_mean_over_several_arms_is_unbiased_over_all_their_masks():
-    arms, observe_prob = np.array([[1.0, -2.0, 0.5], [3.0, 1.0, 2.0]]), np.array([0.3, 0.6, 0.8])
-    total = np.zeros((3, 3))
-    every = list(masks_with_probability(observe_prob))
-    for (one, p_one), (two, p_two) in itertools.product(every, repeat=2):
-        moments = absorbed(Slate(arms, np.array([one, two])))
-        total += p_one * p_two * moments.covariance(observe_prob)
-    np.testing.assert_allclose(total, arms.T @ arms / 2, rtol=0, atol=1e-12)
-
-
 BLOCKS = [[0, 1], [2], [3, 4]]
 BLOCK_PROBS = np.array([0.5, 0.8, 0.3])
 
@@ -163,10 +151,7 @@ def test_hidden_entries_never_enter_the_sums(poison):
 
 
 @pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize(
-    "sizes",
-    [[1], [1000], [1023, 1], [1023, 2], [1024], [1025], [1, 1024], [3000], [5000, 1], [1, 2000]],
-)
+@pytest.mark.parametrize("sizes", [[1], [1023, 1], [1023, 2], [1024], [1025], [1, 2000]])
 def test_sums_do_not_depend_on_the_sizes_of_slates(sizes, count_pairs):
     arms = whole_arms(5001, 3)
     moments = absorbed(*cut(arms, sizes), count_pairs=count_pairs)
@@ -190,8 +175,7 @@ def test_sums_are_the_callers_own():
 
 
 @pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize("n_waiting", [1, 1000, 1024])
-@pytest.mark.parametrize("n_arms", [1, 24, 25, 1025])
+@pytest.mark.parametrize(("n_waiting", "n_arms"), [(1, 1), (1000, 24), (1000, 25), (1024, 1)])
 def test_a_fork_goes_its_own_way(count_pairs, n_waiting, n_arms):
     moments = Moments(3, count_pairs=count_pairs)
     for slate in cut(whole_arms(n_waiting, 3, seed=2), [1]):
@@ -205,32 +189,7 @@ def test_a_fork_goes_its_own_way(count_pairs, n_waiting, n_arms):
     assert fork.n_arms == n_waiting + n_arms
 
 
-def test_nothing_is_summed_while_arms_have_room_to_wait():
-    moments = absorbed(*cut(whole_arms(1000, 2), [8]))
-    moments.add(whole_arms(24, 2))
-    assert len(moments.waiting) == 1024
-    moments.add(whole_arms(1, 2))
-    assert len(moments.waiting) == 1
-
-
 # -- state -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("count_pairs", [False, True])
-@pytest.mark.parametrize("n_arms", [0, 1, 1023, 1024, 1025, 2500])
-def test_restored_moments_continue_bit_by_bit(n_arms, count_pairs):
-    rng = np.random.default_rng(n_arms)
-    moments = Moments(3, count_pairs=count_pairs)
-    for slate in cut(rng.normal(size=(n_arms, 3)), [100]):
-        moments.absorb(slate)
-    restored = Moments(3, count_pairs=count_pairs)
-    state.restore(restored, copy.deepcopy(state.dump(moments)))
-    assert frozen_state(restored) == frozen_state(moments)
-    for slate in cut(rng.normal(size=(2000, 3)), [1, 400, 1030]):
-        moments.absorb(slate)
-        restored.absorb(slate)
-        assert restored.sums().products.tobytes() == moments.sums().products.tobytes()
-    assert frozen_state(restored) == frozen_state(moments)
 
 
 @pytest.mark.parametrize(
@@ -259,12 +218,8 @@ def test_the_smallest_probability_stands_for_all():
     assert sums.smallest_prob(0.3) == 0.3
     assert sums.smallest_prob(np.array([0.9, 0.4, 0.7])) == 0.4
     assert sums.smallest_prob(None) == 2 / 3  # the third feature was never seen
-
-
-def test_the_smallest_probability_is_one_before_anything_was_seen():
-    assert Moments(2, count_pairs=True).sums().smallest_prob(None) == 1.0
-    hidden = absorbed(Slate([[NAN, NAN]]), count_pairs=True)
-    assert hidden.sums().smallest_prob(None) == 1.0
+    for nothing in (Moments(2, count_pairs=True), absorbed(Slate([[NAN, NAN]]), count_pairs=True)):
+        assert nothing.sums().smallest_prob(None) == 1.0
 
 
 # -- refusals --------------------------------------------------------------------------------------

@@ -3,16 +3,22 @@
 import numpy as np
 import pytest
 
-from halfseen import AmbientOful, Greedy, LatentUcb, LinearThompson, LowRankWorld, TofuPov
-from halfseen.errors import InvalidSettingError
-from halfseen.linear.covariance import (
-    LARGEST_DENSE_DIM,
-    CovarianceOperator,
-    Moments,
+from halfseen import (
+    AmbientOful,
+    Greedy,
+    LatentUcb,
+    LinearThompson,
+    LowRankWorld,
+    TofuPov,
+    TwoPhase,
+    play,
 )
+from halfseen.errors import InvalidSettingError
+from halfseen.linear.covariance import LARGEST_DENSE_DIM, CovarianceOperator, Moments
 from halfseen.linear.eigen import distance, top_eigenpairs
 from halfseen.paper import Pslb
 from halfseen.tofu import parameters, subspace
+from policy_runs import offers, tofu, walk
 
 
 def arms(n, dim, rank, prob, seed=0):
@@ -29,11 +35,7 @@ def dense(table, prob):
     return sums.covariance(sums.shares() if prob is None else prob)[0]
 
 
-PROBS = {
-    "one for all": 0.4,
-    "one per feature": np.linspace(0.2, 0.9, 70),
-    "counted": None,
-}
+PROBS = {"one for all": 0.4, "one per feature": np.linspace(0.2, 0.9, 70), "counted": None}
 
 
 @pytest.mark.parametrize("prob", PROBS.values(), ids=list(PROBS))
@@ -81,25 +83,29 @@ def test_repeated_eigenvalues_and_those_of_nothing_are_found(dim):
 
 @pytest.mark.parametrize("observe_prob", [0.4, "counted"])
 def test_tofu_makes_the_same_choices_with_and_without_the_matrix(monkeypatch, observe_prob):
-    rounds = list(LowRankWorld(horizon=70, observe_prob=0.4).realize(3).rounds())
+    settings = {"dim": 30, "rank": 3, "observe_prob": observe_prob, "burn_in": 10}
+    found = []
+    for limit in (30, 29):
+        for module in (parameters, subspace):
+            monkeypatch.setattr(module, "LARGEST_DENSE_DIM", limit)
+        policy = TofuPov(**settings, burn_in_policy="uniform")
+        trace = play(policy, LowRankWorld(horizon=70, observe_prob=0.4).realize(3))
+        found.append((trace.regret, policy.basis))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert distance(found[0][1], found[1][1]) < 1e-8
 
-    def walk():
-        policy = TofuPov(
-            dim=30, rank=3, observe_prob=observe_prob, burn_in=10, burn_in_policy="uniform"
-        )
-        chosen = []
-        for slate, means, noise, _ in rounds:
-            decision = policy.choose(slate)
-            policy.learn(decision, float(means[decision.arm]) + noise)
-            chosen.append(decision.arm)
-        return policy, chosen
 
-    plain, expected = walk()
+def test_arms_are_kept_beyond_the_limit_within_the_memory_given(monkeypatch):
+    """The limit is 8192 features; here it is 5."""
     for module in (parameters, subspace):
-        monkeypatch.setattr(module, "LARGEST_DENSE_DIM", 29)
-    free, chosen = walk()
-    assert chosen == expected
-    assert distance(plain._epoch.basis, free._epoch.basis) < 1e-8
+        monkeypatch.setattr(module, "LARGEST_DENSE_DIM", 5)
+    policy = tofu(memory_bytes=8 * 6 * 50)
+    walk(policy, offers(20))
+    assert policy._offered.rows.shape == (50, 6)
+    for policy in (tofu(), TwoPhase(dim=6, rank=2, observe_prob=0.7, split=5)):
+        assert policy._offered.max_rows == 64_000_000 // 48
+    assert tofu(memory_bytes=1)._offered.max_rows == 2
+    assert isinstance(tofu(dim=5)._offered, Moments)
 
 
 def test_beyond_the_limit_everything_in_all_features_is_refused_with_a_remedy():

@@ -1,7 +1,5 @@
 """Played arms are kept in the order of their rounds, however late their rewards came."""
 
-import copy
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,24 +40,10 @@ def test_samples_come_in_the_order_of_rounds_however_late_they_were_learned(roun
     assert_holds(played(rounds), sorted(rounds))
 
 
-@pytest.mark.parametrize("n_played", [15, 16, 17, 32, 33, 1000])
+@pytest.mark.parametrize("n_played", [64, 65, 300])
 def test_room_grows_with_what_is_played(n_played):
     assert_holds(played(range(1, n_played + 1)), range(1, n_played + 1))
     assert_holds(played(range(n_played, 0, -1)), range(1, n_played + 1))
-
-
-@pytest.mark.parametrize("rounds", [[], [1], [3, 1, 2], list(range(1, 17)), list(range(40, 0, -1))])
-def test_a_restored_memory_continues_as_if_nothing_had_happened(rounds):
-    kept, restored = played(rounds), Played(3)
-    state.restore(restored, copy.deepcopy(state.dump(kept)))
-    assert_holds(restored, sorted(rounds))
-    for memory in (kept, restored):
-        for round in (100, 90, 110):
-            memory.append(round, arm_of(round), -float(round))
-        assert_holds(memory, [*sorted(rounds), 90, 100, 110])
-    for ours, theirs in zip(kept.columns, restored.columns, strict=True):
-        assert ours.tobytes() == theirs.tobytes()
-        assert ours.dtype == theirs.dtype
 
 
 def test_the_state_holds_what_was_played_and_no_spare_room():
@@ -72,7 +56,7 @@ def test_the_state_holds_what_was_played_and_no_spare_room():
         state.restore(Played(3), {"columns": columns})
 
 
-@pytest.mark.parametrize("n_played", [0, 5, 63, 64, 65])
+@pytest.mark.parametrize("n_played", [0, 63, 64])
 def test_a_change_of_a_fork_does_not_show_in_the_original(n_played):
     kept = played(range(1, n_played + 1))
     fork = kept.fork()

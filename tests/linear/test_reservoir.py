@@ -47,7 +47,7 @@ def test_while_all_fit_all_are_kept_in_order(max_rows):
         assert (reservoir.n_arms, len(reservoir.rows)) == (30, 30)
 
 
-@pytest.mark.parametrize("sizes", [(1,), (7, 2), (1000,), (4095, 2), (4096,), (4097,), (9500,)])
+@pytest.mark.parametrize("sizes", [(1,), (7, 2), (4095, 2), (4096,)])
 def test_how_rows_are_split_into_slates_makes_no_difference(sizes):
     """Places are drawn in blocks, whose borders slates may cross, once or twice."""
     n_rows = 9500
@@ -72,7 +72,7 @@ def test_a_full_reservoir_larger_than_a_block_of_draws_keeps_whole_rows():
     assert abs(n_first - expected) < 5 * np.sqrt(expected / 3)
 
 
-@pytest.mark.parametrize("n_before", [0, 3, 4, 5, 20])
+@pytest.mark.parametrize("n_before", [0, 4, 20])
 def test_a_change_of_a_fork_does_not_show_in_the_original(n_before):
     """Also where a fork is given up and the next one gets other rows."""
     reservoir, plain = Reservoir(1, max_rows=5), Reservoir(1, max_rows=5)
@@ -88,7 +88,7 @@ def test_a_change_of_a_fork_does_not_show_in_the_original(n_before):
     assert archive.to_bytes(state.dump(fork)) == archive.to_bytes(state.dump(plain))
 
 
-@pytest.mark.parametrize("n_before", [0, 7, 20, 21, 500, 4096, 5000])
+@pytest.mark.parametrize("n_before", [0, 20, 4096, 5000])
 def test_a_restored_reservoir_continues_as_if_nothing_had_happened(n_before):
     rng = np.random.default_rng(3)
     rows = np.where(rng.random((6000, 2)) < 0.7, rng.normal(size=(6000, 2)), np.nan)

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from halfseen.linear import eigen as subspace
-from halfseen.linear.eigen import (
-    align,
-    distance,
-    eigenpairs_above,
-    incoherence,
-    top_eigenpairs,
-)
+from halfseen.linear.eigen import align, distance, eigenpairs_above, incoherence, top_eigenpairs
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -112,39 +106,6 @@ def test_repeated_eigenvalues_give_the_same_bits_in_every_call(dim, n_equal):
 # -- eigenpairs above a threshold ------------------------------------------------------------------
 
 
-def computed_counts(monkeypatch):
-    """Return a list that will hold how many eigenpairs each call computes."""
-    counts = []
-    original = subspace.top_eigenpairs
-    monkeypatch.setattr(
-        subspace,
-        "top_eigenpairs",
-        lambda matrix, count: counts.append(count) or original(matrix, count),
-    )
-    return counts
-
-
-@pytest.mark.parametrize(
-    ("n_above", "computed"),
-    [(0, [8]), (7, [8]), (8, [8, 16]), (20, [8, 16, 32]), (90, [8, 16, 32, 64, 100])],
-)
-def test_the_number_computed_grows_until_below_the_threshold(n_above, computed, monkeypatch):
-    counts = computed_counts(monkeypatch)
-    spectrum = np.arange(100.0, 0.0, -1.0)
-    values, basis, count = eigenpairs_above(np.diag(spectrum), 100.5 - n_above)
-    assert counts == computed
-    assert count == n_above
-    np.testing.assert_allclose(values, spectrum[: computed[-1]], rtol=1e-12)
-    np.testing.assert_allclose(np.abs(basis), np.eye(100)[:, :n_above], atol=1e-12)
-
-
-@pytest.mark.parametrize("cap", [1, 3, 7, 8, 20])
-def test_no_more_than_one_eigenpair_beyond_the_cap_is_computed(cap, monkeypatch):
-    counts = computed_counts(monkeypatch)
-    assert eigenpairs_above(np.eye(100), 0.5, cap=cap)[2] == cap
-    assert counts[-1] == max(counts) == cap + 1
-
-
 @given(st.integers(1, 40), seeds, st.floats(-3.0, 3.0), st.integers(0, 40), st.integers(1, 50))
 def test_the_selection_is_that_of_the_whole_spectrum_and_shows_the_gap(
     dim, seed, threshold, floor, cap
@@ -154,7 +115,7 @@ def test_the_selection_is_that_of_the_whole_spectrum_and_shows_the_gap(
     spectrum = np.linalg.eigvalsh(matrix)[::-1]
     values, basis, count = eigenpairs_above(matrix, threshold, floor=floor, cap=cap)
     assert count == min(max(int((spectrum >= threshold).sum()), floor), cap, dim)
-    assert len(values) >= min(count + 1, dim)
+    assert min(count + 1, dim) <= len(values) <= max(8, 2 * (count + 1))  # few others
     assert basis.flags.c_contiguous
     np.testing.assert_allclose(values, spectrum[: len(values)], atol=1e-12)
     np.testing.assert_allclose(matrix @ basis, basis * values[:count], atol=1e-12)

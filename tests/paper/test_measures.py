@@ -78,7 +78,7 @@ def least_squares(basis, table):
 
 
 def test_representation_errors_agree_with_a_computation_from_all_slates(realization):
-    found = measured(realization, measure="representation", points=4, failure_prob=0.1)
+    found = measured(realization, measure="representation", points=4)
     problem = realization.problem()
     rounds = list(realization.rounds())
     assert found["n_arms"] == [15.0 * t for t in log_spaced(59, 4)]
@@ -131,25 +131,25 @@ def test_the_worst_seen_gram_only_falls_as_arms_come_in(realization):
 
 @pytest.fixture(scope="module")
 def run(realization):
-    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
+    policy = algorithm_1(realization, burn_in=9)
     ridge = theory.theorem_ridge(realization.problem())
-    return play_epochs(policy, realization, ridge=ridge, impute_ridge=1e-9)
+    return play_epochs(policy, realization, ridge=ridge)
 
 
 def test_a_run_taken_apart_is_the_run_that_the_runner_plays(realization, run):
-    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
+    policy = algorithm_1(realization, burn_in=9)
     np.testing.assert_array_equal(np.cumsum(run.losses), play(policy, realization).regret)
     assert [epoch.record.round for epoch in run.epochs] == [10, 20, 40]
     assert [epoch.n_rounds for epoch in run.epochs] == [10, 20, 21]
 
 
 def test_grams_widths_and_radii_are_those_that_the_policy_scored_with(realization):
-    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
+    policy = algorithm_1(realization, burn_in=9)
     decisions = []
     choose = policy.choose
     policy.choose = lambda slate: decisions.append(choose(slate)) or decisions[-1]
     ridge = theory.theorem_ridge(realization.problem())
-    run = play_epochs(policy, realization, ridge=ridge, impute_ridge=1e-9)
+    run = play_epochs(policy, realization, ridge=ridge)
     for epoch in run.epochs:
         made = decisions[epoch.record.round - 1 :][: epoch.n_rounds]
         scored = [decision.widths[decision.arm] for decision in made]
@@ -166,8 +166,8 @@ def test_a_catalogue_has_the_law_of_the_arms_and_makes_the_bonus_small(realizati
     whole = arms[mask.all(axis=1)]
     off = whole - whole @ realization.basis @ realization.basis.T
     assert norm(off) < 1e-9 * norm(whole)
-    policy = algorithm_1(realization, burn_in=9, failure_prob=0.1, impute_ridge=1e-9)
-    play_epochs(policy, realization, ridge=1.0, impute_ridge=1e-9, catalogue=45_000)
+    policy = algorithm_1(realization, burn_in=9)
+    play_epochs(policy, realization, ridge=1.0, catalogue=45_000)
     assert [record.n_arms for record in policy.epoch_log] == [45_135, 45_285, 45_585]
 
 

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 from halfseen import (
     AmbientOful,
+    ArchiveError,
     ConstantThreshold,
     InvalidSettingError,
     LowRankWorld,
     PracticalThreshold,
     Slate,
+    archive,
+    load,
     play,
 )
 from halfseen.linear.eigen import distance, top_eigenpairs
@@ -276,6 +279,15 @@ def test_an_updated_projection_equals_a_fresh_one():
         np.testing.assert_allclose(one.whitener, other.whitener, rtol=1e-9, atol=1e-11)
         assert one.radius == pytest.approx(other.radius, rel=1e-12)
     np.testing.assert_allclose(kept.shadow, fresh.shadow, rtol=1e-9, atol=1e-12)
+
+
+def test_a_file_that_asks_for_more_candidates_than_memory_holds_is_refused(tmp_path):
+    Pslb(dim=2, rank=1).save(tmp_path / "forged")
+    plain = archive.read(tmp_path / "forged")
+    plain["settings"]["n_samples"] = 2**31
+    archive.write(tmp_path / "forged", plain)
+    with pytest.raises(ArchiveError, match=r"n_samples must be .*2147483648"):
+        load(tmp_path / "forged")
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from([1e-8, 1.0, 100.0]))

@@ -5,17 +5,21 @@ import json
 
 import pytest
 
-from halfseen import Uniform, register_policy
+from halfseen import LowRankWorld, Uniform, paper, params, register_policy
 from halfseen.errors import StudyError
+from halfseen.linear.eigen import top_eigenpairs
 from halfseen.paper.published import published
 from halfseen.paper.studies import CORE_MINUTES, ORDER, report_on, study_named
 from halfseen.paper.study import Setting, Tuning, run_study
 from halfseen.policies.registry import registered
-from halfseen.simulation.cells import CellKey
-from halfseen.simulation.methods import MEASURE
+from halfseen.simulation import cells
+from halfseen.simulation.cells import CellKey, fingerprint
+from halfseen.simulation.methods import MEASURE, Method
+from halfseen.simulation.results import Results
 from halfseen.simulation.store import Store
 from halfseen.simulation.tune import Search, tune
 from halfseen.theory.representation import observe_prob_condition
+from halfseen.tofu import RankRule, Selection
 from halfseen.worlds.base import world_from
 from made_results import WORLD, setting, small_study
 
@@ -149,6 +153,52 @@ def test_other_methods_and_registered_policies_join_every_setting(monkeypatch):
     assert study.methods == ["tofu", "my-own", "zf-greedy"]
     assert list(study.settings) == ["swept", "fixed"]
     assert study.settings["fixed"].method("my-own").policy == "MyOwn"
+    with pytest.raises(StudyError, match="got 'MyOwnn': did you mean 'MyOwn'"):
+        SMALL.narrowed(methods=["MyOwnn"])
+
+
+class HalfTheTop(RankRule):
+    """Directions with at least half of the largest eigenvalue."""
+
+    share: float = params.real(default=0.5)
+
+    def select(self, covariance, known):
+        values, vectors = top_eigenpairs(covariance, 4)
+        rank = int((values >= self.share * values[0]).sum())
+        return Selection(vectors[:, :rank], values, None)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_ingredient_of_ones_own_joins_a_study_whose_results_are_kept(tmp_path, jobs):
+    methods = {"tofu": None, "mine": {"method": "tofu", "rank": HalfTheTop(share=0.4)}}
+    asked = {"methods": methods, "scale": "smoke", "seeds": [0], "out": tmp_path, "jobs": jobs}
+    results = paper.run("synthetic", **asked)
+    assert [row["n"] for row in results.summary] == [1] * 4
+    assert results.table()["p"].is_monotonic_increasing
+    again = paper.run("synthetic", **asked)
+    assert again.manifest["cells_run_now"] == 0
+    assert again.summary == results.summary
+    saved = Results.load(tmp_path).settings["default"].methods["mine"].settings["rank"]
+    assert saved == {"rule": "HalfTheTop", "share": 0.4}
+
+
+def test_results_of_an_ingredient_are_run_again_when_its_file_changes(monkeypatch):
+    world, methods = LowRankWorld(), ({"rank": HalfTheTop()}, {"rank": {"rule": "HalfTheTop"}}, {})
+    found = []
+    for content in ("before", "after"):
+        monkeypatch.setattr(cells, "_contents", lambda files, content=content: content * len(files))
+        made = [Method(policy="TofuPov", settings=settings) for settings in methods]
+        found.append([fingerprint(world, each, seed=0, points=9) for each in made])
+    is_new = [before != after for before, after in zip(*found, strict=True)]
+    assert is_new == [True, True, False]
+
+
+def test_a_study_says_how_many_cells_failed(caplog):
+    methods = {"uniform": None, "broken": {"method": "tofu", "burn_in_policy": Uniform(dim=1)}}
+    results = paper.run("synthetic", methods=methods, scale="smoke", seeds=[0], jobs=1)
+    assert [row["n"] for row in results.summary] == [1, 0] * 2
+    assert "2 of 4 cells failed, the first because of " in caplog.text
+    assert "; see results.failures" in caplog.text
 
 
 # Tuning

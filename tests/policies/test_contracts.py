@@ -8,7 +8,6 @@ import pytest
 
 from halfseen import (
     AmbientOful,
-    Choice,
     ConstantThreshold,
     Imputed,
     InvalidSettingError,
@@ -21,6 +20,8 @@ from halfseen import (
 from halfseen.paper import Pslb
 from halfseen.policies.registry import all_policies
 from halfseen.testing import policy_checks
+from halfseen.worlds.base import _KINDS
+from halfseen.worlds.masking import _LAWS
 from policy_runs import few_arms, offers, twin_of, walk
 
 BASICS = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": 5, "noise_scale": 0.1}
@@ -61,9 +62,7 @@ CASES = {
     "ambient in 150 dimensions": partial(AmbientOful, dim=150, noise_scale=0.1),
     "PSLB": partial(Pslb, **BASICS),
     "rank-adaptive PSLB": partial(
-        Pslb,
-        **WITHOUT_RANK,
-        rank=ConstantThreshold(value=0.1, floor=0, cap=4),
+        Pslb, **WITHOUT_RANK, rank=ConstantThreshold(value=0.1, floor=0, cap=4)
     ),
     "oracle": partial(Oracle, basis=np.eye(6)[:, :2]),
     "oracle by Thompson sampling": partial(Oracle, basis=np.eye(6)[:, :2], exploration="thompson"),
@@ -152,9 +151,10 @@ def test_contract(make, check):
     check(make)
 
 
-@pytest.mark.parametrize("policy", SHIPPED, ids=lambda policy: policy.__name__)
-def test_every_setting_refuses_what_is_no_value_of_it_by_name(policy):
-    for name, param in policy._params.items():
+@pytest.mark.parametrize("kind", [*SHIPPED, *_KINDS.values(), *_LAWS.values()], ids=repr)
+def test_every_setting_refuses_what_is_no_value_of_it_by_name(kind):
+    """Settings of worlds and of masks as well."""
+    for name, param in kind._params.items():
         bad = [object()]
         bad += [math.nan, -math.inf, True] if param.kind == "float" else []
         bad += [-1, 1.5, True] if param.kind == "int" else []
@@ -174,11 +174,6 @@ def dim_of(name):
 def test_scores_are_never_below_estimates(name):
     for decision in walk(CASES[name](), few_arms(40, dim=dim_of(name))):
         assert (decision.widths >= 0.0).all()
-
-
-def test_the_first_of_equal_scores_is_the_best_choice():
-    assert Choice.best([0.5, 2.0, 2.0]).arm == 1
-    assert Choice.best([0.0, 1.0, 0.5], [1.0, 0.0, 0.5]).arm == 0
 
 
 @pytest.mark.parametrize(

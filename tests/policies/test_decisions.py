@@ -29,18 +29,6 @@ def test_decisions_kept_as_json_are_learned_after_loading_widening_and_in_later_
     assert looks(loaded.choose(later)) == looks(policy.choose(later))
 
 
-def test_the_notes_of_inner_policies_travel_with_the_decision():
-    policy = tofu(burn_in_policy=TofuPov(dim=6, rank=1, observe_prob=0.7, burn_in=2))
-    twin = copy.deepcopy(policy)
-    for table, rewards in few_arms(5):
-        decision = policy.choose(table)
-        assert decision._note.inner.inner is None or decision.round <= 2
-        policy.learn(decision, float(rewards[decision.arm]))
-        theirs = Decision.from_dict(twin.choose(table).to_dict())
-        twin.learn(theirs, float(rewards[decision.arm]))
-    assert state_bytes(twin) == state_bytes(policy)
-
-
 def test_a_decision_without_the_note_of_its_inner_policy_is_refused():
     policy = tofu()
     plain = policy.choose(few_arms(1)[0].table).to_dict()

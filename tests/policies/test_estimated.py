@@ -20,7 +20,7 @@ def played(n, estimator, **settings):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_each_item_learns_a_shape_that_no_line_has(estimator):
-    policy = played(400, estimator, epsilon=0.2)
+    policy = played(260, estimator, epsilon=0.2)
     names = np.full((2, 1), np.nan)
     chosen = [
         policy.choose(names, context=[visitor, np.nan], items=[0, 1], explore=False).arm

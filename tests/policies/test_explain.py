@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from halfseen import AmbientOful, Greedy, InvalidInputError, LatentUcb, LinearThompson, TofuPov
+from halfseen import AmbientOful, Greedy, InvalidInputError, LatentUcb, LinearThompson
 from policy_runs import few_arms, state_bytes, walk
 
 
@@ -70,12 +70,6 @@ def test_policies_in_all_features_explain_themselves(policy):
     np.testing.assert_array_equal(reasons.bonus, scores.widths)
     assert not reasons.features[np.isnan(table)].any()
     assert not policy.value_of_seeing(table).all_arms.any()
-
-
-def test_a_policy_that_cannot_explain_says_who_can():
-    policy = TofuPov(dim=6, rank=2, observe_prob=0.5)
-    with pytest.raises(InvalidInputError, match=r"TofuPov cannot explain.*LatentUcb"):
-        policy.explain(few_arms(1)[0].table)
 
 
 def test_before_rewards_tell_there_is_nothing_to_explain_and_nothing_changes():

@@ -1,15 +1,11 @@
 """An imputer in front of a policy: what it may look at, what it keeps, and how it is saved."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
-from sklearn.impute import SimpleImputer
 
 from halfseen import AmbientOful, Imputed
 from halfseen.policies import imputed
-from policy_runs import copy_of, few_arms, looks, offers, walk
+from policy_runs import copy_of, few_arms, looks, walk
 
 NAMES = ["mean", "knn", "iterative"]
 over_imputers = pytest.mark.parametrize("imputer", NAMES)
@@ -20,23 +16,12 @@ def small(**settings):
     return Imputed(**{"dim": 6, "first_fit": 4, "noise_scale": 0.1} | settings)
 
 
-def shown(policy, decision):
+def shown(decision):
     """Return what the inner policy was shown of the chosen arm."""
     return decision._note.inner.arm
 
 
 # What it looks at
-
-
-@over_imputers
-def test_later_slates_do_not_change_earlier_decisions(imputer):
-    rounds = few_arms(20)
-    expected = [looks(decision) for decision in walk(small(imputer=imputer), rounds)]
-    for first in (4, 5, 8, 12):
-        poisoned = [(1e6 * offer.table, offer.rewards) for offer in rounds[first:]]
-        decisions = walk(small(imputer=imputer), [*rounds[:first], *poisoned])
-        assert [looks(decision) for decision in decisions[:first]] == expected[:first]
-        assert looks(decisions[-1]) != expected[-1]
 
 
 @over_imputers
@@ -72,16 +57,17 @@ def test_fits_come_when_the_rounds_have_grown_by_the_factor(monkeypatch):
     assert fitted == [0, 16, 28, 44, 68, 104]  # 4 arms per round, before rounds 5, 8, 12, 18, 27
 
 
-def test_the_mean_is_that_of_all_arms_offered_before():
-    policy = small(imputer="mean")
+@pytest.mark.parametrize("imputer", ["mean", "zero"])
+def test_the_mean_is_that_of_all_arms_offered_before(imputer):
+    policy = small(imputer=imputer)
     rounds = few_arms(5)
     extra = few_arms(1, seed=7)[0].table
     policy.absorb(extra)
     walk(policy, rounds[:4])
     decision = policy.choose(rounds[4].table)
     means = np.nanmean(np.vstack([extra, *(offer.table for offer in rounds[:4])]), axis=0)
-    arm = rounds[4].table[decision.arm]
-    assert shown(policy, decision) == pytest.approx(np.where(np.isnan(arm), means, arm))
+    arm, guesses = rounds[4].table[decision.arm], means * (imputer == "mean")
+    assert shown(decision) == pytest.approx(np.where(np.isnan(arm), guesses, arm))
     assert np.array_equal(decision.values, np.nan_to_num(arm))
 
 
@@ -111,33 +97,9 @@ def test_a_late_reward_meets_the_features_of_its_choice(imputer):
     policy, plain = small(imputer=imputer), AmbientOful(dim=6, noise_scale=0.1)
     rounds = few_arms(10)
     decisions = [policy.choose(table) for table, _ in rounds]
-    features = [shown(policy, decision) for decision in decisions]
+    features = [shown(decision) for decision in decisions]
     for decision, offer, arm in zip(decisions, rounds, features, strict=True):
         policy.learn(decision, offer.rewards[decision.arm])
         plain.learn(plain.choose([arm]), offer.rewards[decision.arm])
     full = np.random.default_rng(0).standard_normal((5, 6))
     assert np.array_equal(policy.choose(full).scores, plain.choose(full).scores)
-
-
-# Which imputer
-
-
-def test_scikit_learn_is_loaded_by_the_first_policy_that_needs_it():
-    program = (
-        "import sys; sys.modules['sklearn'] = None  # every import of it fails\n"
-        "from halfseen import Imputed, MissingExtraError, Oracle\n"
-        "Oracle(basis=[[1.0]])\n"
-        "try: Imputed(dim=2)\n"
-        "except MissingExtraError: print('tried')"
-    )
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout == "tried\n"
-
-
-@pytest.mark.parametrize(("name", "strategy"), [("mean", "mean"), ("zero", "constant")])
-def test_one_guess_per_feature_is_what_scikit_learn_would_fill_in(name, strategy):
-    rows = np.concatenate([offer.table for offer in offers(6)])
-    table = offers(9)[-1].table
-    expected = SimpleImputer(strategy=strategy, fill_value=0.0).fit(rows).transform(table)
-    assert np.array_equal(imputed.Filler(imputed.fresh_imputer(name), rows).fill(table), expected)

@@ -29,20 +29,17 @@ def mean_regret(observe_prob, *, is_told_loadings=False, view="masked", **settin
 
 
 @pytest.mark.parametrize(
-    ("observe_prob", "regret"), [(0.8, 5.2), (0.6, 5.2), (0.4, 5.2), (0.3, 5.5), (0.2, 10.1)]
+    ("given", "figures"),
+    [
+        ({"is_told_loadings": True}, {0.8: 5.2, 0.6: 5.2, 0.4: 5.2, 0.3: 5.5, 0.2: 10.1}),
+        ({}, {0.8: 5.2, 0.3: 5.4, 0.2: 10.5}),
+        ({"view": "full"}, {0.3: 5.2}),
+    ],
+    ids=["subspace and variances", "subspace alone", "nothing hidden"],
 )
-def test_regret_given_subspace_and_variances(observe_prob, regret):
-    assert round(mean_regret(observe_prob, is_told_loadings=True), 1) == regret
-
-
-@pytest.mark.parametrize(("observe_prob", "regret"), [(0.8, 5.2), (0.3, 5.4), (0.2, 10.5)])
-def test_regret_given_the_subspace_alone(observe_prob, regret):
+def test_regret_of_the_oracle(given, figures):
     """The variances matter only for arms that their seen entries do not determine."""
-    assert round(mean_regret(observe_prob), 1) == regret
-
-
-def test_regret_with_nothing_hidden():
-    assert round(mean_regret(0.3, view="full"), 1) == 5.2
+    assert {p: round(mean_regret(p, **given), 1) for p in figures} == figures
 
 
 # Coordinates

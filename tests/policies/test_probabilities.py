@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from halfseen import (
-    AmbientOful,
-    Greedy,
-    Imputed,
-    InvalidInputError,
-    LatentUcb,
-    LinearThompson,
-    Slate,
-    TofuPov,
-    Uniform,
-)
+from halfseen import AmbientOful, Greedy, Imputed, LatentUcb, LinearThompson, Slate, Uniform
 from policy_runs import few_arms, walk
 
 DRAWN = {
@@ -148,13 +138,6 @@ def test_one_round_without_exploring_plays_the_best_estimate(policy):
             assert decision.probability == 1.0
             assert decision.estimates[decision.arm] == decision.estimates.max()
     assert policy.round == 30
-
-
-def test_a_policy_that_cannot_help_exploring_says_who_can():
-    policy = TofuPov(dim=6, rank=2, observe_prob=0.5)
-    with pytest.raises(InvalidInputError, match=r"TofuPov cannot .*explore=False.*LatentUcb"):
-        policy.choose(few_arms(1)[0].table, explore=False)
-    assert policy.round == 0
 
 
 def test_widths_of_a_score_are_deviations_and_not_draws():

@@ -15,6 +15,7 @@ from halfseen.report.figures import (
     default_figures,
     diagnostics,
     differences,
+    excess,
     growth,
     rank_over_rounds,
     regret_of_candidates,
@@ -157,15 +158,17 @@ def test_growth_tells_slopes_with_intervals(results):
     assert {text.get_text() for text in figure.axes[0].texts} == {"$T^{1/2}$", "$T^{2/3}$"}
 
 
-def test_each_method_may_have_another_one_subtracted(results):
-    methods, minus = ["zf-oful", "uniform"], ["tofu", "zf-oful"]
-    axes = drawn(growth(results(), methods, "p", minus=minus, slopes=[-2])).axes[0]
-    # (9 − 5)/p and (30 − 9)/p, with the same noise in each seed.
+def test_an_excess_may_be_below_zero_and_a_cost_is_scaled_to_the_first_method(results):
+    methods = {"zf-oful": "tofu", "tofu": "zf-oful"}
+    how = {"cost": lambda point: 1 / point.p**2, "label": "theory"}
+    axes = drawn(excess(results(), methods, "p", **how)).axes[0]
     handles, labels = axes.get_legend_handles_labels()
-    for label, gap in (("ZF-OFUL", 4.0), ("uniform", 21.0)):
-        curve = dict(zip(labels, handles, strict=True))[label][0]
-        assert curve.get_ydata() == pytest.approx([gap / 0.2, gap / 0.8])
-    assert [text.get_text() for text in axes.texts] == ["$p^{-2}$"]
+    curves = dict(zip(labels, handles, strict=True))
+    # (9 − 5)/p, with the same noise in each seed.
+    assert curves["ZF-OFUL"][0].get_ydata() == pytest.approx([20.0, 5.0])
+    assert curves["TOFU"][0].get_ydata() == pytest.approx([-20.0, -5.0])
+    cost = curves["theory"].get_ydata()
+    assert (cost.sum(), cost[0] / cost[1]) == (pytest.approx(25.0), pytest.approx(16.0))
 
 
 def test_candidates_are_drawn_from_the_validation_seeds(results, tmp_path):
@@ -263,7 +266,7 @@ def test_bounds_of_the_hard_family_are_below_its_regrets_and_show_where_they_app
     assert max(explicit.get_ydata()) < 5
     (region,) = axes.patches
     assert region.get_label() == hard_instance._INSIDE
-    assert region.get_x() + region.get_width() == pytest.approx(0.3)  # halfway
+    assert region.get_x() + region.get_width() == pytest.approx(0.25)  # 4p² + 1/4 = 1/2
 
 
 def test_what_the_construction_implies_is_drawn_beside_what_was_measured(results):
@@ -302,7 +305,7 @@ def test_a_partial_run_draws_what_there_is_and_old_files_go(results, tmp_path):
     part = report(lambda key: key.p == 0.8)
     assert (part.png, part.note) == (tmp_path / "it.png", "1 of 2 panels were not run")
     gone = report(lambda key: key.method != "zf-oful")
-    assert (gone.png, gone.note) == (None, "nothing of it was run")
+    assert (gone.png, gone.note) == (None, "none of it was run")
     assert not list(tmp_path.glob("it.*"))
 
 

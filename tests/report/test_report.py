@@ -213,7 +213,7 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path):
     text = STUDY.report(results).write().read_text(encoding="utf-8")
     assert "Nothing was run." in text
     assert "**not run**" in text
-    assert "Not drawn: `fig:it`, because nothing of it was run." in text
+    assert "Not drawn: `fig:it`, because none of it was run." in text
     assert "- and 4 more" in text
     assert not (tmp_path / "beside.csv").exists()
 

@@ -26,7 +26,7 @@ from halfseen import (
 )
 from halfseen.errors import InvalidRewardError, InvalidSlateError
 from halfseen.latent import policy as latent_ucb
-from halfseen.latent.policy import Background
+from halfseen.latent.background import Background
 from halfseen.policies.registry import policy_to_dict
 from halfseen.testing.policies import copy_of, looks
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward

@@ -1,6 +1,6 @@
 """Damaged and forged archives: nothing but a named error, or a policy that plays finite scores.
 
-`python -m pytest tests/robustness/test_files.py` tries some, `run(n, seed)` as many as one likes.
+`tests/robustness/test_fuzz.py` tries some, `run(n, seed)` as many as one likes.
 """
 
 import copy

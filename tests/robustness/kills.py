@@ -4,7 +4,8 @@
 
 Four children serve decisions and rewards as fast as they can and acknowledge each on a pipe. One is
 killed with SIGKILL and started again, over and over. In the end all that was acknowledged must be
-in every replica, and no reward may count twice.
+in every replica, and no reward may count twice. Decisions have one place or two, and rewards come
+at once or in parts, which a child sends again if it cannot know whether they came.
 """
 
 import os
@@ -13,8 +14,10 @@ import signal
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
+from agent.servers import Server
 from halfseen import Agent, AmbientOful, LatentUcb, archive
 from halfseen.errors import UnknownDecisionError
 
@@ -25,7 +28,16 @@ N_CHILDREN = 4
 KILLS_PER_AGENT = 20
 
 
-def run(n, seed, url=None):
+def run(n, seed):
+    """Kill `n` children, half of them on PostgreSQL if it is there; see `kill`."""
+    with closing(Server.maybe()) as server:
+        if server.url is None:
+            return kill(n, seed)
+        found = kill(n // 2, seed), kill(n - n // 2, seed, server.url)
+    return n, [failure for _, failures in found for failure in failures]
+
+
+def kill(n, seed, url=None):
     """Kill `n` children; return how many were killed and what was lost."""
     failures = []
     for first in range(0, n, KILLS_PER_AGENT):
@@ -56,6 +68,9 @@ class Site:
             time.sleep(self.draws.random() * LONGEST)
             self._end(self.draws.choice(list(self.children)))
             self._start()
+        ends = time.monotonic() + 30.0
+        while not self.agent.health()["rewards"]["lately"]["n"] and time.monotonic() < ends:
+            time.sleep(0.1)  # on a busy machine all may have been killed at their start
         for child in list(self.children):
             self._end(child)
         return list(self._lost())
@@ -85,7 +100,7 @@ class Site:
         pending = {each.id for each in agent.pending}
         for id in self.decisions - self.rewarded - pending:
             try:
-                agent.learn(id, 1.0)  # accepted: its acknowledgement was on the way
+                reward(agent, id)  # accepted: its acknowledgement was on the way
             except UnknownDecisionError as error:
                 yield f"decision {id} is lost: {error}"
         for id in self.rewarded & pending:
@@ -93,8 +108,12 @@ class Site:
         health = agent.health()
         rewards = health["rewards"]
         learned = sum(part["n"] for part in rewards.values())
-        if learned != health["decisions"] - health["pending"] or health["late"]:
-            yield f"{learned} rewards of {health['decisions']} decisions, {health['pending']} wait"
+        log = agent.log()
+        n_rewarded = int((log["status"] == "rewarded").sum())
+        if learned != n_rewarded or health["late"]:
+            yield f"{learned} rewards learned, {n_rewarded} places rewarded, {health['late']} late"
+        if not (log["reward"][log["status"] == "rewarded"] == 1.0).all():
+            yield "the parts of a reward do not add up"
         if not self.rewarded:
             yield "nothing was rewarded"
         if {part["mean"] for part in rewards.values()} - {None, 1.0}:
@@ -102,6 +121,26 @@ class Site:
         fresh = Agent.open(self.url, self.name)
         if archive.to_bytes(fresh.to_dict()) != archive.to_bytes(agent.to_dict()):
             yield "two replicas have different states"
+
+
+def in_parts(id):
+    """Return whether the reward of a decision comes in parts, in all processes alike."""
+    return int(id, 16) % 2 == 0
+
+
+def is_simple(agent, id):
+    """Return whether a decision has one place and one reward, so that many may be sent at once."""
+    waiting = agent._ledger.waiting.get(id)
+    return waiting is not None and len(waiting.places) == 1 and not in_parts(id)
+
+
+def reward(agent, id):
+    """Reward every place of a decision with 1: some at once, others in parts."""
+    items = agent._ledger.waiting[id].items if id in agent._ledger.waiting else ()
+    parts = {"click": 0.25, None: 0.75} if in_parts(id) else {None: 1.0}
+    for key, value in parts.items():
+        rewards = dict.fromkeys(items, value) if items else value
+        agent.learn(id, rewards, final=key is None, key=key)
 
 
 def serve(agent, writing, draws):
@@ -116,18 +155,21 @@ def serve(agent, writing, draws):
             context = None
             if agent.policy._can("_grow_context") and draws.random() < 0.5:
                 context = {"hour": draws.random(), "country": draws.choice(["a", "b", None])}
-            waiting.append(agent.choose(options, context=context).id)
+            waiting.append(agent.choose(options, context=context, k=draws.choice([1, 2])).id)
             os.write(writing, f"made {waiting[-1]}\n".encode())
             continue
         ids = [waiting.pop(draws.randrange(len(waiting)))]
         if chance < 0.6:
             ids, waiting = [*ids, *waiting[:3]], waiting[3:]
-        agent.learn(ids, [1.0] * len(ids))
+        many = [id for id in ids if is_simple(agent, id)]
+        agent.learn(many, [1.0] * len(many))
         for id in ids:
+            if id not in many:
+                reward(agent, id)
             os.write(writing, f"rewarded {id}\n".encode())
 
 
 if __name__ == "__main__":
-    tried, lost = run(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    tried, lost = kill(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
     print(*lost, f"{tried} kills, {len(lost)} failures", sep="\n")
     sys.exit(bool(lost))

@@ -11,6 +11,7 @@ import importlib
 import logging
 import multiprocessing
 import os
+import resource
 import sys
 import time
 from collections import Counter
@@ -18,13 +19,26 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
 from rich.progress import Progress, TextColumn
 
-SUITES = {"calls": 1_000_000, "files": 12_000, "faults": 4_000, "kills": 300, "requests": 20_000}
-"""How many calls, damaged files, injected faults, kills and requests are tried, by the module."""
+SUITES = {
+    "calls": 1_000_000, "agents": 40_000, "files": 12_000, "faults": 4_000, "kills": 600,
+    "requests": 20_000,
+}  # fmt: skip
+"""How many calls of policies and of agents, damaged files, injected faults, kills and requests are
+tried, by the module. Half of the kills are on PostgreSQL, if it is installed."""
 
 # Tries per job of a suite: a few seconds of work. Cases of one job have seeds in a row.
-JOBS = {"calls": 2000, "files": 200, "faults": 100, "kills": 20, "requests": 20_000}
+JOBS = {
+    "calls": 2000, "agents": 1000, "files": 200, "faults": 100, "kills": 40, "requests": 20_000
+}  # fmt: skip
 SEEDS_PER_JOB = 10_000
-MINUTES = 19.0
+MINUTES = 55.0
+GIGABYTES = 1.0
+
+
+def limit_memory(gigabytes):
+    """Let this process, and those that it starts, have so much memory and no more."""
+    most = int(gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def work(suite, n, seed):
@@ -44,13 +58,14 @@ def jobs(share, first_seed):
         yield suite, n, first_seed + number * SEEDS_PER_JOB
 
 
-def soak(share, first_seed, minutes, n_processes):
+def soak(share, first_seed, minutes, n_processes, gigabytes):
     """Run all jobs or as many as fit into the time; return what was tried and what failed."""
     end, tried, failures = time.monotonic() + 60.0 * minutes, Counter(), []
     queue, running = jobs(share, first_seed), set()
     columns = [*Progress.get_default_columns(), TextColumn("{task.fields[failed]} failed")]
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_processes, spawn) as pool, Progress(*columns) as progress:
+    pool = ProcessPoolExecutor(n_processes, spawn, limit_memory, (gigabytes,))
+    with pool, Progress(*columns) as progress:
         bar = progress.add_task("soak", total=sum(SUITES.values()) * share, failed=0)
         while True:
             while len(running) < 2 * n_processes and time.monotonic() < end:
@@ -76,9 +91,11 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="the first of all")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="no job starts later")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--gigabytes", type=float, default=GIGABYTES, help="of each process")
     given = parser.parse_args()
     start = time.monotonic()
-    tried, failures, finished = soak(given.share, given.seed, given.minutes, given.processes)
+    settings = given.share, given.seed, given.minutes, given.processes, given.gigabytes
+    tried, failures, finished = soak(*settings)
     taken = time.monotonic() - start
     counts = ", ".join(f"{tried[suite]:,} {suite}" for suite in SUITES)
     print(f"tried {counts} in {taken / 60:.1f} minutes; {len(failures)} failed")

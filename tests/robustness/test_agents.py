@@ -4,6 +4,7 @@ import random
 import warnings
 from datetime import timedelta
 from functools import cache, partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -69,6 +70,21 @@ def interrupted(call, number):
     except KeyboardInterrupt:
         return False
     return True
+
+
+def test_an_interrupt_that_somebody_keeps_leaves_no_lock_behind(tmp_path):
+    """A signal is met where a function begins; a notebook keeps the exception and its frames."""
+    agent, kept = served(AmbientOful(dim=1), tmp_path / "shop.db"), []
+    locks = agent._lock, agent._storage.database._lock
+    for number in count(1):
+        try:
+            with Interrupter("call", number):
+                agent.choose(ALL)
+            break
+        except KeyboardInterrupt as error:
+            kept.append(error)
+        assert not any(lock._is_owned() for lock in locks), f"call {number}"
+    assert len(kept) > 50
 
 
 def bytes_of(agent):

@@ -19,7 +19,7 @@ import halfseen
 policy = halfseen.AmbientOful(dim=2)
 print(policy.choose([[0.0, 1.0], [3.0, float("nan")]]).arm, halfseen.__file__)
 """
-# One small file of loops, because compiling all of them takes half a minute.
+# One small file of loops, because compiling all of them takes 15 seconds.
 COMPILES = """
 import logging, sys
 if "-v" in sys.argv:
@@ -130,13 +130,13 @@ def test_nothing_is_logged_without_a_handler_and_numba_is_not_changed(package, t
     assert (done.stdout, done.stderr) == ("[[1.0, 0.0]]\n''\n", "")
 
 
-def test_warming_up_loads_every_loop_and_says_that_it_happens_once(capsys):
+def test_warming_up_loads_every_loop_and_shows_progress(capsys):
     halfseen.warm_up()
     names = {file.stem for file in (PACKAGE / "kernels").glob("*.py")} - {"__init__"}
     assert names <= {name.rpartition(".")[2] for name in sys.modules if "halfseen.kernels" in name}
     told = capsys.readouterr()
     dots = "." * len(names)
-    assert told.err.startswith(f"halfseen: compiling, which happens once {dots} ")
+    assert told.err.startswith(f"halfseen: preparing compiled code {dots} ")
     assert told.out == ""
     halfseen.warm_up(progress=False)
     assert capsys.readouterr().err == ""

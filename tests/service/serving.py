@@ -80,7 +80,7 @@ def server(storage, *arguments, key=None, **settings):
 def logged(storage):
     """Return the lines of the log, each of which must be JSON."""
     lines = Path(f"{storage}.log").read_text().splitlines()
-    return [json.loads(line) for line in lines if not line.startswith("halfseen: compiling")]
+    return [json.loads(line) for line in lines if not line.startswith("halfseen: preparing")]
 
 
 def workers_of(process):

@@ -4,14 +4,20 @@ import asyncio
 import json
 import os
 import random
+import re
 import resource
 import signal
 import threading
 import time
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from halfseen import Agent
 from halfseen.errors import InvalidSettingError
+from halfseen.service.app import open_agent
+from halfseen.service.dashboard import Dashboard
 from halfseen.service.guard import Guard
 from halfseen.service.settings import Settings
 from service.serving import KEY, Client, basic, logged, server, workers_of
@@ -58,7 +64,7 @@ def test_the_same_id_returns_the_same_decision(call):
     (_, one), (_, two) = call("/rank", asked), call("/rank", asked)
     assert (one["item"], one["places"]) == (two["item"], two["places"])
     status, answer = call("/rank", asked | {"options": OPTIONS[:1]})
-    assert (status, "another request" in answer["error"]) == (422, True)
+    assert (status, "another request" in answer["error"]) == (409, True)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +73,29 @@ def test_the_same_id_returns_the_same_decision(call):
         ("/reward", {"id": "x", "reward": 1.0}, 404, "x"),
         ("/reward", {"id": "x", "reward": "much"}, 422, "reward"),
         ("/reward", {"id": "x"}, 422, "reward: field required"),
+        ("/reward", {"id": "x", "reward": 1.0, "final": False}, 422, "needs a key, such as"),
         ("/rank", {"options": []}, 422, "options"),
         ("/rank", {"options": [{"sku": "a"}, {"sku": "a"}]}, 422, "'a' twice"),
-        ("/rank", {"options": [{"sku": "a", "price": [1]}]}, 422, "0: column 'price' must be"),
+        (
+            "/rank",
+            {"options": [{"sku": "a", "price": [1]}]},
+            422,
+            "column 'price' must not be nested",
+        ),
         ("/rank", {"options": OPTIONS, "context": {"hour": "noon"}}, 422, "hour"),
         ("/rank", {"options": [{"sku": str(n)} for n in range(4)]}, 422, "at most 3 options"),
         ("/rank", {"options": OPTIONS, "k": 3}, 422, "k"),
-        ("/rank", b'{"options": [{"sku": "\\ud800"}]}', 422, "options"),
+        ("/rank", {"options": [[1, 2], [3, 4]]}, 422, "'sku' is not in the table"),
+        ("/rank", {"options": [None, 1.5]}, 422, "dimensions"),
+        (
+            "/rank",
+            {"options": [{"sku": "a", "colour": "x" * 1001}]},
+            422,
+            "at most 1000 characters",
+        ),
+        ("/rank", b'{"options": [{"sku": "\\ud800"}]}', 422, "not valid Unicode"),
+        ("/rank", b'{"options": [{"sku": "a", "\\ud800": 1}]}', 422, "not valid Unicode"),
+        ("/rank", b'{"options": [{"sku": "a", "x": 1' + b"0" * 1500 + b"}]}", 422, "column 'x'"),
         ("/rank", b'{"options": [{"sku": "a"}], "id": "\\ud800"}', 422, "id"),
         ("/rank", b"{", 422, "JSON"),
         ("/rank", b"[" * 1900, 400, ""),
@@ -90,6 +112,12 @@ def test_a_mistake_is_answered_in_json_with_what_is_wrong(call, path, body, stat
     assert text in answer["error"]
 
 
+def test_a_body_that_is_not_declared_as_json_is_refused_with_the_remedy(call):
+    declared = {"Content-Type": "application/x-www-form-urlencoded"}
+    status, answer = call("/rank", {"options": OPTIONS}, **declared)
+    assert (status, answer["error"]) == (422, "send JSON with content-type: application/json")
+
+
 def test_a_body_without_a_length_is_limited_as_well(call):
     call.connection.request("POST", "/rank", iter([b" " * 1500] * 2), call.headers)
     answer = call.connection.getresponse()
@@ -99,6 +127,7 @@ def test_a_body_without_a_length_is_limited_as_well(call):
 def test_a_key_opens_everything_and_without_one_there_is_only_the_health(guarded, call):
     stranger = Client(guarded[1])
     assert stranger("/health") == (200, {"status": "ok"})
+    assert stranger("/health", Authorization="Bearer wrong")[0] == 401
     assert "decisions" in call("/health")[1]
     for path in ("/", "/log", "/metrics", "/openapi.json", "/dashboard.json", "/nothing"):
         assert stranger(path)[0] == 401
@@ -113,6 +142,8 @@ def test_what_openapi_shows_as_an_example_works(call):
     status, schema = call("/openapi.json")
     assert status == 200
     assert {"/rank", "/reward", "/health", "/metrics", "/log"} == {*schema["paths"]}
+    assert {"404", "409"} <= {*schema["paths"]["/reward"]["post"]["responses"]}
+    assert schema["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     for path, name, expected in (("/rank", "RankRequest", 200), ("/reward", "RewardRequest", 404)):
         fields = schema["components"]["schemas"][name]["properties"].items()
         example = {field: each["examples"][0] for field, each in fields if "examples" in each}
@@ -194,7 +225,7 @@ def test_a_full_disk_is_503_and_the_service_resumes_by_itself(tmp_path):
 
 def test_a_service_that_cannot_start_says_why_in_one_line(tmp_path):
     (tmp_path / "notes.txt").write_text("not a database")
-    failed = pytest.raises(AssertionError, match="no database of halfseen")
+    failed = pytest.raises(AssertionError, match="not a halfseen database")
     with failed as caught, server(tmp_path / "notes.txt"):
         pass
     assert "Traceback" not in str(caught.value)
@@ -216,9 +247,9 @@ def test_flags_come_before_the_environment_and_that_before_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({}, "storage: field required"),
+        ({}, "^name a database: halfseen serve shop.db$"),
         ({"storage": "a", "host": "0.0.0.0"}, "HALFSEEN_API_KEY"),
-        ({"storage": "a", "api_key": "short"}, "api_key: .* at least 16"),
+        ({"storage": "a", "api_key": "short"}, "^api_key has 5 characters, needs at least 16$"),
         ({"storage": "a", "uniform_share": 2}, "uniform_share: .*, got 2"),
         ({"storage": "a", "colour": 2}, "colour: "),
     ],
@@ -227,6 +258,54 @@ def test_settings_that_are_wrong_are_named(given, text):
     with pytest.raises(InvalidSettingError, match=text) as caught:
         Settings.of(given, {})
     assert "short" not in str(caught.value)
+
+
+def test_the_page_on_the_service_has_settings_and_code_that_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs/web-page.md").read_text("utf-8")
+    blocks = re.findall(r"```(toml|python)\n(.*?)```", page, re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["toml", "python"]
+    Path("service.toml").write_text(blocks[0][1])
+    settings = Settings.of({}, {}, Path("service.toml"))
+    assert (settings.ignore, settings.workers) == (("page", "session"), 2)
+    open_agent(Settings.of({"storage": "shop.db", "id": "sku"}, {})).close()
+    exec(compile(blocks[1][1], "web-page.md", "exec"), {})
+    assert "chosen at random" in capsys.readouterr().out
+
+
+def test_settings_that_contradict_a_stored_agent_are_named_one_by_one(tmp_path):
+    given = {"storage": str(tmp_path / "shop.db"), "explore": "thompson"}
+    open_agent(Settings.of(given, {})).close()
+    for more, text in (
+        ({"uniform_share": 0.2}, "^uniform_share is 0.05 in the database, got 0.2: leave it out"),
+        ({"explore": "ucb"}, "^explore is 'thompson' in the database, got 'ucb'"),
+        ({"max_pending": 5}, "^max_pending is 10000 in the database, got 5"),
+        ({"explore": "thomson"}, "^explore must be one of"),
+    ):
+        with pytest.raises(InvalidSettingError, match=text):
+            open_agent(Settings.of(given | more, {}))
+    open_agent(Settings.of({"storage": given["storage"], "uniform_share": 0.05}, {})).close()
+    with Agent.open(given["storage"], explore="thompson", uniform_share=0.05) as agent:
+        assert agent._policy.refit == "background"
+
+
+def test_the_mean_reward_of_the_dashboard_is_that_of_the_log(tmp_path):
+    with Agent.open(tmp_path / "shop.db", uniform_share=0.5) as agent:
+        made = [agent.choose(["low", "high"], k=2) for _ in range(5)]
+        assert Dashboard(agent).data()["decisions"][0]["parts"] == []  # chosen at random
+        agent.learn(made[0].id, {made[0].chosen[0]: 1.0, made[0].chosen[1]: 100.0})
+        agent.learn(made[1].id, 2.0, final=False, key="click")
+        agent.learn(made[2].id, 3.0, final=False, key="click")
+        agent.learn(made[2].id, 4.0)
+        agent.expire(before=timedelta(0), reward=-1.0)
+        agent.learn(made[3].id, 1000.0)  # late
+        pending = agent.choose(["low", "high"])
+        agent.learn(pending.id, 50.0, final=False, key="click")
+        log, shown = agent.log(), Dashboard(agent).data()
+    first = log[(log["place"] == 0) & (log["status"] != "pending")]["reward"]
+    assert first.tolist() == [1.0, 2.0, 7.0, -1.0, -1.0]
+    assert shown["reward"] == {"n": 5, "mean": first.mean()}
+    assert (shown["bins"][0]["rewards"], shown["bins"][0]["mean"]) == (5, first.mean())
 
 
 def test_an_open_service_answers_no_other_host(tmp_path):
@@ -246,7 +325,10 @@ def test_two_workers_learn_from_clicks_alone_and_one_may_be_killed(tmp_path):
     """
     storage, draw, shown, clicked = tmp_path / "shop.db", random.Random(1), [], []
     more = ("--id", "sku", "--workers", "2", "--expire-after", "0.3")
-    with server(storage, *more, every=0.1, durability="crash") as (process, port):
+    with server(storage, *more, every=0.1, durability="crash", log_level="warning") as (
+        process,
+        port,
+    ):
         calls = [Client(port) for _ in range(4)]
 
         def visit(call):
@@ -279,6 +361,8 @@ def test_two_workers_learn_from_clicks_alone_and_one_may_be_killed(tmp_path):
             except OSError:  # its worker was killed: the client asks again
                 visit(Client(port))
         time.sleep(1)
+        died = [line for line in logged(storage) if line["message"].endswith("replaces it")]
+        assert [line["level"] for line in died] == ["warning"]
         log = [json.loads(line) for line in Client(port)("/log?limit=10000")[1].splitlines()]
         stored = {row["id"] for row in log if row["reward"] or row["late"]}
         assert {*clicked} <= stored  # none that was acknowledged is lost

@@ -18,28 +18,10 @@ MEASURE = Method(policy="measure", settings={"measure": "subspace-error"})
 def cells(*methods, world=WORLD):
     return [
         Cell(
-            key=CellKey("small", "default", 0.3, f"method-{number}", 3),
-            world=world,
-            method=method,
+            key=CellKey("small", "default", 0.3, f"method-{number}", 3), world=world, method=method
         )
         for number, method in enumerate(methods)
     ]
-
-
-class Breaking(Uniform):
-    """Fails in its sixth round."""
-
-    def learn(self, decision, reward):
-        if self.round == 6:
-            raise RuntimeError("broken on purpose")
-        super().learn(decision, reward)
-
-
-@pytest.fixture
-def breaking():
-    register_policy(Breaking)
-    yield Method(policy="Breaking")
-    del _CLASSES["Breaking"]
 
 
 def test_every_method_gets_the_result_that_it_gets_alone():
@@ -50,9 +32,9 @@ def test_every_method_gets_the_result_that_it_gets_alone():
         assert replace(result, seconds=0.0) == replace(run_together([cell])[0], seconds=0.0)
 
 
-def test_a_measure_is_taken_on_the_realization_that_others_play(breaking):
-    together = cells(MEASURE, METHODS["uniform"], breaking)
-    measured, played, _ = run_together(together)
+def test_a_measure_is_taken_on_the_realization_that_others_play():
+    together = cells(MEASURE, METHODS["uniform"])
+    measured, played = run_together(together)
     assert measured.status == "ok", measured.error
     assert (measured.final_regret, played.diagnostics) == (None, {})
     assert measured.diagnostics == run_together(together[:1])[0].diagnostics != {}

@@ -169,10 +169,14 @@ def test_a_policy_in_the_settings_of_another_counts(monkeypatch):
     assert Inner in asked
 
 
-def test_a_class_that_is_not_found_in_its_module_has_no_fingerprint():
+def test_a_class_that_is_not_found_in_its_module_or_has_no_name_has_no_fingerprint():
     class Local(Uniform):
         pass
 
+    class Nameless(LowRankWorld):
+        pass
+
+    assert replace(cell(), world=Nameless()).fingerprint is None
     for made in (Local, type("Made", (Uniform,), {})):
         register_policy(made)
         try:
@@ -200,13 +204,6 @@ def test_data_that_ship_with_the_package_count(monkeypatch):
     first = cell(world=world).fingerprint
     monkeypatch.setattr(fingerprints, "_data_digest", lambda path: "other")
     assert cell(world=world).fingerprint != first
-
-
-def test_a_world_without_a_plain_form_has_no_fingerprint():
-    class Nameless(LowRankWorld):
-        pass
-
-    assert replace(cell(), world=Nameless()).fingerprint is None
 
 
 def test_a_setting_that_is_written_out_at_its_default_changes_nothing():

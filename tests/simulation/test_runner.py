@@ -47,15 +47,11 @@ class Scripted:
         self.learned.append((decision.round, reward))
 
 
-def test_regret_is_the_summed_difference_to_the_best_arms():
-    trace = play(Scripted(0, 1, 1), FakeRealization())
+def test_regret_sums_the_means_that_were_missed_and_noisy_rewards_are_learned_once():
+    policy = Scripted(0, 1, 1)
+    trace = play(policy, FakeRealization())
     assert trace.regret.tolist() == [3.0, 3.0, 5.0]
     assert trace.final_regret == 5.0
-
-
-def test_a_policy_learns_the_noisy_reward_of_each_of_its_decisions_once():
-    policy = Scripted(0, 1, 1)
-    play(policy, FakeRealization())
     assert policy.learned == [(1, 1.5), (2, -7.5), (3, 97.0)]
 
 

@@ -64,17 +64,7 @@ def test_wherever_the_last_line_is_cut_only_its_cell_is_lost(tmp_path, results):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        b"hello",
-        b"{}",
-        b"[1]",
-        b"3",
-        b'{"study": "sm',
-        b"\xff",
-        b"[" * 100_000,
-    ],
-    ids=range(7),
+    "line", [b"hello", b"{}", b"[1]", b"3", b'{"study": "sm', b"\xff", b"[" * 100_000], ids=range(7)
 )
 def test_a_broken_line_anywhere_counts_as_not_there(tmp_path, results, line):
     path = filled(tmp_path, results).path

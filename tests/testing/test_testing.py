@@ -1,7 +1,5 @@
 """The public checks: they accept an honest class, and each finds the fault it is there for."""
 
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -389,7 +387,7 @@ class ObservesTheStartOfALog(Agent):
 
 class ForgetsWhatWaits(Agent):
     def save(self, path):
-        self._ledger._waiting.clear()
+        self._ledger.waiting.clear()
         super().save(path)
 
 
@@ -504,11 +502,3 @@ def test_a_skipped_check_is_not_run_and_must_exist():
     with pytest.raises(AssertionError, match="put @register_world on its class"):
         check_world(Coins)
     check_world(Coins, skip=["the_plain_form_survives_json"])
-
-
-def test_checks_need_no_pytest():
-    program = "import halfseen.testing, sys; print('pytest' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"

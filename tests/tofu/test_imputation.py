@@ -8,13 +8,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from halfseen.errors import Unidentifiable
-from halfseen.linear.lift import Lift
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.values import LARGEST, Slate
 
 NAN = math.nan
-# Ranks from 16 on go through another loop.
-RANKS = [1, 2, 3, 8, 15, 16, 17, 23, 24, 31]
+RANKS = [1, 2, 3, 8, 24]
 RIDGES = [0.0, 1e-6, 1e-5, 0.1, 1.0, 30.0]
 
 seeds = st.integers(0, 2**32 - 1)
@@ -36,19 +34,11 @@ def half_seen(rng, n_arms, dim, show=0.7):
 
 @pytest.mark.parametrize("rank", RANKS)
 @pytest.mark.parametrize("ridge", RIDGES)
-def test_coordinates_are_those_of_the_filled_arm(rank, ridge):
-    rng = np.random.default_rng(rank)
-    basis, slate = orthonormal(rng, 90, rank), half_seen(rng, 6, 90)
-    projected = fill(basis, slate, ridge) @ basis
-    np.testing.assert_allclose(coordinates(basis, slate, ridge), projected, atol=1e-10)
-
-
-@pytest.mark.parametrize("rank", RANKS)
-@pytest.mark.parametrize("ridge", RIDGES)
 def test_hidden_entries_are_filled_by_the_ridge_solution_of_the_seen_ones(rank, ridge):
     rng = np.random.default_rng(rank + 100)
     basis, slate = orthonormal(rng, 90, rank), half_seen(rng, 6, 90)
     filled, latent = fill(basis, slate, ridge), coordinates(basis, slate, ridge)
+    np.testing.assert_allclose(latent, filled @ basis, atol=1e-10)
     for arm in range(6):
         seen = slate.mask[arm]
         rows = basis[seen]
@@ -139,7 +129,7 @@ def with_dependent_rows(rng, dim, rank):
     return np.linalg.qr(rows)[0]
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3, 15, 16, 20])
+@pytest.mark.parametrize("rank", [1, 2, 3, 20])
 def test_too_few_seen_entries_do_not_identify_an_arm(rank):
     rng = np.random.default_rng(rank)
     basis = orthonormal(rng, 40, rank)
@@ -153,31 +143,16 @@ def test_too_few_seen_entries_do_not_identify_an_arm(rank):
             assert (error.arm, error.n_seen, error.rank) == (2, n_seen, rank)
 
 
-@pytest.mark.parametrize("rank", [3, 9, 20])
-def test_rounding_never_identifies_an_arm_that_shows_fewer_entries_than_the_rank(rank):
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(4000, 40))
-    for row in table:
-        row[rng.permutation(40)[rank - 1 :]] = NAN
-    latent = Lift.least_squares(orthonormal(rng, 40, rank), 0.0).coordinates(table)
-    assert np.isnan(latent).all()
-
-
-@pytest.mark.parametrize("rank", [2, 3, 8, 16, 20])
+@pytest.mark.parametrize("rank", [2, 3, 8, 20])
 def test_enough_seen_entries_with_dependent_rows_do_not_identify_an_arm(rank):
+    """The first such arm is named."""
     rng = np.random.default_rng(rank)
     basis = with_dependent_rows(rng, 40, rank)
     values = rng.normal(size=(3, 40))
-    values[1, rank:] = NAN
+    values[1, rank:], values[2] = NAN, NAN
     with pytest.raises(Unidentifiable) as refusal:
         coordinates(basis, Slate(values))
     assert (refusal.value.arm, refusal.value.n_seen, refusal.value.rank) == (1, rank, rank)
-
-
-def test_the_first_arm_that_is_not_identified_is_named():
-    with pytest.raises(Unidentifiable) as refusal:
-        coordinates(np.eye(3)[:, :2], Slate([[1.0, 2.0, 3.0], [NAN, 1.0, 1.0], [NAN, NAN, NAN]]))
-    assert (refusal.value.arm, refusal.value.n_seen) == (1, 2)
 
 
 @pytest.mark.parametrize("ridge", [1e-6, 1e-8, 1e-10])

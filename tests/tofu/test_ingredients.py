@@ -5,14 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import (
-    ArchiveError,
-    FixedRank,
-    InvalidSettingError,
-    LowRankWorld,
-    TofuPov,
-    params,
-)
+from halfseen import ArchiveError, FixedRank, InvalidSettingError, LowRankWorld, TofuPov, params
 from halfseen.linear.eigen import distance
 from halfseen.policies import registry
 from halfseen.testing import check_policy
@@ -149,16 +142,6 @@ def test_the_posterior_mean_does_not_inflate_an_arm_that_shows_little():
     assert sizes[1] < 1.5
 
 
-def test_where_all_is_seen_without_noise_both_imputations_agree():
-    table = np.random.default_rng(1).normal(size=(5, 2)) @ BASIS.T
-    exact, mean = (
-        each.lift(BASIS, np.array([2.0, 1.0]))(table)
-        for each in (LeastSquares(ridge=0.0), PosteriorMean(noise=1e-9))
-    )
-    np.testing.assert_allclose(exact, table @ BASIS, atol=1e-12)
-    np.testing.assert_allclose(mean, exact, rtol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -189,6 +172,21 @@ def test_a_subspace_of_the_wrong_shape_is_refused():
     policy = tofu(rank=Short())
     walk(policy, few_arms(5))
     with pytest.raises(ValueError, match="expected an array of shape"):
+        policy.choose(few_arms(1)[0].table)
+
+
+@pytest.mark.parametrize(
+    ("change", "got"),
+    [(lambda found: found.basis, r"an array of shape \(6, 2\)"), (lambda found: None, "None")],
+)
+def test_a_rank_rule_that_returns_no_selection_is_told_so(change, got):
+    class Wrong(RankRule):
+        def select(self, covariance, known):
+            return change(FixedRank(rank=2).select(covariance, known))
+
+    policy = tofu(rank=Wrong())
+    walk(policy, few_arms(5))
+    with pytest.raises(ValueError, match=f"^Wrong.select must return a Selection, got {got}$"):
         policy.choose(few_arms(1)[0].table)
 
 

@@ -37,7 +37,7 @@ def delayed(n_rounds, seed):
 # Permuted over three epochs
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_with_full_replay_delayed_and_permuted_rewards_end_in_the_same_state(seed):
     rounds = offers(60, sizes=(1,))
     prompt, late = tofu(replay="full"), tofu(replay="full")
@@ -132,13 +132,3 @@ def test_the_next_epoch_replays_a_late_reward_like_one_in_time(replay, n_replaye
     assert late.epoch_log[-1] == prompt.epoch_log[-1]
     ours, theirs = (policy._epoch.model.root for policy in (prompt, late))
     assert ours.tobytes() == theirs.tobytes()
-
-
-def test_a_late_burn_in_reward_is_not_replayed_twice():
-    """Burn-in-once: late into the first epoch, it is used there and forgotten afterwards."""
-    rounds = offers(24, sizes=(1,))
-    policy = tofu(replay="burn-in-once")
-    schedule = in_time(24) | {3: [], 9: [9, 3]}
-    play(policy, rounds, schedule)
-    assert [record.n_replayed for record in policy.epoch_log] == [5, 0, 0]
-    assert len(policy._played) == 0

@@ -42,14 +42,12 @@ def test_no_round_is_late_enough_for_a_second_epoch():
     assert len(policy.epoch_log) == 1
 
 
-def test_the_balanced_split_is_the_horizon_to_two_thirds():
-    assert TwoPhase(**BASICS, horizon=1000).schedule.burn_in == 100
-    assert TwoPhase(**BASICS, horizon=400).schedule.burn_in == 55
-
-
-def test_a_power_of_the_horizon_may_be_the_split():
-    assert TwoPhase(**BASICS, horizon=10_000, split=0.5).schedule.burn_in == 100
-    assert TwoPhase(**BASICS, horizon=1000, split=0.3).schedule.burn_in == 8  # 1000^.3 = 7.94
+@pytest.mark.parametrize(
+    ("horizon", "split", "burn_in"),
+    [(1000, "balanced", 100), (400, "balanced", 55), (10_000, 0.5, 100), (1000, 0.3, 8)],
+)
+def test_the_split_is_a_power_of_the_horizon_by_default_two_thirds(horizon, split, burn_in):
+    assert TwoPhase(**BASICS, horizon=horizon, split=split).schedule.burn_in == burn_in
 
 
 def test_with_a_horizon_half_of_the_failure_probability_is_the_second_phases():

@@ -251,6 +251,10 @@ def test_thin_overlap_is_said_and_nothing_is_claimed_without_any():
     result = evaluate(log, ["coat", "sock"], offered="offered", model=Known(), **XY)
     assert sum("too thin to say anything" in note for note in result.notes) == 2
     assert np.isnan(values(result, "sock")["doubly robust"])
+    _, _, coat, sock, *_ = map(str.split, str(result).splitlines())
+    assert (coat[2], sock[1:3]) == ("–", ["–", "–"])
+    assert coat[-2:] == sock[-2:] == ["thin", "overlap"]
+    assert [text.get_text() for text in result.plot().get_yticklabels()][1] == "sock (thin overlap)"
     assert "nan" not in json.dumps(values(result, "coat"))
 
 
@@ -259,6 +263,10 @@ def test_wrong_propensities_are_found(factor, alarm):
     log = logged(2000, LOGGING["skewed"])
     result = evaluate(log.assign(propensity=factor * log["propensity"]), ["uniform"], model=Known())
     assert any("Propensities do not add up" in note for note in result.notes) == alarm
+    log_row, row = result.shown
+    assert log_row["warning"] is None
+    assert row["warning"] == ("propensities wrong" if alarm else None)
+    assert ("–" in str(result).splitlines()[2]) == alarm
 
 
 def test_where_an_item_is_not_offered_the_decision_stays_as_logged():
@@ -279,8 +287,9 @@ def as_parquet(log, folder):
 
 
 def as_csv(log, folder):
-    log.assign(offered=log["offered"].map(json.dumps)).to_csv(folder / "log.csv", index=False)
-    return str(folder / "log.csv")
+    plain = log.assign(offered=log["offered"].map(json.dumps))
+    plain.to_csv(folder / "log.txt", index=False, sep=";")
+    return str(folder / "log.txt")
 
 
 FORMS = {
@@ -302,8 +311,26 @@ def test_a_log_may_come_in_any_form(form, tmp_path):
     ours, theirs = (
         evaluate(each, ["uniform"], **given) for each in (log, FORMS[form](log, tmp_path))
     )
-    assert theirs.notes[0] == "1 decisions without a reward are left out."
+    assert theirs.notes[0] == "Decisions without a reward are left out: 1."
     assert values(theirs, "uniform") == pytest.approx(values(ours, "uniform"))
+
+
+def test_a_context_of_dicts_may_be_missing_in_some_rows_or_in_all():
+    dicts = [None, *({"x": x} for x in LOG["x"][1:])]
+    texts = [json.dumps(each) for each in dicts]
+    found = [
+        values(evaluate(LOG.assign(about=about), ["hat"], context="about"), "hat")
+        for about in (dicts, texts, LOG["x"].where(LOG.index > 0), None, "null")
+    ]
+    assert found[0] == found[1] == pytest.approx(found[2])
+    assert found[3] == found[4] == values(evaluate(LOG, ["hat"]), "hat")
+
+
+@pytest.mark.parametrize("items", [("1_11", "11_1"), ("9007199254740993", "9007199254740992")])
+def test_items_in_a_file_keep_their_names(items, tmp_path):
+    log = pd.DataFrame({"item": items * 50, "propensity": 0.5, "reward": [0, 1] * 50})
+    log.to_csv(tmp_path / "log.csv")
+    assert values(evaluate(tmp_path / "log.csv", [items[1]]), items[1])["IPS"] == 1.0
 
 
 def test_features_of_offered_options_help_the_model():
@@ -365,6 +392,7 @@ def test_dsjson_of_vowpal_wabbit_is_read_into_evaluate_and_observe():
         ({}, "hat", "policies must be a list"),
         ({}, ["hat", "hat"], "two policies are called 'hat'"),
         ({}, [lambda options, context: [1.0]], "must return 3 probabilities that add up to 1"),
+        ({}, [lambda options, context: "hat"], "must return 3 probabilities .* got 'hat'"),
         ({}, [Agent(policy=Uniform(dim=1))], "must have the policy LatentUcb"),
     ],
 )
@@ -377,22 +405,24 @@ def test_mistakes_are_named(change, policies, message):
 def test_a_column_that_is_not_there_is_named():
     with pytest.raises(InvalidInputError, match="no column 'propensty': did you mean 'propensity'"):
         evaluate(LOG, propensity="propensty")
+    message = (
+        "no column 'propensity': it has 'item'; evaluation needs the probability of each choice: "
+        r"name its column with propensity=… \(see docs/evaluate.md\)"
+    )
+    with pytest.raises(InvalidInputError, match=message):
+        evaluate({"item": ["hat"] * 20})
     with pytest.raises(InvalidInputError, match="at least 10 decisions, got 9"):
         evaluate(LOG[:9])
-    with pytest.raises(InvalidInputError, match=r"model must have fit and predict.*got 'ridge'"):
-        evaluate(LOG, [], model="ridge")
+    for model in ("ridge", Known):
+        with pytest.raises(InvalidInputError, match=r"model must have fit and predict.*got "):
+            evaluate(LOG, [], model=model)
 
 
 # What people see
 
 
 def test_the_figure_has_an_interval_for_each_policy_and_a_line_for_the_log():
-    result = (
-        evaluate(LOG, ["hat", "<b>"], model=Known())
-        if False
-        else evaluate(LOG, ["hat", "coat"], model=Known())
-    )
-    axes = result.plot()
+    axes = evaluate(LOG, ["hat", "coat"], model=Known()).plot()
     assert [label.get_text() for label in axes.get_yticklabels()] == ["hat", "coat"]
     assert axes.lines[0].get_xdata()[0] == pytest.approx(LOG["reward"].mean())
     assert len(axes.containers) == 2

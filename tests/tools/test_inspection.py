@@ -12,7 +12,7 @@ from halfseen import inspect
 from halfseen.cli import app
 from halfseen.errors import InvalidInputError
 from halfseen.tools import inspection
-from halfseen.tools.inspection import Inspector, Source
+from halfseen.tools.inspection import Inspector
 
 
 def offers(n=600, *, rank=2, noise=0.3, hidden=0.3, seed=0):
@@ -49,30 +49,31 @@ def hidden_by_colour(frame):
     return frame.assign(d=frame["d"].where(frame["colour"] != "red"))
 
 
-RANDOM, INFERRED = "Hidden at random?", "Inferred from the rest?"
+RANDOM, INFERRED = "Missing completely at random?", "Inferred from the rest?"
 
 
 @pytest.mark.parametrize(
     ("topic", "before", "change", "after"),
     [
         ("Rows", " 31 % of the entries of 7 columns", full, " 0 % of the entries of 7 columns"),
-        ("Rows", "; 8 % of the rows have no missing", full, "; 100 % of the rows have no missing"),
-        ("Hidden together?", "No two columns", hidden_together, "In the same rows: a and b."),
-        ("Hidden together?", "No two columns", full, "Fewer than two columns have missing values"),
-        ("Low-rank?", "Yes: 2 hidden numbers", shuffled, "No: the columns hardly predict"),
-        ("Low-rank?", "2 hidden numbers describe", lambda _: offers(rank=1), "one hidden number "),
-        ("Low-rank?", "Yes: ", lambda _: offers(5000, noise=2.0, rank=1), "A little: one hidden"),
-        (RANDOM, "No sign of the contrary", hidden_by_reward, "No: c is hidden in 67 % of the rows "
-                 "where reward is above -0.119, and in 35 % of the others."),
-        (RANDOM, "No sign of the contrary", hidden_by_colour, "No: d is hidden in 30 % of the rows "
+        ("Rows", "; 8 % of the rows are complete", full, "; 100 % of the rows are complete"),
+        ("Missing together?", "No two columns", hidden_together, "In the same rows: a and b."),
+        ("Missing together?", "No two columns", full, "Fewer than two columns have missing values"),
+        ("Low-rank?", "Yes: 2 factors", shuffled, "No: the columns hardly predict"),
+        ("Low-rank?", "2 factors describe", lambda _: offers(rank=1), "one factor "),
+        ("Low-rank?", "Yes: ", lambda _: offers(5000, noise=2.0, rank=1), "A little: one factor"),
+        (RANDOM, "No sign against it", hidden_by_reward, "No: c is missing in 67 % of the rows "
+                 "where reward is above -0.119, and in 35 % of the others. Imputation remains "
+                 "valid if reward is one of the columns it uses."),
+        (RANDOM, "No sign against it", hidden_by_colour, "No: d is missing in 30 % of the rows "
                  "where colour is blue, and in 100 % of the others."),
-        (RANDOM, "No sign of the contrary", full, "Nothing is hidden."),
+        (RANDOM, "No sign against it", full, "Nothing is missing."),
         (INFERRED, "7 of 7 columns", lambda _: offers(noise=1.0), "3 of 7 columns"),
         (INFERRED, "Best: ", full, "There is nothing to infer"),
-        ("Worth measuring?", "Most of all b (", lambda frame: frame.assign(b=0.5), "of all d ("),
-        ("Worth measuring?", "Most of all", shuffled, "No hidden column would change"),
-        ("Advice", "Take LatentUcb()", full, "Nothing is hidden: AmbientOful(dim=7) is enough"),
-        ("Advice", "Take LatentUcb()", shuffled, "LatentUcb() will do about as well as Imputed"),
+        ("Worth measuring?", "Above all b (", lambda frame: frame.assign(b=0.5), "Above all d ("),
+        ("Worth measuring?", "Above all", shuffled, "No missing entry would change"),
+        ("Advice", "Use LatentUcb()", full, "Nothing is missing: AmbientOful(dim=7) is enough"),
+        ("Advice", "Use LatentUcb()", shuffled, "LatentUcb() will do about as well as Imputed"),
         ("Advice", "means. Expect", hidden_by_reward, "means. Missingness carries information"),
         ("Advice", "Expect the columns to explain", shuffled, "Expect little"),
         ("Advice", "; without missing values it would be about", full, "of the reward's variance."),
@@ -99,12 +100,17 @@ def test_what_a_column_is_taken_for_and_how_much_is_seen():
         same=[3.0, *[None] * 99],
         never=np.nan,
         digits=[str(n % 7) for n in range(100)],
+        zip=pd.Categorical([str(n % 3) for n in range(100)]),
+        huge=[np.inf, *range(99)],
+        mixed=["a", 1] * 50,
     )
-    for table in (frame, pl.from_pandas(frame), frame.to_dict("list")):
+    for table in (frame, pl.from_pandas(frame.drop(columns="mixed")), dict(frame)):
         columns = {each.name: each for each in inspect(table, reward="reward").columns}
         assert columns["a"].kind == columns["reward"].kind == columns["digits"].kind == "number"
         assert columns["a"].seen == pytest.approx(frame["a"].notna().mean())
         assert columns["colour"].kind == "category of 2 levels"
+        assert columns["zip"].kind == "category of 3 levels"
+        assert columns["huge"].kind == "left out: must be at most 1e+100 in size"
         assert columns["sku"].kind == "left out: an id"
         assert columns["when"].kind == "left out: must not be dates or times"
         assert (columns["same"].kind, columns["same"].seen) == ("constant", 0.01)
@@ -121,16 +127,17 @@ def test_holes_at_random_raise_a_false_alarm_in_1_percent_of_tables():
         table[:, 5] = table[:, 5] > np.quantile(table[:, 5], 0.95)
         table[random.random(table.shape) < 0.2] = np.nan
         table[random.random(120) < 0.2, :2] = np.nan
-        alarms += bool(Inspector(Source.of(table), None).dependent())
+        alarms += bool(Inspector(table).dependent())
     assert alarms <= 1.5 + 5 * 1.2
 
 
-def test_holes_that_depend_on_another_column_are_found():
-    found = [
-        bool(Inspector(Source.of(hidden_by_reward(offers(seed=seed))), "reward").dependent())
-        for seed in range(10)
-    ]
-    assert all(found)
+def test_levels_beyond_the_first_50_are_called_rare():
+    random = np.random.default_rng(0)
+    city = np.array([f"city {n}" for n in random.integers(60, size=3000)])
+    last = list(dict.fromkeys(city))[-1]
+    hidden = np.where(city == last, np.nan, random.normal(size=3000))
+    (found,) = Inspector({"city": city, "a": hidden, "b": random.normal(size=3000)}).dependent()
+    assert found[:3] == ("a", "city", "city is a rare level")
 
 
 def test_a_cost_divides_what_measuring_is_worth():
@@ -153,16 +160,17 @@ def test_what_the_columns_would_explain_without_holes_is_foreseen(seed):
     assert abs(foreseen - real) <= 3
 
 
-def test_a_large_table_is_sampled_uniformly_and_says_so(monkeypatch):
+def test_a_large_table_is_sampled_uniformly_and_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(inspection, "MOST_ROWS", 500)
-    frame = offers(5000).assign(place=np.arange(5000.0))
-    lines = frame.to_csv(index=False).splitlines(keepends=True)
-    for source in (Source.of(frame), Source.of(frame.to_numpy()), Source.read(lines)):
-        places = np.array(list(source.columns.values())[-1], dtype=float)
+    frame = offers(5000).drop(columns="colour").assign(place=np.arange(5000.0))
+    frame.to_csv(tmp_path / "offers.csv", index=False)
+    for table in (frame, frame.to_numpy(), tmp_path / "offers.csv"):
+        found = Inspector(table)
+        places = found.table[:, -1]
         assert len(places) == 500
         assert abs(places.mean() - 2500.0) < 5 * 5000 / np.sqrt(12 * 500)
-    found = Inspector(source, "reward").inspection()
-    assert found.findings["Rows"].startswith("5,000 rows, of which 500 at random were looked at.")
+    text = found.inspection().findings["Rows"]
+    assert text.startswith("5,000 rows, of which 500 at random were looked at.")
 
 
 def test_the_command_prints_and_writes_the_page(tmp_path):
@@ -177,7 +185,7 @@ def test_the_command_prints_and_writes_the_page(tmp_path):
     assert "<a>" in printed
     assert "&lt;a&gt;" in html
     assert "<a>" not in html
-    assert "Take LatentUcb()" in html
+    assert "Use LatentUcb()" in html
 
 
 @pytest.mark.parametrize(
@@ -193,10 +201,31 @@ def test_what_cannot_be_inspected_is_refused(asked, message):
         inspect(offers(50), **asked)
 
 
-def test_a_table_without_variation_or_with_ragged_lines_is_refused():
+def test_too_few_rows_rewards_or_values_are_refused():
+    with pytest.raises(InvalidInputError, match="at least 20 rows to say anything, got 19"):
+        inspect(offers(19))
+    with pytest.raises(InvalidInputError, match="known in at least 20 rows, got 2"):
+        inspect(offers(60).assign(reward=[1.0, 2.0, *[None] * 58]), reward="reward")
     with pytest.raises(InvalidInputError, match="a column that varies"):
-        inspect({"a": [1.0, 1.0], "b": [None, None]})
-    with pytest.raises(InvalidInputError, match=r"every line must have 2 cells.*got 3 in row 1"):
-        Source.read(["a,b\n", "1,2\n", "1,2,3\n"])
-    with pytest.raises(InvalidInputError, match="names of columns must differ"):
-        Source.read(["a,a\n", "1,2\n"])
+        inspect({"a": [1.0] * 20, "b": [None] * 20})
+    text = inspect(offers(60, hidden=0.0).assign(a=[1.0, 2.0, *[None] * 58])).findings[INFERRED]
+    assert text == "Columns with missing values show too few entries to tell."
+
+
+def test_columns_may_have_numbers_as_names():
+    frame = offers(60).drop(columns="colour").set_axis(range(7), axis=1)
+    assert "3" in str(inspect(frame, reward=6))
+    names = [each.name for each in inspect(frame.to_numpy(), reward=6).columns]
+    assert names == [f"column {at}" for at in range(7)]
+
+
+def test_the_error_of_one_more_rank_than_the_chosen_one_is_shown():
+    found = inspect(offers(), reward="reward")
+    assert (found.rank, [*found.errors]) == (2, [0, 1, 2, 3])
+    assert [*inspect({"a": [1.0, 2.0, None, 4.0] * 9}).errors] == [0]
+
+
+def test_imputation_needs_every_column_on_which_missingness_depends():
+    frame = hidden_by_colour(hidden_by_reward(offers()))
+    text = inspect(frame, reward="reward").findings[RANDOM]
+    assert "Imputation remains valid if colour and reward are among the columns it uses." in text

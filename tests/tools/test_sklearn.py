@@ -210,10 +210,7 @@ def test_masked_pca_recovers_coordinates_from_half_of_the_entries():
         (MaskedPCA(9), r"n_components must be an integer in \[1, 4\], got 9"),
         (MaskedPCA(observe_prob=1.4), r"observe_prob must be in \(0, 1\], got 1.4"),
         (MaskedPCA(observe_prob=[0.5, 0.5]), "number of observation probabilities .* got 2"),
-        (
-            MaskedPCA(observe_prob="counts"),
-            'observe_prob must be "counted", a number .* got .counts',
-        ),
+        (MaskedPCA(observe_prob="counts"), "a word. must be one of 'counted', got 'counts'"),
         (MaskedPCA(impute_ridge=-1.0), "impute_ridge must be .* got -1"),
     ],
 )
@@ -225,3 +222,11 @@ def test_settings_out_of_range_are_refused_with_the_range(estimator, message):
 def test_entries_that_are_too_large_are_refused():
     with pytest.raises(InvalidInputError, match="entries must be at most"):
         LatentImputer().fit([[1e301, 1.0], [2.0, 3.0]])
+
+
+@pytest.mark.parametrize("make", [LatentImputer, MaskedPCA])
+def test_a_column_of_strings_is_named(make):
+    frame = pd.DataFrame({"price": [1.0, None] * 9, "colour": ["red", None] * 9})
+    for table, name in ((frame, "'colour'"), (frame.to_numpy(), "1")):
+        with pytest.raises(InvalidInputError, match=f"^column {name} has strings: encode it first"):
+            make().fit(table)

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from halfseen.paper import HardInstanceWorld
-from halfseen.theory import (
-    explicit_lower_bound,
-    gaps_fit,
-    hard_instance_gaps,
-)
+from halfseen.theory import explicit_lower_bound, gaps_fit, hard_instance_gaps
 
 SIGNS = list(product([1, -1], [1, -1]))
 BOUNDS = {"arm_bound": 3.0, "theta_bound": 0.5, "noise_scale": 2.0}

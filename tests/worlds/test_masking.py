@@ -159,12 +159,6 @@ def test_zero_and_missing_values_do_no_harm(strength):
 # As data
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_a_law_survives_the_way_through_plain_types(law):
-    assert mask_law_from(law.to_dict()) == law
-    assert mask_law_from(law) is law
-
-
 @pytest.mark.parametrize(
     ("plain", "says"),
     [

@@ -68,24 +68,16 @@ def test_images_come_once_and_documents_again(images, documents):
     assert len(set(documents[0].items.tolist())) < 749 < len(documents[0].items)
 
 
-def test_arms_of_images_lie_in_the_basis(images):
-    realization, arms, _ = images
-    _, outside = parts(realization, arms)
-    assert np.abs(outside).max() < 1e-14
-
-
 @pytest.mark.parametrize("which", ["images", "documents"])
-def test_arms_are_contexts_times_class_weights_in_the_lift(which, request):
+def test_arms_are_contexts_times_class_weights_in_the_lift_and_the_largest_has_norm_1(
+    which, request
+):
     realization, arms, _ = request.getfixturevalue(which)
     frozen, scene = realization.frozen, realization._scene
     contexts = frozen.features[realization.items][:, None, :] * frozen.weights
     assert arms @ scene.lift == pytest.approx(scene.scale * contexts, abs=1e-12)
-
-
-@pytest.mark.parametrize("which", ["images", "documents"])
-def test_the_largest_arm_has_norm_one(which, request):
-    _, arms, _ = request.getfixturevalue(which)
     assert np.linalg.norm(arms, axis=2).max() == pytest.approx(1.0, abs=1e-9)
+    assert (np.abs(parts(realization, arms)[1]).max() < 1e-14) == (which == "images")
 
 
 @pytest.mark.parametrize("which", ["images", "documents"])
@@ -156,7 +148,7 @@ def test_irreducible_regret_is_that_of_the_classifier_on_the_very_rounds(which, 
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [0, 9, 10_002])
 def test_irreducible_regret_is_what_the_accuracy_promises(source, seed):
     """Five standard errors of a share among so many draws, at most one false alarm in a million."""
     realization = ProductContextWorld(source=source, tail=0).realize(seed)
@@ -229,14 +221,11 @@ def test_images_have_the_published_lift_at_the_papers_dim():
     assert other.T @ other == pytest.approx(np.eye(4), abs=1e-12)
 
 
-def test_shipped_archives_are_small():
-    assert sum(len((DATA / f"{source}.npz").read_bytes()) for source in SOURCES) <= 4_000_000
-
-
 @pytest.mark.parametrize("source", SOURCES)
-def test_the_manifest_tells_of_the_archive_that_ships(source):
+def test_the_manifest_tells_of_the_small_archive_that_ships(source):
     manifest = json.loads((DATA / f"{source}.json").read_text(encoding="utf-8"))
     archive = (DATA / f"{source}.npz").read_bytes()
+    assert len(archive) < 2_000_000
     assert manifest["archive_sha256"] == hashlib.sha256(archive).hexdigest()
     assert tuple(int(seed) for seed in manifest["seeds"]) == SEEDS
     for seed in SEEDS:

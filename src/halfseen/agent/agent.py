@@ -1,15 +1,17 @@
-"""The agent: tables in, items out, rewards by id."""
+"""The agent: tables in, items out, rewards by id.
+
+A choice, step by step: `Agent.choose` reads the options (`frames`), catches up with other processes
+and decides on a fork of the policy; `Member._record` appends the event to the database
+(`Storage.append`) and lets `Replica.apply` change the state. `Agent.learn` finds the places of the
+rewards, and does the same with its event. Without a database only `apply` is left.
+"""
 
 import datetime
-import json
 import os
 import secrets
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -17,42 +19,35 @@ import numpy as np
 
 from halfseen import archive, checks
 from halfseen.agent.database import opened
-from halfseen.agent.events import CHOOSE, EXPIRE, LEARN, OBSERVE, REFIT, Asked, Event
+from halfseen.agent.events import CHOOSE, LEARN, OBSERVE, Asked, Event
 from halfseen.agent.explanation import Explanation, Measurement, checked_costs
 from halfseen.agent.health import epochs_of, mean_of, shares
-from halfseen.agent.ledger import Pending, Waiting, is_repeated
+from halfseen.agent.ledger import Pending, check_open
 from halfseen.agent.logs import frames_of
-from halfseen.agent.replica import Ready, Replica
-from halfseen.agent.storage import EXPIRED, Checkpoint, Stale, Storage, Taken
+from halfseen.agent.member import Member
+from halfseen.agent.replica import Ready
+from halfseen.agent.storage import SCHEMA, TABLES, Storage, Taken
 from halfseen.errors import (
     AlreadyRewardedError,
     ArchiveError,
-    HalfseenError,
     InvalidInputError,
     InvalidSettingError,
     InvalidTableError,
+    ReusedIdError,
     StorageError,
     UnknownDecisionError,
 )
 from halfseen.frames import Column
-from halfseen.log import logger
-from halfseen.policies.base import Policy
-from halfseen.policies.registry import policy_from_dict, policy_to_dict
+from halfseen.policies.registry import policy_from_dict
 from halfseen.values import Choice, Decision, FloatArray, Item, Note, Scores
 from halfseen.values.decision import checked_reward, checked_rewards, listed
 
+S = TypeVar("S")
 T = TypeVar("T")
 Path = str | os.PathLike[str]
 
-LEASE = 30.0
-"""Seconds for which a process may expire, refit and save for all: after it was killed while it did,
-the others wait for so long."""
-
-_SAVED_EVERY = 20_000  # events between two checkpoints
 _LOG_ROWS = 5000  # rows of a log in one event
-_EXPIRED_AT_ONCE = 500  # decisions that one event closes
-_PAUSE = 0.2  # seconds after which a lease that was not free is asked for again
-_AFTER_FAILURE = 30.0  # and after a refit that failed
+_OF_POLICY = {"policy": "", "explore": "exploration", "uniform_share": "uniform_share"}
 
 
 class Scored(NamedTuple):
@@ -74,18 +69,18 @@ class Scored(NamedTuple):
     share_seen: float
 
 
-class Agent(Replica):
+class Agent(Member):
     """Chooses among the rows of a table, and learns rewards by id.
 
     Tables are data frames (pandas, polars, pyarrow), lists of dicts, dicts of columns, or arrays.
-    What is missing is hidden. Names of columns decide, not their order. Numbers are features,
-    strings are categories; a column or level that was not there before enters.
+    Columns are matched by name, in any order, and values may be missing. Numbers are features,
+    strings are categories; new columns and levels are added.
 
-    `Agent()` lives in this process. `Agent.open("shop.db")` is one agent of many processes, in a
-    database: nothing that a call has returned for is lost.
+    `Agent()` lives in this process. `Agent.open("shop.db")` is in a database, which many processes
+    may share: once a call has returned, its effect is not lost.
 
-    All methods may be called from several threads. Memory is bounded. Any exception leaves the
-    agent as it was, or, if it comes after the database has the change, as it is there.
+    All methods may be called from several threads. Memory is bounded. An exception leaves the
+    agent unchanged or, if the database already has the change, in the state of the database.
 
     Examples
     --------
@@ -99,15 +94,15 @@ class Agent(Replica):
     ['sku: id', 'price: number', 'colour: category of 1 level']
     """
 
-    def setup(self) -> None:
-        """Create the state of a fresh agent, without a database."""
-        super().setup()
-        self._owner = secrets.token_hex(8)  # of the lease
-        self._saved = 0  # event of the latest checkpoint known here
-        self._next_try = 0.0  # when to ask for the lease again
-        self._n_failed_refits = 0  # in this process
-        self._worker: threading.Thread | None = None
-        self._failure: str | None = None  # why it cannot go on
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let `copy` and `pickle` make a separate agent; one in a database is opened again."""
+        if self._storage is not None:
+            raise TypeError(
+                "an agent in a database cannot be copied or pickled: use Agent.open again, or save "
+                "it to a file"
+            )
+        with self._lock:
+            return _restored, (type(self), archive.to_bytes(self.to_dict()))
 
     # Choosing
 
@@ -128,22 +123,22 @@ class Agent(Replica):
             One row per option. Ids alone are enough for a policy that learns about items.
         context : row, optional
             What all options share, such as the visitor: a dict, a series, or a table of one row.
-            Its columns have nothing to do with those of the options.
+            Its columns are separate from the columns of the options.
         k : int
-            Number of different items, `decision.chosen`; each of them gets a reward of its own.
+            Number of different items, `decision.chosen`; each of them gets its own reward.
         id : str, optional
-            Of the decision; by default one that cannot be guessed. With a database, the same id
-            with the same request returns the same decision.
+            Id of the decision; by default a random one. With a database, the same id with the same
+            request returns the same decision.
         explore : bool
-            False for the option with the largest estimate, in this request.
+            False: choose the option with the largest estimate, for this request only.
 
         Raises
         ------
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
         InvalidInputError
-            There is a context, and the policy cannot use one; or it cannot help exploring; or the
-            id was used for another request.
+            The policy cannot use a context, or cannot choose without exploring, or the id was used
+            for another request (`ReusedIdError`).
         StorageError
             The database cannot be used.
         """
@@ -154,12 +149,15 @@ class Agent(Replica):
             checks.integer("k, the number of places,", k, 1, n_options)
         name = secrets.token_hex(12) if id is None else _checked_key("id", id)
         with self._lock:
-            self._tend()
+            self._catch_up()
             body: dict[str, Any] = {"id": name, "arms": [0] * k, "explore": explore}
             event = Event(CHOOSE, body, asked)
             if id is not None and (known := self._decided_before(event)) is not None:
                 return known
-            ready = self._encoded(asked)
+            ready, before = self._encoded(asked), self._last
+            self._tend()  # only now: a request that is refused changes nothing
+            if self._last > before:
+                ready = self._encoded(asked)
             ready.policy._prepare(ready.slate)
             decided, choices, arms = self._decided(ready, name, k, explore)
             if self._storage is None:
@@ -179,19 +177,9 @@ class Agent(Replica):
                 self._catch_up()
                 again = {"context": context, "k": k, "explore": explore}
                 return self._decided_before(event) or self.choose(options, **again)
-            note = self._note_of(name, ready, arms[0])
-        places = list(zip(arms, chances, strict=True))[1:]
-        return Decision(
-            type(decided).__name__,
-            arms[0],
-            note,
-            first.parts,
-            first.probabilities,
-            id=name,
-            items=asked.rows.items,
-            rows=asked,
-            places=places,
-        )
+            return self._decision(
+                name, asked, ready, arms, chances, first.parts, first.probabilities
+            )
 
     def _decided(
         self, ready: Ready, name: str, k: int, explore: bool
@@ -216,12 +204,30 @@ class Agent(Replica):
             arms.append(int(rest[choices[-1].arm]))
         return policy, choices, arms
 
-    def _note_of(self, id: str, ready: Ready, arm: int) -> Note:
-        """Return the note of a decision, or one that looks like it if it no longer waits."""
-        waiting, slate = self._ledger.get(id), ready.slate
-        if waiting is not None:
-            return waiting.places[0].note
-        return Note(1, -1, slate._table[arm].copy(), slate._context)
+    def _decision(
+        self,
+        id: str,
+        asked: Asked,
+        ready: Ready,
+        arms: Sequence[int],
+        chances: Sequence[float],
+        parts: FloatArray,
+        law: FloatArray | None,
+    ) -> Decision:
+        """Return a decision; if it no longer waits, with a note that looks like its own."""
+        waiting, slate = self._ledger.waiting.get(id), ready.slate
+        note = Note(1, -1, slate._table[arms[0]].copy(), slate._context)
+        return Decision(
+            type(ready.policy).__name__,
+            arms[0],
+            note if waiting is None else waiting.places[0].note,
+            parts,
+            law,
+            id=id,
+            items=asked.rows.items,
+            rows=asked,
+            places=list(zip(arms, chances, strict=True))[1:],
+        )
 
     def _decided_before(self, event: Event) -> Decision | None:
         """Return the decision with the id of an event; an error if it was asked otherwise.
@@ -231,28 +237,17 @@ class Agent(Replica):
         id, asked = event.body["id"], event.asked
         assert asked is not None
         found = None if self._storage is None else self._storage.decision(id)
-        if found is None and not self._ledger.get(id) and not self._ledger.gone(id):
+        if found is None and id not in self._ledger.waiting and id not in self._ledger.gone:
             return None
         if found is None or found[1] != event.request():
-            raise InvalidInputError(
-                f"decision {id} was made before, for another request: give each request an id of "
-                "its own, and open a database for requests that are repeated"
+            why = "for another request" if found else "and only a database can return it again"
+            raise ReusedIdError(
+                f"decision {id} was made before, {why}: give each request its own id"
             )
         body, law = found[0].body, found[0].law
         ready = self._encoded(asked, lenient=True)
         parts = ready.policy._appraise(ready.slate)
-        arms = body["arms"]
-        return Decision(
-            type(ready.policy).__name__,
-            arms[0],
-            self._note_of(id, ready, arms[0]),
-            parts,
-            law,
-            id=id,
-            items=asked.rows.items,
-            rows=asked,
-            places=list(zip(arms, body["probabilities"], strict=True))[1:],
-        )
+        return self._decision(id, asked, ready, body["arms"], body["probabilities"], parts, law)
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
         """Return estimate, width and share of seen columns of each option, without choosing."""
@@ -274,21 +269,21 @@ class Agent(Replica):
         item: Item | None = None,
         costs: Mapping[str, float] | None = None,
     ) -> Explanation:
-        """Return why an option has its score, and which hidden column is worth measuring.
+        """Return why an option has its score, and which missing column is worth measuring.
 
-        Under the present model: if rewards came since the decision, `is_current` is False.
+        Uses the current model: if it has learned since the decision, `is_current` is False.
 
         Parameters
         ----------
         decision : Decision, str or table
             What `choose` returned, its id if the agent has a database, or options.
         context : row, optional
-            That of the options; a decision has its own.
+            The context of the options; a decision has its own.
         item : str or int, optional
             The option; by default the chosen one, or the one with the best score.
         costs : mapping, optional
-            For columns what it costs to measure them, in units of the reward; others are free. A
-            name that options and context share has one cost.
+            What it costs to measure each column, in units of the reward; columns not listed are
+            free. A name that options and context share has one cost.
 
         Raises
         ------
@@ -300,11 +295,13 @@ class Agent(Replica):
             asked, made = decision._rows, Scores(decision.estimates, decision.widths)
             item = decision.item if item is None else item
         elif isinstance(decision, str):
-            found = None if self._storage is None else self._storage.decision(decision)
+            if self._storage is None:
+                raise UnknownDecisionError("this agent has no database: pass the decision itself")
+            found = self._storage.decision(decision)
             if found is None:
                 raise UnknownDecisionError(
-                    f"decision {decision!r:.80} is in no database of this agent: pass what choose "
-                    "returned, or options"
+                    f"decision {decision!r:.80} is not in the database of this agent: pass what "
+                    "choose returned, or options"
                 )
             asked, body = found[0].asked, found[0].body
             item = body["items"][0] if item is None else item
@@ -323,9 +320,9 @@ class Agent(Replica):
     def worth_measuring(
         self, log: Any, *, costs: Mapping[str, float] | None = None
     ) -> tuple[Measurement, ...]:
-        """Return what it is worth per decision of a log to measure a column wherever it is hidden.
+        """Return the value, per decision of a log, of measuring each column wherever it is missing.
 
-        The mean of `explain(decision).measurements` over the log, under the present model; the
+        The mean of `explain(decision).measurements` over the log, with the current model; the
         largest gain minus cost first. Takes as long as explaining every decision.
 
         Parameters
@@ -359,7 +356,7 @@ class Agent(Replica):
         final: bool = True,
         key: str | None = None,
     ) -> None:
-        """Learn the reward of a decision, or rewards of many; late, in any order, each once.
+        """Learn the reward of one decision or of many, late and in any order, each once.
 
         The same reward again is accepted and changes nothing, so a call may be repeated. A reward
         of a decision that has expired is kept in the log and counted as late.
@@ -382,17 +379,17 @@ class Agent(Replica):
         InvalidRewardError
             A reward is not a finite number.
         UnknownDecisionError
-            `AlreadyRewardedError` if another reward came before, `ForgottenDecisionError` if the
-            agent no longer waits for it, `UnknownDecisionError` itself if this agent does not know
-            it.
+            `AlreadyRewardedError` if it has a different reward, `ForgottenDecisionError` if the
+            decision is no longer pending, `UnknownDecisionError` itself if the agent does not know
+            the decision.
         StorageError
             The database cannot be used.
         """
         checks.boolean("final", final)
         if not final and key is None:
             raise InvalidInputError(
-                "a reward that is not final needs a key=…, such as 'click': by it a part that is "
-                "sent twice counts once"
+                "a reward that is not final needs a key, such as 'click', so that a part "
+                "that is sent twice counts once"
             )
         part = "" if key is None else _checked_key("key", key)
         given = decision if isinstance(decision, Decision | str) else listed(decision)
@@ -403,7 +400,7 @@ class Agent(Replica):
             values = checked_rewards(reward, len(ids))
             if len(set(ids)) < len(ids):
                 twice = Counter(ids).most_common(1)[0][0]
-                raise InvalidInputError(f"decision {twice} is there twice: a reward counts once")
+                raise InvalidInputError(f"decision {twice} appears twice: each reward counts once")
             rewards = [(id, None, value) for id, value in zip(ids, values, strict=True)]
         with self._lock:
             self._catch_up()
@@ -416,7 +413,7 @@ class Agent(Replica):
         new = [
             [id, place, key, value, final]
             for id, item, value in rewards
-            for place, is_new in [self._placed(id, item, key, value, final)]
+            for place, is_new in [self._placed(id, item, key, value)]
             if is_new
         ]
         if not new:
@@ -427,49 +424,48 @@ class Agent(Replica):
             self._catch_up()
             self._learn(rewards, key, final)
 
-    def _placed(
-        self, id: str, item: Item | None, key: str, value: float, final: bool
-    ) -> tuple[int, bool]:
+    def _placed(self, id: str, item: Item | None, key: str, value: float) -> tuple[int, bool]:
         """Return the place to which a reward belongs, and whether it is new."""
-        waiting, gone = self._ledger.get(id), self._ledger.gone(id)
-        if waiting is not None:
-            items = tuple(place.item for place in waiting.places)
-        elif gone is not None:
-            items = gone.items
-        else:
-            found = None if self._storage is None else self._storage.decision(id)
-            if found is None:
-                raise UnknownDecisionError(
-                    f"decision {id} is not known here: another agent made it, or it was closed "
-                    "long ago"
-                )
+        waiting, storage = self._ledger.waiting.get(id), self._storage
+        known = waiting or self._ledger.gone.get(id)
+        found = storage.decision(id) if known is None and storage is not None else None
+        if known is not None:
+            items = known.items
+        elif found is not None:
             items = tuple(found[0].body["items"])
+        else:
+            raise UnknownDecisionError(
+                f"decision {id} is not known here: another agent made it, or it was closed long ago"
+            )
         if item is not None and item not in items:
             raise InvalidInputError(
                 f"decision {id} has no place for {item!r}, it chose {list(items)}: reward these"
             )
         place = 0 if item is None else items.index(item)
-        known = waiting or gone
-        if self._storage is not None and (known is None or (place, key) not in known.given):
-            before = self._storage.reward(id, place, key)  # one that was late
-            if before is not None and before != value:
-                raise AlreadyRewardedError(
-                    f"decision {id} was rewarded before, with {before}, got {value}: drop this one"
-                )
-            if before is not None:
-                return place, False
-        return place, known is None or not is_repeated(id, known, place, key, value)
+        before = None if known is None else known.given.get((place, key))
+        if before is None and waiting is None and storage is not None:
+            before = storage.reward(id, place, key)  # one that was late
+        if before is None:
+            if known is not None:
+                check_open(id, known, place)
+            return place, True
+        if before != value:
+            raise AlreadyRewardedError(
+                f"decision {id} was rewarded before, with {before}, got {value}: each reward "
+                "counts once, so drop this one, or give further parts their own key"
+            )
+        return place, False
 
     def expire(self, *, before: datetime.timedelta, reward: float | None = 0.0) -> int:
-        """Close decisions whose reward never came; return their number.
+        """Close decisions whose reward never arrived; return their number.
 
-        An agent with `expire_after` does it by itself. A place that has parts of a reward gets
-        their sum.
+        An agent with `expire_after` does this by itself. A place with parts of a reward gets their
+        sum.
 
         Parameters
         ----------
         before : timedelta
-            Decisions made longer ago than this.
+            Decisions that are at least this old.
         reward : float, optional
             What is learned for each of them; None closes them without learning.
         """
@@ -481,45 +477,12 @@ class Agent(Replica):
             now = time.time() if self._storage is None else self._storage.now()
             return self._expire(now - before.total_seconds(), value)
 
-    def _expire(self, latest: float, reward: float | None) -> int:
-        """Close all decisions that were made before a time."""
-        n_closed = 0
-        while ids := self._made_before(latest):
-            rewards = [
-                [id, at, EXPIRED, reward if place.total is None else place.total, True]
-                for id in ids
-                for at, place in enumerate(self._waiting(id).places)
-                if place.is_open
-            ]
-            event = Event(EXPIRE, {"ids": ids, "reward": reward, "rewards": rewards})
-            try:
-                self._record([event], exactly=True)
-                n_closed += len(ids)
-            except Stale:
-                self._catch_up()
-        return n_closed
-
-    def _waiting(self, id: str) -> Waiting:
-        found = self._ledger.get(id)
-        assert found is not None
-        return found
-
-    def _made_before(self, latest: float) -> list[str]:
-        """Return the oldest decisions that were made before a time, some hundred at most."""
-        found = []
-        for id, each in self._ledger:
-            if each.time < latest:
-                found.append(id)
-            if len(found) == _EXPIRED_AT_ONCE:
-                break
-        return found
-
     def observe(
         self, table: Any, rewards: Any, *, context: Any = None, key: str | None = None
     ) -> None:
-        """Learn from a log of options that somebody else chose: one row and one reward for each.
+        """Learn from a log of past choices by anyone: one row and one reward each.
 
-        It does not matter in which parts a log comes. `context` is a table with a row for each row
+        A log may come in several parts. `context` is a table with a row for each row
         of the log. With a database, a log with a `key` is learned once: the same again changes
         nothing, another one with the key is refused.
         """
@@ -534,7 +497,7 @@ class Agent(Replica):
                     f"{len(contexts.items)}"
                 )
         if key is not None and self._storage is None:
-            raise InvalidInputError("a log has a key in a database only: leave it out, or open one")
+            raise InvalidInputError("key= needs a database: leave it out, or use Agent.open")
         with self._lock:
             self._catch_up()
             asked = Asked(rows, contexts)
@@ -559,7 +522,7 @@ class Agent(Replica):
 
     @property
     def pending(self) -> tuple[Pending, ...]:
-        """The decisions that wait for their reward, the oldest first."""
+        """Decisions without a reward yet, the oldest first."""
         with self._lock:
             self._catch_up()
             return tuple(
@@ -568,27 +531,27 @@ class Agent(Replica):
                     each.places[0].item,
                     datetime.datetime.fromtimestamp(each.time, datetime.UTC),
                 )
-                for id, each in self._ledger
+                for id, each in self._ledger.waiting.items()
             )
 
     @property
     def columns(self) -> dict[str, Column]:
-        """What became of each column, by name."""
+        """How each column is used, by name."""
         known = {} if self.id is None else {self.id: Column(self.id, "id")}
         known |= {name: Column(name, "ignored") for name in self.ignore}
         return known | self._options.counted(self._policy._implausible()[0])
 
     @property
     def context_columns(self) -> dict[str, Column]:
-        """What became of each column of the context, by name."""
+        """How each context column is used, by name."""
         return self._context.counted(self._policy._implausible()[1])
 
     def health(self) -> dict[str, Any]:
-        """Return what a dashboard shows, as plain JSON types.
+        """Return the figures of a dashboard, as plain JSON types.
 
         Rewards and shares of seen entries are given `lately`, over the latest 500 to 1000 rewards
-        or decisions, and `before` that. `lift` is the mean reward minus that of a uniform choice,
-        from decisions in which every option could be chosen, with its interval of 95 %.
+        or decisions, and `before` that. `lift` is the mean reward minus that of a uniform
+        choice, with a 95 % interval, from decisions in which every option could be chosen.
         """
         with self._lock:
             storage, last = self._storage, self._last
@@ -596,10 +559,10 @@ class Agent(Replica):
             self._catch_up()
             policy = self._policy
             starts = policy._diagnostics().get("epoch_starts")
-            oldest = next((each.time for _, each in self._ledger), None)
+            oldest = self._ledger.oldest
             return {
                 "decisions": self._n_decisions,
-                "pending": len(self._ledger),
+                "pending": len(self._ledger.waiting),
                 "forgotten": self._n_forgotten,
                 "late": self._n_late,
                 "rewards": {name: mean_of(self._rewards, name) for name in ("lately", "before")},
@@ -611,8 +574,10 @@ class Agent(Replica):
                 "rank": policy.current_rank if policy.dim is not None else None,
                 "refits": None if starts is None else len(starts),
                 "epochs": epochs_of(policy),
-                "refit_seconds": [each.seconds for each in self._refits],
-                "oldest_pending": None if oldest is None else max(0.0, time.time() - oldest),
+                "refit_seconds": list(self._refit_seconds),
+                "oldest_pending": None
+                if oldest is None
+                else max(0.0, time.time() - oldest[1].time),
                 "warnings": self._warnings(),
                 "events": self._last,
                 "behind": behind,
@@ -622,7 +587,7 @@ class Agent(Replica):
     # Files and databases
 
     def save(self, path: Path) -> None:
-        """Write the agent to a file, with names, levels and decisions that wait."""
+        """Write the agent to a file, with columns, levels and pending decisions."""
         with self._lock:
             self._catch_up()
             archive.write(path, self.to_dict())
@@ -638,7 +603,7 @@ class Agent(Replica):
         """
         plain = archive.read(path)
         if "agent" not in plain:
-            raise ArchiveError(f"{path} is no agent: halfseen.load reads a saved policy")
+            raise ArchiveError(f"{path} is not an agent: halfseen.load reads a saved policy")
         return _built(cls.from_dict, plain, str(path))
 
     @classmethod
@@ -647,46 +612,47 @@ class Agent(Replica):
     ) -> Self:
         """Start or continue an agent in a database, which other processes may use as well.
 
-        Nothing that a call has returned for is lost, and no reward is learned twice.
+        Once a call has returned, its effect is not lost, and no reward is learned twice.
 
         Parameters
         ----------
         url : str or path
             A file, for SQLite, or "postgresql://…". The file must not be on a network drive.
         name : str
-            Of the agent: several may share a database.
+            Name of the agent: several may share a database.
         durability : "power-loss" or "crash"
             What a change must survive before a call returns, in SQLite. "crash" is faster: a
             process may be killed, but a machine that loses power may lose the last changes.
         **settings
-            Of a new agent; those of an agent that continues must be the same.
+            Settings of a new agent; for an existing one they must be the same.
 
         Raises
         ------
         StorageError
-            The database cannot be used, or is something else; the message says why.
+            The database cannot be used, or is not a halfseen database; the message says why.
         """
         storage = Storage(opened(url, durability), _checked_key("name", name))
+        storage.database.make(TABLES, SCHEMA)
         agent = cls(**settings)
         if not storage.find():
-            plain = agent.settings()
-            storage.create(
-                secrets.token_hex(8), json.dumps(plain), archive.to_bytes(agent.to_dict())
-            )
-        agent = _built(cls.from_dict, archive.from_bytes(storage.checkpoint().state), storage.place)
+            storage.create(archive.to_bytes(agent.to_dict()))
+        agent = _built(cls.at_checkpoint, storage, storage.place)
         agent._check_settings(settings)
-        agent._storage = storage
-        agent._continue_from(storage)
         agent._saved = agent._last
         agent._catch_up()
         return agent
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Save a checkpoint, if much has happened since the last one, and close the database."""
         if self._storage is not None:
             with self._lock:
-                if self._last - self._saved > _SAVED_EVERY // 20:
-                    self._save_checkpoint()
+                self._save_if_due(1000)
                 self._storage.database.close()
                 self._failure = "the agent is closed: open it anew"
 
@@ -697,8 +663,8 @@ class Agent(Replica):
     def prune(self, *, keep: datetime.timedelta) -> int:
         """Delete events older than a time from the database; return their number.
 
-        Events after the oldest checkpoint stay, and so does what waits. Ids and keys of what is
-        deleted may be used again. Nothing else deletes events.
+        Events after the oldest checkpoint and pending decisions stay. Deleted ids and keys may be
+        used again. Nothing else deletes events.
         """
         if not isinstance(keep, datetime.timedelta) or keep < datetime.timedelta(0):
             raise InvalidInputError(f"keep must be a timedelta of at least 0, got {keep!r}")
@@ -707,7 +673,7 @@ class Agent(Replica):
             self._catch_up()
             if self._last > self._saved:
                 self._save_checkpoint()
-            waiting = {id for id, _ in self._ledger}
+            waiting = set(self._ledger.waiting)
         return storage.prune(keep.total_seconds(), waiting)
 
     def _stored(self, what: str) -> Storage:
@@ -717,185 +683,24 @@ class Agent(Replica):
 
     def _check_settings(self, given: Mapping[str, Any]) -> None:
         """Raise an error if settings for a new agent differ from those of this one."""
-        wanted, ours = type(self)(**given).settings(), self.settings()
-        for name in given:
-            mine, theirs = ours[name], wanted[name]
-            if name == "policy" and theirs is not None:
-                for dim in mine["settings"].keys() & {"dim", "context_dim"}:
-                    theirs["settings"][dim] = mine["settings"][dim]  # it may have grown
-            if mine != theirs and (name, theirs) != ("policy", None):
+        wanted = type(self)(**given)
+        ours, theirs = self.settings(), wanted.settings()
+        own, other = self._policy.settings(), wanted._policy.settings()
+        pairs = {name: (ours[name], theirs[name]) for name in given if name not in _OF_POLICY}
+        if given.get("policy") is not None:
+            pairs["policy"] = type(self._policy).__name__, type(wanted._policy).__name__
+            grown = ("dim", "context_dim")
+            pairs |= {name: (own.get(name), other[name]) for name in other if name not in grown}
+        for name in ("explore", "uniform_share"):
+            if given.get(name) is not None:
+                pairs[name] = own.get(_OF_POLICY[name]), other[_OF_POLICY[name]]
+        for name, (mine, asked) in pairs.items():
+            if mine != asked:
                 raise InvalidSettingError(
-                    f"is {mine!r} in the database, got {theirs!r}: leave it out, or give the agent "
-                    "another name=…",
+                    f"is {mine!r} in the database, got {asked!r}: leave it out; another name= "
+                    "starts a new agent that has learned nothing",
                     name=name,
                 )
-
-    # How a call changes the agent: append events, then apply them
-
-    def _record(
-        self, events: Sequence[Event], ready: Ready | None = None, *, exactly: bool = False
-    ) -> None:
-        """Append events, all or none, and apply them after those that others have appended."""
-        storage = self._storage
-        if storage is None:
-            first, now = self._last + 1, time.time()
-        else:
-            first, now = storage.append(events, self._last, exactly=exactly)
-            if first > self._last + 1:
-                ready = None  # it was made from an earlier state
-                self._catch_up(first - 1)
-        for number, event in enumerate(events, first):
-            self._apply_or_stop(event._replace(number=number, time=now), ready)
-
-    def _catch_up(self, until: int | None = None) -> None:
-        """Apply what other processes have appended."""
-        if self._failure is not None:
-            raise StorageError(self._failure)
-        if self._storage is not None:
-            for event in self._storage.after(self._last, until):
-                self._apply_or_stop(event)
-
-    def _apply_or_stop(self, event: Event, ready: Ready | None = None) -> None:
-        """Apply an event; with a database, one that cannot be applied stops this agent."""
-        if event.number <= self._last:  # a refit has led to a later checkpoint
-            return
-        try:
-            self.apply(event, ready)
-        except Exception as error:
-            if self._storage is None or isinstance(error, StorageError):
-                raise
-            self._failure = (
-                f"event {event.number} of {self._storage.place} cannot be applied, so this process "
-                f"stops: {type(error).__name__}: {error}"
-            )
-            raise StorageError(self._failure) from error
-
-    # What one process does for all
-
-    def tick(self) -> None:
-        """Expire, refit and save what is due, unless another process does: for a worker.
-
-        `choose` does it as well; a worker that calls this every second spares it the time.
-        """
-        with self._lock:
-            self._catch_up()
-            self._expire_if_due()
-        self.refit_if_due()
-        with self._lock:
-            self._save_if_due()
-
-    def _tend(self) -> None:
-        """Catch up, and do what is due and no worker has done."""
-        self._catch_up()
-        self._expire_if_due()
-        if self._storage is None:
-            return
-        if self._policy._is_refit_due and time.monotonic() >= self._next_try:
-            if getattr(self._policy, "refit", "") == "background" and self._refits:
-                self._refit_beside()
-            else:
-                self.refit_if_due()
-        self._save_if_due()
-
-    def _expire_if_due(self) -> None:
-        """Close decisions that have waited too long."""
-        if self.expire_after is None or not len(self._ledger):
-            return
-        wait = self.expire_after.total_seconds()
-        if self._waiting(self._ledger.oldest).time >= time.time() - wait:
-            return
-        with self._leased() as now:
-            if now is not None:
-                self._expire(now - wait, self.expire_reward)
-
-    @contextmanager
-    def _leased(self) -> Iterator[float | None]:
-        """Hold the lease and give the database's time, or None if another process holds it."""
-        storage = self._storage
-        if storage is None:
-            yield time.time()
-            return
-        now = storage.lease(self._owner, LEASE) if time.monotonic() >= self._next_try else None
-        if now is None:
-            self._next_try = max(self._next_try, time.monotonic() + _PAUSE)
-            yield None
-            return
-        try:
-            yield now
-        finally:
-            storage.release(self._owner)
-
-    def refit_if_due(self) -> bool:
-        """Fit the policy's models anew if they are due, for all processes; return whether it did.
-
-        The state is that of some event. Other events may come while models are fitted: at the event
-        of the refit, every process continues from the new state and applies them again.
-        """
-        with self._lock:
-            self._catch_up()
-            if self._storage is None or not self._policy._is_refit_due:
-                return False
-        with self._leased() as now:
-            if now is None:
-                return False
-            with self._lock:
-                policy, plain, covers = deepcopy(self._policy), self.to_dict(), self._last
-            try:
-                return self._refit(policy, plain, covers)
-            except HalfseenError:
-                raise
-            except Exception:
-                self._refit_failed()
-                return False
-
-    def _refit(self, policy: Policy, plain: dict[str, Any], covers: int) -> bool:
-        """Fit a policy, whose agent was plain after an event; return whether all continue so."""
-        started = time.perf_counter()
-        policy._refit()
-        plain["state"]["policy"] = policy_to_dict(policy)
-        event = Event(REFIT, {"seconds": time.perf_counter() - started, "covers": covers})
-        content = archive.to_bytes(plain)
-        with self._lock:
-            assert self._storage is not None
-            try:
-                self._storage.append([event], covers, owner=self._owner, checkpoint=content)
-            except Stale:
-                return False
-            self._catch_up()
-            self._saved = self._last
-        return True
-
-    def _refit_beside(self) -> None:
-        """Let a thread refit, unless one does."""
-        if self._worker is None or not self._worker.is_alive():
-            self._worker = threading.Thread(target=self._refit_quietly, daemon=True)
-            try:
-                self._worker.start()
-            except RuntimeError:  # there are too many threads
-                self._refit_failed()
-
-    def _refit_quietly(self) -> None:
-        try:
-            self.refit_if_due()
-        except BaseException:  # nobody is there to catch it
-            self._refit_failed()
-
-    def _refit_failed(self) -> None:
-        """Count and log the exception that is being handled, and try again later."""
-        self._n_failed_refits += 1
-        logger.exception("a refit failed, %d so far: the epoch goes on", self._n_failed_refits)
-        self._next_try = time.monotonic() + _AFTER_FAILURE
-
-    def _save_if_due(self) -> None:
-        if self._storage is not None and self._last - self._saved >= _SAVED_EVERY:
-            self._save_checkpoint()
-
-    def _save_checkpoint(self) -> None:
-        """Save the state, from which other processes start faster."""
-        assert self._storage is not None
-        state = archive.to_bytes(self.to_dict())
-        self._storage.save(Checkpoint(self._last, self._last, state))
-        self._saved = self._last
 
     # From tables to rows
 
@@ -933,13 +738,17 @@ def load(path: Path) -> Any:
     return _built(Agent.from_dict if is_agent else policy_from_dict, plain, str(path))
 
 
-def _built(build: Callable[[dict[str, Any]], T], plain: dict[str, Any], name: str) -> T:
+def _built(build: Callable[[S], T], source: S, name: str) -> T:
     try:
-        return build(plain)
-    except ArchiveError:
+        return build(source)
+    except (ArchiveError, StorageError):
         raise
     except Exception as error:  # an invalid state can raise anything
         raise ArchiveError(f"{name} does not describe a policy or an agent: {error}") from None
+
+
+def _restored(kind: type[Agent], content: bytes) -> Agent:
+    return kind.from_dict(archive.from_bytes(content))
 
 
 def _parts(whole: Event) -> Iterator[Event]:

@@ -2,21 +2,24 @@
 
 import os
 import sqlite3
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
+from halfseen.agent.forks import CONNECTING, DATABASE, forkable_lock
 from halfseen.errors import InvalidSettingError, StorageError
+
+T = TypeVar("T")
 
 DURABILITIES = ("power-loss", "crash")
 
 PATIENCE = 5.0
 """Seconds that a call waits for a lock, or for a server."""
 
+_CONNECTING = forkable_lock(CONNECTING)  # SQLite then has locks which all connections share
 _APPLICATION = 0x68616C66  # "half", in the header of the file
 
 
@@ -36,14 +39,17 @@ class Database(ABC):
         Where it is, for messages: without a password.
     now : str
         The SQL expression of the database's time, in seconds since 1970.
+    begin : str
+        The statement that begins a transaction which writes.
     """
 
     now: ClassVar[str]
+    begin: ClassVar[str]
     types: ClassVar[dict[str, str]]
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._lock = threading.RLock()
+        self._lock = forkable_lock(DATABASE)
         self._connection: Any = None
         self._process = 0
 
@@ -59,41 +65,39 @@ class Database(ABC):
     def size(self) -> int:
         """Return the size in bytes."""
 
-    def _begin(self) -> None:
-        """Begin a transaction that writes."""
-        self._run("BEGIN")
-
-    def _run(self, statement: str, /, *values: Any) -> Any:
-        return self._connection.execute(statement, values)
-
+    @abstractmethod
     def make(self, tables: Sequence[str], version: int) -> None:
         """Create tables that are missing, in one transaction."""
-        with self.write() as run:
-            for table in tables:
-                run(table.format(**self.types))
+
+    @abstractmethod
+    def _run(self, statement: str, /, *values: Any) -> Any:
+        """Execute a statement, and wait if it is locked."""
 
     def read(self, query: str, *values: Any) -> list[Any]:
         """Return the rows that a query finds."""
-        with self._guarded():
-            found: list[Any] = self._run(query, *values).fetchall()
-            return found
+        found: list[Any] = self._guarded(lambda: self._run(query, *values).fetchall())
+        return found
 
-    @contextmanager
-    def write(self) -> Iterator[Run]:
-        """Run statements in one transaction, which is undone if anything fails."""
-        with self._guarded():
+    def write(self, work: Callable[[Run], T]) -> T:
+        """Run a function's statements in one transaction, which is undone if anything fails."""
+
+        def transaction() -> T:
             try:
-                self._begin()
-                yield self._run
+                self._run(self.begin)
+                found = work(self._run)
                 self._run("COMMIT")
             except BaseException:
                 with suppress(Exception):  # it may be undone already
                     self._run("ROLLBACK")
                 raise
+            return found
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
+        return self._guarded(transaction)
+
+    def _guarded(self, work: Callable[[], T]) -> T:
         """Use the connection of this process; after an error of the library open it anew."""
+        # A function, no context manager: a generator that is interrupted keeps its lock for as long
+        # as somebody keeps the interrupt, and other threads would wait.
         with self._lock:
             try:
                 if self._process != os.getpid():
@@ -101,8 +105,9 @@ class Database(ABC):
                     self._connection, self._process = None, os.getpid()
                 if self._connection is None or self._is_lost() or self._is_in_transaction():
                     self.close()
-                    self._connection = self._connect()
-                yield
+                    with _CONNECTING:
+                        self._connection = self._connect()
+                return work()
             except StorageError:
                 raise
             except Exception as error:
@@ -125,7 +130,7 @@ class Database(ABC):
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None and self._process == os.getpid():
-                with suppress(Exception):
+                with suppress(Exception), _CONNECTING:
                     connection.close()
 
     def __del__(self) -> None:
@@ -140,6 +145,7 @@ class Sqlite(Database):
     """A file. Not for network file systems, whose locks do not hold."""
 
     now = "((julianday('now') - 2440587.5) * 86400.0)"
+    begin = "BEGIN IMMEDIATE"
     types: ClassVar = {
         "key": "INTEGER PRIMARY KEY",
         "whole": "INTEGER",
@@ -147,13 +153,15 @@ class Sqlite(Database):
         "bytes": "BLOB",
     }
 
-    def __init__(self, path: str, durability: str) -> None:
+    def __init__(self, path: str, durability: str, *, must_exist: bool) -> None:
         super().__init__(path)
         self.path = Path(path)
         self._synchronous = "FULL" if durability == "power-loss" else "NORMAL"
         self._file: tuple[int, int] | None = None
         if self.path.exists():
             self._check_ours()
+        elif must_exist:
+            raise StorageError(f"{self.place} does not exist: name another file")
 
     def _check_ours(self) -> None:
         """Raise an error if there is a file of another kind, without touching it."""
@@ -164,7 +172,7 @@ class Sqlite(Database):
             raise StorageError(f"{self.place} cannot be opened: {error.strerror}") from None
         is_ours = head[:16] == b"SQLite format 3\x00"
         if head and not (is_ours and int.from_bytes(head[68:72], "big") == _APPLICATION):
-            raise StorageError(f"{self.place} is no database of halfseen: name another file")
+            raise StorageError(f"{self.place} is not a halfseen database: name another file")
 
     def make(self, tables: Sequence[str], version: int) -> None:
         """Create tables that are missing; refuse a newer schema."""
@@ -174,30 +182,21 @@ class Sqlite(Database):
                 f"{self.place} has schema {found}, newer than {version}: upgrade halfseen"
             )
         if found < version:
-            with self.write() as run:
+
+            def create(run: Run) -> None:
                 run(f"PRAGMA application_id = {_APPLICATION}")
                 run(f"PRAGMA user_version = {version}")
                 for table in tables:
                     run(table.format(**self.types))
-        self._patiently("PRAGMA journal_mode = WAL")
 
-    def _patiently(self, statement: str) -> None:
-        """Run a statement for which SQLite itself does not wait."""
-        ends = time.monotonic() + PATIENCE
-        while True:
-            try:
-                self.read(statement)
-                return
-            except StorageError:
-                if time.monotonic() > ends:
-                    raise
-                time.sleep(0.05)
+            self.write(create)
+        self.read("PRAGMA journal_mode = WAL")
 
     def _connect(self) -> Any:
         if self._file is not None:
             self._check_there()
         connection = sqlite3.connect(
-            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            self.path, timeout=0.0, isolation_level=None, check_same_thread=False
         )
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         found = os.stat(self.path)
@@ -215,19 +214,17 @@ class Sqlite(Database):
     def _is_in_transaction(self) -> bool:
         return bool(self._connection.in_transaction)
 
-    def _begin(self) -> None:
-        """Wait for the lock in short steps: SQLite's own take up to a tenth of a second."""
-        self._run("PRAGMA busy_timeout = 0")
+    def _run(self, statement: str, /, *values: Any) -> Any:
+        """Wait for a lock in short steps: SQLite's own take up to a tenth of a second."""
         ends, pause = time.monotonic() + PATIENCE, 0.0002
-        while not self._connection.in_transaction:
+        while True:
             try:
-                self._run("BEGIN IMMEDIATE")
+                return self._connection.execute(statement, values)
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > ends:
                     raise
-                time.sleep(pause)
-                pause = min(1.5 * pause, 0.005)
-        self._run(f"PRAGMA busy_timeout = {1000 * PATIENCE:.0f}")
+            time.sleep(pause)
+            pause = min(1.5 * pause, 0.005)
 
     def _check_there(self) -> None:
         """Do not create again what was deleted while it was in use."""
@@ -252,7 +249,9 @@ class Sqlite(Database):
         return sum(file.stat().st_size for file in files if file.exists())
 
 
-def opened(url: str | os.PathLike[str], durability: str) -> Database:
+def opened(
+    url: str | os.PathLike[str], durability: str = "power-loss", *, must_exist: bool = False
+) -> Database:
     """Return the database at a URL or a path."""
     if durability not in DURABILITIES:
         raise InvalidSettingError(
@@ -263,4 +262,10 @@ def opened(url: str | os.PathLike[str], durability: str) -> Database:
         from halfseen.agent.postgres import Postgres
 
         return Postgres(text)
-    return Sqlite(text.removeprefix("sqlite:///"), durability)
+    path = text.removeprefix("sqlite:///")
+    if "://" in path:
+        scheme = path.partition("://")[0]
+        raise StorageError(f"{scheme}:// is not a halfseen database: name a file or postgresql://…")
+    if path in ("", ":memory:"):
+        raise StorageError(f"{path!r} is not a file: name one, or use Agent() without a database")
+    return Sqlite(path, durability, must_exist=must_exist)

@@ -1,4 +1,4 @@
-"""Why an option has its score, and which hidden column is worth measuring."""
+"""Why an option has its score, and which missing column is worth measuring."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -34,15 +34,15 @@ class Parts(NamedTuple):
     ----------
     intercept : float
     seen, inferred : dict
-        For each column that is seen or hidden, what its value adds: the one that is seen, or the
+        For each column that is seen or missing, what its value adds: the one that is seen, or the
         one that the policy expects, given what is seen.
     missing : dict
-        For each column, what it adds that it is seen or hidden, whatever its value.
+        For each column, what it adds that it is seen or missing, whatever its value.
     item : float
         What the option's own rewards add, if it came back.
     context : dict
         For each column of the context what it adds to every option, by its value, seen or inferred,
-        and by being seen or hidden.
+        and by being seen or missing.
     crossed : dict
         What it adds for this option, in addition to that.
     bonus : float
@@ -106,7 +106,7 @@ class Parts(NamedTuple):
 
     def named(self) -> list[tuple[str, float]]:
         """Return all parts with a name for each."""
-        states = {name: "seen" if name in self.seen else "hidden" for name in self.missing}
+        states = {name: "seen" if name in self.seen else "missing" for name in self.missing}
         absurd = {name: f"{name}, implausible, treated as missing" for name in self.implausible}
         inferred = {name: absurd.get(name, f"{name} (inferred)") for name in self.inferred}
         shared = {name: f"{name} (context)" for name in self.context}
@@ -126,17 +126,17 @@ class Parts(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """What it is worth to measure a hidden column before choosing.
+    """The value of measuring a missing column before choosing.
 
     Attributes
     ----------
     column : str
     gain : float
-        Expected rise of the best estimate if the column is measured wherever it is hidden.
+        Expected increase of the best estimate if the column is measured wherever it is missing.
     item : str or int, or None
-        The option of which alone it is worth most; None if it is a column of the context.
+        The option for which measuring it is worth most; None for a column of the context.
     item_gain : float
-        The expected rise if it is measured there alone.
+        Expected increase if it is measured for that option alone.
     cost : float
 
     Examples
@@ -167,10 +167,10 @@ class Explanation:
     parts : Parts
         Their sum is the score.
     measurements : tuple of Measurement
-        Of each column that is hidden somewhere, the largest gain minus cost first.
+        Of each column that is missing somewhere, the largest gain minus cost first.
     is_current : bool
-        False if the model has learned since the decision: then parts are those of the present
-        model, and do not add up to the decision's score.
+        False if the model has learned since the decision: then the parts come from the current
+        model and do not add up to the decision's score.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class Explanation:
             reasons = reasons._replace(bonus=made.widths)
         if item is not None and not (isinstance(item, str | int | np.integer) and item in items):
             raise InvalidInputError(
-                f"{item!r} is none of the options: name one of {list(items)[:10]}"
+                f"{item!r} is not among the options: name one of {list(items)[:10]}"
             )
         arm = int(reasons.scores.argmax()) if item is None else list(items).index(item)
         gains = policy.value_of_seeing(
@@ -275,6 +275,8 @@ class Explanation:
         """Return a title, and which column is worth measuring."""
         stale = "" if self.is_current else " (current model, which has learned since the decision)"
         lines = [f"{self.item}: score {self.score:.4g}{stale}"]
+        if not self.largest():
+            lines = [f"{self.item}: chosen at random: all rewards so far are equal"]
         best = self.best_measurement
         if best is not None:
             cost = f", cost {best.cost:.4g}" if best.cost else ""
@@ -321,7 +323,7 @@ def checked_costs(costs: Any, known: Mapping[str, Any]) -> dict[str, float]:
     for name in costs:
         if name not in known:
             raise InvalidInputError(
-                f"costs has the column {name!r}, which is not known: name one of {list(known)}"
+                f"costs has the column {name!r}, which is unknown: name one of {list(known)}"
             )
     return {name: checks.real(f"the cost of {name!r}", cost, 0.0) for name, cost in costs.items()}
 

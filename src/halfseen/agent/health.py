@@ -201,13 +201,13 @@ class Signs(NamedTuple):
         if self.n_equal >= N_EQUAL and n_waiting:
             found.append(
                 f"the last {self.n_equal} rewards were all {self.reward:g} while {n_waiting} "
-                "decisions wait: if no answer means 0, make the agent with expire_after=…"
+                "decisions are pending: if no answer means 0, set expire_after"
             )
         grows = all(one < two for one, two in zip(self.marks, self.marks[1:], strict=False))
         if len(self.marks) == _MARKS and grows:
             found.append(
-                f"what waits only grows, to {n_waiting} decisions: report rewards, or make the "
-                "agent with expire_after=…"
+                f"pending decisions only become more, {n_waiting} now: report rewards, or set "
+                "expire_after"
             )
         return found
 
@@ -219,18 +219,6 @@ SIGNS = Value(
     marks=Each(Whole()),
 )
 """How signs are saved."""
-
-
-class Refit(NamedTuple):
-    """A refit: the event, its time, and how many seconds it took."""
-
-    number: int
-    time: float
-    seconds: float
-
-
-REFITS = Each(Value(Refit, number=Whole(), time=Real(), seconds=Real(0.0)))
-"""How the latest refits are saved."""
 
 
 def n_seen(table: FloatArray) -> Sequence[int]:

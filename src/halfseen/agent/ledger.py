@@ -2,13 +2,13 @@
 
 import datetime
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from halfseen import checks
 from halfseen.errors import AlreadyRewardedError, ForgottenDecisionError
-from halfseen.state import Field, Sizes
-from halfseen.values import Item, Note
+from halfseen.state import Each, Field, Flag, Maybe, Plain, Real, Sizes, Value, Word
+from halfseen.values import LARGEST, Item, Note
 from halfseen.values.decision import checked_reward
 
 N_GONE = 10_000
@@ -18,11 +18,10 @@ LATEST = 250_000_000_000.0
 """Largest time of a decision, in seconds since 1970: in the year 9892."""
 
 REWARDED, FORGOTTEN, EXPIRED = "rewarded", "forgotten", "expired"
-_WHY = REWARDED, FORGOTTEN, EXPIRED
 
 
 class Pending(NamedTuple):
-    """A decision that waits for its reward: its id, the chosen item, and when it was made.
+    """A decision without a final reward: its id, the chosen item, and when it was made.
 
     Examples
     --------
@@ -80,6 +79,15 @@ class Waiting(NamedTuple):
     weight: float | None
     given: Mapping[tuple[int, str], float] = {}
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The items of all places."""
+        return tuple(place.item for place in self.places)
+
+    def closed(self, why: str) -> "Gone":
+        """Return what is remembered when it waits no longer."""
+        return Gone(why, self.items, self.given)
+
 
 class Gone(NamedTuple):
     """A decision that no longer waits: why, its items, and the rewards that it got."""
@@ -90,10 +98,12 @@ class Gone(NamedTuple):
 
 
 class _GivenField:
+    """Rewards by place and key."""
+
     def dump(self, value: Mapping[tuple[int, str], float]) -> list[Any]:
         return [[place, key, reward] for (place, key), reward in value.items()]
 
-    def load(self, plain: Any) -> dict[tuple[int, str], float]:
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[tuple[int, str], float]:
         return {
             (checks.integer("place", place, 0), checks.text("key", key) if key else ""): (
                 checked_reward(reward)
@@ -102,143 +112,102 @@ class _GivenField:
         }
 
 
-_GIVEN = _GivenField()
+class _NoteField:
+    def dump(self, value: Note) -> dict[str, Any]:
+        return value.to_dict()
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Note:
+        return Note.from_dict(plain)
 
 
-class _WaitingField:
-    def dump(self, value: Mapping[str, Waiting]) -> list[Any]:
-        return [
-            [
-                id,
-                each.time,
-                [[item, note.to_dict(), *rest] for item, note, *rest in each.places],
-                each.weight,
-                _GIVEN.dump(each.given),
-            ]
-            for id, each in value.items()
-        ]
+class _ById(NamedTuple):
+    """Values of one kind by the id of a decision, at most so many, or as many as may wait."""
 
-    def load(self, name: str, plain: Any, sizes: Sizes) -> OrderedDict[str, Waiting]:
-        checks.integer("the number of decisions", len(plain), 0, sizes.owner.limit)
+    field: Field
+    most: int | None = None
+
+    def dump(self, value: Mapping[str, Any]) -> list[Any]:
+        return [[id, self.field.dump(each)] for id, each in value.items()]
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> OrderedDict[str, Any]:
+        most = sizes.owner.limit if self.most is None else self.most
+        checks.integer("the number of decisions", len(plain), 0, most)
         return OrderedDict(
-            (
-                checks.text("id", id),
-                Waiting(
-                    checks.real("time", time, 0.0, LATEST),
-                    tuple(_place(*each) for each in places),
-                    None if weight is None else checks.real("weight", weight, 0.0),
-                    _GIVEN.load(given),
-                ),
-            )
-            for id, time, places, weight, given in plain
+            (checks.text("id", id), self.field.load(name, each, sizes)) for id, each in plain
         )
 
 
-def _place(item: Any, note: Any, total: Any, is_open: Any) -> Place:
-    return Place(
-        _item(item),
-        Note.from_dict(note),
-        None if total is None else checked_reward(total),
-        checks.boolean("is_open", is_open),
-    )
+def _item(name: str, item: Any) -> Item:
+    return item if isinstance(item, str) else checks.integer(name, item)
 
 
-def _item(item: Any) -> Item:
-    return item if isinstance(item, str) else checks.integer("item", item)
-
-
-class _GoneField:
-    def dump(self, value: Mapping[str, Gone]) -> list[Any]:
-        return [
-            [id, each.why, list(each.items), _GIVEN.dump(each.given)] for id, each in value.items()
-        ]
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> OrderedDict[str, Gone]:
-        checks.integer("the number of decisions", len(plain), 0, N_GONE)
-        return OrderedDict(
-            (
-                checks.text("id", id),
-                Gone(
-                    checks.one_of("reason", why, _WHY),
-                    tuple(_item(item) for item in items),
-                    _GIVEN.load(given),
-                ),
-            )
-            for id, why, items, given in plain
-        )
+_ITEM, _GIVEN = Plain(_item), _GivenField()
+_PLACE = Value(
+    Place, item=_ITEM, note=_NoteField(), total=Maybe(Real(-LARGEST, LARGEST)), is_open=Flag()
+)
+_WAITING = Value(
+    Waiting,
+    time=Real(0.0, LATEST),
+    places=Each(_PLACE),
+    weight=Maybe(Real(0.0)),
+    given=_GIVEN,
+)
+_GONE = Value(Gone, why=Word((REWARDED, FORGOTTEN, EXPIRED)), items=Each(_ITEM), given=_GIVEN)
 
 
 class Ledger:
     """Decisions that wait for their reward, the oldest first, and what became of the latest others.
 
-    Bounded: at most `limit` decisions wait; of the others the latest `N_GONE` are known by id.
+    Bounded: at most `limit` decisions are `waiting`; of the others the latest `N_GONE` are known by
+    id, as `gone`.
     """
 
-    STATE: ClassVar[Mapping[str, Field]] = {"_waiting": _WaitingField(), "_gone": _GoneField()}
+    STATE: ClassVar[Mapping[str, Field]] = {
+        "waiting": _ById(_WAITING),
+        "gone": _ById(_GONE, N_GONE),
+    }
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._waiting: OrderedDict[str, Waiting] = OrderedDict()
-        self._gone: OrderedDict[str, Gone] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __iter__(self) -> Iterator[tuple[str, Waiting]]:
-        return iter(self._waiting.items())
+        self.waiting: OrderedDict[str, Waiting] = OrderedDict()
+        self.gone: OrderedDict[str, Gone] = OrderedDict()
 
     @property
-    def oldest(self) -> str:
-        """The decision that waits longest; an error if there is none."""
-        return next(iter(self._waiting))
-
-    def get(self, id: str) -> Waiting | None:
-        """Return what is remembered of a decision, if it waits."""
-        return self._waiting.get(id)
-
-    def gone(self, id: str) -> Gone | None:
-        """Return what became of a decision that no longer waits, if it is known."""
-        return self._gone.get(id)
+    def oldest(self) -> tuple[str, Waiting] | None:
+        """The id of the decision that waits longest, and the decision."""
+        return next(iter(self.waiting.items()), None)
 
     def apply(self, made: Mapping[str, Waiting], closed: Mapping[str, Gone]) -> None:
         """Add or replace decisions, and close some; a second time nothing happens."""
         for id, gone in closed.items():
-            self._waiting.pop(id, None)
-            self._gone[id] = gone
-        self._waiting.update(made)
-        while len(self._gone) > N_GONE:
-            self._gone.popitem(last=False)
+            self.waiting.pop(id, None)
+            self.gone[id] = gone
+        self.waiting.update(made)
+        while len(self.gone) > N_GONE:
+            self.gone.popitem(last=False)
 
 
-def is_repeated(id: str, known: Waiting | Gone, place: int, key: str, reward: float) -> bool:
-    """Return whether a reward came before, with the same value.
+def check_open(id: str, known: Waiting | Gone, place: int) -> None:
+    """Raise an error unless a place of a decision takes a reward; once expired, it is late.
 
     Raises
     ------
     AlreadyRewardedError
-        It came with another value, or the place has its final reward.
+        The place has its final reward.
     ForgottenDecisionError
         Too many others waited.
     """
-    if (place, key) in known.given:
-        before = known.given[place, key]
-        if before == reward:
-            return True
-        raise AlreadyRewardedError(
-            f"decision {id} was rewarded before, with {before}, got {reward}: each reward counts "
-            "once, so drop this one, or give further parts a key of their own"
-        )
     if isinstance(known, Waiting):
-        if known.places[place].is_open:
-            return False
-    elif known.why == EXPIRED:  # it is counted as late
-        return False
+        is_open = known.places[place].is_open
     elif known.why == FORGOTTEN:
         raise ForgottenDecisionError(
-            f"decision {id} was forgotten, because max_pending later ones waited for their "
-            "rewards: make an agent with a larger max_pending, or with expire_after=…"
+            f"decision {id} was forgotten, because max_pending later ones were pending: set a "
+            "larger max_pending, or expire_after"
         )
-    raise AlreadyRewardedError(
-        f"decision {id} was rewarded before, and the reward was final: drop this one, or give "
-        "parts with final=False and a key for each"
-    )
+    else:
+        is_open = known.why == EXPIRED
+    if not is_open:
+        raise AlreadyRewardedError(
+            f"decision {id} was rewarded before, and the reward was final: drop this one, or mark "
+            "parts as not final, with a key for each"
+        )

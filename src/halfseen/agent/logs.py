@@ -18,8 +18,8 @@ nw = LazyModule("narwhals")
 BACKENDS = ("pandas", "polars", "pyarrow")
 _CHUNK = 10_000
 COLUMNS = (
-    "id", "time", "place", "item", "probability", "reward", "status", "late", "context", "items",
-    "probabilities",
+    "id", "time", "place", "item", "probability", "reward", "status", "late", "late_reward",
+    "context", "items", "probabilities",
 )  # fmt: skip
 
 
@@ -36,7 +36,8 @@ def read_log(
 
     - `id`, `time` (UTC), `place` (from 0), `item`, and its `probability` given the places before;
     - `reward`: the sum of its parts, None while there is none;
-    - `status`: "waiting", "rewarded" or "expired", and how many rewards came `late`;
+    - `status`: "pending", "rewarded" or "expired";
+    - `late`: how many rewards came after that, and `late_reward`, their sum, which is not learned;
     - `context` as JSON, `items` with all that was offered, and for the first place the
       `probabilities` of all of them; None if the item was not drawn.
 
@@ -63,7 +64,7 @@ def read_log(
     >>> log[["item", "probability", "reward", "status"]].values.tolist()
     [['hat', 1.0, 0.5, 'rewarded']]
     """
-    storage = Storage(opened(url, "power-loss"), name)
+    storage = Storage(opened(url, must_exist=True), name)
     if not storage.find():
         raise StorageError(f"{storage.place} has no agent {name!r}: give the name= of another one")
     return frames_of(storage, backend, chunk)
@@ -129,19 +130,19 @@ def _places(
         )
 
 
-def _outcome(rewards: list[Any]) -> tuple[float | None, str, int]:
-    """Return the reward of a place, what became of it, and how many came late."""
+def _outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
+    """Return the reward of a place, its status, and number and sum of those that came late."""
     total: float | None = None
-    status, n_late = "waiting", 0
+    status, late = "pending", []
     for _, key, value, final, _ in rewards:
-        if status != "waiting":
-            n_late += 1
+        if status != "pending":
+            late.append(value)
         elif key == EXPIRED:
             total, status = value, "expired"
         else:
             total = value + (total or 0.0)
             status = "rewarded" if final else status
-    return total, status, n_late
+    return total, status, len(late), sum(late) if late else None
 
 
 def _context(plain: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -3,9 +3,11 @@
 import re
 from typing import Any, ClassVar
 
-from halfseen.agent.database import PATIENCE, Database
+from halfseen.agent.database import PATIENCE, Database, Run
 from halfseen.errors import StorageError
 from halfseen.lazy import from_extra
+
+_PASSWORDS = r"(//[^:@/]*:)(.*)(?=@)", r"([?&]password=)([^&]*)"
 
 
 class Postgres(Database):
@@ -17,6 +19,7 @@ class Postgres(Database):
         `postgresql://user:password@host/name`; the password is never shown.
     """
 
+    begin = "BEGIN"
     now = "(EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION)"
     types: ClassVar = {
         "key": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -26,9 +29,13 @@ class Postgres(Database):
     }
 
     def __init__(self, url: str) -> None:
-        self._secrets = re.findall(r"//[^/@]*?:([^/]*)@", url)
-        self._secrets += re.findall(r"password=([^&]*)", url)
-        super().__init__(self._without_secrets(url))
+        place, found = url, []
+        for pattern in _PASSWORDS:
+            found += [secret for _, secret in re.findall(pattern, place)]
+            place = re.sub(pattern, r"\1***", place)
+        super().__init__(place)
+        # What the rest of the URL shows, such as a user of the same name, need not be masked.
+        self._secrets = [secret for secret in found if secret not in place]
         with from_extra("postgres"):
             import psycopg
         self._library = psycopg
@@ -41,7 +48,11 @@ class Postgres(Database):
 
     def _connect(self) -> Any:
         connection = self._library.connect(
-            self._url, autocommit=True, connect_timeout=int(PATIENCE), options=self._options
+            self._url,
+            autocommit=True,
+            connect_timeout=int(PATIENCE),
+            tcp_user_timeout=int(2000 * PATIENCE),  # the network may be cut off
+            options=self._options,
         )
         connection.isolation_level = self._library.IsolationLevel.READ_COMMITTED
         return connection
@@ -51,10 +62,13 @@ class Postgres(Database):
 
     def make(self, tables: Any, version: int) -> None:
         """Create tables that are missing; one process at a time does."""
-        with self.write() as run:
+
+        def create(run: Run) -> None:
             run("SELECT pg_advisory_xact_lock(7521954)")
             for table in tables:
                 run(table.format(**self.types))
+
+        self.write(create)
 
     def _is_lost(self) -> bool:
         return bool(self._connection.closed)
@@ -70,11 +84,11 @@ class Postgres(Database):
             return StorageError(
                 f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
             )
-        reason = self._without_secrets(str(error)).strip()
+        reason = self._without_secrets(str(error).partition("\nLINE")[0]).strip()
         return StorageError(f"{self.place} cannot be used: {reason or type(error).__name__}")
 
     def _without_secrets(self, text: str) -> str:
-        for secret in filter(None, self._secrets):
+        for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
 

@@ -1,7 +1,6 @@
 """The state of an agent, and `apply`: the only way in which it changes."""
 
 import datetime
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -12,26 +11,9 @@ import numpy as np
 
 from halfseen import archive, checks, state
 from halfseen.agent.events import CHOOSE, EXPIRE, LEARN, OBSERVE, REFIT, Asked, Event
-from halfseen.agent.health import (
-    LIFT,
-    REFITS,
-    SIGNS,
-    WINDOW,
-    Lift,
-    Refit,
-    Signs,
-    Window,
-    n_seen,
-)
-from halfseen.agent.ledger import (
-    EXPIRED,
-    FORGOTTEN,
-    REWARDED,
-    Gone,
-    Ledger,
-    Place,
-    Waiting,
-)
+from halfseen.agent.forks import AGENT, forkable_lock
+from halfseen.agent.health import LIFT, SIGNS, WINDOW, Lift, Signs, Window, n_seen
+from halfseen.agent.ledger import EXPIRED, FORGOTTEN, REWARDED, Gone, Ledger, Place, Waiting
 from halfseen.agent.storage import Storage
 from halfseen.errors import ArchiveError, InvalidSettingError, InvalidTableError, StorageError
 from halfseen.frames import Encoded, Encoder, EncoderField, Reader, Rows, ids_alone
@@ -81,7 +63,7 @@ class Replica(Declared):
         check=lambda name, value: _checked_policy(name, value),
         plain=lambda policy: {"policy": type(policy).__name__, "settings": policy.settings()},
         kind="Policy",
-        doc="Who chooses; by default `LatentUcb()`. The agent uses a copy.",
+        doc="The policy that chooses; by default `LatentUcb()`. The agent uses a copy.",
     )
     explore: str | None = choice(
         default=None,
@@ -99,15 +81,14 @@ class Replica(Declared):
         default=None,
         check=checks.text,
         kind="str",
-        doc="""The column that names the options. By default the index of a frame does, or the
-    position.""",
+        doc="""The column with item ids. By default the index of a frame, or positions.""",
     )
     ignore: Sequence[str] = custom(
         default=(),
         check=lambda name, value: _checked_names(name, value),
         plain=list,
         kind="list of str",
-        doc="Columns that are no features.",
+        doc="Columns to leave out.",
     )
     categorical: Sequence[str] = custom(
         default=(),
@@ -117,26 +98,26 @@ class Replica(Declared):
         doc="Columns whose numbers are categories.",
     )
     max_levels: int = integer(
-        default=50, low=1, doc="Levels of a category with features of their own; others share 16."
+        default=50, low=1, doc="Levels of a category that have their own feature; others share 16."
     )
     max_columns: int = integer(default=1000, low=1, doc="Largest number of columns.")
     max_pending: int = integer(
         default=10_000,
         low=1,
-        doc="Largest number of decisions that wait for a reward; the oldest is forgotten first.",
+        doc="Largest number of pending decisions; the oldest is forgotten first.",
     )
     expire_after: datetime.timedelta | None = custom(
         default=None,
         check=lambda name, value: _checked_time(name, value),
         plain=lambda value: value.total_seconds(),
         kind="timedelta",
-        doc="How long a decision waits; by default until `expire` is called.",
+        doc="How long a decision is pending; by default until `expire` is called.",
     )
     expire_reward: float = real(
         default=0.0,
         low=-LARGEST,
         high=LARGEST,
-        doc="The reward of what has none when its decision expires.",
+        doc="The reward of a decision that expires without one.",
     )
     STATE: ClassVar[Mapping[str, state.Field]] = {
         "_policy": AnyPolicy(),
@@ -151,7 +132,7 @@ class Replica(Declared):
         "_rewards": WINDOW,
         "_lift": LIFT,
         "_signs": SIGNS,
-        "_refits": REFITS,
+        "_refit_seconds": state.Each(state.Real(0.0)),
         "_last": state.Whole(),
     }
 
@@ -170,9 +151,9 @@ class Replica(Declared):
         # Entries seen of each feature, per option and per context, and rewards.
         self._seen, self._context_seen, self._rewards = (Window(), Window(), Window())
         self._lift, self._signs = Lift(), Signs()
-        self._refits: tuple[Refit, ...] = ()
+        self._refit_seconds: tuple[float, ...] = ()  # of the latest refits
         self._last = 0  # event that this state includes
-        self._lock = threading.RLock()
+        self._lock = forkable_lock(AGENT)
         self._storage: Storage | None = None  # `open` sets it
         self._encodings: OrderedDict[bytes, Any] = OrderedDict()
 
@@ -207,7 +188,7 @@ class Replica(Declared):
         for encoder, dim in ((agent._options, policy.dim), (agent._context, policy.context_dim)):
             if encoder.width > (dim or 0):
                 raise ArchiveError(f"{encoder.width} features are too many for a policy with {dim}")
-        for _, waiting in agent._ledger:
+        for waiting in agent._ledger.waiting.values():
             for place in waiting.places:
                 policy._check_note(place.note)
         agent.__dict__["policy"] = type(policy)(**policy.settings())
@@ -271,7 +252,7 @@ class Replica(Declared):
             note = policy._advance(slate, arm, inner)
             policy._expect(note)
             places.append(Place(item, note))
-        n, n_waiting = self._n_decisions + 1, len(self._ledger)
+        n, n_waiting = self._n_decisions + 1, len(self._ledger.waiting)
         table, contexts = slate._table, ready.contexts
         changed: dict[str, Any] = {
             "_policy": policy,
@@ -288,28 +269,24 @@ class Replica(Declared):
         if n_waiting >= self.max_pending:
             closed = self._forgotten(policy)
             changed["_n_forgotten"] = self._n_forgotten + 1
-        before = self._warnings()
         self._assign(event, changed, made, closed)
-        self._warn(before)
 
     def _forgotten(self, policy: Policy) -> dict[str, Gone]:
         """Let a policy forget the oldest decision; the logger warns now and then."""
-        id, n = self._ledger.oldest, self._n_forgotten + 1
-        oldest = self._ledger.get(id)
-        assert oldest is not None
+        (id, oldest), n = next(iter(self._ledger.waiting.items())), self._n_forgotten + 1
         policy._forget(*(each.note for each in oldest.places if each.is_open))
         if n & (n - 1) == 0:  # the 1st, 2nd, 4th, 8th, …
-            message = "decision %s was forgotten, %d so far: more than max_pending = %d wait"
+            message = "decision %s was forgotten, %d so far: more than max_pending = %d are pending"
             logger.warning(message, id, n, self.max_pending)
-        return {id: _gone(FORGOTTEN, oldest)}
+        return {id: oldest.closed(FORGOTTEN)}
 
     def _apply_rewards(self, event: Event) -> None:
         """Learn rewards; those of decisions that no longer wait are counted as late."""
-        ledger, n_late = self._ledger, self._n_late
+        n_late = self._n_late
         made: dict[str, Waiting] = {}
         final: list[tuple[Waiting, int, float]] = []
         for id, at, key, value, is_final in event.rewards:
-            waiting = made.get(id) or ledger.get(id)
+            waiting = made.get(id) or self._ledger.waiting.get(id)
             place = None if waiting is None or at < 0 else waiting.places[at]
             if waiting is None or place is None or not place.is_open:
                 n_late += 1
@@ -323,10 +300,8 @@ class Replica(Declared):
                 final.append((made[id], at, total))
         changed = self._learned(final) | {"_n_late": n_late}
         done = [id for id, each in made.items() if not any(place.is_open for place in each.places)]
-        closed = {id: _gone(REWARDED, made.pop(id)) for id in done}
-        before = self._warnings()
+        closed = {id: made.pop(id).closed(REWARDED) for id in done}
         self._assign(event, changed, made, closed)
-        self._warn(before)
 
     def _apply_expiry(self, event: Event) -> None:
         """Close decisions: each open place gets its parts, or the reward of expiry, if any."""
@@ -334,10 +309,10 @@ class Replica(Declared):
         final: list[tuple[Waiting, int, float]] = []
         forgotten: list[Note] = []
         for id in event.body["ids"]:
-            waiting = self._ledger.get(id)
+            waiting = self._ledger.waiting.get(id)
             if waiting is None:
                 continue
-            closed[id] = _gone(EXPIRED, waiting)
+            closed[id] = waiting.closed(EXPIRED)
             for at, place in enumerate(waiting.places):
                 value = event.body["reward"] if place.total is None else place.total
                 if place.is_open and value is not None:
@@ -386,35 +361,35 @@ class Replica(Declared):
 
     def _apply_refit(self, event: Event) -> None:
         """Continue from the checkpoint of a refit, with what came after the event it covers."""
-        assert self._storage is not None
-        self._continue_from(self._storage, event.number)
+        self._continue_from_checkpoint(event.number)
 
-    def _continue_from(self, storage: Storage, number: int = -1) -> None:
+    def _continue_from_checkpoint(self, number: int = -1) -> None:
         """Take the state after the checkpoint of a refit, or a later one."""
+        assert self._storage is not None
+        other = self.at_checkpoint(self._storage, number)
+        names = ("policy", *self.STATE)
+        self.__dict__.update({name: other.__dict__[name] for name in names})
+
+    @classmethod
+    def at_checkpoint(cls, storage: Storage, number: int = -1) -> Self:
+        """Return an agent after the checkpoint of a refit, or after the latest one."""
         number, covers, content = storage.checkpoint(number)
-        other = type(self).from_dict(archive.from_bytes(content, storage.place))
-        other._storage, other._encodings = storage, self._encodings
+        other = cls.from_dict(archive.from_bytes(content, storage.place))
+        other._storage = storage
         other._policy._refits_itself = False
         for event in storage.after(covers, number):
             if event.number < number or event.kind != REFIT:
                 other.apply(event)
                 continue
-            refit = Refit(event.number, event.time, event.body["seconds"])
-            other._refits = (*other._refits[1 - _REFITS :], refit)
+            seconds = (*other._refit_seconds[1 - _REFITS :], event.body["seconds"])
+            other._refit_seconds = seconds
             other._last = event.number
-        names = ("policy", *self.STATE)
-        self.__dict__.update({name: other.__dict__[name] for name in names})
+        return other
 
     def _warnings(self) -> list[str]:
         """Return what looks wrong about rewards."""
-        found = self._signs.warnings(len(self._ledger))
+        found = self._signs.warnings(len(self._ledger.waiting))
         return [*(found if self.expire_after is None else ()), *self._policy._warnings()]
-
-    def _warn(self, before: list[str]) -> None:
-        """Log what looks wrong since the last event."""
-        found = self._warnings()
-        for text in found[len(before) :] if len(found) > len(before) else ():
-            logger.warning(text)
 
     # From tables to slates
 
@@ -425,7 +400,7 @@ class Replica(Declared):
         ----------
         asked : Asked
         log : bool
-            Whether each row has a context of its own.
+            Whether each row has its own context.
         lenient : bool
             Whether columns that do not fit count as hidden: what other processes have chosen from
             meanwhile may leave no room for them, or make them another kind.
@@ -461,8 +436,9 @@ class Replica(Declared):
     def _encoded_options(self, asked: Asked, dim: int, lenient: bool) -> Any:
         """Return slate, encoder, new levels and item numbers of options; known sets are kept."""
         cache, digest, encoder = self._encodings, asked.digest, self._options
-        if digest in cache and cache[digest][:2] == (id(encoder), dim):
-            return cache[digest][2]
+        known = cache.get(digest)
+        if known is not None and known[0] is encoder and known[1] == dim:
+            return known[2]
         rows, policy = asked.rows, self._policy
         if lenient:
             room = policy.dim if policy.dim and not policy._can("_grow") else np.inf
@@ -472,12 +448,7 @@ class Replica(Declared):
         numbers = np.array(rows.numbers()) if policy._uses_items else None
         found = slate, options, levels, numbers
         if digest and options is encoder:
-            cache[digest] = (
-                id(encoder),
-                dim,
-                found,
-                encoder,
-            )  # which stays alive, and its id its own
+            cache[digest] = encoder, dim, found
             if len(cache) > _ENCODED:
                 cache.popitem(last=False)
         return found
@@ -501,10 +472,6 @@ def _fitted(encoder: Encoder, rows: Rows, dim: int, room: float = np.inf) -> Enc
         more = Rows(rows.items, (*kept.names, name), [*kept.values(), column])
         kept = kept if tried(more) is None else more
     return encoder.encode(kept, dim=dim)
-
-
-def _gone(why: str, waiting: Waiting) -> Gone:
-    return Gone(why, tuple(place.item for place in waiting.places), waiting.given)
 
 
 def _checked_policy(name: str, value: Any) -> Policy:
@@ -533,7 +500,8 @@ def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableErro
     entered = [name for name, each in encoder.columns.items() if each.features[-1] >= known]
     names = ", ".join(repr(name) for name in entered[:5])
     return InvalidTableError(
-        f"column {names} has values that are new, and {error}, or list the column in ignore=[…]"
+        f"column {names} has values that are new, and {error}, or list the column in the "
+        "setting ignore"
     )
 
 

@@ -5,6 +5,7 @@ of every write updates the agent's row, whose lock the others wait for.
 """
 
 import json
+import secrets
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -27,8 +28,8 @@ from halfseen.frames import Rows
 SCHEMA = 1
 """Version of the tables and of what events mean."""
 
-EXPIRED = "\u2020"
-"""The key of the reward that a place gets when its decision expires."""
+EXPIRED = "\x18"
+"""The key of the reward that a place gets when its decision expires; no caller can use it."""
 
 N_CHECKPOINTS = 3
 """Checkpoints that stay; older ones are superseded."""
@@ -39,7 +40,7 @@ _SETS = 256  # offered sets that are remembered
 TABLES = (
     """CREATE TABLE IF NOT EXISTS halfseen_agents (
     agent {key}, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, version {whole} NOT NULL,
-    last {whole} NOT NULL, settings TEXT NOT NULL, owner TEXT, until {real})""",
+    last {whole} NOT NULL, owner TEXT, until {real})""",
     """CREATE TABLE IF NOT EXISTS halfseen_events (
     agent {whole}, number {whole}, kind TEXT NOT NULL, time {real} NOT NULL, options {bytes},
     body TEXT NOT NULL, law {bytes}, PRIMARY KEY (agent, number))""",
@@ -85,25 +86,6 @@ class Checkpoint(NamedTuple):
     state: bytes
 
 
-class _Prepared(NamedTuple):
-    """An event as it is written: its text, its probabilities, and a digest of the request."""
-
-    event: Event
-    text: str
-    law: bytes | None
-    request: bytes
-
-    @classmethod
-    def of(cls, event: Event) -> "_Prepared":
-        """Return an event in this form."""
-        request = b""
-        if event.kind == CHOOSE:
-            request = event.request()
-        elif "whole" in event.body:
-            request = bytes.fromhex(event.body["whole"])
-        return cls(event, event.text(), packed(event.law), request)
-
-
 class Storage:
     """The events and checkpoints of one agent.
 
@@ -118,7 +100,6 @@ class Storage:
         self.database, self.name = database, name
         self._agent, self._token = 0, ""
         self._sets: dict[bytes, Rows] = {}
-        database.make(TABLES, SCHEMA)
 
     @property
     def place(self) -> str:
@@ -141,17 +122,19 @@ class Storage:
             )
         return True
 
-    def create(self, token: str, settings: str, state: bytes) -> None:
+    def create(self, state: bytes) -> None:
         """Create the agent with its first checkpoint, unless another process was faster."""
-        with self.database.write() as run:
+
+        def insert(run: Run) -> None:
             made = run(
-                "INSERT INTO halfseen_agents (name, token, version, last, settings) "
-                "VALUES (?, ?, ?, 0, ?) ON CONFLICT DO NOTHING",
-                *(self.name, token, SCHEMA, settings),
-            ).rowcount
+                "INSERT INTO halfseen_agents (name, token, version, last) VALUES (?, ?, ?, 0) "
+                "ON CONFLICT DO NOTHING RETURNING agent",
+                *(self.name, secrets.token_hex(8), SCHEMA),
+            ).fetchone()
             if made:
-                found = run("SELECT agent FROM halfseen_agents WHERE name = ?", self.name)
-                self._insert_checkpoint(run, found.fetchone()[0], Checkpoint(0, 0, state))
+                self._insert_checkpoint(run, made[0], Checkpoint(0, 0, state))
+
+        self.database.write(insert)
         self.find()
 
     # Events
@@ -183,8 +166,10 @@ class Storage:
         ------
         Taken, Stale, StorageError
         """
-        prepared = [_Prepared.of(event) for event in events]  # while others may write
-        with self.database.write() as run:
+        # While others may write.
+        prepared = [(event, event.text(), packed(event.law), event.request()) for event in events]
+
+        def insert(run: Run) -> tuple[int, float]:
             row = run(
                 "UPDATE halfseen_agents SET last = last + ? WHERE agent = ? AND token = ? AND "
                 f"version = ? RETURNING last, owner, {self.database.now}",
@@ -204,15 +189,25 @@ class Storage:
             if (exactly and first > after + 1) or owner not in (None, row[1]):
                 raise Stale
             for number, each in enumerate(prepared, first):
-                self._insert(run, each, number, time)
+                self._insert(run, number, time, *each)
             if checkpoint is not None:
                 last = first + len(events) - 1
                 self._insert_checkpoint(run, self._agent, Checkpoint(last, after, checkpoint))
-        return first, time
+            return first, time
 
-    def _insert(self, run: Run, prepared: "_Prepared", number: int, time: float) -> None:
+        return self.database.write(insert)
+
+    def _insert(
+        self,
+        run: Run,
+        number: int,
+        time: float,
+        event: Event,
+        text: str,
+        law: bytes | None,
+        request: bytes,
+    ) -> None:
         """Write an event, and what makes it count once."""
-        event, text, law, request = prepared
         digest = None
         if event.asked is not None:
             digest = event.asked.digest
@@ -283,7 +278,8 @@ class Storage:
     def rows(self, digest: bytes) -> Rows:
         """Return an offered set."""
         digest = bytes(digest)
-        if digest not in self._sets:
+        known = self._sets.get(digest)
+        if known is None:
             found = self.database.read(
                 "SELECT names, members FROM halfseen_sets WHERE digest = ?", digest
             )
@@ -294,15 +290,15 @@ class Storage:
             names, content = found[0][0], bytes(found[0][1])
             members = [content[at : at + DIGEST] for at in range(0, len(content), DIGEST)]
             texts: dict[bytes, str] = {}
-            for at in range(0, len(members), 500):
-                some = members[at : at + 500]
+            for some in _some(members):
                 marks = ", ".join("?" * len(some))
                 query = f"SELECT digest, body FROM halfseen_rows WHERE digest IN ({marks})"
                 texts |= {bytes(key): text for key, text in self.database.read(query, *some)}
-            if len(self._sets) >= _SETS:
-                self._sets.pop(next(iter(self._sets)))
-            self._sets[digest] = StoredSet.joined(names, [texts[each] for each in members])
-        return self._sets[digest]
+            known = StoredSet.joined(names, [texts[each] for each in members])
+            for oldest in list(self._sets)[: 1 - _SETS]:
+                self._sets.pop(oldest, None)  # or another thread has done so
+            self._sets[digest] = known
+        return known
 
     def now(self) -> float:
         """Return the database's time."""
@@ -359,10 +355,14 @@ class Storage:
             )
         return Checkpoint(int(found[0][0]), int(found[0][1]), bytes(found[0][2]))
 
+    def last_checkpoint(self) -> int:
+        """Return the number of the latest checkpoint."""
+        query = "SELECT MAX(number) FROM halfseen_checkpoints WHERE agent = ?"
+        return int(self.database.read(query, self._agent)[0][0] or 0)
+
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint; older ones than the latest three go."""
-        with self.database.write() as run:
-            self._insert_checkpoint(run, self._agent, checkpoint)
+        self.database.write(lambda run: self._insert_checkpoint(run, self._agent, checkpoint))
 
     def _insert_checkpoint(self, run: Run, agent: int, checkpoint: Checkpoint) -> None:
         run(
@@ -379,24 +379,26 @@ class Storage:
     def lease(self, owner: str, seconds: float) -> float | None:
         """Take or renew the lease, if nobody else holds it; return the database's time then."""
         now = self.database.now
-        with self.database.write() as run:
-            row = run(
+        row = self.database.write(
+            lambda run: run(
                 f"UPDATE halfseen_agents SET owner = ?, until = {now} + ? WHERE agent = ? AND "
                 f"token = ? AND (owner IS NULL OR owner = ? OR until < {now} OR "
                 f"until > {now} + ?) RETURNING {now}",
                 # A deadline further ahead than any lease is one from before a clock was set back.
                 *(owner, seconds, self._agent, self._token, owner, 2 * seconds),
             ).fetchone()
+        )
         return None if row is None else float(row[0])
 
     def release(self, owner: str) -> None:
         """Give the lease back."""
-        with self.database.write() as run:
-            run(
+        self.database.write(
+            lambda run: run(
                 "UPDATE halfseen_agents SET owner = NULL, until = NULL WHERE agent = ? "
                 "AND token = ? AND owner = ?",
                 *(self._agent, self._token, owner),
             )
+        )
 
     # The log
 
@@ -438,43 +440,43 @@ class Storage:
             "SELECT id, number FROM halfseen_decisions WHERE agent = ? AND number <= ?",
             *(self._agent, last),
         )
-        kept = {int(number) for id, number in old if id in waiting}
-        for some in _some([id for id, _ in old if id not in waiting]):
-            marks = ", ".join("?" * len(some))
-            with self.database.write() as run:
-                for table, column in (("rewards", "decision"), ("decisions", "id")):
-                    query = (
-                        f"DELETE FROM halfseen_{table} WHERE agent = ? AND {column} IN ({marks})"
-                    )
-                    run(query, self._agent, *some)
-        numbers = self.database.read(
+        kept = {number for id, number in old if id in waiting}
+        ids = [id for id, _ in old if id not in waiting]
+        found = self.database.read(
             "SELECT number FROM halfseen_events WHERE agent = ? AND number <= ?", self._agent, last
         )
-        gone = [int(number) for (number,) in numbers if int(number) not in kept]
-        for some in _some(gone):
-            marks = ", ".join("?" * len(some))
-            with self.database.write() as run:
-                query = f"DELETE FROM halfseen_events WHERE agent = ? AND number IN ({marks})"
-                run(query, self._agent, *some)
-        self._prune_rows()
-        return len(gone)
+        numbers = [number for (number,) in found if number not in kept]
+        for table, column, gone in (
+            ("rewards", "decision", ids),
+            ("decisions", "id", ids),
+            ("events", "number", numbers),
+        ):
+            for some in _some(gone):  # not all at once: others want to write
+                self._delete(table, column, some)
+        self.database.write(_prune_rows)
+        return len(numbers)
 
-    def _prune_rows(self) -> None:
-        """Delete offered sets to which no event of any agent refers, and rows of no set."""
-        with self.database.write() as run:
-            run("UPDATE halfseen_agents SET last = last")  # nobody may append meanwhile
-            run(
-                "DELETE FROM halfseen_sets WHERE digest NOT IN "
-                "(SELECT options FROM halfseen_events WHERE options IS NOT NULL)"
-            )
-            used = {
-                bytes(members)[at : at + DIGEST]
-                for (members,) in run("SELECT members FROM halfseen_sets").fetchall()
-                for at in range(0, len(members), DIGEST)
-            }
-            for (digest,) in run("SELECT digest FROM halfseen_rows").fetchall():
-                if bytes(digest) not in used:
-                    run("DELETE FROM halfseen_rows WHERE digest = ?", digest)
+    def _delete(self, table: str, column: str, values: list[Any]) -> None:
+        marks = ", ".join("?" * len(values))
+        query = f"DELETE FROM halfseen_{table} WHERE agent = ? AND {column} IN ({marks})"
+        self.database.write(lambda run: run(query, self._agent, *values))
+
+
+def _prune_rows(run: Run) -> None:
+    """Delete offered sets to which no event of any agent refers, and rows of no set."""
+    run("UPDATE halfseen_agents SET last = last")  # nobody may append meanwhile
+    run(
+        "DELETE FROM halfseen_sets WHERE digest NOT IN "
+        "(SELECT options FROM halfseen_events WHERE options IS NOT NULL)"
+    )
+    used = {
+        bytes(members)[at : at + DIGEST]
+        for (members,) in run("SELECT members FROM halfseen_sets").fetchall()
+        for at in range(0, len(members), DIGEST)
+    }
+    for (digest,) in run("SELECT digest FROM halfseen_rows").fetchall():
+        if bytes(digest) not in used:
+            run("DELETE FROM halfseen_rows WHERE digest = ?", digest)
 
 
 def _some(values: list[Any]) -> Iterator[list[Any]]:

@@ -1,17 +1,17 @@
-"""A latent model of half-seen arms: factor analysis with holes, by EM.
+"""A latent model of half-seen rows: factor analysis with missing entries, by EM.
 
-An arm is x = μ + Wz + ε with z standard normal in `rank` dimensions and independent noise of
+A row is x = μ + Wz + ε with z standard normal in `rank` dimensions and independent noise of
 variance ψ_j on feature j. Hidden entries do not enter the likelihood, so no observation probability
 is needed. EM finds the most likely μ and W, and the most probable ψ under a weak prior. Features
-are standardised first, so units and offsets do not matter. With the seen entries Ω and
-M = I + W_Ω'Ψ_Ω⁻¹W_Ω, EM alternates
+are standardised first, so units and offsets do not matter: location = centre + scale·μ, where μ is
+what EM still finds after centring. With the seen entries Ω of a row, M = I + W_Ω'Ψ_Ω⁻¹W_Ω and
+f = (z, 1), EM alternates
 
-    E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),   Cov[z] = M⁻¹
+    E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),   Cov[z] = M⁻¹   and   (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f],
 
-with a regression of each feature on E[z], and the evidence chooses the rank (`RankSearch`).
+the sums over the rows that show feature j, and the evidence chooses the rank (`RankSearch`).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,21 +21,21 @@ from halfseen.linear.covariance import LARGEST_DENSE_DIM, CovarianceOperator, co
 from halfseen.linear.eigen import top_eigenpairs
 from halfseen.linear.lift import Lift
 from halfseen.state import Array, Value
-from halfseen.values import LARGEST, LARGEST_POINT, BoolArray, FloatArray
+from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.factors")
-_arm_features = LazyModule("halfseen.kernels.arm_features")
+_row_features = LazyModule("halfseen.kernels.arm_features")
 
 NOISE_FLOOR = 1e-6
 """Smallest ψ_j, as a share of the feature's variance: without a floor the likelihood of exactly
-low-rank arms has no maximum."""
+low-rank rows has no maximum."""
 
 MAX_STEPS = 60
 TOLERANCE = 1e-3
 """EM stops when a step gains less than this per seen entry, in units of log-likelihood."""
 
 NOISE_PRIOR = 4.0
-"""Each feature's noise counts this many entries of the common level besides its own."""
+"""Each feature's noise counts this many entries of the common noise besides its own."""
 
 MOST_WORK = 2e10
 """Largest work of one fit, as counted by `step_work`: about 1.5 seconds on one core."""
@@ -47,23 +47,23 @@ _CUBE = 4.0
 # A spectral start is blurred, so that EM can correct its errors.
 _START_NOISE = 0.3
 _START_VARIANCE = 0.1
-# Beyond the arms' rank eigenvalues lie close together, and a start need not separate them.
+# Beyond the rows' rank eigenvalues lie close together, and a start need not separate them.
 _START_TOLERANCE = 1e-2
-_ARMS_FOR_MATRIX = 1 / 8  # share of the features; with fewer arms no covariance matrix is made
+_ROWS_FOR_MATRIX = 1 / 8  # share of the features; with fewer rows no covariance matrix is made
 _FIRST_COUNT = 4  # eigenpairs computed at first
-# Loadings and means of a start, in deviations of the present arms, are clipped here: larger ones
-# come from arms in another unit.
+# Loadings and means of a start, in deviations of the present rows, are clipped here: larger ones
+# come from rows in another unit.
 _LARGEST_LOADING = 1e5
 
 
 class Factors(NamedTuple):
-    """Arms x = location + scale·(Wz + ε), z standard normal, ε_j of variance ψ_j.
+    """Rows x = location + scale·(Wz + ε), z standard normal, ε_j of variance ψ_j.
 
     Attributes
     ----------
     location, scale : ndarray, shape (dim,)
         In the features' own units. A scale of 0 means that the feature does not vary, or was not
-        seen often enough to tell; such a feature is ignored.
+        seen often enough to estimate one; such a feature is ignored.
     loadings : ndarray, shape (rank, dim)
         W', for standardised features.
     noise : ndarray, shape (dim,)
@@ -95,28 +95,28 @@ class Factors(NamedTuple):
         """Whether no feature has more noise than the floor, up to a factor of 2."""
         return self.rank > 0 and bool((self.noise <= 2.0 * NOISE_FLOOR)[self.scale > 0.0].all())
 
-    def lift(self, scale: float = 1.0) -> Lift:
-        """Return the map from residuals (`residuals`) to the posterior mean of z, times a scale."""
+    def lift(self) -> Lift:
+        """Return the map from residuals (`residuals`) to the posterior mean of z."""
         basis = np.ascontiguousarray((self.loadings / np.sqrt(self.noise)).T)
-        return Lift(basis, 1.0, np.full(self.rank, scale))
+        return Lift(basis, 1.0, np.ones(self.rank))
 
     def residuals(self, table: FloatArray) -> FloatArray:
-        """Return (x − location)/(scale·√ψ) of arms (n, dim); NaN where hidden or ignored.
+        """Return (x − location)/(scale·√ψ) of rows (n, dim); NaN where hidden or ignored.
 
         Entries farther away than 1000 deviations are clipped.
         """
         rest, table = np.empty(table.shape), np.ascontiguousarray(table)
-        _arm_features.standardise(table, self.location, self.scale, np.sqrt(self.noise), rest)
+        _row_features.standardise(table, self.location, self.scale, np.sqrt(self.noise), rest)
         return rest
 
     def latent(self, table: FloatArray) -> FloatArray:
-        """Return the posterior means of z of arms (n, dim), shape (n, rank)."""
+        """Return the posterior means of z of rows (n, dim), shape (n, rank)."""
         if self.rank == 0:
             return np.zeros((len(table), 0))
         return self.lift().coordinates(self.residuals(table))
 
     def fill(self, table: FloatArray) -> FloatArray:
-        """Return the arms (n, dim) with hidden entries replaced by their posterior means.
+        """Return the rows (n, dim) with hidden entries replaced by their posterior means.
 
         An entry that was never seen is filled with the location.
         """
@@ -125,6 +125,8 @@ class Factors(NamedTuple):
 
     def widened(self, dim: int) -> "Factors":
         """Return the model with more features, of which nothing is known."""
+        if dim == self.dim:
+            return self
         more = (0, dim - self.dim)
         return Factors(
             np.pad(self.location, more),
@@ -170,16 +172,16 @@ class Fit(NamedTuple):
 
 
 class HalfSeenRows:
-    """Half-seen arms in the layout of the compiled loops, standardised.
+    """Half-seen rows in the layout of the compiled loops, standardised.
 
-    Arms without a seen entry are left out: they carry no information.
+    Rows without a seen entry are left out: they carry no information.
 
     Parameters
     ----------
     table : ndarray, shape (n, dim)
         NaN where hidden.
     weights : ndarray, shape (n,), optional
-        How much each arm counts; by default 1.
+        How much each row counts; by default 1.
     through_origin : bool
         Whether the mean of every feature is known to be 0.
     """
@@ -198,41 +200,41 @@ class HalfSeenRows:
         self.has_mean = not through_origin
         self.centre, self.scale = _centre_and_scale(table, self.weights, through_origin)
         standard = np.empty(table.shape)
-        _arm_features.standardise(table, self.centre, self.scale, np.ones(self.dim), standard)
+        _row_features.standardise(table, self.centre, self.scale, np.ones(self.dim), standard)
         seen = standard == standard
         self.seen = seen.astype(np.float64)
-        self.filled = np.where(seen, standard, 0.0)
+        self.zero_filled = np.where(seen, standard, 0.0)
         self.counts: FloatArray = self.weights @ self.seen
         # Features that were never seen count as if they were not there.
         self.n_features = int(np.count_nonzero((table == table).any(axis=0)))
         self.n_entries = int(np.count_nonzero(seen))
 
     def __len__(self) -> int:
-        return len(self.filled)
+        return len(self.zero_filled)
 
     def empty_model(self) -> Factors:
         """Return the model of rank 0 with each feature's own mean and variance."""
         return self.model(np.zeros((1, self.dim)), np.ones(self.dim), 0)
 
     def standardised(self, model: Factors) -> tuple[FloatArray, FloatArray]:
-        """Return loadings, with the mean below them if there is one, and noise in these units."""
+        """Return coefficients, W' with μ below it if there is a mean, and ψ in these units."""
         known = (model.scale > 0.0) & (self.scale > 0.0)
         unit = np.where(known, self.scale, 1.0)
         ratio = np.minimum(np.where(known, model.scale / unit, 0.0), _LARGEST_LOADING)
-        rows = model.loadings * ratio
+        coefficients = model.loadings * ratio
         if self.has_mean:
             mean = np.where(known, (model.location - self.centre) / unit, 0.0)
-            rows = np.vstack([rows, mean])
+            coefficients = np.vstack([coefficients, mean])
         noise = np.where(known, model.noise * ratio * ratio, 1.0)
-        np.clip(rows, -_LARGEST_LOADING, _LARGEST_LOADING, out=rows)
-        return np.ascontiguousarray(rows), np.clip(noise, NOISE_FLOOR, _LARGEST_LOADING**2)
+        np.clip(coefficients, -_LARGEST_LOADING, _LARGEST_LOADING, out=coefficients)
+        return np.ascontiguousarray(coefficients), np.clip(noise, NOISE_FLOOR, _LARGEST_LOADING**2)
 
-    def model(self, rows: FloatArray, noise: FloatArray, rank: int) -> Factors:
-        """Return the model with standardised loadings, a mean below them, and noise."""
+    def model(self, coefficients: FloatArray, noise: FloatArray, rank: int) -> Factors:
+        """Return the model with coefficients, W' and μ below it, and ψ of standardised features."""
         location = self.centre
         if self.has_mean:
-            location = location + self.scale * rows[rank]
-        loadings = np.clip(rows[:rank], -_LARGEST_LOADING, _LARGEST_LOADING)
+            location = location + self.scale * coefficients[rank]
+        loadings = np.clip(coefficients[:rank], -_LARGEST_LOADING, _LARGEST_LOADING)
         return Factors(location, self.scale, loadings, noise)
 
 
@@ -241,7 +243,7 @@ def _centre_and_scale(
 ) -> tuple[FloatArray, FloatArray]:
     """Return centre and deviation of every feature, over its seen entries.
 
-    The deviation is 0 if the feature does not vary, or is seen in fewer than two arms.
+    The deviation is 0 if the feature does not vary, or is seen in fewer than two rows.
     """
     seen = table == table
     filled = np.where(seen, table, 0.0)
@@ -259,7 +261,7 @@ def _centre_and_scale(
 
 
 def fit_factors(
-    arms: HalfSeenRows,
+    rows: HalfSeenRows,
     start: Factors,
     *,
     common_noise: bool = False,
@@ -270,7 +272,7 @@ def fit_factors(
 
     Parameters
     ----------
-    arms : HalfSeenRows
+    rows : HalfSeenRows
     start : Factors
     common_noise : bool
         Whether all standardised features have the same noise. Otherwise each has its own, drawn
@@ -284,62 +286,62 @@ def fit_factors(
     >>> random = np.random.default_rng(0)
     >>> table = 5.0 + random.normal(size=(60, 1)) * np.array([[1.0, 2.0, -1.0]])
     >>> table[random.random(table.shape) < 0.3] = np.nan
-    >>> arms = HalfSeenRows(table)
-    >>> model = fit_factors(arms, Spectrum(arms).start(1), common_noise=True).model
+    >>> rows = HalfSeenRows(table)
+    >>> model = fit_factors(rows, Spectrum(rows).start(1), common_noise=True).model
     >>> model.fill(np.array([[6.0, np.nan, np.nan]])).round(2).tolist()
     [[6.0, 7.0, 4.0]]
     """
     rank = start.rank
-    rows, noise = arms.standardised(start)
-    level = float(arms.counts @ noise) / max(1.0, float(arms.counts.sum()))
+    coefficients, noise = rows.standardised(start)
+    mean_noise = float(rows.counts @ noise) / max(1.0, float(rows.counts.sum()))
     if common_noise:
-        noise[:] = level
-    affordable = int(MOST_WORK / step_work(max(1, len(arms)), arms.dim, max(1, rank)))
+        noise[:] = mean_noise
+    most_steps = int(MOST_WORK / step_work(max(1, len(rows)), rows.dim, max(1, rank)))
     likelihood, objective, evidence, n_steps = _kernels.em(
-        arms.filled,
-        arms.seen,
-        arms.weights,
-        rows,
+        rows.zero_filled,
+        rows.seen,
+        rows.weights,
+        coefficients,
         noise,
         rank,
-        level,
+        mean_noise,
         NOISE_PRIOR,
         NOISE_FLOOR,
         common_noise,
-        min(max_steps, max(1, affordable)),
-        tolerance * arms.n_entries,
+        min(max_steps, max(1, most_steps)),
+        tolerance * rows.n_entries,
     )
-    return Fit(arms.model(rows, noise, rank), likelihood, objective, evidence, n_steps)
+    return Fit(rows.model(coefficients, noise, rank), likelihood, objective, evidence, n_steps)
 
 
-def step_work(n_arms: int, dim: int, rank: int) -> float:
+def step_work(n_rows: int, dim: int, rank: int) -> float:
     """Return the work of one EM step, in multiplications of a matrix product.
 
-    Each arm and each feature has a system of its own to solve.
+    Each row and each feature has its own system to solve.
     """
-    return float(n_arms * rank * rank * dim) + _CUBE * (n_arms + dim) * float(rank) ** 3
+    return float(n_rows * rank * rank * dim) + _CUBE * (n_rows + dim) * float(rank) ** 3
 
 
 class Spectrum:
-    """Starts of EM from the corrected covariance of some arms, computed when needed."""
+    """Starts of EM from the corrected covariance of some rows, computed when needed."""
 
-    def __init__(self, arms: HalfSeenRows) -> None:
-        self._arms = arms
+    def __init__(self, rows: HalfSeenRows) -> None:
+        self._rows = rows
         self._covariance: FloatArray | CovarianceOperator | None = None
-        self._values, self._vectors = np.empty(0), np.empty((arms.dim, 0))
+        self._values, self._vectors = np.empty(0), np.empty((rows.dim, 0))
 
     def start(self, rank: int) -> Factors:
         """Return a model of that rank to start from: the top eigenpairs, blurred."""
         if rank > len(self._values):
             self._values, self._vectors = self._pairs(rank)
         scales = np.sqrt(np.maximum(self._values[:rank], _START_VARIANCE))
-        rows, arms = (self._vectors[:, :rank] * scales).T, self._arms
-        if arms.has_mean:
-            rows = np.vstack([rows, np.zeros(arms.dim)])
-        return arms.model(rows, np.full(arms.dim, _START_NOISE), rank)
+        coefficients, rows = (self._vectors[:, :rank] * scales).T, self._rows
+        if rows.has_mean:
+            coefficients = np.vstack([coefficients, np.zeros(rows.dim)])
+        return rows.model(coefficients, np.full(rows.dim, _START_NOISE), rank)
 
     def _pairs(self, rank: int) -> tuple[FloatArray, FloatArray]:
-        dim = self._arms.dim
+        dim = self._rows.dim
         if self._covariance is None:
             self._covariance = self._corrected()
         if isinstance(self._covariance, CovarianceOperator):
@@ -348,18 +350,18 @@ class Spectrum:
         return top_eigenpairs(self._covariance, count)
 
     def _corrected(self) -> FloatArray | CovarianceOperator:
-        arms = self._arms
-        shares = np.maximum(arms.seen.sum(axis=0), 1.0) / max(1, len(arms))
-        # With few arms, products are cheaper than the matrix, which may not fit in memory.
-        if arms.dim > LARGEST_DENSE_DIM or len(arms) < _ARMS_FOR_MATRIX * arms.n_features:
-            return CovarianceOperator(arms.filled, shares)
-        return corrected_covariance(arms.filled.T @ arms.filled, len(arms), shares)
+        rows = self._rows
+        shares = np.maximum(rows.seen.sum(axis=0), 1.0) / max(1, len(rows))
+        # With few rows, products are cheaper than the matrix, which may not fit in memory.
+        if rows.dim > LARGEST_DENSE_DIM or len(rows) < _ROWS_FOR_MATRIX * rows.n_features:
+            return CovarianceOperator(rows.zero_filled, shares)
+        return corrected_covariance(rows.zero_filled.T @ rows.zero_filled, len(rows), shares)
 
 
-# With fewer arms the search begins at rank 0, and every fit is compared with one from a fresh
-# start: a fit to few arms may be wrong.
-FEW_ARMS = 400
-_FRESH_START_ARMS = 1000
+# With fewer rows the search begins at rank 0, and with fewer than the second number every fit is
+# compared with one from a fresh start: a fit to few rows may be wrong.
+FEW_ROWS = 400
+_FRESH_START_ROWS = 1000
 # With a mean noise below this share of the variance, a fresh start cannot do better.
 _NEGLIGIBLE = 1e-4
 # The search ends after this many ranks in a row without improvement, at its beginning and later:
@@ -368,23 +370,26 @@ _FIRST_PATIENCE = 3
 _PATIENCE = 2
 # Large ranks are tried in steps of this share: evidence hardly changes between neighbours.
 _STEP_SHARE = 1 / 8
+SEARCH_ROWS = 2000
+"""The rank is chosen on this many rows, evenly spaced; the model is then fitted to all."""
+
 # After this much work, as counted by `step_work`, a search returns the best rank so far: about .4
 # seconds on one core.
 _MOST_SEARCH_WORK = 4e9
 
 
 class RankSearch:
-    """Fits of growing rank to the same arms.
+    """Fits of growing rank to the same rows.
 
     The evidence averages the likelihood over all loadings, which a larger rank has more of. So it
     falls when another direction explains less than it costs, and there is no need to hold out
-    entries: every entry is used for the fit, and no order of features or arms matters.
+    entries: every entry is used for the fit, and no order of features or rows matters.
 
     Parameters
     ----------
-    arms : HalfSeenRows
+    rows : HalfSeenRows
     last : Factors, optional
-        The previous model, from which the fit of its rank starts, too.
+        The previous model; the fit of its rank also starts from it.
     most_work : float
         As counted by `step_work`; then the best rank so far is returned.
 
@@ -396,18 +401,18 @@ class RankSearch:
 
     def __init__(
         self,
-        arms: HalfSeenRows,
+        rows: HalfSeenRows,
         last: Factors | None = None,
         *,
         most_work: float = _MOST_SEARCH_WORK,
     ) -> None:
-        self._arms, self._last, self._most_work = arms, last, most_work
-        self._spectrum = Spectrum(arms)
+        self._rows, self._last, self._most_work = rows, last, most_work
+        self._spectrum = Spectrum(rows)
         self._fits: dict[int, Fit] = {}
         self._work, self.is_complete = 0.0, True
 
     def fit(self, rank: int) -> Fit:
-        """Return the fit of a rank: from a fresh start, from the last model, or the likelier."""
+        """Fit a rank from the spectrum and, if the last model has it, from that; keep the best."""
         if rank not in self._fits:
             self._fits[rank] = self._likelier(rank)
         return self._fits[rank]
@@ -415,22 +420,22 @@ class RankSearch:
     def _likelier(self, rank: int) -> Fit:
         known = None
         if self._last is not None and self._last.rank == rank:
-            known = self._counted(fit_factors(self._arms, self._last))
+            known = self._counted(fit_factors(self._rows, self._last))
             if not self._may_gain(known):
                 return known
         start = self._spectrum.start(rank)
-        common = self._counted(fit_factors(self._arms, start, common_noise=True))
-        fresh = self._counted(fit_factors(self._arms, common.model))
+        common = self._counted(fit_factors(self._rows, start, common_noise=True))
+        fresh = self._counted(fit_factors(self._rows, common.model))
         # Below the tolerance of EM the two are equally likely. The known one is taken then, so that
         # rounding does not decide.
-        least = TOLERANCE * self._arms.n_entries
+        least = TOLERANCE * self._rows.n_entries
         return fresh if known is None or fresh.objective > known.objective + least else known
 
     def run(self) -> Fit:
         """Return the fit with the largest evidence."""
-        highest = self.affordable(None)
+        highest = self.identifiable_rank(None)
         last_rank = 0 if self._last is None else self._last.rank
-        first = 0 if len(self._arms) < FEW_ARMS else min(last_rank, highest)
+        first = 0 if len(self._rows) < FEW_ROWS else min(last_rank, highest)
         best, misses, rank = self.fit(first), 0, first
         while rank < highest:
             rank = min(highest, rank + max(1, int(_STEP_SHARE * rank)))
@@ -453,75 +458,18 @@ class RankSearch:
     def _is_exhausted(self) -> bool:
         return self._work > self._most_work
 
-    def affordable(self, rank: int | None) -> int:
-        """Return a rank, or less if its model would have more loadings than there are entries."""
-        arms = self._arms
-        n = arms.n_features
-        most = min(n - 1, len(arms) - 1, arms.n_entries // (n + 1))
+    def identifiable_rank(self, rank: int | None) -> int:
+        """Return a rank, or the largest one with no more loadings than there are entries."""
+        rows = self._rows
+        n = rows.n_features
+        most = min(n - 1, len(rows) - 1, rows.n_entries // (n + 1))
         return max(0, most if rank is None else min(most, rank))
 
     def _may_gain(self, fit: Fit) -> bool:
         noise = fit.model.noise[fit.model.scale > 0.0]
-        return len(self._arms) < _FRESH_START_ARMS and bool(noise.mean() > _NEGLIGIBLE)
+        return len(self._rows) < _FRESH_START_ROWS and bool(noise.mean() > _NEGLIGIBLE)
 
     def _counted(self, fit: Fit) -> Fit:
         rank = max(1, fit.model.rank)
-        self._work += (1 + fit.n_steps) * step_work(len(self._arms), self._arms.dim, rank)
+        self._work += (1 + fit.n_steps) * step_work(len(self._rows), self._rows.dim, rank)
         return fit
-
-
-def moved_by_seeing(
-    hidden: BoolArray,
-    loadings: FloatArray,
-    noise: FloatArray,
-    weights: FloatArray,
-    groups: Sequence[Sequence[int]],
-) -> FloatArray:
-    """Return by which deviation a weighted sum of an arm's entries moves if groups are seen.
-
-    Arguments are those of `moves_by_seeing`, with weights of shape (dim,).
-    """
-    moves = moves_by_seeing(hidden, loadings, noise, weights[None], groups)
-    return np.array([np.linalg.norm(move) for move in moves])
-
-
-def moves_by_seeing(
-    hidden: BoolArray,
-    loadings: FloatArray,
-    noise: FloatArray,
-    weights: FloatArray,
-    groups: Sequence[Sequence[int]],
-) -> list[FloatArray]:
-    """Return how weighted sums of a row's entries move if groups of entries are seen.
-
-    Given what is seen, hidden entries x are normal with covariance C = WM⁻¹W' + Ψ. Seeing x_G moves
-    the expectations of Vx by C_G·V' times C_GG⁻¹(x_G − E[x_G]): with C_GG = LL', by (L⁻¹C_G·V')'
-    times standard normals.
-
-    Parameters
-    ----------
-    hidden : ndarray of bool, shape (dim,)
-        Entries that are not seen and vary.
-    loadings : ndarray, shape (rank, dim)
-        W', for standardised features.
-    noise : ndarray, shape (dim,)
-        ψ.
-    weights : ndarray, shape (n, dim)
-        V.
-    groups : sequence of features
-
-    Returns
-    -------
-    list of ndarray, shape (n, number of hidden entries in the group)
-    """
-    seen = loadings / np.sqrt(noise) * ~hidden
-    precision = np.eye(len(loadings)) + seen @ seen.T
-    directions = np.linalg.solve(precision, loadings @ (weights * hidden).T)
-    moves: list[FloatArray] = []
-    for group in groups:
-        some = [feature for feature in group if hidden[feature]]
-        part = loadings[:, some]
-        covariance = part.T @ np.linalg.solve(precision, part) + np.diag(noise[some])
-        c = part.T @ directions + (noise[some] * weights[:, some]).T
-        moves.append(np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), c).T))
-    return moves

@@ -1,20 +1,19 @@
-"""The factor model of a table with holes, and what it says about each row."""
+"""The factor model of a table with missing values, and what it infers about each row."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from halfseen.factors.model import Factors, HalfSeenRows, RankSearch, fit_factors
-from halfseen.values import FloatArray
+from halfseen.factors.model import SEARCH_ROWS, Factors, HalfSeenRows, RankSearch, fit_factors
+from halfseen.factors.rows import evenly_spaced
+from halfseen.values import BoolArray, FloatArray
 
 LARGEST_SURPRISE = 5.0
 """A seen entry counts as at most this many deviations away from what the other entries of its row
 predict. Under the model one entry in two million is farther away. In real tables some are, mostly
 in features that are nearly constant, and a single one would spoil the whole row."""
 
-# The rank is chosen on this many rows, evenly spaced; the model is then fitted to all.
-_SEARCH_ROWS = 2000
 # Rows that are worked on at a time: their covariances stay small.
 _BLOCK = 2048
 # Share of an entry's variance that the others leave open, at least: below is rounding.
@@ -42,18 +41,18 @@ def fit_table(
     if not is_due and known is not None:
         return fit_factors(rows, known).model
     search = search_of(table, known)
-    fit = search.run() if rank is None else search.fit(search.affordable(rank))
-    return fit.model if len(table) <= _SEARCH_ROWS else fit_factors(rows, fit.model).model
+    fit = search.run() if rank is None else search.fit(search.identifiable_rank(rank))
+    return fit.model if len(table) <= SEARCH_ROWS else fit_factors(rows, fit.model).model
 
 
 def search_of(table: FloatArray, known: Factors | None = None) -> RankSearch:
     """Return the search for the rank of some rows."""
-    if len(table) > _SEARCH_ROWS:
-        table = table[np.linspace(0, len(table) - 1, _SEARCH_ROWS).astype(np.int64)]
+    if len(table) > SEARCH_ROWS:
+        table = table[evenly_spaced(len(table), SEARCH_ROWS)]
     return RankSearch(HalfSeenRows(table), known)
 
 
-class Posterior(NamedTuple):
+class RowPosterior(NamedTuple):
     """Latents and entries of half-seen rows, given their seen entries.
 
     Attributes
@@ -65,7 +64,7 @@ class Posterior(NamedTuple):
     filled : ndarray, shape (n, dim)
         Expectation of every entry, in the features' own units, whether it is seen or not.
     share : ndarray, shape (n, dim)
-        Posterior variance of each entry without its noise, in units of its noise: B_j'M⁻¹B_j.
+        Posterior variance of each entry without its noise, in units of its noise: w_j'M⁻¹w_j/ψ_j.
     log_likelihood : ndarray, shape (n,)
         Of the seen entries of features that vary.
     """
@@ -77,11 +76,12 @@ class Posterior(NamedTuple):
     log_likelihood: FloatArray
 
 
-def posterior(model: Factors, table: FloatArray) -> Posterior:
+def posterior(model: Factors, table: FloatArray) -> RowPosterior:
     """Return what rows (n, dim), NaN where hidden, say under a model.
 
-    With B = W/√ψ and r the residuals in units of √ψ, z has the precision M = I + B_Ω B_Ω' and the
-    mean M⁻¹B_Ω r_Ω. Leaving entry j out changes its prediction by r_j − B_j'z over 1 − B_j'M⁻¹B_j.
+    With the basis u_j = w_j/√ψ_j and residuals e in units of √ψ, z has the precision M = I + Σuu'
+    and the mean M⁻¹Σue over the seen entries. Leaving entry j out changes its prediction by
+    e_j − u_j'z over 1 − u_j'M⁻¹u_j.
 
     Examples
     --------
@@ -115,11 +115,68 @@ def posterior(model: Factors, table: FloatArray) -> Posterior:
         rest -= (surprise - np.clip(surprise, -LARGEST_SURPRISE, LARGEST_SURPRISE)) / left
         latent = mean()
     filled = model.location + model.scale * (latent @ model.loadings)
-    return Posterior(latent, covariance, filled, share, log_likelihood)
+    return RowPosterior(latent, covariance, filled, share, log_likelihood)
 
 
-def posteriors(model: Factors, table: FloatArray) -> Iterator[tuple[slice, Posterior]]:
+def posteriors(model: Factors, table: FloatArray) -> Iterator[tuple[slice, RowPosterior]]:
     """Yield what blocks of rows say, with their places."""
     for first in range(0, len(table), _BLOCK):
         place = slice(first, first + _BLOCK)
         yield place, posterior(model, table[place])
+
+
+def moved_by_seeing(
+    hidden: BoolArray,
+    loadings: FloatArray,
+    noise: FloatArray,
+    weights: FloatArray,
+    groups: Sequence[Sequence[int]],
+) -> FloatArray:
+    """Return by which deviation a weighted sum of a row's entries moves if groups are seen.
+
+    Arguments are those of `moves_by_seeing`, with weights of shape (dim,).
+    """
+    moves = moves_by_seeing(hidden, loadings, noise, weights[None], groups)
+    return np.array([np.linalg.norm(move) for move in moves])
+
+
+def moves_by_seeing(
+    hidden: BoolArray,
+    loadings: FloatArray,
+    noise: FloatArray,
+    weights: FloatArray,
+    groups: Sequence[Sequence[int]],
+) -> list[FloatArray]:
+    """Return how weighted sums of a row's entries move if groups of entries are seen.
+
+    Given what is seen, hidden entries x are normal with covariance C = WM⁻¹W' + Ψ. Seeing x_G moves
+    the expectations of Vx by C_G·V' times C_GG⁻¹(x_G − E[x_G]): with C_GG = LL', by (L⁻¹C_G·V')'
+    times standard normals.
+
+    Parameters
+    ----------
+    hidden : ndarray of bool, shape (dim,)
+        Entries that are not seen and vary.
+    loadings : ndarray, shape (rank, dim)
+        W', for standardised features.
+    noise : ndarray, shape (dim,)
+        ψ.
+    weights : ndarray, shape (n, dim)
+        V.
+    groups : sequence of features
+
+    Returns
+    -------
+    list of ndarray, shape (n, number of hidden entries in the group)
+    """
+    seen = loadings / np.sqrt(noise) * ~hidden
+    precision = np.eye(len(loadings)) + seen @ seen.T
+    directions = np.linalg.solve(precision, loadings @ (weights * hidden).T)
+    moves: list[FloatArray] = []
+    for group in groups:
+        some = [feature for feature in group if hidden[feature]]
+        part = loadings[:, some]
+        covariance = part.T @ np.linalg.solve(precision, part) + np.diag(noise[some])
+        c = part.T @ directions + (noise[some] * weights[:, some]).T
+        moves.append(np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), c).T))
+    return moves

@@ -211,8 +211,8 @@ class Encoder:
         if n_columns >= self.max_columns:
             raise InvalidTableError(
                 f"column {new.name!r} is one too many, {n_columns} are known and max_columns is "
-                f"{self.max_columns}: list columns that are no features in ignore=[…], or allow "
-                "more"
+                f"{self.max_columns}: list columns that are not features in the setting "
+                "ignore, or allow more"
             )
         return Column(new.name, "number" if new.level is None else "category")
 
@@ -230,7 +230,7 @@ class Encoder:
             if len(own) + len(news) == self.max_levels:
                 logger.warning(
                     "column %r has more than %d levels: further ones, such as %r, share %d "
-                    "features (max_levels=… allows more, ignore=[…] leaves the column out)",
+                    "features (setting max_levels allows more, ignore leaves the column out)",
                     *(name, self.max_levels, label, N_SHARED),
                 )
                 return [*news.values(), *[_New(row, place, name, None, True)] * N_SHARED]
@@ -309,7 +309,7 @@ def _check_words(name: str, labels: Labels) -> None:
         raise InvalidTableError(
             f"column {name!r} must not be strings that are all numbers, got {seen[0]!r:.40}: "
             "convert it to numbers (in pandas by astype(float)), or list the column in "
-            "categorical=[…] if they are names"
+            "the setting categorical if they are names"
         )
 
 
@@ -327,7 +327,7 @@ def _check_hidden(known: Column, column: FloatArray | Labels) -> None:
         before = "numbers" if known.kind == "number" else "strings"
         raise InvalidTableError(
             f"column {known.name!r} held {before} before, got {column[row]!r} in row {row}: correct"
-            " it, leave it empty, or list the column in categorical=[…] from the start"
+            " it, leave it empty, or list the column in the setting categorical from the start"
         )
 
 

@@ -111,7 +111,8 @@ class Reader:
     Parameters
     ----------
     id : str, optional
-        The column that names the options. By default the index of a frame does, or the position.
+        The column, or index, that names the options. By default any index of a frame does, or the
+        position.
     ignore : collection of str
         Columns that are not read.
     categorical : collection of str
@@ -233,32 +234,19 @@ class Reader:
 
     def _of_columns(self, columns: Mapping[Any, Any], n_rows: int | None = None) -> Rows:
         """Return a dictionary of columns of equal lengths."""
-        read: dict[str, Any] = {}
-        for name, cells in columns.items():
-            cells = _as_column(name, cells)
-            n_rows = len(cells) if n_rows is None else n_rows
-            if len(cells) != n_rows:
-                raise InvalidTableError(
-                    f"columns must have equal lengths, got {len(cells)} cells in {str(name)!r} and "
-                    f"{n_rows} in {str(next(iter(columns)))!r}"
-                )
-            if str(name) in read:
-                raise _twice(str(name))
-            read[str(name)] = cells
-        items = self._ids_in(read, n_rows or 0)
+        read = named_columns(columns.items())
+        n_rows = len(next(iter(read.values()))) if read else n_rows or 0
+        items = self._ids_in(read, n_rows)
         read = {name: cells for name, cells in read.items() if self._is_feature(name)}
         labelled = [name for name, cells in read.items() if _is_categorical(cells)]
         return Rows(items, tuple(read), self._values(read, labelled))
 
     def _of_frame(self, native: Any) -> Rows:
         """Return a data frame of any library that narwhals knows."""
-        columns = getattr(native, "column_names", getattr(native, "columns", ()))
-        names = [str(name) for name in columns]
-        if len(set(names)) < len(names):
-            raise _twice(next(name for name in names if names.count(name) > 1))
+        names = _column_names(native)
         if names and hasattr(native, "set_axis"):
             return self._of_pandas(native, names)
-        frame = _frame(native)
+        frame = frame_of(native)
         ids = {name: frame.get_column(name).to_list() for name in names if name == self.id}
         items = self._ids_in(ids or dict.fromkeys(names), len(frame))
         kinds = {name: kind for name, kind in frame.schema.items() if self._is_feature(name)}
@@ -278,7 +266,7 @@ class Reader:
 
     def _of_pandas(self, frame: Any, names: list[str]) -> Rows:
         """Return a frame of pandas, which narwhals reads at a fifth of the speed."""
-        if self.id is None:
+        if self.id is None or (self.id not in names and frame.index.name == self.id):
             items = self._items(frame.index.tolist(), "the index")
         else:
             places = {name: at for at, name in enumerate(names) if name == self.id}
@@ -333,7 +321,7 @@ class Reader:
             known = ", ".join(repr(name) for name in list(columns)[:10])
             raise InvalidTableError(
                 f"the id column {self.id!r} is not in the table, which has {known or 'no columns'}:"
-                " add it, or make an agent with another id=…"
+                " add it, or name another column (setting id)"
             )
         return self._items(columns[self.id], f"column {self.id!r}")
 
@@ -371,7 +359,7 @@ def _item(value: Any, row: int, source: str) -> Item:
         return int(value)
     raise InvalidTableError(
         f"{source} must hold strings or whole numbers as ids, got {value!r} in row {row}: convert "
-        "it, or name another column with id=…"
+        "it, or name another column"
     )
 
 
@@ -397,9 +385,27 @@ def _as_column(name: Any, cells: Any) -> Any:
     return cells.tolist() if isinstance(cells, np.ma.MaskedArray) else cells
 
 
+def named_columns(columns: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return columns by name after checking that names differ and lengths do not."""
+    read: dict[str, Any] = {}
+    for name, cells in columns:
+        cells = _as_column(name, cells)
+        first = next(iter(read), str(name))
+        if len(cells) != len(read.get(first, cells)):
+            raise InvalidTableError(
+                f"columns must have equal lengths, got {len(cells)} cells in {str(name)!r} and "
+                f"{len(read[first])} in {first!r}"
+            )
+        if str(name) in read:
+            raise _twice(str(name))
+        read[str(name)] = cells
+    return read
+
+
 def _is_categorical(cells: Any) -> bool:
-    """Return whether a column is a categorical series of pandas."""
-    return getattr(getattr(cells, "dtype", None), "name", "") == "category"
+    """Return whether a column was declared a category, as in pandas."""
+    kind = getattr(getattr(cells, "dtype", None), "name", "")
+    return isinstance(cells, Declared) or kind == "category"
 
 
 def check_strings(strings: Sequence[str], source: str) -> None:
@@ -421,12 +427,29 @@ def check_strings(strings: Sequence[str], source: str) -> None:
 
 def _twice(name: str) -> InvalidTableError:
     return InvalidTableError(
-        f"column {name!r} is there twice: names decide what a column is, so rename or remove one"
+        f"column {name!r} appears twice: names decide what a column is, so rename or remove one"
     )
 
 
-def _frame(native: Any) -> Any:
-    """Return a data frame of narwhals."""
+def _column_names(native: Any) -> list[str]:
+    """Return the names of the columns of a frame after checking that they differ."""
+    if hasattr(native, "collect"):  # lazy
+        return []
+    names = [str(x) for x in getattr(native, "column_names", getattr(native, "columns", ()))]
+    if len(set(names)) < len(names):
+        raise _twice(next(name for name in names if names.count(name) > 1))
+    return names
+
+
+def frame_of(native: Any, forms: str = FORMS) -> Any:
+    """Return a data frame of narwhals.
+
+    Raises
+    ------
+    InvalidTableError
+        Says that a table must have one of the forms.
+    """
+    _column_names(native)
     frame = nw.from_native(native, pass_through=True, allow_series=True)
     if isinstance(frame, nw.DataFrame):
         return frame
@@ -434,10 +457,10 @@ def _frame(native: Any) -> Any:
         raise InvalidTableError("the table is lazy: call .collect() on it first")
     if isinstance(frame, nw.Series):
         raise InvalidTableError(
-            "one column is no table: options must be "
-            f"{FORMS}; one row of a pandas frame is frame.loc[[label]]"
+            f"one column is not a table, which must be {forms}; one row of a pandas frame is "
+            "frame.loc[[label]]"
         )
-    raise InvalidTableError(f"options must be {FORMS}, got {type(native).__name__}")
+    raise InvalidTableError(f"a table must be {forms}, got {type(native).__name__}")
 
 
 # Single cells: missing, a number, a label, or refused with a remedy
@@ -448,7 +471,7 @@ STRINGS = frozenset((str, type(None)))
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _NESTED = (list, dict, tuple, set, frozenset, np.ndarray)
 
-IGNORE = "or list the column in ignore=[…]"
+IGNORE = "or leave the column out (setting ignore)"
 
 LONGEST_STRING = 1000
 """Most characters of an id, a label or the name of a column: an agent keeps them."""
@@ -488,7 +511,8 @@ def read_cells(name: str, cells: Iterable[Any], categorical: bool = False) -> Fl
 
 def _as_numbers(cells: list[Any]) -> FloatArray:
     try:
-        return np.array(cells, dtype=np.float64)
+        with np.errstate(over="ignore"):  # of long doubles
+            return np.array(cells, dtype=np.float64)
     except OverflowError:  # a whole number too large for a float is refused later, as infinite
         return np.array([_as_float(cell) for cell in cells])
 
@@ -538,7 +562,8 @@ def _refused_cell(name: str, cell: Any, where: str = "") -> InvalidTableError:
     if isinstance(cell, str):
         return InvalidTableError(
             f"column {name!r} must be numbers or strings, not both, got the string {text}{where}: "
-            "correct it, leave it empty, or list the column in categorical=[…]"
+            "correct it, leave it empty, make all strings, or list the column in the setting "
+            "categorical"
         )
     got = f"got {type(cell).__name__} {text}{where}"
     return _refusal(name, got, isinstance(cell, _DATES), isinstance(cell, _NESTED))

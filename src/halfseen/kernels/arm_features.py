@@ -22,7 +22,7 @@ def _mixed(word):
 
 @compiled(void(in_2, _bits_2, uint64[::1]))
 def row_keys(table, bits, keys):
-    """Write a number for each row that is the same for rows with equal values and equal holes.
+    """Write a number for each row that is the same for rows with equal values and equal masks.
 
     `bits` are the entries of the table as unsigned integers. Two different rows get the same number
     with a probability of 2⁻⁶⁴.
@@ -85,13 +85,14 @@ def write_filled(residuals, latent, roots, loadings, scale, first, phi):
 def write_mask(table, shares, holes, scale, first, phi):
     """Write 1 or 0 for a seen or hidden entry, minus its share, times a scale, into `phi`.
 
-    `holes` are the features whose entries are looked at.
+    `holes` are the features whose entries are looked at. One whose share is 0 was never seen: no
+    reward says what seeing it means.
     """
     for i in range(table.shape[0]):
         for k in range(len(holes)):
             j = holes[k]
             seen = 1.0 if table[i, j] == table[i, j] else 0.0
-            phi[i, first + k] = scale * (seen - shares[j])
+            phi[i, first + k] = scale * (seen - shares[j]) if shares[j] > 0.0 else 0.0
 
 
 @compiled(void(_in_3, _in_3, int64[::1], in_2, out_2, out_1, out_1))

@@ -38,7 +38,7 @@ _PRECOMPILED = Path(__file__).parent / "__pycache__"
 _changing_config = RLock()
 _mentioned: set[str] = set()
 _FIRST_USE = (
-    "halfseen: compiling for the first use, about half a minute, once per machine and version. "
+    "halfseen: compiling for the first use, about 15 seconds, once per machine and version. "
     "To do it ahead of time, call halfseen.warm_up()."
 )
 
@@ -86,7 +86,7 @@ def warm_up(*, progress: bool = True) -> None:
 
     _mentioned.add("warm_up")
     started = time.perf_counter()
-    show("halfseen: compiling, which happens once ")
+    show("halfseen: preparing compiled code ")
     for module in pkgutil.iter_modules([os.path.dirname(__file__)]):
         import_module(f"halfseen.kernels.{module.name}")
         show(".")

@@ -4,7 +4,8 @@ Every arm and every feature has its own small symmetric matrix. These are stored
 row a(a+1)/2 + b of a packed array holds entry (a, b), a ≥ b, of all matrices. So the innermost loop
 runs over arms, in vector registers, for every rank.
 
-The mean is one more factor that is always 1: its loadings are the last row, if there is one.
+The mean is one more factor that is always 1. So `coefficients`, shape (n_factors, dim), has the
+rows W' and, if there is a mean, μ as its last row: n_factors is rank + 1 then, otherwise rank.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
 # Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
 _BLOCK = 256
-# Rounding level at which a feature's normal equations count as singular.
+# Rounding prior_noise at which a feature's normal equations count as singular.
 _PIVOT_SHARE = 1e-13
 # The same for the covariance of the latents: far below rounding, only to avoid division by zero.
 _MOMENT_SHARE = 1e-26
@@ -118,28 +119,33 @@ def _posterior(inverse, targets, means, explained, second, n):
                 second[entry, i] += means[a, i] * means[b, i]
 
 
+@compiled(void(in_2, in_1, int64, out_2, out_2))
+def _information(coefficients, noise, rank, scaled, products):
+    """Write Ψ⁻¹W, shape (rank, dim), and what each seen feature adds to M, packed: w_j w_j'/ψ_j."""
+    entry = 0
+    for a in range(rank):
+        for j in range(len(noise)):
+            scaled[a, j] = coefficients[a, j] / noise[j]
+        for b in range(a + 1):
+            for j in range(len(noise)):
+                products[entry, j] = scaled[a, j] * coefficients[b, j]
+            entry += 1
+
+
 @compiled(float64(in_2, in_2, in_1, in_2, in_1, int64, out_2, out_2, out_1))
-def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, factor_moments):
+def _expect(zero_filled, seen, weights, coefficients, noise, rank, moments, cross, factor_moments):
     """Take the expectation step over all arms and return their weighted log-likelihood.
 
     f are the factors z, followed by 1 if there is a mean. For each feature, `moments` gets the
-    packed sum of E[ff'] over the arms that show it, and `cross`, shape (n_rows, dim), the sum of
+    packed sum of E[ff'] over the arms that show it, and `cross`, shape (n_factors, dim), the sum of
     x·E[f]. `factor_moments` gets the packed sum of E[ff'] over all arms.
     """
-    n, dim = filled.shape
-    n_rows = loadings.shape[0]
-    packed_rows = rank * (rank + 1) // 2
-    all_rows = n_rows * (n_rows + 1) // 2
+    n, dim = zero_filled.shape
+    n_factors = coefficients.shape[0]
+    n_packed = rank * (rank + 1) // 2
     scaled = np.empty((rank, dim))
-    products = np.empty((packed_rows, dim))
-    entry = 0
-    for a in range(rank):
-        for j in range(dim):
-            scaled[a, j] = loadings[a, j] / noise[j]
-        for b in range(a + 1):
-            for j in range(dim):
-                products[entry, j] = scaled[a, j] * loadings[b, j]
-            entry += 1
+    products = np.empty((n_packed, dim))
+    _information(coefficients, noise, rank, scaled, products)
     logs_noise = np.empty(dim)
     for j in range(dim):
         logs_noise[j] = np.log(2.0 * np.pi * noise[j])
@@ -152,19 +158,20 @@ def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, factor
     likelihood = 0.0
     for first in range(0, n, _BLOCK):
         size = min(_BLOCK, n - first)
-        x = filled[first : first + size]
+        x = zero_filled[first : first + size]
         shown = seen[first : first + size]
+        own = weights[first : first + size]
         rest = np.empty((size, dim))
         weighted_x = np.empty((size, dim))
         weighted = np.empty((size, dim))
-        second = np.empty((all_rows, size))
-        means = np.ones((n_rows, size))
+        second = np.empty((len(factor_moments), size))
+        means = np.ones((n_factors, size))
         for i in range(size):
-            weight = weights[first + i]
+            weight = own[i]
             square = 0.0
             constant = 0.0
             for j in range(dim):
-                left = x[i, j] - (loadings[rank, j] * shown[i, j] if n_rows > rank else 0.0)
+                left = x[i, j] - (coefficients[rank, j] * shown[i, j] if n_factors > rank else 0.0)
                 rest[i, j] = left
                 weighted_x[i, j] = weight * x[i, j]
                 weighted[i, j] = weight * shown[i, j]
@@ -180,33 +187,33 @@ def _expect(filled, seen, weights, loadings, noise, rank, moments, cross, factor
         _factor(grams, floor, size)
         _log_pivots(grams, rank, logs, size)
         _invert(grams, size)
-        _posterior(grams, targets, means[:rank], explained, second[:packed_rows], size)
-        if n_rows > rank:  # the mean's factor is 1
+        _posterior(grams, targets, means[:rank], explained, second[:n_packed], size)
+        if n_factors > rank:  # the mean's factor is 1
             for b in range(rank):
                 for i in range(size):
-                    second[packed_rows + b, i] = means[b, i]
+                    second[n_packed + b, i] = means[b, i]
             for i in range(size):
-                second[packed_rows + rank, i] = 1.0
+                second[n_packed + rank, i] = 1.0
         for i in range(size):
-            likelihood -= 0.5 * weights[first + i] * (logs[i] - explained[i])
-        for entry in range(all_rows):
+            likelihood -= 0.5 * own[i] * (logs[i] - explained[i])
+        for entry in range(len(factor_moments)):
             for i in range(size):
-                factor_moments[entry] += weights[first + i] * second[entry, i]
+                factor_moments[entry] += own[i] * second[entry, i]
         moments += np.dot(second, weighted)
         cross += np.dot(means, weighted_x)
     return likelihood
 
 
 @compiled(void(out_2, in_2, in_1, out_2, out_1))
-def _maximise(moments, cross, squares, loadings, residual_squares):
-    """Write each feature's new loadings and its sum of squared residuals.
+def _maximise(moments, cross, squares, coefficients, residual_squares):
+    """Write each feature's new coefficients and its sum of squared residuals.
 
     `moments` (overwritten) and `cross` come from `_expect`; `squares` (dim,) is each feature's sum
     of squares. A feature that was never seen gets zeros.
     """
-    n_rows, dim = cross.shape
+    n_factors, dim = cross.shape
     floor = np.zeros(dim)
-    for a in range(n_rows):
+    for a in range(n_factors):
         row = a * (a + 1) // 2 + a
         for j in range(dim):
             floor[j] += _PIVOT_SHARE * moments[row, j]
@@ -214,43 +221,43 @@ def _maximise(moments, cross, squares, loadings, residual_squares):
         if floor[j] == 0.0:
             floor[j] = 1.0
     _factor(moments, floor, dim)
-    for a in range(n_rows):
+    for a in range(n_factors):
         row = a * (a + 1) // 2
-        for j in range(dim):  # `loadings[:] = cross` takes 2 seconds longer to compile
-            loadings[a, j] = cross[a, j]
+        for j in range(dim):  # `coefficients[:] = cross` takes 2 seconds longer to compile
+            coefficients[a, j] = cross[a, j]
         for b in range(a):
             for j in range(dim):
-                loadings[a, j] -= moments[row + b, j] * loadings[b, j]
+                coefficients[a, j] -= moments[row + b, j] * coefficients[b, j]
         for j in range(dim):
-            loadings[a, j] /= moments[row + a, j]
-    for a in range(n_rows - 1, -1, -1):
-        for b in range(a + 1, n_rows):
+            coefficients[a, j] /= moments[row + a, j]
+    for a in range(n_factors - 1, -1, -1):
+        for b in range(a + 1, n_factors):
             entry = b * (b + 1) // 2 + a
             for j in range(dim):
-                loadings[a, j] -= moments[entry, j] * loadings[b, j]
+                coefficients[a, j] -= moments[entry, j] * coefficients[b, j]
         row = a * (a + 1) // 2 + a
         for j in range(dim):
-            loadings[a, j] /= moments[row, j]
+            coefficients[a, j] /= moments[row, j]
     for j in range(dim):
         left = squares[j]
-        for a in range(n_rows):
-            left -= loadings[a, j] * cross[a, j]
+        for a in range(n_factors):
+            left -= coefficients[a, j] * cross[a, j]
         residual_squares[j] = max(0.0, left)
 
 
 @compiled(void(out_1, int64, out_2))
-def _absorb_moments(factor_moments, rank, loadings):
+def _absorb_moments(factor_moments, rank, coefficients):
     """Let the factors be standard again: move their mean into μ and their covariance into W.
 
     `factor_moments` is the packed mean of E[ff'] over all arms (overwritten).
     """
-    n_rows, dim = loadings.shape
+    n_factors, dim = coefficients.shape
     packed = factor_moments.reshape((-1, 1))
-    if n_rows > rank:
+    if n_factors > rank:
         last = rank * (rank + 1) // 2
         for a in range(rank):
             for j in range(dim):
-                loadings[rank, j] += packed[last + a, 0] * loadings[a, j]
+                coefficients[rank, j] += packed[last + a, 0] * coefficients[a, j]
             for b in range(a + 1):
                 packed[a * (a + 1) // 2 + b, 0] -= packed[last + a, 0] * packed[last + b, 0]
     floor = np.zeros(1)
@@ -260,28 +267,28 @@ def _absorb_moments(factor_moments, rank, loadings):
     _factor(packed, floor, 1)
     for b in range(rank):
         for j in range(dim):
-            loadings[b, j] *= packed[b * (b + 1) // 2 + b, 0]
+            coefficients[b, j] *= packed[b * (b + 1) // 2 + b, 0]
         for a in range(b + 1, rank):
             entry = packed[a * (a + 1) // 2 + b, 0]
             for j in range(dim):
-                loadings[b, j] += entry * loadings[a, j]
+                coefficients[b, j] += entry * coefficients[a, j]
 
 
 @compiled(float64(out_1, float64, float64))
-def _log_prior(noise, level, strength):
+def _log_prior(noise, prior_noise, strength):
     """Return the logarithm of the noise's prior density, up to a constant.
 
-    It is inverse gamma, as of `strength` pseudo-entries of variance `level` for each feature.
+    It is inverse gamma, as of `strength` pseudo-entries of variance `prior_noise` for each feature.
     """
     total = 0.0
     for j in range(len(noise)):
-        ratio = level / noise[j]
+        ratio = prior_noise / noise[j]
         total += 0.5 * strength * (np.log(ratio) - ratio)
     return total
 
 
 @compiled(float64(in_1, in_1, float64, float64, float64, boolean, out_1))
-def _set_noise(residual_squares, counts, level, strength, floor, common, noise):
+def _set_noise(residual_squares, counts, prior_noise, strength, floor, common, noise):
     """Write each feature's noise variance; return the logarithm of its prior, up to a constant.
 
     With `common` noise there is one variance for all features, and no prior.
@@ -293,20 +300,22 @@ def _set_noise(residual_squares, counts, level, strength, floor, common, noise):
             noise[j] = pooled
         return 0.0
     for j in range(dim):
-        noise[j] = max(floor, (strength * level + residual_squares[j]) / (strength + counts[j]))
-    return _log_prior(noise, level, strength)
+        noise[j] = max(
+            floor, (strength * prior_noise + residual_squares[j]) / (strength + counts[j])
+        )
+    return _log_prior(noise, prior_noise, strength)
 
 
 @compiled(float64(in_2, out_2, in_1, int64))
-def _log_odds_of_loadings(moments, loadings, noise, rank):
-    """Return the logarithm of the loadings' prior density over their posterior density.
+def _log_occam_factor(moments, coefficients, noise, rank):
+    """Return the logarithm of the prior density of W over its posterior density.
 
-    Of each feature's loadings the prior is standard normal, and the posterior has the precision
+    Of each feature's loadings w_j the prior is standard normal, and the posterior has the precision
     I + E[zz']/ψ_j, summed over the arms that show the feature.
     """
-    dim = loadings.shape[1]
-    packed_rows = rank * (rank + 1) // 2
-    precision = np.empty((packed_rows, dim))
+    dim = coefficients.shape[1]
+    n_packed = rank * (rank + 1) // 2
+    precision = np.empty((n_packed, dim))
     for a in range(rank):
         for b in range(a + 1):
             entry = a * (a + 1) // 2 + b
@@ -318,7 +327,7 @@ def _log_odds_of_loadings(moments, loadings, noise, rank):
     total = -0.5 * logs.sum()
     for a in range(rank):
         for j in range(dim):
-            total -= 0.5 * loadings[a, j] * loadings[a, j]
+            total -= 0.5 * coefficients[a, j] * coefficients[a, j]
     return total
 
 
@@ -329,50 +338,50 @@ def _log_odds_of_loadings(moments, loadings, noise, rank):
     nogil=True,  # a policy may serve while its next model is fitted
 )
 def em(
-    filled, seen, weights, loadings, noise, rank,
-    level, strength, floor, common, max_steps, least_gain,
+    zero_filled, seen, weights, coefficients, noise, rank,
+    prior_noise, strength, floor, common, max_steps, least_gain,
 ):  # fmt: skip
-    """Improve loadings and noise (in place) by EM.
+    """Improve coefficients and noise (in place) by EM.
 
     Returns log-likelihood, objective, evidence and the number of steps.
 
-    `filled` (n, dim) is zero where hidden, `seen` (n, dim) is 1 or 0, `weights` (n,) say how much
-    each arm counts. `loadings` has the rows W' and, below them, μ if arms have a mean. The
+    `zero_filled` (n, dim) is zero where hidden, `seen` (n, dim) is 1 or 0, `weights` (n,) are how
+    much each arm counts. `coefficients` has the rows W' and, below them, μ if arms have a mean. The
     objective is the log-likelihood plus that of the prior of the noise, the evidence is Laplace's
-    approximation of the likelihood averaged over all loadings. Steps are taken until there are none
+    approximation of the likelihood averaged over all W. Steps are taken until there are none
     left or one gains less than `least_gain`.
 
     Mean and covariance of the factors are fitted, too, and then absorbed (parameter expansion).
     This keeps the objective monotone and saves most of the steps.
     """
-    n, dim = filled.shape
-    n_rows = loadings.shape[0]
-    moments = np.empty((n_rows * (n_rows + 1) // 2, dim))
-    cross = np.empty((n_rows, dim))
-    factor_moments = np.empty(n_rows * (n_rows + 1) // 2)
+    n, dim = zero_filled.shape
+    n_factors = coefficients.shape[0]
+    moments = np.empty((n_factors * (n_factors + 1) // 2, dim))
+    cross = np.empty((n_factors, dim))
+    factor_moments = np.empty(n_factors * (n_factors + 1) // 2)
     squares = np.zeros(dim)
     counts = np.zeros(dim)
     total = 0.0
     for i in range(n):
         total += weights[i]
         for j in range(dim):
-            squares[j] += weights[i] * filled[i, j] * filled[i, j]
+            squares[j] += weights[i] * zero_filled[i, j] * zero_filled[i, j]
             counts[j] += weights[i] * seen[i, j]
     residual_squares = np.empty(dim)
-    penalty = 0.0 if common else _log_prior(noise, level, strength)
+    penalty = 0.0 if common else _log_prior(noise, prior_noise, strength)
     before = -np.inf
     n_steps = 0
     while True:
         likelihood = _expect(
-            filled, seen, weights, loadings, noise, rank, moments, cross, factor_moments
+            zero_filled, seen, weights, coefficients, noise, rank, moments, cross, factor_moments
         )
         objective = likelihood + penalty
         if n_steps == max_steps or objective - before < least_gain:
-            odds = _log_odds_of_loadings(moments, loadings, noise, rank)
-            return likelihood, objective, likelihood + odds, n_steps
+            occam = _log_occam_factor(moments, coefficients, noise, rank)
+            return likelihood, objective, likelihood + occam, n_steps
         before = objective
-        _maximise(moments, cross, squares, loadings, residual_squares)
-        penalty = _set_noise(residual_squares, counts, level, strength, floor, common, noise)
+        _maximise(moments, cross, squares, coefficients, residual_squares)
+        penalty = _set_noise(residual_squares, counts, prior_noise, strength, floor, common, noise)
         factor_moments /= total
-        _absorb_moments(factor_moments, rank, loadings)
+        _absorb_moments(factor_moments, rank, coefficients)
         n_steps += 1

@@ -3,7 +3,7 @@
 Opening one takes steps 1 to 4 of docs/latent-ucb.md:
 
     arms, contexts:  x = μ + Wz + ε, by EM; the evidence chooses the rank
-    features:        φ from z, x̂ and masks of both sides, their products, and parts by item
+    features:        φ from z, x̂ and masks of both sides and their products; c of the context
     rewards:         r = b + φ'θ + c'δ_i + noise; the evidence chooses the scales
 """
 
@@ -14,24 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks
-from halfseen.errors import ArchiveError
 from halfseen.factors.model import (
-    FEW_ARMS,
+    FEW_ROWS,
+    SEARCH_ROWS,
     Factors,
     HalfSeenRows,
     RankSearch,
-    factors_field,
     fit_factors,
 )
-from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys
+from halfseen.factors.rows import evenly_spaced, item_keys, row_keys
 from halfseen.latent.evidence import ITEM
 from halfseen.latent.features import (
     FILLED,
     LATENT,
     MASK,
     ROW_GROUPS,
-    Crossing,
     Features,
     RowFeatures,
     chosen_crossing,
@@ -39,10 +36,9 @@ from halfseen.latent.features import (
 )
 from halfseen.latent.history import History, Sample, joined
 from halfseen.latent.level import FIXED, Drift, moving_level
-from halfseen.latent.plausible import limits_field, limits_of, no_limits, plausible
-from halfseen.latent.reward_model import RewardModel, RewardModelField, checked_groups
+from halfseen.latent.plausible import limits_of, no_limits, plausible
+from halfseen.latent.reward_model import RewardModel
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
-from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
 from halfseen.values import SMALLEST, FloatArray
 
 CONTEXT = "context"
@@ -65,8 +61,6 @@ _LEVEL_ROWS = 1000
 _DISTINCT = 0.9
 # Rows on which to check whether the last model still explains everything.
 _CHECK_ROWS = 256
-# The rank is chosen on this many rows, evenly spaced in time; the model is then fitted to all rows.
-_SEARCH_ROWS = 2000
 # A search for the rank goes on in the next epoch after this much work: about 60 milliseconds on one
 # core.
 _SEARCH_WORK = 6e8
@@ -89,7 +83,7 @@ class Settings(NamedTuple):
     half_life : float or None
     n_kept : int
         Number of played arms that are kept.
-    levels, context_levels : dict
+    first_levels, context_first_levels : dict
         Further levels of categories, each with the first one: all are hidden together.
     """
 
@@ -98,11 +92,11 @@ class Settings(NamedTuple):
     through_origin: bool
     half_life: float | None
     n_kept: int
-    levels: dict[int, int]
-    context_levels: dict[int, int]
+    first_levels: dict[int, int]
+    context_first_levels: dict[int, int]
 
     @property
-    def memory(self) -> float:
+    def oldest_age(self) -> float:
         """Age in rounds from which on arms and rewards no longer count; infinite by default."""
         if self.half_life is None:
             return math.inf
@@ -130,7 +124,7 @@ def is_different(reward: float, usual: float) -> bool:
 
 
 class OfferedRows(NamedTuple):
-    """Arms, or contexts, offered before an epoch.
+    """Arms, or contexts, offered before an epoch, as far as they still count.
 
     Attributes
     ----------
@@ -140,6 +134,8 @@ class OfferedRows(NamedTuple):
         Their item ids, `NO_ITEM` where there is none.
     ages : ndarray, shape (n,)
         In rounds.
+    n_offered : float
+        How many were offered, in the sample or not.
     per_round : float
         Mean number of rows in a round.
     """
@@ -147,12 +143,22 @@ class OfferedRows(NamedTuple):
     table: FloatArray
     items: NDArray[np.int64]
     ages: FloatArray
+    n_offered: float
     per_round: float
 
     @classmethod
-    def of(cls, sample: Sample, n_rounds: int, per_round: float) -> "OfferedRows":
-        """Return the rows of a sample after some rounds."""
-        return cls(sample.table, sample.items, sample.ages(n_rounds), per_round)
+    def of(cls, sample: Sample, n_rounds: int, per_round: float, oldest: float) -> "OfferedRows":
+        """Return the rows of a sample after some rounds; those older than `oldest` are left out."""
+        ages = sample.ages(n_rounds)
+        recent = ages <= oldest
+        n_offered = sample.n_offered * min(1.0, oldest / max(1, n_rounds))
+        return cls(
+            sample.table[recent],
+            sample.items[recent],
+            ages[recent],
+            max(n_offered, float(np.count_nonzero(recent))),
+            per_round,
+        )
 
 
 class RowModel(NamedTuple):
@@ -202,27 +208,19 @@ class RowModel(NamedTuple):
         rank: int | None = None,
     ) -> "RowModel":
         """Fit the factor model to offered rows; the evidence chooses a rank that is not given."""
-        table, weights, frequency, n_items, recurrence = _distinct_rows(settings, offered)
+        table, weights = _distinct_rows(settings, offered)
         limits = limits_of(table)
         table = plausible(table, limits)
         factors, is_ranked = _fitted_factors(settings, table, weights, round, last, rank)
         shares = weights @ (table == table) / max(1e-300, weights.sum())
         ranked = (len(table), round) if is_ranked else (last.n_ranked, last.ranked_round)
+        frequency, n_items, recurrence = _Returning.of(offered)
         return cls(factors, shares, len(table), *ranked, frequency, n_items, recurrence, limits)
 
-    def widened(self, dim: int, levels: dict[int, int]) -> "RowModel":
-        """Return the model with more features; new levels are seen where the first one is."""
-        known = len(self.shares)
-        shares = np.pad(self.shares, (0, dim - known))
-        for level, first in levels.items():
-            if level >= known:
-                shares[level] = shares[first]
-        limits = np.hstack([self.limits, no_limits(dim - known)])
-        return self._replace(factors=self.factors.widened(dim), shares=shares, limits=limits)
-
-    def features(self, groups: Any, levels: dict[int, int]) -> RowFeatures:
-        """Return some groups of columns."""
-        return RowFeatures(self.factors, self.shares, list(groups), levels, self.limits)
+    def features(self, groups: Any, first_levels: dict[int, int]) -> RowFeatures:
+        """Return some groups of columns; levels of categories that came later are left out."""
+        known = {level: first for level, first in first_levels.items() if level < self.factors.dim}
+        return RowFeatures(self.factors, self.shares, list(groups), known, self.limits)
 
     def informative_groups(self, allowed: tuple[str, ...]) -> list[str]:
         """Return those of some groups of columns that say what the others do not."""
@@ -238,24 +236,47 @@ class RowModel(NamedTuple):
         return [group for group in ROW_GROUPS if group in allowed and found[group]]
 
 
-def _distinct_rows(
-    settings: Settings, offered: OfferedRows
-) -> tuple[FloatArray, FloatArray, float, int, float]:
-    """Return the different rows that still count, how much, and what is known of their items."""
-    recent = offered.ages <= settings.memory
-    table, items = offered.table[recent], offered.items[recent]
-    ages = offered.ages[recent]
+class _Returning(NamedTuple):
+    """How items return; `RowModel` says what the fields mean."""
+
+    frequency: float
+    n_items: int
+    recurrence: float
+
+    @classmethod
+    def of(cls, offered: OfferedRows) -> "_Returning":
+        """Return what a sample of offered rows says about all of them."""
+        table, items, _, n_offered, per_round = offered
+        _, counts = np.unique(item_keys(table, items), return_counts=True)
+        n_items = _n_items(counts, n_offered)
+        recurrence = 1.0 - n_items / max(1.0, n_offered)
+        if n_items >= _DISTINCT * n_offered:  # they do not come back
+            return cls(0.0, 0, recurrence)
+        return cls(min(1.0, per_round / n_items), round(n_items), recurrence)
+
+
+def _distinct_rows(settings: Settings, offered: OfferedRows) -> tuple[FloatArray, FloatArray]:
+    """Return the different rows, the latest of equal ones, and how much each counts."""
+    table, ages = offered.table, offered.ages
     latest = np.argsort(ages, kind="stable")
     _, first = np.unique(row_keys(table)[latest], return_index=True)
     kept = np.sort(latest[first])
-    n_items = len(kept)
-    if (items != NO_ITEM).any():
-        n_items = len(np.unique(item_keys(table, items)))
-    rows = np.ascontiguousarray(table[kept]), settings.decay(ages[kept])
-    recurrence = 1.0 - n_items / max(1, len(table))
-    if n_items >= _DISTINCT * len(table):  # they do not come back
-        return *rows, 0.0, 0, recurrence
-    return *rows, min(1.0, offered.per_round / n_items), n_items, recurrence
+    return np.ascontiguousarray(table[kept]), settings.decay(ages[kept])
+
+
+def _n_items(counts: NDArray[np.int64], n_offered: float) -> float:
+    """Return the number of items among all offered rows, from how often each is in the sample.
+
+    The sample has d items, f₁ of them once and f₂ twice. If it is a share q of what was offered,
+    there are about d + (1 − q)·f₁(f₁ − 1)/(2(f₂ + 1)) (Chao, Nonparametric estimation of the number
+    of classes in a population, 1984).
+
+    >>> _n_items(np.array([1, 1, 2]), 4.0), _n_items(np.array([1, 1, 2]), 8.0)
+    (3.0, 3.25)
+    """
+    unseen = 1.0 - counts.sum() / max(1.0, n_offered)
+    once, twice = np.count_nonzero(counts == 1), np.count_nonzero(counts == 2)
+    return float(min(n_offered, len(counts) + unseen * once * (once - 1) / (2 * (twice + 1))))
 
 
 def _fitted_factors(
@@ -267,37 +288,37 @@ def _fitted_factors(
     rank: int | None,
 ) -> tuple[Factors, bool]:
     """Return the factor model to freeze, and whether its rank is chosen: a search may go on."""
-    known = last.factors if last.n_arms else None
+    known = last.factors.widened(table.shape[1]) if last.n_arms else None
 
-    def arms(some: Any = ...) -> HalfSeenRows:
+    def rows(some: Any = ...) -> HalfSeenRows:
         return HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)
 
     if known is not None and known.explains_all and len(table) >= _CHECK_ROWS:
         # Only if the rows are low-rank to rounding error: then nothing is fitted.
-        latest = fit_factors(arms(slice(-_CHECK_ROWS, None)), known, max_steps=1)
+        latest = fit_factors(rows(slice(-_CHECK_ROWS, None)), known, max_steps=1)
         if latest.model.explains_all:
             return known, False
-    all_arms = arms()
-    if all_arms.n_entries == 0:
-        return all_arms.empty_model(), True
+    all_rows = rows()
+    if all_rows.n_entries == 0:
+        return all_rows.empty_model(), True
     if rank is not None:
-        search = RankSearch(all_arms, known)
-        return search.fit(search.affordable(rank)).model, True
+        search = RankSearch(all_rows, known)
+        return search.fit(search.identifiable_rank(rank)).model, True
     if known is not None and not _is_rank_due(settings, len(table), round, last):
-        return fit_factors(all_arms, known).model, False
-    some = all_arms
-    if len(table) > _SEARCH_ROWS:
-        some = arms(np.linspace(0, len(table) - 1, _SEARCH_ROWS).astype(np.int64))
+        return fit_factors(all_rows, known).model, False
+    some = all_rows
+    if len(table) > SEARCH_ROWS:
+        some = rows(evenly_spaced(len(table), SEARCH_ROWS))
     search = RankSearch(some, known, most_work=_SEARCH_WORK)
     found = search.run().model
-    if some is not all_arms:
-        found = fit_factors(all_arms, found).model
+    if some is not all_rows and search.is_complete:
+        found = fit_factors(all_rows, found).model
     return found, search.is_complete
 
 
-def _is_rank_due(settings: Settings, n_arms: int, round: int, last: RowModel) -> bool:
+def _is_rank_due(settings: Settings, n_rows: int, round: int, last: RowModel) -> bool:
     """Return whether to choose the rank again: there are more rows, or much later."""
-    if n_arms <= FEW_ARMS or min(n_arms, _SEARCH_ROWS) >= _RANK_GROWTH * last.n_ranked:
+    if n_rows <= FEW_ROWS or min(n_rows, SEARCH_ROWS) >= _RANK_GROWTH * last.n_ranked:
         return True
     # With a half-life, the world may have another rank after some of them.
     pause = _RANK_PAUSE * min(last.ranked_round, settings.half_life or math.inf)
@@ -322,7 +343,7 @@ class LatentRecord:
         Estimated deviation of the reward noise; None while all rewards are equal.
     scales : dict
         For each group of features its prior deviation, in units of the noise; the levels of a
-        category have one of their own, named by the group and the first of them.
+        category share one, named by the group and the first level.
     frequency : float
         If arms come back, the share of all arms that one round offers; otherwise 0.
     carry_error : float
@@ -341,48 +362,8 @@ class LatentRecord:
     carry_error: float
 
 
-class _ScalesField:
-    """The field of scales by group."""
-
-    def dump(self, value: dict[str, float]) -> dict[str, float]:
-        """Return a copy."""
-        return dict(value)
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[str, float]:
-        """Return the scales after checking them."""
-        return {str(group): checks.real(name, scale, 0.0) for group, scale in plain.items()}
-
-
-_COUNTS = ("epoch", "round", "n_arms", "rank")
-RECORD = Value(
-    LatentRecord,
-    **{name: Whole() for name in _COUNTS},
-    context_rank=Maybe(Whole(high=checks.LARGEST_SIZE)),
-    noise_scale=Maybe(Real(0.0)),
-    scales=_ScalesField(),
-    frequency=Real(0.0, 1.0),
-    carry_error=Real(0.0),
-)
-"""The field of a record."""
-
-
-def _row_model_field(dim: str) -> Value:
-    return Value(
-        RowModel,
-        factors=factors_field(dim),
-        shares=Array((dim,), low=0.0, high=1.0 + 1e-9),
-        n_arms=Whole(),
-        n_ranked=Whole(),
-        ranked_round=Whole(),
-        frequency=Real(0.0, 1.0),
-        n_items=Whole(),
-        recurrence=Real(0.0, 1.0),
-        limits=limits_field(dim),
-    )
-
-
 class Epoch(NamedTuple):
-    """What `LatentUcb` knows during an epoch.
+    """What `LatentUcb` knows during an epoch; features that came later enter with the next one.
 
     Attributes
     ----------
@@ -449,97 +430,32 @@ class Epoch(NamedTuple):
         )
         return cls(record, arm_model, context_model, features, model), history
 
-    def widened(
-        self, settings: Settings, dim: int, context_dim: int, old: Keys, new: Keys
-    ) -> "Epoch":
-        """Return the epoch with more features of arms and contexts.
-
-        `old` and `new` are the keys of the played arms without and with these features. If the
-        reward model would become much larger than one that is fitted anew, it is given up.
-        """
-        arms = self.arms.widened(dim, settings.levels)
-        context = self.context.widened(context_dim, settings.context_levels)
-        option = arms.features(self.features.option.columns, settings.levels)
-        shared = context.features(self.features.context.columns, settings.context_levels)
-        n_items = arms.n_items if self.features.item_columns else 0
-        crossing = self.features.crossing
-        if not self.context.factors.dim:
-            crossing = chosen_crossing(option, shared, n_items=n_items)
-        intercept = not settings.through_origin
-        features = joint_features(option, shared, crossing, n_items=n_items, intercept=intercept)
-        model = self.reward_model
-        if model is not None and model.is_too_large(features):
-            model = None  # another epoch opens at once
-        if model is not None:
-            model = model.widened(features, old, new)
-        return Epoch(self.record, arms, context, features, model)
-
-
-class EpochField:
-    """The field of an epoch; the owner is the policy."""
-
-    def dump(self, value: Epoch) -> dict[str, Any]:
-        """Return factor models, record and reward model."""
-        features = value.features
-        return {
-            "record": RECORD.dump(value.record),
-            "arms": _row_model_field("dim").dump(value.arms),
-            "context": _row_model_field("context_dim").dump(value.context),
-            "groups": [list(features.option.columns), list(features.context.columns)],
-            "crossing": [list(each) for each in features.crossing],
-            "by_item": bool(features.item_columns),
-            "reward_model": Maybe(RewardModelField(features)).dump(value.reward_model),
-            "width_model": Maybe(RewardModelField(features)).dump(value.width_model),
-        }
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> Epoch:
-        """Return the epoch after checking its parts."""
-        settings = sizes.owner._settings
-        record = RECORD.load("record", plain["record"], sizes)
-        arms = _row_model_field("dim").load("arms", plain["arms"], sizes)
-        context = _row_model_field("context_dim").load("context", plain["context"], sizes)
-        for model, rank in ((arms, record.rank), (context, record.context_rank or 0)):
-            if model.factors.rank != rank:
-                raise ArchiveError(f"factors must have rank {rank}, got {model.factors.rank}")
-        groups = [checked_groups(each, ROW_GROUPS) for each in plain["groups"]]
-        left, right = (tuple(checked_groups(each, ROW_GROUPS)) for each in plain["crossing"])
-        crossing: Crossing = (left, right)
-        features = joint_features(
-            arms.features(groups[0], settings.levels),
-            context.features(groups[1], settings.context_levels),
-            crossing,
-            n_items=arms.n_items if checks.boolean("by_item", plain["by_item"]) else 0,
-            intercept=not settings.through_origin,
-        )
-        models = (
-            Maybe(RewardModelField(features)).load(each, plain[each], sizes)
-            for each in ("reward_model", "width_model")
-        )
-        return Epoch(record, arms, context, features, *models)
-
 
 def _levelled(
     settings: Settings, history: History, round: int, last: Epoch
 ) -> tuple[History, Drift]:
-    """Return rewards without a level that moves, and its drift; rounds of merged ones are lost."""
+    """Subtract a moving level from the rewards, and return its drift.
+
+    Only rewards that have not been merged have a round, so only these are used.
+    """
     model, rows = last.reward_model, history.rows
     if model is None or settings.through_origin:
         return history, Drift(history.last_level)
     single = np.flatnonzero(rows.counts == 1.0)
-    some = single[np.linspace(0, len(single) - 1, min(len(single), _LEVEL_ROWS)).astype(np.int64)]
+    some = single[evenly_spaced(len(single), _LEVEL_ROWS)]
     few = rows.select(some)
-    path = moving_level(few.rounds, model.residuals(few))
+    path = moving_level(few.rounds, model.residuals(few)) if len(single) else None
     if path is None:
         return history, model.drift._replace(gain=0.0)
-    return history.levelled(path, single), Drift(float(path.levels[-1]), path.gain)
+    return history.levelled(path, single), path.drift(n_rewards=len(single))
 
 
 def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:
     """Return all features that may enter the reward model."""
     allowed = settings.groups
-    option = arms.features(arms.informative_groups(allowed), settings.levels)
+    option = arms.features(arms.informative_groups(allowed), settings.first_levels)
     groups = context.informative_groups(allowed) if CONTEXT in allowed else []
-    shared = context.features(groups, settings.context_levels)
+    shared = context.features(groups, settings.context_first_levels)
     n_items = arms.n_items if ITEM in allowed else 0
     crossing = chosen_crossing(option, shared, n_items=n_items)
     intercept = not settings.through_origin
@@ -576,7 +492,7 @@ def _fitted_rewards(
 
 
 def _is_informative(settings: Settings, history: History) -> bool:
-    """Return whether any reward differs from the first one, or from 0 if that is their mean."""
+    """Return whether any reward differs from the first one; through the origin, from 0."""
     usual = 0.0 if settings.through_origin else float(history.rows.rewards[0])
     rests = [history.rows.rewards - usual, np.array([history.pure_error])]
     rests += [each.targets(usual) for each in history.summaries]

@@ -1,28 +1,30 @@
 """Prior scales of groups of features in the reward regression, chosen by evidence.
 
-A reward is r = b + Σ_g φ_g'θ_g + c'δ_i + noise, with θ_g ~ N(0, σ²τ_g²) and δ_i ~ N(0, σ²τ_h²) for
-the columns of group h. With θ and δ integrated out, the rewards have the covariance σ²K,
+A reward is r = b + Σ_g φ_g'θ_g + c'δ_i + noise, with θ_g ~ N(0, σ²τ_g²), and the same for the
+groups of columns of c. With θ and δ integrated out, the rewards have the covariance σ²K,
 
-    K = I + Σ_g τ_g² Φ_gΦ_g' + Σ_h τ_h² Z_hZ_h',
+    K = I + Σ_g τ_g² Φ_gΦ_g',
 
-and with b and σ eliminated the log-evidence is
+where Φ_g for a group of c has columns for each item, which are 0 for rewards of other items. With
+b and σ eliminated the log-evidence is
 
     −½((n − 1 + n₀) log σ² + log det K + log 1'K⁻¹1),
-    (n − 1 + n₀)σ² = min_b (r − b1)'K⁻¹(r − b1) + .05 n₀ s²,
+    (n − 1 + n₀)σ² = min_b (r − b1)'K⁻¹(r − b1) + .05 n₀,
 
-where s² is the mean square of the centred rewards and n₀ = 2 + n/50 pseudo-rewards keep σ from 0;
+for rewards divided by their root mean square, where n₀ = 2 + n/50 pseudo-rewards keep σ from 0;
 without an intercept n takes the place of n − 1, and log 1'K⁻¹1 is left out. Each log τ_g has a
 prior N(centre, 1): while rewards carry no evidence about a scale, its prior keeps it large enough
 to explore. For item effects the centre is relative to the deviation between items' means: an item
 that is played again and again shows how small the noise is, but nothing about other items.
 
-With δ integrated out, θ has the precision V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i (`reward_model`).
-With a_g = E[θ_g]/τ_g and C_gg the posterior covariance of the coefficients of a group in units of
+Coefficients are a = θ/τ ~ N(0, σ²) here, and θ̄ = θ/(στ) ~ N(0, I) in `reward_model` and `items`.
+With δ integrated out, a has the precision V/σ², V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i, φ times τ. With
+a_g = E[θ_g]/τ_g and C_gg the posterior covariance of the coefficients of a group in units of
 their prior covariance, the gradient of the evidence, to which that of the prior is added, is
 
     ∂/∂ log τ_g = ‖a_g‖²/σ² − tr(I − C_gg),
 
-and the average information 2 a_g'(I − C)_gh a_h/σ² takes the place of the Hessian (Gilmour,
+and the average information 2 a_g'(I − C)_gl a_l/σ² takes the place of the Hessian (Gilmour,
 Thompson and Cullis, Average information REML, 1995): a few steps move all scales at once.
 
 For everything that differs by item, τ² is its posterior mean: while few items were played its
@@ -35,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotri, dtrtri
 
 from halfseen.latent.items import ItemStatistics
 from halfseen.values import FloatArray
@@ -54,6 +56,8 @@ _LEAST_GAIN = 0.01
 _MOST_STEPS = 12
 # No scale moves farther than this in one step; a step that loses is shortened down to this.
 _LONGEST_STEP, _SHORTEST_STEP = 2.0, 0.05
+# Least information about the log scale of items: rounding can make it negative.
+_LEAST_INFORMATION = 0.25
 # The noise estimate includes pseudo-rewards whose squared residual is this share of the rewards'
 # variance. There are so many, as a few rewards do not prove that there is no noise, and so many per
 # reward, as no number of labels that are predicted without error proves that the model is exact: σ²
@@ -108,7 +112,7 @@ class SufficientStatistics(NamedTuple):
     products : ndarray, shape (n_features + 1, n_features + 1)
         Σ(φ, r)(φ, r)' over the rewards, whose first feature is 1, or 0 without an intercept.
     items : ItemStatistics
-        Σc(c, φ, r)' by item.
+        By item: the columns of Σcc', then those of B = Σcφ', then s = Σcr.
     n_rewards : float
     pure_error_squares : float
         Sum of squared rewards that `products` lack: of equal arms around their means.
@@ -138,31 +142,50 @@ class SufficientStatistics(NamedTuple):
             products=self.products[np.ix_(columns, columns)], items=self.items._replace(sums=sums)
         )
 
-    def marginal(self, scales: FloatArray, first: int = 0) -> "Marginal":
-        """Return the statistics with the coefficients of items integrated out, from one on.
+    def items_integrated_out(self, scales: FloatArray) -> "Marginal":
+        """Return what remains with all coefficients of items integrated out.
 
         `scales`, shape (n_item_columns,), are their prior deviations D. With A = I + DΣcc'D and
-        B = DΣc(φ, r)', the products Σ(φ, r)(φ, r)' become Σ(φ, r)(φ, r)' − Σ_i B'A⁻¹B. Columns of c
-        before the first one are treated like features.
+        [B, s] = DΣc(φ, r)', the products become Σ(φ, r)(φ, r)' − Σ_i [B, s]'A⁻¹[B, s].
         """
-        sums, scales = self.items.sums, scales[first:]
-        k, n_columns = len(scales), self.items.n_columns
-        precisions = scales[:, None] * sums[:, first:, first:n_columns] * scales
-        precisions[:, np.arange(k), np.arange(k)] += 1.0
-        precisions, roots = safe_cholesky(precisions)
-        covariances = _inverses(precisions, roots)
-        outer = np.concatenate([sums[:, first:, :first], sums[:, first:, n_columns:]], axis=2)
+        k, sums = self.items.n_columns, self.items.sums
+        covariances, log_dets = _item_covariances(sums[:, :, :k], scales)
+        outer = np.array(sums[:, :, k:], order="C")
         outer *= scales[:, None]
         slopes = covariances @ outer
-        flat = (-1, outer.shape[2] - first)
-        explained = outer[:, :, first:].reshape(flat).T @ slopes[:, :, first:].reshape(flat)
-        kept = np.concatenate([sums[:, :first, :first], sums[:, :first, n_columns:]], axis=2)
-        kept -= outer[:, :, :first].transpose(0, 2, 1) @ slopes
-        log_det = 2.0 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-        rest = self._replace(
+        flat = (-1, outer.shape[2])
+        explained = outer.reshape(flat).T @ slopes.reshape(flat)
+        return Marginal(self.products - explained, covariances, slopes, log_dets)
+
+    def contexts_integrated_out(self, scales: FloatArray) -> "SufficientStatistics":
+        """Return the statistics with all coefficients of items but their effects integrated out.
+
+        The column of effects, the first one of c, is treated like the features.
+        """
+        k, sums, scales = self.items.n_columns, self.items.sums, scales[1:]
+        covariances, _ = _item_covariances(sums[:, 1:, 1:k], scales)
+        outer = np.concatenate([sums[:, 1:, :1], sums[:, 1:, k:]], axis=2)
+        outer *= scales[:, None]
+        slopes = covariances @ outer
+        flat = (-1, outer.shape[2] - 1)
+        explained = outer[:, :, 1:].reshape(flat).T @ slopes[:, :, 1:].reshape(flat)
+        kept = np.concatenate([sums[:, :1, :1], sums[:, :1, k:]], axis=2)
+        kept -= outer[:, :, :1].transpose(0, 2, 1) @ slopes
+        return self._replace(
             products=self.products - explained, items=self.items._replace(sums=kept)
         )
-        return Marginal(rest, covariances, slopes, log_det)
+
+
+def _item_covariances(products: FloatArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return A⁻¹ and log det A of each item, A = I + DΣcc'D, given Σcc' and D."""
+    precisions = scales[:, None] * products * scales
+    diagonal = np.arange(len(scales))
+    # Less than its share of the trace would be lost to rounding.
+    traces = np.trace(precisions, axis1=1, axis2=2)
+    precisions[:, diagonal, diagonal] += np.maximum(1.0, _ROUNDING * traces)[:, None]
+    precisions, roots = safe_cholesky(precisions)
+    log_dets = 2.0 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    return _inverses(precisions, roots), log_dets
 
 
 class Marginal(NamedTuple):
@@ -170,23 +193,23 @@ class Marginal(NamedTuple):
 
     Attributes
     ----------
-    statistics : SufficientStatistics
-        Of what remains.
+    products : ndarray, shape (n_features + 1, n_features + 1)
+        What remains of Σ(φ, r)(φ, r)'.
     covariances : ndarray, shape (n_items, n_item_columns, n_item_columns)
         A⁻¹.
     slopes : ndarray, shape (n_items, n_item_columns, n_features + 1)
-        A⁻¹B.
+        A⁻¹[B, s].
     log_dets : ndarray, shape (n_items,)
         log det A.
     """
 
-    statistics: SufficientStatistics
+    products: FloatArray
     covariances: FloatArray
     slopes: FloatArray
     log_dets: FloatArray
 
 
-class Posterior(NamedTuple):
+class CoefficientPosterior(NamedTuple):
     """The posterior of all coefficients at some scales.
 
     Attributes
@@ -195,7 +218,7 @@ class Posterior(NamedTuple):
         Of the scales: log-evidence plus log-prior.
     noise_variance : float
         σ².
-    deviations : ndarray
+    offsets : ndarray
         log τ minus their prior centres.
     scales : ndarray, shape (n_features − 1,)
         τ of each feature.
@@ -212,7 +235,7 @@ class Posterior(NamedTuple):
 
     log_density: float
     noise_variance: float
-    deviations: FloatArray
+    offsets: FloatArray
     scales: FloatArray
     intercept_precision: float
     column_means: FloatArray
@@ -287,8 +310,8 @@ class Evidence:
             return 0.0
         counts, totals = items.counts, items.sums[:, 0, -1]
         means = totals / counts
-        noise = max(0.0, n - float(totals @ means)) * len(means) / n**2
-        return 0.5 * math.log(max(float(means.var()), noise, _LEAST_ITEM_VARIANCE))
+        by_chance = max(0.0, n - float(totals @ means)) * len(means) / n**2
+        return 0.5 * math.log(max(float(means.var()), by_chance, _LEAST_ITEM_VARIANCE))
 
     def maximise(self, start: Mapping[str, float]) -> Scales:
         """Return the most likely scales, found from others; by item the mean of τ² given these."""
@@ -324,11 +347,11 @@ class Evidence:
         which have many coefficients per item, the density is approximated by a normal one.
         """
         found, place = logs.copy(), self._n_groups
-        variances = 1.0 / information.diagonal()[place:]
+        variances = 1.0 / np.maximum(information.diagonal()[place:], _LEAST_INFORMATION)
         found[place:] += variances
         nodes = 0.5 * variances[0] + math.sqrt(variances[0]) * _NODES
         item_scales = self._item_members @ np.exp(logs[place:])
-        effects = self._statistics.marginal(item_scales, 1).statistics
+        effects = self._statistics.contexts_integrated_out(item_scales)
         values = []
         for node in nodes.tolist():
             moved = logs.copy()
@@ -342,7 +365,7 @@ class Evidence:
 
     def posterior(
         self, logs: FloatArray, statistics: SufficientStatistics | None = None
-    ) -> Posterior:
+    ) -> CoefficientPosterior:
         """Return the posterior at some log τ.
 
         By default of all rewards; others may have items with an effect alone.
@@ -351,8 +374,8 @@ class Evidence:
         taus = np.exp(logs)
         scales = self._members @ taus[: self._n_groups]
         item_scales = self._item_members @ taus[self._n_groups :]
-        marginal = given.marginal(item_scales[: given.items.n_columns])
-        products, log_det = marginal.statistics.products, float(marginal.log_dets.sum())
+        marginal = given.items_integrated_out(item_scales[: given.items.n_columns])
+        products, log_det = marginal.products, float(marginal.log_dets.sum())
         intercept_precision, column_means = 1.0, np.zeros(len(products) - 1)
         if self._intercept:  # eliminated
             intercept_precision = max(float(products[0, 0]), _ROUNDING * given.n_rewards)
@@ -370,17 +393,22 @@ class Evidence:
         )
         noise_variance = (residual + self._n_pseudo * _PRIOR_SHARE) / self._n
         log_det += 2.0 * float(np.log(root.diagonal()).sum())
-        deviations = logs - self._centres
-        deviations += self._is_item * (0.5 * math.log(noise_variance) - self._log_item_deviation)
-        penalty = float(deviations @ deviations)
-        density = -0.5 * (self._n * math.log(noise_variance) + log_det + penalty)
-        eliminated = intercept_precision, column_means
-        solved = root_inverse, white @ root_inverse
-        return Posterior(
-            density, noise_variance, deviations, scales, *eliminated, *solved, marginal
+        offsets = logs - self._centres
+        offsets += self._is_item * (0.5 * math.log(noise_variance) - self._log_item_deviation)
+        penalty = float(offsets @ offsets)
+        return CoefficientPosterior(
+            log_density=-0.5 * (self._n * math.log(noise_variance) + log_det + penalty),
+            noise_variance=noise_variance,
+            offsets=offsets,
+            scales=scales,
+            intercept_precision=intercept_precision,
+            column_means=column_means,
+            root_inverse=root_inverse,
+            mean=white @ root_inverse,
+            marginal=marginal,
         )
 
-    def derivatives(self, at: Posterior) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self, at: CoefficientPosterior) -> tuple[FloatArray, FloatArray]:
         """Return the gradient of the log density by log τ, and the average information."""
         items = self._item_moments(at)
         squares = self._by_group(at.mean**2, (items.means**2).sum(axis=0)) / at.noise_variance
@@ -394,13 +422,13 @@ class Evidence:
         # The prior; that of item effects depends on the noise, and so on all scales.
         slopes = np.eye(len(squares)) - self._is_item[:, None] * (squares / self._n)
         information += slopes.T @ slopes
-        return squares - n_effective - at.deviations @ slopes, information
+        return squares - n_effective - at.offsets @ slopes, information
 
     def _by_group(self, features: FloatArray, item_columns: FloatArray) -> FloatArray:
         """Return the sums of values of the columns of φ, and of c, over each group."""
         return np.append(features @ self._members, item_columns @ self._item_members)
 
-    def _item_moments(self, at: Posterior) -> _ItemMoments:
+    def _item_moments(self, at: CoefficientPosterior) -> _ItemMoments:
         covariances, slopes = at.marginal.covariances, at.marginal.slopes
         n_items, k = covariances.shape[:2]
         ones, slopes = slopes[:, :, 0], slopes[:, :, 1:]
@@ -413,9 +441,9 @@ class Evidence:
         return _ItemMoments(means, variances, on_theta, on_intercept)
 
     def _average_information(
-        self, at: Posterior, items: _ItemMoments, squares: FloatArray
+        self, at: CoefficientPosterior, items: _ItemMoments, squares: FloatArray
     ) -> FloatArray:
-        """Return 2 a_g'(I − C)_gh a_h/σ² for each two groups, with σ eliminated."""
+        """Return 2 a_g'(I − C)_gl a_l/σ² for each two groups, with σ eliminated."""
         n_items, k = items.means.shape
         features = np.zeros((len(at.mean), len(squares)))
         features[:, : self._n_groups] = at.mean[:, None] * self._members
@@ -448,7 +476,10 @@ def _inverses(matrices: FloatArray, roots: FloatArray) -> FloatArray:
     """Return the inverses of positive matrices (n, k, k), given their Cholesky factors."""
     if roots.shape[1] < _LARGE:  # numpy is faster for many small ones
         return np.asarray(np.linalg.inv(matrices))
-    return np.stack([inverse.T @ inverse for inverse in map(_inverse, roots)])
+    upper = np.stack([np.triu(dpotri(root.T)[0]) for root in roots])
+    inverses: FloatArray = upper + upper.transpose(0, 2, 1)
+    inverses[:, np.arange(roots.shape[1]), np.arange(roots.shape[1])] *= 0.5
+    return inverses
 
 
 def reduced_design(

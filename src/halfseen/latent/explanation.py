@@ -9,14 +9,15 @@ Seeing entries moves x̂ by a normal law that the factor model gives (`moves_by_
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from halfseen.factors.model import moved_by_seeing as entries_moved
-from halfseen.factors.model import moves_by_seeing
-from halfseen.factors.rows import item_keys
+from halfseen.factors.table import moved_by_seeing as entries_moved
+from halfseen.factors.table import moves_by_seeing
+from halfseen.latent.features import RowFeatures
 from halfseen.latent.reward_model import RewardModel
-from halfseen.values import FloatArray, Slate
+from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.values.reasons import Reasons
 
 
@@ -28,28 +29,46 @@ def reasons(
     widths: FloatArray,
 ) -> Reasons:
     """Return the parts of the scores of arms, with their context (1, context_dim)."""
-    noise, theta, features = model.scales.noise_scale, model.ridge.estimate, model.features
+    sigma, theta, features = model.scales.noise_scale, model.ridge.estimate, model.features
     option, table, own = features.option, slate._table, features.option_theta(theta)
-    intercept = model.shift + noise * float(theta[0] * features.scales[0])
-    by_value = noise * option.weights(own) * option.deviations(table)
-    by_hole = noise * option.missing(table, own)
+    intercept = model.shift + sigma * float(theta[0] * features.scales[0])
+    by_value = sigma * option.weights(own) * option.deviations(table)
+    by_hole = sigma * option.missing(table, own)
     context, crossed = _context_reasons(model, slate, contexts)
     rest = estimates - (intercept + by_value.sum(axis=1) + by_hole.sum(axis=1))
     item = rest - context.sum(axis=1) - crossed.sum(axis=1)
     if not features.n_item_columns:
         item = np.zeros(slate.n_arms)
-    shown, shown_context = option.shown(table), features.context.shown(contexts)
+    dim, context_dim = table.shape[1], contexts.shape[1]
     return Reasons(
-        *(intercept, by_value, by_hole, item, widths, context, crossed),
-        implausible=(table == table) & (shown != shown),
-        context_implausible=(contexts == contexts) & (shown_context != shown_context),
+        intercept,
+        _widened(by_value, dim),
+        _widened(by_hole, dim),
+        item,
+        widths,
+        _widened(context, context_dim),
+        _widened(crossed, context_dim),
+        implausible=_implausible(option, table),
+        context_implausible=_implausible(features.context, contexts),
     )
+
+
+def _widened(values: FloatArray, dim: int) -> Any:
+    """Return values (n, known) of each feature, with zeros for features that came later."""
+    return np.pad(values, ((0, 0), (0, dim - values.shape[1])))
+
+
+def _implausible(rows: RowFeatures, table: FloatArray) -> BoolArray:
+    """Return which seen values of rows (n, dim) count as hidden."""
+    shown = rows.shown(table)
+    hidden = _widened(shown != shown, table.shape[1])
+    return np.asarray(hidden & (table == table))
 
 
 def _context_theta(model: RewardModel, slate: Slate) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of the context's columns, for all arms and more for each."""
     theta, table = model.ridge.estimate, slate._table
-    own = model.items.coefficients(item_keys(table, slate._items), theta)
+    own = model.items.coefficients(model.keys(table, slate._items), theta)
     return model.features.context_theta(table, theta, own)
 
 
@@ -66,8 +85,8 @@ def _context_reasons(
         by_hole: FloatArray = context.missing(contexts, theta)[0]
         return by_value + by_hole
 
-    more, noise = np.array([added(own) for own in each]), model.scales.noise_scale
-    return noise * np.broadcast_to(added(shared), more.shape), noise * more
+    more, sigma = np.array([added(own) for own in each]), model.scales.noise_scale
+    return sigma * np.broadcast_to(added(shared), more.shape), sigma * more
 
 
 def moved_by_seeing(
@@ -81,10 +100,11 @@ def moved_by_seeing(
     own = features.option_theta(theta) + features.crossed_theta(contexts, theta)
     option = features.option
     varies = option.model.scale > 0.0
-    given = option.model.loadings * varies, option.model.noise, option.weights(own), groups
+    known = _known(groups, option.model.dim)
+    given = option.model.loadings * varies, option.model.noise, option.weights(own), known
     shown = option.shown(table)
     moved = np.array([entries_moved(each, *given) for each in (shown != shown) & varies])
-    keys, (_, c) = item_keys(table, slate._items), features.design(table, contexts)
+    keys, (_, c) = model.keys(table, slate._items), features.design(table, contexts)
     moved *= model.items.unexplained_share(keys, c)[:, None]
     moved *= model.scales.noise_scale
     return moved
@@ -103,5 +123,11 @@ def moved_by_context(
     varies = context.model.scale > 0.0
     shown = context.shown(contexts)[0]
     hidden = (shown != shown) & varies
-    given = context.model.loadings * varies, context.model.noise, weights, groups
+    known = _known(groups, context.model.dim)
+    given = context.model.loadings * varies, context.model.noise, weights, known
     return [model.scales.noise_scale * move for move in moves_by_seeing(hidden, *given)]
+
+
+def _known(groups: Sequence[Sequence[int]], dim: int) -> list[list[int]]:
+    """Return groups of features without those that came later, of which nothing is known."""
+    return [[feature for feature in group if feature < dim] for group in groups]

@@ -1,12 +1,14 @@
-"""Features of the reward model: φ = (1, τ_g φ_g, …), group after group.
+"""Features of the reward model: φ = (1000, τ_g φ_g, …), group after group.
 
-A row x of arms, with the factor model x = μ + Wz + ε, gives the groups
+The first column belongs to the intercept, whose τ is 1000. A row x of arms, with the factor model
+x = μ + Wz + ε, gives the groups
 
-    latent: E[z | x_Ω],   filled: E[x | x_Ω],   mask: 1[j ∈ Ω] − share of rows that show j.
+    latent: E[z | x_Ω],   filled: (E[x | x_Ω] − location)/scale, seen entries clipped at ±1000,
+    mask: 1[j ∈ Ω] − share of rows that show j.
 
 A row of contexts gives the same groups, and both sides together the products of their columns.
 Each group is divided by about its norm and multiplied by its prior scale τ_g. The columns c of a
-context whose coefficients differ by item are (1, τ_h c_h, …). Without a context its side has no
+context whose coefficients differ by item are (τ, τ_g c_g, …). Without a context its side has no
 columns.
 """
 
@@ -73,7 +75,7 @@ class RowFeatures:
         Share of the rows that show each feature.
     groups : sequence of str
         Among `ROW_GROUPS`.
-    levels : mapping
+    first_levels : mapping
         Further levels of categories, each with the first one: all are hidden together, so that the
         mask of the first is enough.
     limits : ndarray, shape (2, dim), optional
@@ -89,8 +91,8 @@ class RowFeatures:
     """
 
     __slots__ = (
-        "_holes", "_levels", "_lift", "_limits", "_noise_deviations", "_norms", "columns", "model",
-        "shares", "sources", "width",
+        "_first_levels", "_holes", "_lift", "_limits", "_noise_deviations", "_norms", "columns",
+        "model", "n_columns", "shares", "sources",
     )  # fmt: skip
 
     def __init__(
@@ -98,15 +100,15 @@ class RowFeatures:
         model: Factors,
         shares: FloatArray,
         groups: Sequence[str],
-        levels: Mapping[int, int] = MappingProxyType({}),
+        first_levels: Mapping[int, int] = MappingProxyType({}),
         limits: FloatArray | None = None,
     ) -> None:
-        self.model, self.shares, self._levels = model, shares, levels
+        self.model, self.shares, self._first_levels = model, shares, first_levels
         self._limits = no_limits(model.dim) if limits is None else limits
         first = np.arange(model.dim)
-        first[list(levels)] = list(levels.values())
+        first[list(first_levels)] = list(first_levels.values())
         self._holes = np.flatnonzero(first == np.arange(model.dim))
-        categories = np.unique(list(levels.values())).astype(np.int64)
+        categories = np.unique(list(first_levels.values())).astype(np.int64)
         self.sources = {"": np.flatnonzero(~np.isin(first, categories))}
         self.sources |= {f" {each}": np.flatnonzero(first == each) for each in categories}
         self._noise_deviations = np.sqrt(model.noise)
@@ -116,9 +118,9 @@ class RowFeatures:
             FILLED: math.sqrt(max(1, int(np.count_nonzero(model.scale)))),
             MASK: math.sqrt(variance) if variance > 0.0 else 1.0,
         }
-        widths = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
-        self.columns = side_by_side({group: widths[group] for group in groups}, 0)
-        self.width = sum(widths[group] for group in groups)
+        sizes = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
+        self.columns = side_by_side({group: sizes[group] for group in groups}, 0)
+        self.n_columns = sum(sizes[group] for group in groups)
         self._lift = model.lift() if model.rank else None
 
     def only(self, groups: Sequence[str]) -> "RowFeatures":
@@ -126,15 +128,15 @@ class RowFeatures:
         kept = [group for group in self.columns if group in groups]
         if len(kept) == len(self.columns):
             return self
-        return RowFeatures(self.model, self.shares, kept, self._levels, self._limits)
+        return RowFeatures(self.model, self.shares, kept, self._first_levels, self._limits)
 
     def shown(self, table: FloatArray) -> FloatArray:
-        """Return rows (n, dim) with implausible values hidden."""
-        return plausible(table, self._limits)
+        """Return rows with implausible values hidden, and without features that came later."""
+        return plausible(np.ascontiguousarray(table[:, : self.model.dim]), self._limits)
 
     def design(self, table: FloatArray) -> FloatArray:
-        """Return the columns of rows (n, dim), NaN where hidden, shape (n, width)."""
-        phi = np.empty((len(table), self.width))
+        """Return the columns of rows (n, dim or more), NaN where hidden, shape (n, n_columns)."""
+        phi = np.empty((len(table), self.n_columns))
         self.write(table, phi, 0)
         return phi
 
@@ -185,10 +187,10 @@ class RowFeatures:
 
     def missing(self, table: FloatArray, theta: FloatArray) -> FloatArray:
         """Return what the mask of rows (n, dim) adds to θ'φ, shape (n, dim)."""
+        table = self.shown(table)
         added = np.zeros(table.shape)
         if MASK in self.columns:
-            table = self.shown(table)
-            seen = (table == table) - self.shares
+            seen = ((table == table) - self.shares) * (self.shares > 0.0)
             weights = theta[self.columns[MASK]] / self._norms[MASK]
             added[:, self._holes] = seen[:, self._holes] * weights
         return added
@@ -285,7 +287,7 @@ class Features:
     def scaled(
         self, scales: Scales, groups: Sequence[str], item_groups: Sequence[str]
     ) -> "Features":
-        """Return some of the groups, and those that are multiplied, with scales."""
+        """Keep some groups, and the columns that products need, and multiply each by its τ."""
         crossing: Crossing = self.crossing if CROSSED in groups else ((), ())
         context_groups = {plain for plain, group in CONTEXT_GROUPS.items() if group in groups}
         context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
@@ -307,9 +309,9 @@ class Features:
         phi, c = (np.empty((len(table), n)) for n in (self.n_features, self.n_item_columns))
         phi[:, 0] = c[:, :1] = 1.0
         self.option.write(table, phi, 1)
-        if self.context.width:
+        if self.context.n_columns:
             context = self.context.design(contexts)
-            first = 1 + self.option.width
+            first = 1 + self.option.n_columns
             crossed = first + len(self._shared)
             phi[:, first:crossed] = context[:, self._shared]
             if CROSSED in self.columns:
@@ -332,7 +334,7 @@ class Features:
         matrix[0, 0] = 1.0
         if CROSSED in self.columns and CROSSED in other.columns:
             left, right = (
-                _matching(mine.columns, theirs.columns, (theirs.width, mine.width))[
+                _matching(mine.columns, theirs.columns, (theirs.n_columns, mine.n_columns))[
                     np.ix_(old, new)
                 ]
                 for mine, theirs, old, new in (
@@ -350,8 +352,8 @@ class Features:
         )
 
     def option_theta(self, theta: FloatArray) -> FloatArray:
-        """Return the coefficients of the arm's columns, without those of products, (width,)."""
-        own: FloatArray = (self.scales * theta)[1 : 1 + self.option.width]
+        """Return the coefficients of the arm's columns, without those of products, (n_columns,)."""
+        own: FloatArray = (self.scales * theta)[1 : 1 + self.option.n_columns]
         return own
 
     def _crossed(self, theta: FloatArray) -> FloatArray:
@@ -362,7 +364,7 @@ class Features:
 
     def crossed_theta(self, contexts: FloatArray, theta: FloatArray) -> FloatArray:
         """Return what the context (1, context_dim) of a round adds to `option_theta`."""
-        added = np.zeros(self.option.width)
+        added = np.zeros(self.option.n_columns)
         added[self._left] = self._crossed(theta) @ self.context.design(contexts)[0, self._right]
         return added
 
@@ -371,11 +373,14 @@ class Features:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of the context's columns: for all arms, and more for each.
 
-        Shapes (width,) and (n, width). `own`, shape (n, n_item_columns), has the coefficients δ of
-        each arm's item.
+        Shapes (n_columns,) and (n, n_columns). `own`, shape (n, n_item_columns), has the
+        coefficients δ of each arm's item.
         """
-        shared, each = np.zeros(self.context.width), np.zeros((len(table), self.context.width))
-        first = 1 + self.option.width
+        shared, each = (
+            np.zeros(self.context.n_columns),
+            np.zeros((len(table), self.context.n_columns)),
+        )
+        first = 1 + self.option.n_columns
         shared[self._shared] = (self.scales * theta)[first : first + len(self._shared)]
         each[:, self._by_item] = (self.item_scales * own)[:, 1:]
         each[:, self._right] += self.option.design(table)[:, self._left] @ self._crossed(theta)
@@ -420,21 +425,21 @@ def chosen_crossing(option: RowFeatures, context: RowFeatures, *, n_items: int) 
 
 
 def _by_item(context: RowFeatures, n_items: int) -> list[str]:
-    """Return the groups whose coefficients differ by item: all, or else latent coordinates."""
+    """Return the groups whose coefficients differ by item: all, no masks, or latent coordinates."""
     most = min(MOST_BY_ITEM, max(_ALWAYS_BY_ITEM, _MOST_ITEM_COEFFICIENTS // n_items))
-    for groups in (ROW_GROUPS, (LATENT,)):
+    for groups in (ROW_GROUPS, (LATENT, FILLED), (LATENT,)):
         found = [group for group in groups if group in context.columns]
         if sum(size(context.columns[group]) for group in found) <= most:
             return [BY_ITEM[group] for group in found]
     return []
 
 
-def side_by_side(widths: Mapping[str, int], first: int) -> dict[str, slice]:
+def side_by_side(sizes: Mapping[str, int], first: int) -> dict[str, slice]:
     """Return the columns of groups that stand side by side."""
     columns = {}
-    for group, width in widths.items():
-        columns[group] = slice(first, first + width)
-        first += width
+    for group, n_columns in sizes.items():
+        columns[group] = slice(first, first + n_columns)
+        first += n_columns
     return columns
 
 

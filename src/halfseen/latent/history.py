@@ -6,7 +6,7 @@ regression:
 
     Σ(φ, r)(φ, r)' = R'R   and   Σc(c, φ, r)' by item.
 
-When a new epoch has other features ψ, products are projected: ψ ≈ φT with T by least squares.
+When a new epoch has other features φ*, products are projected: φ* ≈ φT with T by least squares.
 """
 
 import math
@@ -16,14 +16,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.features import Features
-from halfseen.latent.items import ITEM_STATISTICS, ItemStatistics
+from halfseen.latent.items import ItemStatistics
 from halfseen.latent.level import Path
 from halfseen.linear.history import Reservoir
-from halfseen.state import Array, Each, Part, Real, Value
-from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, FloatArray
+from halfseen.state import Part
+from halfseen.values import FloatArray
 
 DEFAULT_MEMORY = 128_000_000
 """Bytes for offered and played arms."""
@@ -34,7 +33,6 @@ kept one by one: more add little and cost time."""
 
 _FEWEST_ARMS = 16
 _FIRST_SIZE = 64
-_LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
 # Arms on which the projection onto the features of a new model is fitted.
 _PROJECTED_ARMS = 2000
 # A summary is given up if the mean square of its features exceeds that of these arms so many times.
@@ -86,8 +84,13 @@ class Sample:
         return self._rows.max_rows
 
     @property
+    def n_offered(self) -> int:
+        """Rows so far, kept or not."""
+        return self._rows.n_arms
+
+    @property
     def table(self) -> FloatArray:
-        """The kept rows, shape (n, dim), in an array of their own."""
+        """The kept rows, shape (n, dim), as a new array."""
         return np.array(self._rows.rows[:, 1:], order="C")
 
     @property
@@ -101,10 +104,10 @@ class Sample:
         later = n_offered - 1 - self._rows.numbers.astype(np.float64)
         return later * (n_rounds / max(1, n_offered))
 
-    def widened(self, dim: int, levels: Mapping[int, int], max_rows: int) -> "Sample":
+    def widened(self, dim: int, first_levels: Mapping[int, int], max_rows: int) -> "Sample":
         """Return the sample with more features, and at most `max_rows` rows."""
         wider = object.__new__(Sample)
-        known = widened_rows(self.table, dim, levels)
+        known = widened_rows(self.table, dim, first_levels)
         wider._rows = self._rows.widened(np.column_stack([self.items, known]), max_rows)
         return wider
 
@@ -174,18 +177,6 @@ class Observations(NamedTuple):
         return different._replace(rewards=means, counts=counts), pure_error
 
 
-_ROWS = Value(
-    Observations,
-    rounds=Array(("n",), np.int64, low=1),
-    arms=Array(("n", "dim"), low=-LARGEST, high=LARGEST, hidden=True),
-    contexts=Array(("n", "context_dim"), low=-LARGEST, high=LARGEST, hidden=True),
-    items=Array(("n",), np.int64, low=NO_ITEM, high=LARGEST_ITEM),
-    rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
-    counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
-    levels=Array(("n",), low=-LARGEST, high=LARGEST),
-)
-
-
 class Summary(NamedTuple):
     """Products of rewards with the features of the present epoch.
 
@@ -246,16 +237,6 @@ class Summary(NamedTuple):
         """Return the summary for other φ and c, which are these times matrices."""
         rows = np.column_stack([self.rows[:, :-1] @ matrix, self.rows[:, -1]])
         return self._replace(rows=_root(rows), items=self.items.projected(item_matrix, matrix))
-
-
-_SUMMARY = Value(
-    Summary,
-    rows=Array((None, None), low=-LARGEST_POINT, high=LARGEST_POINT),
-    shift=Real(-LARGEST, LARGEST),
-    n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
-    round=Real(0.0, checks.LARGEST_HORIZON),
-    items=ITEM_STATISTICS,
-)
 
 
 def joined(summaries: Sequence[Summary]) -> Summary:
@@ -415,27 +396,17 @@ class History:
         return self._with(summaries=kept), error if len(kept) == len(projected) else 1.0
 
     def widened(
-        self, dim: int, context_dim: int, levels: Mapping[int, int], more: Mapping[int, int]
+        self,
+        dim: int,
+        context_dim: int,
+        first_levels: Mapping[int, int],
+        context_first_levels: Mapping[int, int],
     ) -> "History":
         """Return the history with more features of arms and contexts."""
         rows = self.rows
-        arms = widened_rows(rows.arms, dim, levels)
-        contexts = widened_rows(rows.contexts, context_dim, more)
+        arms = widened_rows(rows.arms, dim, first_levels)
+        contexts = widened_rows(rows.contexts, context_dim, context_first_levels)
         return self._with(rows=rows._replace(arms=arms, contexts=contexts))
-
-    def matched(self, old: Features, new: Features, before: Keys) -> "History":
-        """Return the history with summaries for more features; `before` are the keys before."""
-        matrices, keys = (new.matching(old), new.item_matching(old)), self.rows.keys
-        projected = [each.projected(*matrices) for each in self.summaries]
-        return self._with(
-            summaries=tuple(
-                each._replace(items=each.items.renamed(before, keys)) for each in projected
-            )
-        )
-
-
-HISTORY = Value(History, rows=_ROWS, pure_error=Real(0.0, LARGEST_POINT), summaries=Each(_SUMMARY))
-"""The field of a history."""
 
 
 def _allocated(n: int, dim: int, context_dim: int) -> Observations:
@@ -454,7 +425,7 @@ def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> tuple[Flo
     """Return the matrix that takes features into those of another model, and its error.
 
     The features of a half-seen arm under two models are not linear in each other, because each mask
-    has a map of its own. If the models are alike, a linear map comes close.
+    has its own map. If the models are similar, a linear map is a good approximation.
 
     Parameters
     ----------

@@ -1,13 +1,14 @@
-"""Items: arms that come back, each with coefficients δ_i ~ N(0, I) of its own, integrated out.
+"""Items: arms that return, each with its own coefficients δ_i ~ N(0, I), integrated out.
 
-A reward of item i is r = φ'θ + c'δ_i + noise, in units of the noise; c comes times its scales, and
-its first entry is constant: the item's effect. Of each item these sums suffice:
+A reward of item i is r = φ'θ̄ + c'δ_i + noise, in units of the noise; φ and c come times their
+scales, so that θ̄ = θ/(στ). The first entry of c is constant: the item's effect. Of each item these
+sums suffice:
 
     A_i = I + Σcc',   B_i = Σcφ',   s_i = Σcr.
 
-With θ known, δ_i has mean A_i⁻¹(s_i − B_iθ) and covariance A_i⁻¹. So the reward of an arm of item i
-is φ̃'θ + c'A_i⁻¹s_i plus a rest of variance c'A_i⁻¹c, with φ̃ = φ − B_i'A_i⁻¹c. A further reward adds
-the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ.
+With θ̄ known, δ_i has mean A_i⁻¹(s_i − B_iθ̄) and covariance A_i⁻¹. So the reward of an arm of
+item i is φ̃'θ̄ + c'A_i⁻¹s_i plus a rest of variance c'A_i⁻¹c, with φ̃ = φ − B_i'A_i⁻¹c. A further
+reward adds the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ̄.
 """
 
 import math
@@ -15,23 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen.errors import ArchiveError
 from halfseen.factors.rows import Keys
 from halfseen.lazy import LazyModule
-from halfseen.state import Array, Real, Sizes, Value
-from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
+from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.arm_features")
 
 MOST_ITEMS = 10_000
-"""Rewards are kept by item for this many items, those played most. Others have no coefficients:
-each of their rewards counts as that of a new item."""
+"""Rewards are kept by item for this many items, those played most. Others have no coefficients: a
+refit takes their δ_i to be 0, and a reward between refits counts as that of a new item."""
 
 MOST_SUMS = 2_000_000
 """Largest number of entries in the sums of all items: with long contexts fewer items fit."""
 
 _FIRST_SIZE = 16
-_ROUNDING = 1e-6
 
 
 def items_kept(n_columns: int, n_features: int) -> int:
@@ -47,7 +45,7 @@ class ItemStatistics(NamedTuple):
     keys : ndarray of uint64, shape (n_items,)
         Ascending.
     sums : ndarray, shape (n_items, n_columns, n_columns + n_features + 1)
-        With 0 columns there are no items.
+        The columns of Σcc', then those of Σcφ', then Σcr. With 0 columns there are no items.
     shift : float
     """
 
@@ -135,42 +133,6 @@ class ItemStatistics(NamedTuple):
             return ItemStatistics(np.empty(0, dtype=np.uint64), np.empty(shape), self.shift)
         return self._replace(sums=projected).bounded()
 
-    def renamed(self, old: Keys, new: Keys) -> "ItemStatistics":
-        """Return the sums with other keys where there is a new one for an old one."""
-        keys = renamed_keys(self.keys, old, new)
-        order = np.argsort(keys)
-        return ItemStatistics(keys[order], self.sums[order], self.shift)
-
-
-def renamed_keys(keys: Keys, old: Keys, new: Keys) -> Keys:
-    """Return keys with the new one in place of each old one; others stay."""
-    pairs = dict(zip(old.tolist(), new.tolist(), strict=True))
-    return np.array([pairs.get(key, key) for key in keys.tolist()], dtype=np.uint64)
-
-
-class _AscendingKeys:
-    """The field of the keys of items."""
-
-    def dump(self, value: Keys) -> Keys:
-        """Return a copy."""
-        return np.array(value)
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> Keys:
-        """Return a copy after checking that keys ascend."""
-        keys: Keys = Array((None,), np.uint64).load(name, plain, sizes)
-        if (keys[1:] <= keys[:-1]).any():
-            raise ArchiveError("the keys of items must be ascending")
-        return keys
-
-
-ITEM_STATISTICS = Value(
-    ItemStatistics,
-    keys=_AscendingKeys(),
-    sums=Array((None, None, None), low=-(LARGEST_POINT**2), high=LARGEST_POINT**2),
-    shift=Real(-LARGEST, LARGEST),
-)
-"""The field of sums."""
-
 
 class ItemPosterior(NamedTuple):
     """What is known of the coefficients δ of one item.
@@ -180,7 +142,7 @@ class ItemPosterior(NamedTuple):
     covariance : ndarray, shape (n_columns, n_columns)
         A⁻¹.
     sums : ndarray, shape (n_columns, n_features + 1)
-        Σc(φ, r)'.
+        The columns of B, then s.
     log_det : float, or ndarray if several are stacked
         log det A.
     """
@@ -203,8 +165,8 @@ class ItemPosterior(NamedTuple):
 class Items:
     """What is known of the coefficients of each item.
 
-    Without columns of c nothing is kept. The latest reward waits until the next call: forks
-    share the memory, and this one is then known to be the one that continues.
+    Without columns of c nothing is kept. Forks share the memory, and only one of them may write to
+    it: the latest reward waits in `_waiting` until a later call shows which fork continues.
 
     Parameters
     ----------
@@ -262,9 +224,10 @@ class Items:
         return means, variances
 
     def unexplained_share(self, keys: Keys, c: FloatArray) -> FloatArray:
-        """Return the fraction of a feature's effect that item rewards have not absorbed, (n,).
+        """Return which share of the effect of an arm's feature is left in φ̃, shape (n,).
 
-        For a feature that never changes this is 1 − c'A⁻¹Σc, which is (A⁻¹c)₁/c₁ as c₁ is constant.
+        If all rewards of an item had φ_j = x, then B_j = xΣc, and φ̃_j = x(1 − c'A⁻¹Σc). As c₁ is
+        constant, Σcc₁ is the first column of A − I, and the share is (A⁻¹c)₁/c₁.
         """
         if not self.n_columns:
             return np.ones(len(keys))
@@ -282,8 +245,6 @@ class Items:
         self, key: int, c: FloatArray, phi: FloatArray, target: float
     ) -> tuple[FloatArray, float]:
         """Learn a reward; return the sample that it adds to the regression of θ."""
-        if not self.n_columns:
-            return phi, target
         self._settle()
         posterior = self._one(key)
         gain = posterior.covariance @ c
@@ -297,22 +258,6 @@ class Items:
         """Return log det of all A, whatever their order."""
         self._settle()
         return math.fsum(self._posteriors.log_det[: len(self._indices)].tolist())
-
-    def widened(self, matrix: FloatArray, features: FloatArray, old: Keys, new: Keys) -> "Items":
-        """Return the items with more columns of c and φ, which no reward has used.
-
-        `matrix`, shape (n_columns, new n_columns), and `features` have a 1 where a present column
-        is among the new ones; `old` and `new` are keys of items without and with these features.
-        """
-        keys, stacked = self.sorted()
-        outer = np.pad(features, ((0, 1), (0, 1)))
-        outer[-1, -1] = 1.0
-        covariances = (
-            np.eye(matrix.shape[1])
-            + matrix.T @ (stacked.covariance - np.eye(self.n_columns)) @ matrix
-        )
-        wider = ItemPosterior(covariances, matrix.T @ stacked.sums @ outer, stacked.log_det)
-        return Items.of(renamed_keys(keys, old, new), wider)
 
     def sorted(self) -> tuple[Keys, ItemPosterior]:
         """Return the keys of all items, ascending, and their posteriors."""
@@ -359,31 +304,3 @@ def _allocated(n: int, n_columns: int, n_features: int) -> Any:
     return ItemPosterior(
         np.zeros((n, n_columns, n_columns)), np.zeros((n, n_columns, n_features + 1)), np.zeros(n)
     )
-
-
-class ItemsField:
-    """The field of items in a saved reward model; sizes are those of its features."""
-
-    def dump(self, value: Items) -> dict[str, Any]:
-        """Return keys and posteriors."""
-        keys, stacked = value.sorted()
-        return {"keys": keys, **stacked._asdict()}
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> Items:
-        """Return the items after checking them."""
-        fields = {
-            "covariance": Array(
-                (None, "n_columns", "n_columns"), low=-1 - _ROUNDING, high=1 + _ROUNDING
-            ),
-            "sums": Array(
-                (None, "n_columns", "n_sums"), low=-(LARGEST_POINT**2), high=LARGEST_POINT**2
-            ),
-            "log_det": Array((None,), low=-_ROUNDING, high=1e9),
-        }
-        keys = _AscendingKeys().load("keys", plain["keys"], sizes)
-        stacked = ItemPosterior(
-            *(field.load(each, plain[each], sizes) for each, field in fields.items())
-        )
-        if any(len(each) != len(keys) for each in stacked):
-            raise ArchiveError("there must be a posterior for each item")
-        return Items.of(keys, stacked)

@@ -3,14 +3,14 @@
 The level of rewards is a random walk, measured by the residuals y of the reward model. The means of
 consecutive blocks of n residuals at times t in [0, 1] have the covariance
 
-    σ²(s² min(t, t') + 1/n on the diagonal).
+    σ²(v² min(t, t') + 1/n on the diagonal).
 
-With a constant and σ eliminated, the evidence chooses s, how far the level moves during all rounds
+With a constant and σ eliminated, the evidence chooses v, how far the level moves during all rounds
 in units of the noise. σ is at least the deviation inside of blocks, and more if it must be: rewards
 of one visitor may have residuals that are alike.
 Unless the evidence clearly prefers a moving level, nothing changes. Otherwise
-the smoothed level is subtracted from rewards, and the level goes on with each reward, by the gain K
-of a steady Kalman filter:  level + K(residual),  K = (√(q² + 4q) − q)/2,  q = s²/n_rewards.
+the smoothed level is subtracted from rewards, and the level goes on with each reward, by the gain
+of a steady Kalman filter:  level + gain·residual,  gain = (√(q² + 4q) − q)/2,  q = v²/n_rewards.
 """
 
 import math
@@ -24,7 +24,7 @@ from halfseen import checks
 from halfseen.state import Real, Value, Whole
 from halfseen.values import LARGEST, FloatArray
 
-# Blocks whose means tell a level that moves; with fewer residuals in a block nothing is told.
+# Blocks whose means show a drifting level; blocks with fewer residuals show nothing.
 _BLOCKS, _SHORTEST, _FEWEST_BLOCKS = 32, 4, 8
 # How far the level may move, in deviations of the noise.
 _MOVES = 2.0 ** np.arange(-2, 7)
@@ -55,19 +55,24 @@ DRIFT = Value(Drift, level=Real(-LARGEST, LARGEST), gain=Real(0.0, 1.0))
 
 
 class Path(NamedTuple):
-    """The level over time: at some rounds, linear between these; and the gain that goes with it."""
+    """The level over time: at some rounds, linear between these; and v, how far it moves in all."""
 
     rounds: FloatArray
     levels: FloatArray
-    gain: float
+    speed: float
 
     def at(self, rounds: NDArray[np.int64]) -> FloatArray:
         """Return the level in some rounds."""
         return np.interp(rounds, self.rounds, self.levels)
 
+    def drift(self, n_rewards: int) -> Drift:
+        """Return the drift from the end of the path on, if so many rewards came along it."""
+        q = self.speed**2 / n_rewards
+        return Drift(float(self.levels[-1]), 0.5 * (math.sqrt(q * q + 4.0 * q) - q))
+
 
 def moving_level(rounds: NDArray[np.int64], residuals: FloatArray) -> Path | None:
-    """Return the path of the level that residuals show; None if it does not move, or may not."""
+    """Return the path of the level that residuals show; None without enough evidence for one."""
     order = np.argsort(rounds, kind="stable")
     n_blocks = min(_BLOCKS, len(order) // _SHORTEST)
     if n_blocks < _FEWEST_BLOCKS:
@@ -86,9 +91,7 @@ def moving_level(rounds: NDArray[np.int64], residuals: FloatArray) -> Path | Non
     best = max(range(len(found)), key=lambda place: found[place][0])
     if found[best][0] < found[0][0] + _LEAST_EVIDENCE:
         return None
-    q = float(_MOVES[best - 1]) ** 2 / len(order)
-    gain = 0.5 * (math.sqrt(q * q + 4.0 * q) - q)
-    return Path(middles, unit * found[best][1], gain)
+    return Path(middles, unit * found[best][1], float(_MOVES[best - 1]))
 
 
 def _fitted(y: FloatArray, walk: FloatArray, noise: FloatArray) -> tuple[float, FloatArray]:

@@ -1,20 +1,26 @@
-"""Values that cannot be meant: an absurd value is a hidden value.
+"""Implausible values, which count as hidden.
 
-With the quartiles q₁ and q₃ of a feature and its scale s = q₃ − q₁, values outside of
+With the quartiles q₁ and q₃ of a feature, values outside of
 
-    [q₁ − 20 s, q₃ + 20 s]
+    [q₁ − 20 (q₃ − q₁), q₃ + 20 (q₃ − q₁)]
 
 count as hidden: codes such as −999, lost decimal points, broken sensors. Quartiles are those of the
 offered rows to which the factor model of an epoch is fitted, and are frozen with it. Rows are kept
-as they came. Where quartiles coincide, as in counts that are mostly 0, the 5 % and 95 % quantiles
-take their place; where these coincide, nothing is hidden.
+as they came.
+
+A value that a quarter of the entries share can be a quartile itself and says nothing about the
+scale of the others, such as the 0 of amounts that are mostly 0, or a common code: quartiles are
+those of the other entries then. What most entries have is plausible in any case. Where quartiles
+coincide, the 5 % and 95 % quantiles take their place; where these coincide, nothing is hidden.
 
 Clipping values that are less absurd would help skewed columns, but rows of low rank with heavy
 tails are no longer of low rank then.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
+from halfseen.factors.rows import evenly_spaced
 from halfseen.lazy import LazyModule
 from halfseen.state import Array
 from halfseen.values import LARGEST, FloatArray
@@ -43,21 +49,51 @@ def no_limits(dim: int) -> FloatArray:
 def limits_of(table: FloatArray) -> FloatArray:
     """Return the smallest and largest plausible value of each feature of rows, shape (2, dim)."""
     limits = no_limits(table.shape[1])
-    rows = table[np.linspace(0, len(table) - 1, min(len(table), _ROWS)).astype(np.int64)]
-    known = np.count_nonzero(rows == rows, axis=0)
-    usable = np.flatnonzero(known >= _FEWEST)
+    rows = table[evenly_spaced(len(table), _ROWS)]
+    usable = np.flatnonzero(_n_seen(rows) >= _FEWEST)
     if not len(usable):
         return limits
     rows = np.sort(rows[:, usable], axis=0)  # hidden entries come last
-    places = np.multiply.outer([0.05, 0.25, 0.75, 0.95], known[usable] - 1.0)
-    below, columns = places.astype(np.int64), np.arange(len(usable))
-    lower, upper = rows[below, columns], rows[below + (places > below), columns]
-    outer_low, low, high, outer_high = lower + (places - below) * (upper - lower)
+    low, high = _quantiles(rows, 0.25, 0.75)
+    (common, n_common), n_seen = _most_common(rows), _n_seen(rows)
+    shared = np.flatnonzero((n_common >= 0.25 * n_seen) & (n_seen - n_common >= _FEWEST))
+    others = np.where(rows[:, shared] == common[shared], np.nan, rows[:, shared])
+    quartiles = _quantiles(np.sort(others, axis=0), 0.25, 0.75)
+    differ = quartiles[1] > quartiles[0]
+    low[shared[differ]], high[shared[differ]] = quartiles[:, differ]
+    outer_low, outer_high = _quantiles(rows, 0.05, 0.95)
     scales = np.where(high > low, high - low, outer_high - outer_low)
-    found = np.stack([low - FARTHEST * scales, high + FARTHEST * scales])
+    usual = np.where(n_common > 0.5 * n_seen, common, low)
+    smallest = np.minimum(low - FARTHEST * scales, usual)
+    largest = np.maximum(high + FARTHEST * scales, usual)
     varies = scales > 0.0
-    limits[:, usable[varies]] = np.clip(found[:, varies], -LARGEST, LARGEST)
+    found = np.stack([smallest, largest])[:, varies]
+    limits[:, usable[varies]] = np.clip(found, -LARGEST, LARGEST)
     return limits
+
+
+def _n_seen(rows: FloatArray) -> NDArray[np.int64]:
+    """Return the number of seen entries of each column."""
+    return np.asarray(np.count_nonzero(rows == rows, axis=0))
+
+
+def _most_common(rows: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return the most common value of each sorted column, and how often it occurs."""
+    places = np.arange(len(rows))[:, None]
+    starts = np.zeros(rows.shape, dtype=np.int64)
+    starts[1:] = np.where(rows[1:] == rows[:-1], 0, places[1:])
+    lengths = places + 1 - np.maximum.accumulate(starts, axis=0)
+    last, columns = lengths.argmax(axis=0), np.arange(rows.shape[1])
+    return rows[last, columns], lengths[last, columns]
+
+
+def _quantiles(rows: FloatArray, *shares: float) -> FloatArray:
+    """Return quantiles of the seen entries of sorted columns, shape (n_shares, n_columns)."""
+    places = np.multiply.outer(shares, np.maximum(_n_seen(rows), 1) - 1.0)
+    below, columns = places.astype(np.int64), np.arange(rows.shape[1])
+    lower, upper = rows[below, columns], rows[below + (places > below), columns]
+    found: FloatArray = lower + (places - below) * (upper - lower)
+    return found
 
 
 def plausible(table: FloatArray, limits: FloatArray) -> FloatArray:

@@ -4,16 +4,15 @@ In each round the arm with the largest score is chosen,
 
     score = estimate + √((α·deviation of φ̃'θ)² + (α_item·deviation of c'δ_i)²),
 
-with α_item = .375·`width_scale`·κ·f·√(2 log t) and α = max(κ·`width_scale`, α_item), where f is the
+with α_item = .375·`width_scale`·κ·ν·√(2 log t) and α = max(κ·`width_scale`, α_item), where ν is the
 share of all items that one round offers, and κ = (1 + ρ)/2 for the share ρ of arms that had been
 offered before. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
 """
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,20 +21,21 @@ from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
+from halfseen.latent.background import Background
 from halfseen.latent.epoch import (
     ALL_GROUPS,
-    RECORD,
     Epoch,
-    EpochField,
     LatentRecord,
     OfferedRows,
+    RowModel,
     Settings,
     is_different,
 )
-from halfseen.latent.history import DEFAULT_MEMORY, HISTORY, History, Sample, arms_kept
+from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
 from halfseen.latent.level import SURPRISE, Surprise
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
+from halfseen.latent.saving import HISTORY, RECORD, EpochField, ExpectedField
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.log import logger
@@ -44,11 +44,9 @@ from halfseen.policies.ambient import scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import register_policy
-from halfseen.state import Each, Flag, Levels, Maybe, Part, Sizes, Value, Whole
+from halfseen.state import Each, Flag, Levels, Maybe, Part, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Groups, Reasons
-
-T = TypeVar("T")
 
 INVERSE_GAP = "inverse-gap"
 
@@ -62,69 +60,6 @@ _LONGEST_LOG = 1000
 _SOON = 8
 # Widths are computed anew when they have so many times as many rows as there are expected rewards.
 _MOST_FORGOTTEN = 1.1
-
-
-class Background(Generic[T]):
-    """A result that is computed in a thread of its own: an epoch, while the present one serves.
-
-    Copies of a policy share it: nobody changes the result. A pickle of it is None.
-
-    Parameters
-    ----------
-    work : callable
-        Must not use anything that changes while it runs.
-    n_known : int
-        Rows of the history that it knows.
-
-    Examples
-    --------
-    >>> background = Background(lambda: 6 * 7)
-    >>> background.wait()
-    >>> background.is_done, background.result()
-    (True, 42)
-    """
-
-    def __init__(self, work: Callable[[], T], n_known: int = 0) -> None:
-        self._work, self.n_known = work, n_known
-        self._found: list[T] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="halfseen refit", daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError as error:  # there are too many threads
-            self._error = error
-
-    def _run(self) -> None:
-        try:
-            self._found.append(self._work())
-        except BaseException as error:
-            self._error = error
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the thread has ended."""
-        return not self._thread.is_alive()
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether it ended without a result: a process that is forked has no threads."""
-        return self.is_done and not self._found and self._error is None
-
-    def wait(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
-
-    def result(self) -> T:
-        """Return what was computed; a RuntimeError, also for an interrupt, if nothing was."""
-        if self._error is not None:
-            raise RuntimeError("there is no result") from self._error
-        return self._found[0]
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(None), ()
 
 
 class _Schedule(NamedTuple):
@@ -173,17 +108,6 @@ class _Schedule(NamedTuple):
         return self._replace(next_event=round - 1 + max(1, math.ceil(length)))
 
 
-class _ExpectedField:
-    """The field of decisions whose reward is expected."""
-
-    def dump(self, value: Mapping[int, Note]) -> list[Any]:
-        return [note.to_dict() for note in value.values()]
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Note]:
-        notes = [Note.from_dict(each) for each in plain]
-        return {note.round: note for note in notes}
-
-
 @register_policy
 class LatentUcb(Policy):
     """Learns from half-seen arms without any settings.
@@ -191,8 +115,8 @@ class LatentUcb(Policy):
     - **Arms**: x = μ + Wz + ε, fitted by maximum likelihood to the seen entries of all offered
       arms, played or not; the evidence chooses the number of latent coordinates z.
     - **Rewards**: intercept + θ₁'z + θ₂'x̂ + θ₃'(mask − share seen) + effect of the item, where x̂ is
-      the arm with hidden entries filled in, and an item is an arm that comes back. Each part has
-      a prior variance of its own, which the evidence chooses.
+      the arm with hidden entries filled in, and an item is an arm that returns. Each part has its
+      own prior variance, which the evidence chooses.
     - **Choice**: the largest estimate plus a multiple of its posterior deviation. While all rewards
       are equal, arms are chosen at random.
 
@@ -223,7 +147,7 @@ class LatentUcb(Policy):
         "_arms": Part(),
         "_contexts": Part(),
         "_history": HISTORY,
-        "_expected": _ExpectedField(),
+        "_expected": ExpectedField(),
         "_epoch": Maybe(EpochField()),
         "_log": Each(RECORD),
         "_surprise": SURPRISE,
@@ -271,13 +195,13 @@ class LatentUcb(Policy):
         plain=list,
         kind="sequence of str",
         doc="""Groups of columns in the reward model: "latent", "filled", "mask", "item", "context".
-    Those that say nothing in the present world are left out anyway.""",
+    Groups that carry no information are left out in any case.""",
     )
     exploration: str = choice(
         default="ucb",
         words=(*EXPLORATIONS, INVERSE_GAP),
         doc="""Optimism, parameters drawn from the posterior, no exploration, or arms drawn with
-    SquareCB's probabilities: the farther its estimate is below the best, the rarer an arm is.""",
+    SquareCB's probabilities: the lower an estimate, the less likely the arm.""",
     )
     uniform_share: float = real(
         default=0.0,
@@ -286,7 +210,7 @@ class LatentUcb(Policy):
         doc="Share of the rounds in which every arm is chosen with the same probability.",
     )
     width_scale: float = scale_param(
-        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score; a draw has none."
+        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score; not used by draws."
     )
     growth: float = real(
         default=1.25,
@@ -306,12 +230,12 @@ class LatentUcb(Policy):
         default="inline",
         words=("inline", "background"),
         doc="""Where the models of the next epoch are fitted: in the round that opens it, which is
-    reproducible, or in a thread beside the present epoch, which goes on until they are ready.""",
+    reproducible, or in a thread while the current epoch continues until they are ready.""",
     )
     memory_bytes: int = integer(
         default=DEFAULT_MEMORY,
         low=1,
-        doc="""Memory for offered and played arms. What does not fit is sampled or summed up.""",
+        doc="""Memory for offered and played arms. What does not fit is sampled or summarised.""",
     )
     seed: int = integer(
         default=0, low=0, doc="Seed of that sample, of random choices and of draws."
@@ -383,10 +307,10 @@ class LatentUcb(Policy):
         elif self._round == schedule.n_logged > 0:  # the first choice after a log
             schedule = schedule.no_later_than(self._round + _SOON)
         self._schedule = schedule._replace(n_offered=schedule.n_offered + slate.n_arms)
-        self._compute_widths()
+        self._model_of_widths()
 
     def decide(self, slate: Slate) -> Choice:
-        """Choose by the models of the present epoch."""
+        """Choose by the models of the current epoch."""
         return self._choice(slate, self.exploration, self.uniform_share)
 
     def _exploit(self, slate: Slate) -> Choice:
@@ -398,13 +322,13 @@ class LatentUcb(Policy):
         if model is None or epoch is None:
             return self._at_random(slate)
         arms = model.candidates(slate, self._context_row(slate))
-        scores = self._given_expected(slate, model.score(arms, *self._widths))
-        arm, law = _best(slate, scores[0]), None
+        scores = self._given_expected(slate, model.score(arms, *self._width_factors))
+        arm, probabilities = _best(slate, scores[0]), None
         if exploration != "ucb":
-            arm, law = self._explored(model, slate, arms, scores, exploration)
+            arm, probabilities = self._explored(model, slate, arms, scores, exploration)
         if share:
-            arm, law = self._shared(slate, scores[1], arm, law, share)
-        return Choice(arm, scores, epoch.record.epoch, law)
+            arm, probabilities = self._shared(slate, scores[1], arm, probabilities, share)
+        return Choice(arm, scores, epoch.record.epoch, probabilities)
 
     @property
     def _model(self) -> RewardModel | None:
@@ -412,13 +336,13 @@ class LatentUcb(Policy):
         return None if self._epoch is None else self._epoch.reward_model
 
     @property
-    def _widths(self) -> tuple[float, float]:
-        """The multiples of the deviations of the regression and of item effects.
+    def _width_factors(self) -> tuple[float, float]:
+        """The multiples α and α_item of the deviations of the regression and of item effects.
 
         To know an arm better pays off the more often it comes back. If all arms come in every
         round, multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong
-        arm. Where arms are fresh, multiples are half as large: the next choice asks another
-        question, and no mistake lasts.
+        arm. With arms that never return, the multiple is halved: an error about one arm is not
+        repeated.
         """
         frequency, recurrence = 0.0, 0.0
         if self._epoch is not None:
@@ -434,15 +358,15 @@ class LatentUcb(Policy):
         Widths do not depend on the rewards themselves (Desautels, Krause & Burdick, Parallelizing
         exploration-exploitation tradeoffs in Gaussian process bandit optimization, 2014).
         """
-        widths = self._compute_widths()
+        widths = self._model_of_widths()
         if widths is None:
             return scores
         arms = widths.candidates(slate, self._context_row(slate))
-        scores[2] = widths.score(arms, *self._widths)[2]
+        scores[2] = widths.score(arms, *self._width_factors)[2]
         np.add(scores[1], scores[2], out=scores[0])
         return scores
 
-    def _compute_widths(self) -> RewardModel | None:
+    def _model_of_widths(self) -> RewardModel | None:
         """Return the model of widths, if any reward is expected; it is made once per epoch."""
         epoch, model = self._epoch, self._model
         if epoch is None or model is None or not self._expected:
@@ -473,33 +397,38 @@ class LatentUcb(Policy):
         scores: FloatArray,
         exploration: str,
     ) -> tuple[int, FloatArray | None]:
-        """Return the arm that another exploration plays, and its law; widths are overwritten.
+        """Return the arm that another exploration plays, and probabilities; overwrite widths.
 
         Each round has its own random streams, so there is no stream state to save.
         """
-        law, keys = None, item_keys(slate._table, slate._items)
+        probabilities, keys = None, item_keys(slate._table, slate._items)
         random = self._stream(exploration)
         scores[2] = model.draw(arms, random) if exploration == "thompson" else 0.0
         np.add(scores[1], scores[2], out=scores[0])
         arm = _best(slate, scores[0])
         if exploration == "thompson":
-            law = model.win_shares(keys, arms, scores[1], arm, random)
+            probabilities = model.win_shares(keys, arms, scores[1], arm, random)
         elif exploration == INVERSE_GAP:
             rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.log_det_precision())
-            law = inverse_gap(scores[1] / model.scales.noise_scale, rate)
-            arm = drawn(law, scores[1], keys, random)
-        return arm, law
+            probabilities = inverse_gap(scores[1] / model.scales.noise_scale, rate)
+            arm = drawn(probabilities, scores[1], keys, random)
+        return arm, probabilities
 
     def _shared(
-        self, slate: Slate, estimates: FloatArray, arm: int, law: FloatArray | None, share: float
+        self,
+        slate: Slate,
+        estimates: FloatArray,
+        arm: int,
+        probabilities: FloatArray | None,
+        share: float,
     ) -> tuple[int, FloatArray]:
         """Return arm and probabilities if a share of the rounds is uniform."""
         uniform = np.full(slate.n_arms, 1.0 / slate.n_arms)
-        law = np.eye(slate.n_arms)[arm] if law is None else law
+        probabilities = np.eye(slate.n_arms)[arm] if probabilities is None else probabilities
         if self._stream("share").random() < share:
             keys = item_keys(slate._table, slate._items)
             arm = drawn(uniform, estimates, keys, self._stream("uniform"))
-        return arm, (1.0 - share) * law + share * uniform
+        return arm, (1.0 - share) * probabilities + share * uniform
 
     def _at_random(self, slate: Slate) -> Choice:
         """Choose every arm with the same probability.
@@ -511,12 +440,14 @@ class LatentUcb(Policy):
         latent = (
             HalfSeenRows(table).empty_model() if self._epoch is None else self._epoch.arms.factors
         )
-        sizes = np.nansum(latent.residuals(table) ** 2, axis=1)
+        sizes = np.nansum(latent.residuals(table[:, : latent.dim]) ** 2, axis=1)
         place = self._stream("uniform").integers(slate.n_arms)
         items = np.zeros(slate.n_arms) if slate._items is None else slate._items
         arm = int(np.lexsort((items, sizes))[place])
-        law = np.full(slate.n_arms, 1.0 / slate.n_arms)
-        return Choice(arm, np.zeros((3, slate.n_arms)), self._latest_epoch, probabilities=law)
+        probabilities = np.full(slate.n_arms, 1.0 / slate.n_arms)
+        return Choice(
+            arm, np.zeros((3, slate.n_arms)), self._latest_epoch, probabilities=probabilities
+        )
 
     # Answers about the present models, also if the next choice will open another epoch
 
@@ -526,7 +457,7 @@ class LatentUcb(Policy):
         if model is None:
             return np.zeros((3, slate.n_arms))
         arms = model.candidates(slate, self._context_row(slate))
-        return self._given_expected(slate, model.score(arms, *self._widths))
+        return self._given_expected(slate, model.score(arms, *self._width_factors))
 
     def _reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""
@@ -553,9 +484,14 @@ class LatentUcb(Policy):
         """Return how many values of each feature are implausible, of arms and of contexts."""
         if self._epoch is None:
             return super()._implausible()
-        pairs = (self._arms, self._epoch.arms), (self._contexts, self._epoch.context)
-        counts, context_counts = (n_implausible(s.table, model.limits) for s, model in pairs)
-        return counts, context_counts
+
+        def counts(table: FloatArray, model: RowModel) -> FloatArray:
+            known = model.factors.dim
+            found = n_implausible(table[:, :known], model.limits)
+            return np.pad(found, (0, table.shape[1] - known))
+
+        arms, context = self._epoch.arms, self._epoch.context
+        return counts(self._arms.table, arms), counts(self._contexts.table, context)
 
     # Learning
 
@@ -567,13 +503,12 @@ class LatentUcb(Policy):
             self._contexts = self._contexts.plus(context[None], None)
 
     def update(self, note: Note, reward: float) -> None:
-        """Keep the reward, and add it to the present epoch's regression."""
+        """Keep the reward, and add it to the current epoch's regression."""
         before = self._history.last_reward
-        arm, context, _ = row = self._row(note)
-        item = NO_ITEM if note.item is None else note.item
+        row = self._row(note)
         epoch, model = self._epoch, self._model
         level = self._history.last_level if model is None else model.drift.level
-        self._history = self._history.plus(note.round, arm, context, item, reward, level)
+        self._history = self._history.plus(note.round, *row, reward, level)
         usual = 0.0 if self.through_origin else reward if before is None else before
         if not self._schedule.is_informative and is_different(reward, usual):
             self._schedule = self._schedule._replace(is_informative=True)
@@ -589,7 +524,7 @@ class LatentUcb(Policy):
             self._epoch = self._epoch._replace(width_model=None)
 
     def _row(self, note: Note) -> tuple[FloatArray, FloatArray, int]:
-        """Return arm, context and item key of a decision, with the features of today."""
+        """Return arm, context and item id of a decision, with the features of today."""
         note = note.widened(self.dim, self.context_dim)
         arm, context = note.arm, note.context
         if context is None:
@@ -597,8 +532,7 @@ class LatentUcb(Policy):
         if self._levels or self._context_levels:
             arm = widened_rows(arm[None], len(arm), self._levels)[0]
             context = widened_rows(context[None], len(context), self._context_levels)[0]
-        items = None if note.item is None else np.array([note.item])
-        return arm, context, int(item_keys(arm[None], items)[0])
+        return arm, context, NO_ITEM if note.item is None else note.item
 
     # Rewards that are expected
 
@@ -704,11 +638,12 @@ class LatentUcb(Policy):
         It uses nothing that later rounds change.
         """
         settings, round, schedule = self._settings, self._round + 1, self._schedule
-        arms = OfferedRows.of(self._arms, self._round, schedule.per_round(self._round))
-        contexts = OfferedRows.of(self._contexts, self._round - schedule.context_since, 1.0)
+        per_round, since = schedule.per_round(self._round), self._round - schedule.context_since
+        arms = OfferedRows.of(self._arms, self._round, per_round, settings.oldest_age)
+        contexts = OfferedRows.of(self._contexts, since, 1.0, settings.oldest_age)
         last, history = self._epoch, self._history
         if self.half_life is not None:
-            history = history.since(round - settings.memory)
+            history = history.since(round - settings.oldest_age)
         return lambda: Epoch.open(settings, arms, contexts, history, round, last)
 
     def _enter(self, epoch: Epoch, history: History) -> None:
@@ -738,15 +673,14 @@ class LatentUcb(Policy):
         """Enter an epoch that was prepared, which nobody changes, and learn what came since."""
         later = self._history.rows.select(slice(n_known, None))
         self._enter(epoch, deepcopy(history))
-        self._widen_models(self.dim or 1, self.context_dim)  # features may have entered meanwhile
+        self._widen_history(self.dim or 1, self.context_dim)  # features may have entered meanwhile
         level = history.last_level if epoch.reward_model is None else epoch.reward_model.drift.level
         later = later._replace(rewards=later.rewards + later.levels, levels=0.0 * later.levels)
         for round, arm, context, item, reward, *_ in zip(*later, strict=True):
             given = int(round), arm, context, int(item), float(reward)
             self._history = self._history.plus(*given, level)
-        epoch, model = self._epoch or epoch, self._model
-        if model is not None:
-            model = model.copied()
+        if epoch.reward_model is not None:
+            model = epoch.reward_model.copied()
             model.learn_all(later)
             self._epoch = epoch._replace(reward_model=model)
         schedule = self._schedule
@@ -757,7 +691,7 @@ class LatentUcb(Policy):
     # Features that come later
 
     def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
-        """Let arms have more features, in all that is kept and in the models."""
+        """Let arms have more features, in all that is kept; the next models will have them."""
         self._levels = {**self._levels, **levels}
         self._widen_all(dim, self.context_dim)
 
@@ -773,25 +707,11 @@ class LatentUcb(Policy):
 
     def _widen_all(self, dim: int, context_dim: int) -> None:
         self._arms = self._arms.widened(dim, self._levels, self._n_kept(dim, context_dim))
-        self._widen_models(dim, context_dim)
+        self._widen_history(dim, context_dim)
 
-    def _widen_models(self, dim: int, context_dim: int) -> None:
-        """Let the present epoch and its history have more features."""
-        history, epoch = self._history, self._epoch
-        known = history.rows
-        if known.arms.shape[1] == dim and known.contexts.shape[1] == context_dim:
-            return
-        settings, before = self._settings, known.keys
-        history = history.widened(dim, context_dim, self._levels, self._context_levels)
-        if epoch is not None:
-            wider = epoch.widened(settings, dim, context_dim, before, history.rows.keys)
-            history = history.matched(epoch.features, wider.features, before)
-            # It would be too large.
-            if epoch.reward_model is not None and wider.reward_model is None:
-                self._schedule = self._schedule.no_later_than(self._round)
-                self._prepared = None
-            self._epoch = wider
-        self._history = history
+    def _widen_history(self, dim: int, context_dim: int) -> None:
+        given = self._levels, self._context_levels
+        self._history = self._history.widened(dim, context_dim, *given)
 
     # Saving
 

@@ -1,27 +1,26 @@
 """The reward model: r = b + φ'θ + c'δ_i + noise, with prior scales by evidence.
 
-Rewards are centred and divided by the deviation of the noise, and features come times their scales
-τ, so that θ and δ are standard normal. With A_i = I + Σcc', B_i = Σcφ' and s_i = Σcr over the
+Rewards are centred and divided by the deviation σ of the noise, and features come times their
+scales τ, so that coefficients are θ̄ = θ/(στ) ~ N(0, I), and those of items, also written δ_i,
+likewise. With A_i = I + Σcc', B_i = Σcφ' and s_i = Σcr over the
 rewards of item i, and its coefficients δ_i integrated out (`items`),
 
-    V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i,   θ ~ N(V⁻¹(Σφr − Σ_i B_i'A_i⁻¹s_i), V⁻¹),
+    V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i,   θ̄ ~ N(V⁻¹(Σφr − Σ_i B_i'A_i⁻¹s_i), V⁻¹),
 
-and the reward of an arm of item i has the mean φ̃'E[θ] + c'A_i⁻¹s_i and the variance
-φ̃'V⁻¹φ̃ + c'A_i⁻¹c, where φ̃ = φ − B_i'A_i⁻¹c.
+and the reward of an arm of item i has the mean φ̃'E[θ̄] + c'A_i⁻¹s_i and the variance
+φ̃'V⁻¹φ̃ + c'A_i⁻¹c, the second part given θ̄, where φ̃ = φ − B_i'A_i⁻¹c. `ridge` is the posterior of θ̄.
 """
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from halfseen import checks, state
-from halfseen.errors import ArchiveError
 from halfseen.factors.rows import Keys, item_keys
 from halfseen.latent.evidence import (
-    HIGHEST,
     ITEM,
     LOWEST,
     Evidence,
@@ -39,17 +38,15 @@ from halfseen.latent.features import (
     FILLED,
     LATENT,
     MASK,
-    MOST_CROSSED,
     Features,
     column_indices,
-    size,
 )
 from halfseen.latent.history import Observations, Summary
-from halfseen.latent.items import MOST_SUMS, ItemPosterior, Items, ItemsField
-from halfseen.latent.level import DRIFT, FIXED, Drift
+from halfseen.latent.items import ItemPosterior, Items
+from halfseen.latent.level import FIXED, Drift
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.values import FloatArray, Slate
 
 CENTRES: Mapping[str, float] = {
     LATENT: 0.0,
@@ -71,8 +68,6 @@ NEGLIGIBLE = -4.0
 
 # Rewards farther from the mean than this many deviations of the noise are clipped.
 _LARGEST_TARGET = 1e50
-# A model that has grown may have so many times as many products, or sums, as a new one.
-_MORE_PRODUCTS, _MORE_SUMS = 2, 4
 
 
 class Candidates(NamedTuple):
@@ -105,7 +100,7 @@ class RewardModel:
     shift : float
         Subtracted from rewards.
     ridge : Ridge
-        Of θ, in units of the noise.
+        Posterior of θ̄.
     items : Items
     drift : Drift
         Of the level of rewards, which is in `shift`.
@@ -155,15 +150,13 @@ class RewardModel:
         shift = _mean(rows, summary) if unscaled.intercept else 0.0
         phi, c = unscaled.design(rows.arms, rows.contexts)
         given = c, rows, pure_error, summary, shift
-        statistics = for_scales = _statistics(phi, *given)
-        blocks: Groups = unscaled.scale_blocks
-        if summary is None and any(len(each) > len(phi) for each in blocks.values()):
-            reduced, blocks = reduced_design(phi, blocks)
-            for_scales = _statistics(reduced, *given)
-        intercept = unscaled.intercept
-        evidence = Evidence(
-            for_scales, blocks, unscaled.item_scale_blocks, CENTRES, intercept=intercept
-        )
+        statistics = smaller = _statistics(phi, *given)
+        columns: Groups = unscaled.scale_blocks
+        if summary is None and any(len(each) > len(phi) for each in columns.values()):
+            reduced, columns = reduced_design(phi, columns)
+            smaller = _statistics(reduced, *given)
+        by_group = columns, unscaled.item_scale_blocks
+        evidence = Evidence(smaller, *by_group, CENTRES, intercept=unscaled.intercept)
         scales = evidence.maximise(last or {})
         features = _scaled(unscaled, scales)
         ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
@@ -175,20 +168,30 @@ class RewardModel:
         phi, c = self.features.design(table, contexts)
         if not self.features.n_item_columns:
             return Candidates(phi)
-        keys = item_keys(table, slate._items)
+        keys = self.keys(table, slate._items)
         return Candidates(phi, keys, *self.items.condition(keys, c, phi))
 
-    def score(self, arms: Candidates, width_scale: float, item_width: float) -> FloatArray:
+    def keys(self, table: FloatArray, items: NDArray[np.int64] | None) -> Keys:
+        """Return which item each arm (n, dim or more) is.
+
+        Features that came later count if an arm shows more than a 0 there.
+        """
+        dim = self.features.option.model.dim
+        if table.shape[1] == dim:
+            return item_keys(table, items)
+        later = np.nan_to_num(table[:, dim:]).any(axis=1)
+        return np.where(later, item_keys(table, items), item_keys(table[:, :dim], items))
+
+    def score(self, arms: Candidates, factor: float, item_factor: float) -> FloatArray:
         """Return scores, estimates and widths of arms, shape (3, n).
 
-        The width is that of the regression and of the item's coefficients together, each times its
-        factor.
+        The width is σ√(α² φ̃'V⁻¹φ̃ + α_item² c'A⁻¹c), with α and α_item given as factors.
         """
-        _, scores = self.ridge.score(arms.phi, lambda log_det, n_samples: width_scale)
+        _, scores = self.ridge.score(arms.phi, lambda log_det, n_samples: factor)
         if self.features.n_item_columns:
             scores[1] += arms.item_means
             scores[2] = np.sqrt(
-                scores[2] * scores[2] + item_width * item_width * arms.item_variances
+                scores[2] * scores[2] + item_factor * item_factor * arms.item_variances
             )
         scores *= self.scales.noise_scale
         scores[1] += self.shift
@@ -239,37 +242,28 @@ class RewardModel:
         given = self.features, self.scales, self.shift, self.ridge.copied(), self.items.copied()
         return RewardModel(*given, self.drift)
 
-    def widened(self, unscaled: Features, old: Keys, new: Keys) -> "RewardModel":
-        """Return the model with more features, which no reward has used.
-
-        `old` and `new` are the keys of the known items without and with these features.
-        """
-        groups, item_groups = list(self.features.columns), list(self.features.item_columns)
-        features = unscaled.scaled(self.scales, groups, item_groups)
-        matching = features.matching(self.features)
-        ridge = self.ridge.widened(features.n_features, matching.argmax(axis=1))
-        items = self.items.widened(features.item_matching(self.features), matching, old, new)
-        return RewardModel(features, self.scales, self.shift, ridge, items, self.drift)
-
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,); a level that moves stays in them."""
         phi, c = self.features.design(rows.arms, rows.contexts)
-        item_means: FloatArray | float = 0.0
+        theta = self.ridge.estimate
+        estimates = phi @ theta
         if self.features.n_item_columns:
-            item_means, _ = self.items.condition(rows.keys, c, phi)
-        estimates = self.ridge.predict(phi)[0] + item_means
+            keys, numbers = np.unique(self.keys(rows.arms, rows.items), return_inverse=True)
+            estimates += (c * self.items.coefficients(keys, theta)[numbers]).sum(axis=1)
         rest = rows.rewards + rows.levels - (self.shift - self.drift.level)
         return np.asarray(rest - self.scales.noise_scale * estimates)
 
-    def learn(self, arm: FloatArray, context: FloatArray, key: int, reward: float) -> float:
-        """Add the reward of an arm (dim,) with its context (context_dim,) and item key.
+    def learn(self, arm: FloatArray, context: FloatArray, item: int, reward: float) -> float:
+        """Add the reward of an arm (dim,) with its context (context_dim,) and item id.
 
         Returns the square of its residual, in units of its predictive variance.
         """
         (phi,), (c,) = self.features.design(arm[None], context[None])
         target = (reward - self.shift) / self.scales.noise_scale
         target = min(max(target, -_LARGEST_TARGET), _LARGEST_TARGET)
-        phi, target = self.items.update(key, c, phi, target)
+        if self.features.n_item_columns:
+            (key,) = self.keys(arm[None], np.array([item])).tolist()
+            phi, target = self.items.update(key, c, phi, target)
         (estimate,), (width,) = self.ridge.predict(phi[None])
         residual = target - float(estimate)
         drift = self.drift.after(self.scales.noise_scale * residual)
@@ -280,68 +274,9 @@ class RewardModel:
 
     def learn_all(self, rows: Observations) -> None:
         """Add rewards one by one."""
-        keys = rows.keys.tolist()
-        for arm, context, key, reward in zip(
-            rows.arms, rows.contexts, keys, (rows.rewards + rows.levels).tolist(), strict=True
-        ):
-            self.learn(arm, context, key, reward)
-
-    def is_too_large(self, features: Features) -> bool:
-        """Return whether features have grown far beyond the bounds of a model fitted anew."""
-        k, n_products = features.n_item_columns, size(features.columns.get(CROSSED, slice(0, 0)))
-        n_sums = len(self.items) * k * (k + features.n_features + 1)
-        return n_products > _MORE_PRODUCTS * MOST_CROSSED or n_sums > _MORE_SUMS * MOST_SUMS
-
-
-class RewardModelField(NamedTuple):
-    """The field of a reward model.
-
-    Attributes
-    ----------
-    unscaled : Features
-        Without scales.
-    """
-
-    unscaled: Features
-
-    def dump(self, value: RewardModel) -> dict[str, Any]:
-        """Return scales, regression and items."""
-        return {
-            "groups": list(value.features.columns),
-            "item_groups": list(value.features.item_columns),
-            "logs": value.scales.logs,
-            "noise": value.scales.noise_scale,
-            "shift": value.shift,
-            "drift": DRIFT.dump(value.drift),
-            "ridge": state.dump(value.ridge),
-            "items": ItemsField().dump(value.items),
-        }
-
-    def load(self, name: str, plain: Any, sizes: state.Sizes) -> RewardModel:
-        """Return the model after checking its parts."""
-        known = [*self.unscaled.columns, *self.unscaled.item_columns]
-        logs = {
-            str(group): checks.real("logs", log, LOWEST, HIGHEST)
-            for group, log in plain["logs"].items()
-        }
-        scales = Scales(logs, checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True))
-        groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
-        features = self.unscaled.scaled(scales, *groups)
-        ridge = Ridge(features.n_features, ridge=1.0)
-        state.restore(ridge, plain["ridge"])
-        sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
-        items = ItemsField().load("items", plain["items"], sizes)
-        shift = checks.real("shift", plain["shift"], -LARGEST, LARGEST)
-        drift = DRIFT.load("drift", plain["drift"], sizes)
-        return RewardModel(features, scales, shift, ridge, items, drift)
-
-
-def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
-    """Return the names of saved groups after checking them."""
-    groups = [checks.one_of("groups", group, known) for group in given]
-    if len(set(groups)) < len(groups):
-        raise ArchiveError(f"groups must be different, got {groups}")
-    return groups
+        rewards = (rows.rewards + rows.levels).tolist()
+        for row in zip(rows.arms, rows.contexts, rows.items.tolist(), rewards, strict=True):
+            self.learn(*row)
 
 
 def _mean(rows: Observations, summary: Summary | None) -> float:
@@ -380,7 +315,7 @@ def _regression(
     item_indices = column_indices(unscaled.item_columns, features.item_columns)
     some = statistics.select(np.append(0, indices), item_indices)
     scales, item_scales = features.scales, features.item_scales
-    (products, *_), covariances, _, log_dets = some.marginal(item_scales)
+    products, covariances, _, log_dets = some.items_integrated_out(item_scales)
     precision = scales[:, None] * products[:-1, :-1] * scales
     precision.ravel()[:: len(scales) + 1] += 1.0
     root = np.ascontiguousarray(safe_cholesky(precision[None])[1][0].T)

@@ -75,6 +75,11 @@ def run(
     jobs, out : optional
         As in `simulate`.
 
+    Raises
+    ------
+    HalfseenError
+        No cell could run; if only some could not, the log warns of it.
+
     Examples
     --------
     >>> from halfseen import paper
@@ -84,6 +89,7 @@ def run(
     """
     from halfseen.paper.studies import study_named
     from halfseen.paper.study import run_study
+    from halfseen.simulation.simulate import warn_of_failures
     from halfseen.simulation.store import Store
 
     study = study_named(name, scale).narrowed(
@@ -91,4 +97,6 @@ def run(
         seeds=None if seeds is None else tuple(seeds),
         observe_probs=observe_probs,
     )
-    return run_study(study, None if out is None else Store(out), jobs=jobs)
+    results = run_study(study, None if out is None else Store(out), jobs=jobs)
+    warn_of_failures(results)
+    return results

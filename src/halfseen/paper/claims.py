@@ -2,7 +2,7 @@
 
 A study's `claims(results)` lists what is claimed, by the place in the paper that claims it, or
 `OURS` or `BEYOND`. Each function below looks at the results and returns a `Check`: a `Finding` at
-every point, and which result would have been a failure. `judged` turns claims into verdicts.
+every point, and what would have made it fail. `judged` turns claims into verdicts.
 
 Means over seeds are judged by Student's 95 % interval. A claim holds where the whole interval is
 within the claimed limits, fails where all of it is outside, and is undecided otherwise.
@@ -21,7 +21,6 @@ from halfseen.report.figures import Keys, keys_of, true_rank
 from halfseen.report.look import label_of
 from halfseen.report.numbers import (
     Comparison,
-    Growth,
     Interval,
     Pair,
     difference,
@@ -39,7 +38,7 @@ HOLDS, FAILS, UNDECIDED, VACUOUS = "holds", "fails", "undecided", "vacuous"
 TOO_SMALL, NOT_RUN = "too small to judge", "not run"
 _LEFT_OUT = "left out"  # of this run, on purpose
 
-OURS, BEYOND = "our finding about the paper", "beyond the paper"
+OURS, BEYOND = "our own test of the paper", "beyond the paper"
 """Where a claim stands that the paper does not make."""
 
 FEWEST_SEEDS = 3
@@ -76,7 +75,7 @@ class Finding(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What was found at every point of a claim, and which result would have been a failure."""
+    """What was found at every point of a claim, and what would have made it fail."""
 
     findings: list[Finding]
     fails_if: str
@@ -106,7 +105,7 @@ def _verdict(place: str, text: str, check: Check, scale: str) -> Verdict:
     found = [finding.judged() for finding in check.findings if finding.outcome != _LEFT_OUT]
     outcome, texts = combine(found), [str(finding) for finding in found]
     if outcome == NOT_RUN:
-        texts = ["nothing of it was run"]
+        texts = ["none of it was run"]
     elif left_out:
         texts.append(f"not in this run: {', '.join(left_out)}")
     return Verdict(text, outcome, tuple(texts), place, check.fails_if)
@@ -134,7 +133,7 @@ def combine(findings: Sequence[Finding]) -> str:
     return HOLDS if outcomes <= {HOLDS, VACUOUS} else UNDECIDED
 
 
-def judge(found: Interval | Growth, at_least: float = -math.inf, at_most: float = math.inf) -> str:
+def judge(found: Interval, at_least: float = -math.inf, at_most: float = math.inf) -> str:
     """Return whether an interval is inside of limits (holds), outside (fails), or across one.
 
     The ends of an interval are NaN for a single seed, which decides nothing.
@@ -211,7 +210,7 @@ def _shared(results: Results, point: Point, *methods: str) -> FloatArray:
 def lower(
     results: Results, methods: Keys, than: Keys, *, setting: Names = None, p: Probs = None
 ) -> Check:
-    """Check that each method pays less than each of the others, seed by seed."""
+    """Check that each method has lower regret than each of the others, seed by seed."""
 
     def check(point: Point, method: str, other: str) -> Found:
         ours, theirs = _shared(results, point, method, other)
@@ -234,29 +233,19 @@ def within(
     setting: Names = None,
     p: Probs = None,
 ) -> Check:
-    """Check that the ratio of mean regrets lies within limits.
-
-    The interval is that of the regret less the limit times the other regret, seed by seed.
-    """
+    """Check that the ratio of mean regrets lies within limits."""
 
     def check(point: Point, method: str, other: str) -> Found:
         ours, theirs = _shared(results, point, method, other)
-        if theirs.mean() == 0:
-            return UNDECIDED, "the other regret is 0", None
-        outcomes = {
-            judge(Interval.of(ours - limit * theirs), **side)
-            for limit, side in ((at_least, {"at_least": 0}), (at_most, {"at_most": 0}))
-            if math.isfinite(limit)
-        }
-        outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in outcomes)
+        found = Interval.of_ratio(ours, theirs)
         means = f"{number(ours.mean(), 4)} / {number(theirs.mean(), 4)}"
-        return outcome, f"{means} = {ours.mean() / theirs.mean():.3f}", len(ours)
+        return judge(found, at_least, at_most), f"{means} = {found.fixed(3)}", found.n
 
     findings = _everywhere(results, check, _pairs(methods, than), setting, p)
-    return Check(findings, f"somewhere the ratio is {_outside(at_least, at_most)}")
+    return Check(findings, f"somewhere the ratio is {outside(at_least, at_most)}")
 
 
-def _outside(at_least: float, at_most: float) -> str:
+def outside(at_least: float, at_most: float) -> str:
     """Return what a number is that is not within limits, as a string."""
     words = [f"below {number(at_least)}"] * (at_least > -math.inf)
     words += [f"above {number(at_most)}"] * (at_most < math.inf)
@@ -425,7 +414,7 @@ def final_rank(
         outcome = judge(found, true + at_least, true + at_most)
         return outcome, f"mean rank {found}, true rank {true}", found.n
 
-    limits = _outside(at_least, at_most)
+    limits = outside(at_least, at_most)
     return Check(
         _everywhere(results, check, [(method,)], None, p),
         f"somewhere the mean rank less the true one is {limits}",
@@ -469,7 +458,6 @@ def exponent(
     method: str,
     over: str = "horizon",
     *,
-    minus: str | None = None,
     value: str | None = None,
     settings: Sequence[str] | None = None,
     p: float | None = None,
@@ -480,14 +468,15 @@ def exponent(
 
     The other parameters are those of `growth_of`.
     """
-    found = growth_of(results, method, over, minus=minus, value=value, settings=settings, p=p)
+    found = growth_of(results, method, over, value=value, settings=settings, p=p)
     letter = words_for(over)[0]
-    fails_if = f"the exponent is {_outside(at_least, at_most)}"
+    fails_if = f"the exponent is {outside(at_least, at_most)}"
     if found is None:
         return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
     first, last = found.numbers[0], found.numbers[-1]
-    text = f"exponent {found} over {letter} from {first:g} to {last:g}"
-    findings = [Finding(judge(found, at_least, at_most), "", text, found.n_seeds)]
+    text = f"exponent {found.exponent.fixed(2)} over {letter} from {first:g} to {last:g}"
+    outcome = judge(found.exponent, at_least, at_most)
+    findings = [Finding(outcome, "", text, found.exponent.n)]
     n_settings = sum(method in setting.methods for setting in results.settings.values())
     if over == "horizon" and n_settings > len(found.numbers):
         missing = f"{n_settings - len(found.numbers)} more horizons"
@@ -608,7 +597,7 @@ def _room(value: FloatArray, bound: FloatArray) -> str:
 def no_worse(results: Results, comparison: Comparison, *, than: str, margin: float) -> Check:
     """Check that at no point a difference is above a share of the other method's lead.
 
-    The lead is that over the method `than`; a difference whose interval has 0 is allowed, too.
+    The lead is that over the method `than`. A difference whose interval contains 0 is allowed.
     """
     pairs = comparison.pairs
 
@@ -740,7 +729,10 @@ def seeds_of(results: Results) -> str:
     for setting, seeds in by_setting.items():
         by_seeds.setdefault(seed_ranges(sorted(seeds)), []).append(setting)
     usual = max(by_seeds, key=lambda seeds: len(by_seeds[seeds]))
-    others = [
-        f"{seeds} for {' and '.join(names)}" for seeds, names in by_seeds.items() if seeds != usual
-    ]
+    others = []
+    for each, names in by_seeds.items():
+        kinds = dict.fromkeys(name.partition(", ")[0] for name in names)
+        is_group = len(kinds) < len(names)
+        listed = f"the {' and '.join(kinds)} settings" if is_group else " and ".join(names)
+        others += [f"{each} for {listed}"] if each != usual else []
     return f"{usual} ({'; '.join(others)})" if others else usual

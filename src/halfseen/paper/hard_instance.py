@@ -149,7 +149,7 @@ class HardInstanceRealization:
 
 @register_policy
 class SignSeeker(Policy):
-    """Waits for the hidden sign σ of `HardInstanceWorld`, which a side arm betrays.
+    """Waits for the hidden sign σ of `HardInstanceWorld`, which a side arm reveals.
 
     It knows the family: features 0 and 1 label decision arms, of mean aνγ + bσΔ with Δ ≥ γ, and
     the signs of features 2 and 3 of a side arm agree if σ = 1. It is told ν and ignores rewards.

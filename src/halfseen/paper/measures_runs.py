@@ -9,7 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen import seeding, theory
-from halfseen.paper.measures_subspace import Radii, bounded_low_rank, log_spaced
+from halfseen.paper.measures_subspace import (
+    FAILURE_PROB,
+    IMPUTE_RIDGE,
+    Radii,
+    bounded_low_rank,
+    log_spaced,
+)
 from halfseen.theory import Problem
 from halfseen.tofu.epoch import EpochRecord
 from halfseen.tofu.imputation import coordinates, fill
@@ -106,9 +112,7 @@ class EpochRun(NamedTuple):
     losses: FloatArray
 
 
-def algorithm_1(
-    truth: LowRankRealization, *, burn_in: int, failure_prob: float, impute_ridge: float
-) -> TofuPov:
+def algorithm_1(truth: LowRankRealization, *, burn_in: int) -> TofuPov:
     """Return Algorithm 1 with all constants of the theorem except for its burn-in."""
     problem = truth.problem()
     with warnings.catch_warnings():
@@ -119,13 +123,13 @@ def algorithm_1(
             observe_prob=problem.observe_prob,
             horizon=problem.horizon,
             burn_in=burn_in,
-            impute_ridge=impute_ridge,
+            impute_ridge=IMPUTE_RIDGE,
             arm_bound=problem.arm_bound,
             top_eigenvalue=problem.top_eigenvalue,
             last_eigenvalue=problem.last_eigenvalue,
             theta_bound=problem.theta_bound,
             noise_scale=problem.noise_scale,
-            failure_prob=failure_prob,
+            failure_prob=FAILURE_PROB,
         )
 
 
@@ -150,12 +154,7 @@ def rounds_of_run(policy: TofuPov, truth: LowRankRealization) -> Iterator[tuple[
 
 
 def play_epochs(
-    policy: TofuPov,
-    truth: LowRankRealization,
-    *,
-    ridge: float,
-    impute_ridge: float,
-    catalogue: int = 0,
+    policy: TofuPov, truth: LowRankRealization, *, ridge: float, catalogue: int = 0
 ) -> EpochRun:
     """Let a policy that replays nothing play, and return what happened inside its epochs.
 
@@ -173,7 +172,7 @@ def play_epochs(
             if decision.epoch == len(rows):
                 rows.append([])
                 targets.append(policy.basis.T @ truth.theta)
-            rows[-1].append((coordinates(policy.basis, slate, impute_ridge), means, decision.arm))
+            rows[-1].append((coordinates(policy.basis, slate, IMPUTE_RIDGE), means, decision.arm))
     epochs = []
     for record, target, noted in zip(policy.epoch_log, targets, rows, strict=True):
         latent, means, chosen = (np.array(column) for column in zip(*noted, strict=True))
@@ -186,8 +185,6 @@ def algorithm_1_run(
     *,
     burn_in: int = 249,
     catalogue: int = 0,
-    failure_prob: float = 0.1,
-    impute_ridge: float = 1e-9,
     points: int = 15,
 ) -> dict[str, list[float]]:
     """Return what the lemmas of one epoch and the theorem bound, on a run of Algorithm 1.
@@ -204,27 +201,20 @@ def algorithm_1_run(
         t_b; the theory's is longer than any run.
     catalogue : int
         Arms absorbed before the first round. Without them ε is vacuous in a run of this length.
-    failure_prob : float
-        δ of the theorem.
-    impute_ridge : float
-        ρ of the imputation.
     points : int
         Positions of each list, evenly spaced in their logarithm.
     """
     truth = bounded_low_rank(realization)
     problem = truth.problem()
-    policy = algorithm_1(
-        truth, burn_in=burn_in, failure_prob=failure_prob, impute_ridge=impute_ridge
-    )
-    ridge = theory.theorem_ridge(problem)
-    run = play_epochs(policy, truth, ridge=ridge, impute_ridge=impute_ridge, catalogue=catalogue)
+    policy, ridge = algorithm_1(truth, burn_in=burn_in), theory.theorem_ridge(problem)
+    run = play_epochs(policy, truth, ridge=ridge, catalogue=catalogue)
     longest = max(run.epochs, key=lambda epoch: epoch.n_rounds)
     samples = log_spaced(longest.n_rounds, points)
     return {
         "n_samples": [float(n) for n in samples],
         **bias_of(longest, samples),
-        **_regret_of(run, problem, failure_prob, points),
-        **_far_horizons(problem, failure_prob, points),
+        **_regret_of(run, problem, points),
+        **_far_horizons(problem, points),
     }
 
 
@@ -270,9 +260,7 @@ def _worst_push(features: FloatArray, inverse: FloatArray) -> float:
     return _pushed(features, inverse, signs)
 
 
-def _regret_of(
-    run: EpochRun, problem: Problem, failure_prob: float, points: int
-) -> dict[str, list[float]]:
+def _regret_of(run: EpochRun, problem: Problem, points: int) -> dict[str, list[float]]:
     """Return the regret so far, and its bounds by the lemmas, the theorem and the trivial argument.
 
     `lemma_bound` sums 2βq + 2b of every round, or 2·S·B_X where that is less; `theorem_bound` is
@@ -292,7 +280,7 @@ def _regret_of(
         "lemma_bound": [float(bound[round - 1]) for round in rounds],
         "theorem_bound": [
             theory.main_regret_bound(
-                replace(problem, horizon=round), failure_prob=failure_prob
+                replace(problem, horizon=round), failure_prob=FAILURE_PROB
             ).total
             for round in rounds
         ],
@@ -300,11 +288,11 @@ def _regret_of(
     }
 
 
-def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[str, list[float]]:
+def _far_horizons(problem: Problem, points: int) -> dict[str, list[float]]:
     horizons = log_spaced(_FARTHEST, 2 * points)
     far = [replace(problem, horizon=horizon) for horizon in horizons]
-    bounds = [theory.main_regret_bound(there, failure_prob=failure_prob) for there in far]
-    naive = [theory.naive_regret_bound(there, failure_prob=failure_prob) for there in far]
+    bounds = [theory.main_regret_bound(there, failure_prob=FAILURE_PROB) for there in far]
+    naive = [theory.naive_regret_bound(there, failure_prob=FAILURE_PROB) for there in far]
     return {
         "far_horizon": [float(horizon) for horizon in horizons],
         "far_theorem": [bound.total for bound in bounds],
@@ -322,6 +310,7 @@ def _far_horizons(problem: Problem, failure_prob: float, points: int) -> dict[st
 # Freezing against re-estimating in every round
 
 
+_RIDGE, _IMPUTE_RIDGE = 1.0, 1e-5  # λ and ρ of both runs
 _EVERY_ROUND = 1 + 1e-9  # growth of the schedule: the next epoch starts in the next round
 
 
@@ -343,18 +332,12 @@ class RegressionSamples(NamedTuple):
     bases: FloatArray
 
 
-def freezing(
-    realization: Realization,
-    *,
-    burn_in: int = 30,
-    ridge: float = 1.0,
-    impute_ridge: float = 1e-5,
-) -> dict[str, list[float]]:
+def freezing(realization: Realization, *, burn_in: int = 30) -> dict[str, list[float]]:
     """Return the terms that break the usual proofs, re-estimating every round and frozen.
 
     One run estimates the subspace in every round and projects all of its past with it; the other
-    freezes it in doubling epochs, each with samples of its own. λ is `ridge` in both, ρ of
-    the imputation `impute_ridge`. The realization must have bounded arms.
+    freezes it in doubling epochs, each with samples of its own. The realization must have bounded
+    arms.
 
     There is one position per step from a round to the next of the same regression, from the first
     epoch on; `round` is the second of the two. Names begin with `reestimated_` or `frozen_` and
@@ -372,19 +355,19 @@ def freezing(
             growth=growth,
             replay=replay,
             burn_in=burn_in,
-            ridge=ridge,
-            impute_ridge=impute_ridge,
+            ridge=_RIDGE,
+            impute_ridge=_IMPUTE_RIDGE,
         )
-        for first, samples in _histories(policy, truth, impute_ridge, replay == "full"):
+        for first, samples in _histories(policy, truth, replay == "full"):
             last = first + len(samples.noise)
             found.setdefault(f"{kind}_round", []).extend(map(float, range(first + 1, last)))
-            for name, values in steps_of(samples, ridge).items():
+            for name, values in steps_of(samples, _RIDGE).items():
                 found.setdefault(f"{kind}_{name}", []).extend(values.tolist())
     return found
 
 
 def _histories(
-    policy: TofuPov, truth: LowRankRealization, impute_ridge: float, one_history: bool
+    policy: TofuPov, truth: LowRankRealization, one_history: bool
 ) -> list[tuple[int, RegressionSamples]]:
     """Play and return the samples of every regression, each with the round of its first one."""
     noted: list[tuple[int, list[tuple[FloatArray, float, FloatArray]]]] = []
@@ -396,7 +379,7 @@ def _histories(
             noted.append((decision.round, []))
         epoch = decision.epoch
         chosen = Slate(decision.values[None], decision.mask[None])
-        arm = fill(policy.basis, chosen, impute_ridge)[0]
+        arm = fill(policy.basis, chosen, _IMPUTE_RIDGE)[0]
         noted[-1][1].append((arm, round.noise_of(decision.arm), policy.basis))
     return [
         (first, RegressionSamples(*(np.array(column) for column in zip(*rows, strict=True))))

@@ -18,6 +18,15 @@ from halfseen.values import BoolArray, FloatArray
 from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization
 
+FAILURE_PROB = 0.1
+"""δ of every bound but that of the confidence set."""
+
+IMPUTE_RIDGE = 1e-9
+"""ρ where imputation is compared with its bounds."""
+
+_MISS_PROB = 0.2  # δ_e of the confidence set
+_MISS_RIDGE = 1e-5  # ρ there
+
 
 def low_rank(realization: Realization) -> LowRankRealization:
     """Return the realization if it is that of a low-rank world, whose subspace is known."""
@@ -62,13 +71,7 @@ def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArr
 Point = dict[str, float]
 
 
-def representation(
-    realization: Realization,
-    *,
-    points: int = 15,
-    failure_prob: float = 0.1,
-    impute_ridge: float = 1e-9,
-) -> dict[str, list[float]]:
+def representation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
     """Return the errors of covariance, subspace, imputation and surrogate, and their bounds.
 
     After each of `points` rounds, evenly spaced in their logarithm, the corrected covariance and
@@ -90,8 +93,8 @@ def representation(
         if n_absorbed in rounds:
             basis = leading_basis(moments, truth)
             point = {"n_arms": moments.n_arms, **_of_covariance(truth, moments, basis)}
-            errors = _of_arms(truth, basis, round, impute_ridge)
-            bounds = _bounds(truth.problem(), n_absorbed, failure_prob, point["aligned_distance"])
+            errors = _of_arms(truth, basis, round)
+            bounds = _bounds(truth.problem(), n_absorbed, point["aligned_distance"])
             found.append({**point, **errors, **bounds})
         moments.absorb(round.slate)
     lists = {name: [float(point[name]) for point in found] for name in found[0]}
@@ -131,25 +134,22 @@ def _of_covariance(truth: LowRankRealization, moments: Moments, basis: FloatArra
     }
 
 
-def _of_arms(
-    truth: LowRankRealization, basis: FloatArray, round: Round, impute_ridge: float
-) -> Point:
+def _of_arms(truth: LowRankRealization, basis: FloatArray, round: Round) -> Point:
     """Return the errors of a round's arms in a basis that was estimated without them."""
     slate, means, _, arms = round
-    filled = np.linalg.norm(fill(basis, slate, impute_ridge) - arms, axis=1)
-    surrogate = np.abs(means - coordinates(basis, slate, impute_ridge) @ (basis.T @ truth.theta))
+    filled = np.linalg.norm(fill(basis, slate, IMPUTE_RIDGE) - arms, axis=1)
+    surrogate = np.abs(means - coordinates(basis, slate, IMPUTE_RIDGE) @ (basis.T @ truth.theta))
     return {
         "imputation_error": float(filled.max()),
         "surrogate_error": float(surrogate.max()),
     }
 
 
-def _bounds(problem: Problem, round: int, failure_prob: float, actual: float) -> Point:
-    error = theory.subspace_error_at(problem, round=round, failure_prob=failure_prob)
+def _bounds(problem: Problem, round: int, actual: float) -> Point:
+    when: dict[str, Any] = {"round": round, "failure_prob": FAILURE_PROB}
+    error = theory.subspace_error_at(problem, **when)
     bounds = {
-        "covariance_bound": theory.covariance_error_at(
-            problem, round=round, failure_prob=failure_prob
-        ),
+        "covariance_bound": theory.covariance_error_at(problem, **when),
         "subspace_bound": error,
         # What holds for all bounded vectors: a larger bound says nothing.
         "trivial_subspace": 1.0,
@@ -289,8 +289,6 @@ def coverage(
     burn_in: int = 30,
     replicates: int = 400,
     ridge: float = 0.01,
-    failure_prob: float = 0.2,
-    impute_ridge: float = 1e-5,
     points: int = 15,
 ) -> dict[str, list[float]]:
     """Return the share of epochs whose ellipsoid has missed ϑ* in any round so far.
@@ -298,9 +296,8 @@ def coverage(
     One epoch is played `replicates` times, optimistically, with the same slates and fresh noise: in
     the true subspace, and in the one estimated from the `burn_in` slates before it, there with and
     without the misspecification part of the radius (b is the largest bias of any offered arm).
-    λ is `ridge` (if small, the noise part of the radius dominates), δ_e `failure_prob`, ρ of the
-    imputation `impute_ridge`. Positions are `points` rounds, evenly spaced in their logarithm.
-    The realization must have bounded arms.
+    λ is `ridge` (if small, the noise part of the radius dominates), δ_e is 0.2. Positions are
+    `points` rounds, evenly spaced in their logarithm. The realization must have bounded arms.
     """
     truth = bounded_low_rank(realization)
     checks.integer("burn_in", burn_in, 1, truth.world.horizon - 1)
@@ -308,14 +305,14 @@ def coverage(
     moments = Moments(truth.world.dim)
     for slate, *_ in islice(truth.rounds(), burn_in):
         moments.absorb(slate)
-    estimated = _surrogate(truth, leading_basis(moments, truth), burn_in, impute_ridge)
-    exact = _surrogate(truth, truth.basis, burn_in, impute_ridge)
+    estimated = _surrogate(truth, leading_basis(moments, truth), burn_in)
+    exact = _surrogate(truth, truth.basis, burn_in)
     random = seeding.stream(truth.seed, "measure", "coverage")
     noise_scale = truth.world.noise_scale
     noise = noise_scale * random.standard_normal((replicates, len(exact.means)))
     rounds = np.array(log_spaced(len(exact.means), points))
     missed = {
-        name: missed_by(epoch, noise, Radii(ridge, 1.0, noise_scale, failure_prob, b))
+        name: missed_by(epoch, noise, Radii(ridge, 1.0, noise_scale, _MISS_PROB, b))
         for name, epoch, b in (
             ("missed_true_subspace", exact, exact.largest_bias),
             ("missed_with_bias_part", estimated, estimated.largest_bias),
@@ -325,15 +322,13 @@ def coverage(
     return {
         "round": [float(round) for round in rounds],
         **{name: shares[rounds - 1].tolist() for name, shares in missed.items()},
-        "failure_prob": [failure_prob] * len(rounds),
+        "failure_prob": [_MISS_PROB] * len(rounds),
     }
 
 
-def _surrogate(
-    truth: LowRankRealization, basis: FloatArray, first: int, impute_ridge: float
-) -> Surrogate:
+def _surrogate(truth: LowRankRealization, basis: FloatArray, first: int) -> Surrogate:
     rounds = list(islice(truth.rounds(), first, None))
-    latent = [coordinates(basis, round.slate, impute_ridge) for round in rounds]
+    latent = [coordinates(basis, round.slate, _MISS_RIDGE) for round in rounds]
     means = np.array([round.means for round in rounds])
     return Surrogate(np.array(latent), means, basis.T @ truth.theta)
 

@@ -31,6 +31,8 @@ _kernels = LazyModule("halfseen.kernels.ellipsoids")
 _TOLERANCE = 1e-8
 # From this size on LAPACK triangularizes faster than a compiled loop (measured at rank 10).
 _LAPACK_DIM = 256
+# So many candidates of a few directions still fit into memory.
+_MOST_SAMPLES = 10**6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,7 +282,10 @@ class Pslb(Optimism, Policy):
         doc="Rounds before the subspace is estimated.",
     )
     n_samples: int = integer(
-        default=256, low=0, doc="Random candidates per round for the best point of both sets."
+        default=256,
+        low=0,
+        high=_MOST_SAMPLES,
+        doc="Random candidates per round for the best point of both sets.",
     )
     observe_prob: float = custom(
         default=1.0,

@@ -147,7 +147,7 @@ def _group(key: tuple[str, float, str, bool], pairs: list[tuple[float, float]]) 
 # Means over seeds
 
 ORDER_ERRORS = 2.0
-"""A published gap tells an order if it is larger than so many standard errors of ours."""
+"""A published gap decides an order if it exceeds this many of our standard errors."""
 
 LEAST_ERROR = 1.0
 """A standard error counts as at least one wrong label, also where two methods play alike."""
@@ -216,7 +216,7 @@ class Order(NamedTuple):
 
     @property
     def telling(self) -> bool:
-        """Whether the published gap is large enough to tell an order."""
+        """Whether the published gap is large enough to decide an order."""
         return self.published > ORDER_ERRORS * max(self.standard_error, LEAST_ERROR)
 
     @property
@@ -239,7 +239,7 @@ class SummaryComparison(NamedTuple):
 
     @property
     def decided_orders(self) -> list[Order]:
-        """Orders that the published gap is large enough to tell."""
+        """Orders that the published gap is large enough to decide."""
         return [order for order in self.orders if order.telling]
 
     @property

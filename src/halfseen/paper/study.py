@@ -308,7 +308,7 @@ class Study:
         for name in all_policies():
             if name.lower() == word:
                 return Method(policy=name)
-        near = checks.did_you_mean(key, [*self.methods, *METHODS])
+        near = checks.did_you_mean(key, [*self.methods, *METHODS, *all_policies()])
         raise StudyError(
             f"methods must be among those of {self.name}, {self.methods}, standard ones, or a "
             f"policy that --import registers, got {key!r}{near}"
@@ -381,6 +381,12 @@ class Study:
 
 
 # What studies share
+
+LATENT_UCB_NOTE = (
+    "Latent UCB is not from the paper: it estimates everything itself. A second form is given the "
+    "rank and knows that all means are 0. None of its settings was chosen on the seeds of this "
+    "study."
+)
 
 
 def standard(keys: str) -> dict[str, Plain]:

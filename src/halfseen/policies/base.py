@@ -25,8 +25,8 @@ class Policy(Declared, ABC):
     """Chooses one of the offered arms per round and learns from its reward.
 
     A policy is mathematics: it keeps no list of decisions, and one thread at a time may use it. A
-    `Decision` carries what `learn` needs. A policy cannot tell the decision of another one of its
-    kind from its own, nor that it learns a reward twice: an `Agent` does both.
+    `Decision` carries what `learn` needs. A policy cannot detect that a decision was made by
+    another policy of its class, or that it learns a reward twice: an `Agent` detects both.
 
     A subclass declares its parameters (`halfseen.params`) and its state (`STATE`, see
     `halfseen.state`) and writes three hooks: `setup`, `decide` and `update`. Optional hooks begin

@@ -94,7 +94,10 @@ class EpsilonGreedy(Policy):
         doc="`HistGradientBoostingRegressor`, or `RandomForestRegressor` with 50 trees.",
     )
     epsilon: float = real(
-        default=0.05, low=0.0, high=1.0, doc="Share of the rounds in which all arms are as likely."
+        default=0.05,
+        low=0.0,
+        high=1.0,
+        doc="Share of the rounds in which all arms are equally likely.",
     )
     seed: int = integer(default=0, low=0, doc="Seed of random choices and of the estimators.")
 

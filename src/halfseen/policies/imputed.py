@@ -230,8 +230,8 @@ class Imputed(Exploring, ViewedPolicy):
 
     The imputer is fitted after `first_fit` rounds, and again each time the rounds have grown by a
     factor. It is fitted to a uniform sample of all arms offered or absorbed before the round. Until
-    its first fit, hidden entries count as zero; later, those of features it has never seen do.
-    A reward is learned with the arm as it was filled in when it was chosen.
+    its first fit, hidden entries count as zero; later, only those of features it never saw do. A
+    reward is learned with the arm as it was filled in when it was chosen.
 
     Notes
     -----

@@ -21,6 +21,7 @@ from halfseen.report.look import DASHED, DOTTED, MIXED, SOLID, Look, house_style
 from halfseen.report.numbers import (
     Comparison,
     Pair,
+    difference,
     growth_of,
     growth_points,
     number,
@@ -39,6 +40,7 @@ FINAL_REGRET = "final regret"
 EXPECTED = "implied by the construction"
 _BLACK = {"color": "#000000", "linewidth": 0.9, "linestyle": DASHED}
 _N_MARKERS = 8  # along a curve of many points
+_WIDE = 10.0  # probabilities whose ratio is larger are on a logarithmic axis
 _FIRST_SHARE = 0.01  # of the horizon, where logarithmic axes begin
 
 Keys = str | Sequence[str]
@@ -219,10 +221,11 @@ def regret_over_p(
     def draw(axes: "Axes") -> None:
         draw_points(axes, curves)
         axes.set(xlabel=f"{share_label(results)}, p", ylabel=FINAL_REGRET, title=title)
-        _set_axis(axes.xaxis, ticks={float(x) for curve in curves for x in curve.x})
+        shown = {float(x) for curve in curves for x in curve.x}
+        _set_axis(axes.xaxis, log=max(shown) >= _WIDE * min(shown), ticks=shown)
         axes.invert_xaxis()
         if after is not None:
-            after(axes, {float(x) for curve in curves for x in curve.x})
+            after(axes, shown)
         _set_axis(axes.yaxis, log=log)
         # Regrets that differ by little are told apart only where the axis does not begin at 0.
         if not log and min(float(curve.mean.min()) for curve in curves) < axes.get_ylim()[1] / 2:
@@ -246,7 +249,6 @@ def growth(
     methods: Keys,
     over: str = "horizon",
     *,
-    minus: Keys = (),
     value: str | None = None,
     settings: Sequence[str] | None = None,
     p: float | None = None,
@@ -257,16 +259,12 @@ def growth(
 ) -> Panel | None:
     """Show final regret against a number, with exponents and slopes to compare with.
 
-    The parameters are those of `growth_of`; `minus` is one method for all, or one for each.
-    `expected` is what theory implies at a point. Means that are not positive are left out.
+    The parameters are those of `growth_of`; `expected` is what theory implies at a point. Means
+    that are not positive are left out.
     """
     keys = keys_of(methods)
-    others: list[str | None] = [*keys_of(minus)] or [None]
-    others = others if len(others) > 1 else others * len(keys)
-    where: dict[str, Any] = {"value": value, "settings": settings, "p": p}
     found = {
-        key: growth_of(results, key, over, minus=other, **where)
-        for key, other in zip(keys, others, strict=True)
+        key: growth_of(results, key, over, value=value, settings=settings, p=p) for key in keys
     }
     grown = {key: each for key, each in found.items() if each is not None}
 
@@ -294,11 +292,47 @@ def growth(
         _set_axis(axes.yaxis, log=True)
         style: dict[str, Any] = {"handlelength": 1.9, "labelspacing": 0.2, "borderaxespad": 0.2}
         style |= {"ncols": n_columns, "columnspacing": 0.8, "handletextpad": 0.4}
-        exponents = ["–" if math.isnan(each.slope) else str(each) for each in grown.values()]
+        exponents = [each.exponent.fixed(2) for each in grown.values()]
         heading = "exponent [95 % interval]"
         axes.legend(handles, exponents, loc="upper left", title=heading, alignment="left", **style)
 
     return Panel(draw, keys) if grown else None
+
+
+def excess(
+    results: Results,
+    methods: Mapping[str, str],
+    over: str,
+    *,
+    cost: Callable[[Point], float],
+    label: str,
+) -> Panel | None:
+    """Show the final regret in excess of another method, by key, against a number.
+
+    The axis is linear, because an excess may be below 0. The dotted line, with its label, is a
+    theoretical cost at each point times the constant that fits the first method.
+    """
+    points = dict(sorted(growth_points(results, over).items()))
+    curves, costs = [], {at: cost(point) for at, point in points.items()}
+    for method, other in methods.items():
+        found = {
+            at: difference(results.regrets(point, method), results.regrets(point, other))
+            for at, point in points.items()
+        }
+        known = _known({at: mean_of(list(each.values())) for at, each in found.items()})
+        curves += [Curve.of(look_of(method), known)] if known else []
+
+    def draw(axes: "Axes") -> None:
+        draw_points(axes, curves)
+        first, like = curves[0], {"color": curves[0].look.color, "linestyle": DOTTED}
+        line = np.array([costs[at] for at in first.x])
+        axes.plot(first.x, first.mean.sum() / line.sum() * line, label=label, **like)
+        axes.axhline(0.0, color="#999999", linewidth=0.6)
+        axes.set(xscale="log", xlabel=words_for(over)[1], ylabel="excess regret")
+        _set_axis(axes.xaxis, log=True, ticks=points)
+        _set_axis(axes.yaxis)
+
+    return Panel(draw, list(methods)) if curves else None
 
 
 def _draw_slopes(
@@ -535,8 +569,9 @@ def differences(comparison: Comparison, *, p: float | None = None, title: str = 
         usual = Counter(pair.against for pair in pairs).most_common(1)[0][0]
         axes.set_yticks(range(len(pairs)), [row_label(pair, pairs, usual) for pair in pairs])
         axes.set_ylim(len(pairs) - 0.4, -0.6)
-        several = " (or of the one named)" if len({pair.against for pair in pairs}) > 1 else ""
-        axes.set(xlabel=f"final regret less that of {label_of(usual)}{several}, in % of it")
+        several = "\n(or of the one named)" if len({pair.against for pair in pairs}) > 1 else ""
+        text = f"final regret less that of {label_of(usual)}{several}, in % of it"
+        axes.set_xlabel(text, loc="right")  # it may be longer than the axis
         axes.set_title(title)
 
     return Panel(draw, wide=True, height=0.3 + 0.1 * len(pairs)) if pairs else None
@@ -545,10 +580,10 @@ def differences(comparison: Comparison, *, p: float | None = None, title: str = 
 def _sign(pair: Pair) -> tuple[str, str, str]:
     """Return colour, marker and words for what an interval says."""
     if pair.high < 0:
-        return "#0072B2", "o", "pays less"
+        return "#0072B2", "o", "lower regret"
     if pair.low > 0:
-        return "#D55E00", "s", "pays more"
-    return "#6E6E6E", "o", "not decided"
+        return "#D55E00", "s", "higher regret"
+    return "#6E6E6E", "o", "undecided"
 
 
 def row_label(pair: Pair, pairs: Sequence[Pair], usual: str) -> str:
@@ -648,18 +683,19 @@ def default_figures(results: Results) -> list[Figure]:
         panels = [regret_over_p(results, methods, setting=each) for each in swept]
         caption = f"Final regret against the {share_label(results)}"
         figures.append(Figure("final_regret", caption, panels[:_MOST_DEFAULT_PANELS]))
-    points = results.points()[:_MOST_DEFAULT_PANELS]
-    panels = [regret_over_rounds(results, methods, setting=at.setting, p=at.p) for at in points]
-    return [*figures, Figure("regret_over_time", "Regret over time", panels)]
+    return [*figures, _regret_over_time(results, results.points()[:_MOST_DEFAULT_PANELS])]
+
+
+def _regret_over_time(results: Results, points: Iterable[Point]) -> Figure:
+    panels = [
+        regret_over_rounds(results, results.methods, setting=at.setting, p=at.p) for at in points
+    ]
+    return Figure("regret_over_time", "Regret over time", panels)
 
 
 def regret_figure(results: Results) -> "Canvas":
     """Return regret over rounds, with a panel per setting and observation probability."""
-    panels = [
-        regret_over_rounds(results, results.methods, setting=point.setting, p=point.p)
-        for point in results.points()
-    ]
-    canvas = drawn(Figure("regret_over_time", "Regret over time", panels))
+    canvas = drawn(_regret_over_time(results, results.points()))
     if canvas is None:
         raise InvalidInputError("there is nothing to draw: no cell of these tables has a regret")
     return canvas
@@ -679,7 +715,7 @@ def drawn(figure: Figure) -> "Canvas | None":
         width = _WIDTH if len(there) > 1 or there[0].wide else 2 / 3 * _WIDTH
         canvas = Canvas((width, sum(heights) * _PANEL_HEIGHT), layout="constrained")
         canvas.get_layout_engine().set(w_pad=0.04, h_pad=0.04, wspace=0.02, hspace=0.02)
-        # A grid of its own for each row: labels would not fit into the columns of a common one.
+        # Each row has its own grid: labels would not fit into the columns of a common one.
         outer = canvas.add_gridspec(len(rows), 1, height_ratios=heights)
         for at, row in enumerate(rows):
             inner = outer[at].subgridspec(1, len(row))

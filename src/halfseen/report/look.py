@@ -54,7 +54,7 @@ _VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
     "under": ("rank too small", 0.62, DOTTED, "//"),
     "true": ("rank known", -0.12, SOLID, ""),
     "over": ("rank too large", -0.5, DASHED, "\\\\"),
-    "adaptive": ("rank chosen", 0.36, MIXED, ".."),
+    "adaptive": ("constant threshold", 0.36, MIXED, ".."),
     "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
     "third": ("radius × 0.3", 0.3, DASHED, "//"),
     "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
@@ -75,7 +75,7 @@ _STANDARD = {
     "zf-oful-untuned": Look("ZF-OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
     "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
     "zf-pslb": Look("ZF-PSLB", "#AA4499", SOLID, "v"),
-    "zf-pslb-adaptive": Look("ZF-PSLB, rank chosen", "#5E1A3C", DASHED, "<", "//"),
+    "zf-pslb-adaptive": Look("ZF-PSLB, rank chosen", "#5E1A3C", DASHED, "<", ".."),
     "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
     "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
     "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
@@ -118,7 +118,6 @@ _STANDARD = {
 }
 
 _LATENT_UCB_WITH = {
-    "full-view": "nothing hidden, rank given",
     "no-filled": "no filled arms",
     "no-mask": "no masks",
     "no-item": "no item effects",
@@ -152,7 +151,7 @@ _FALLBACK_MARKERS = "os^vDPX*"
 
 
 def look_of(key: str) -> Look:
-    """Return how a method is drawn; an unknown key gets itself as label and a colour of its own.
+    """Return how a method is drawn; an unknown key is its own label and gets its own colour.
 
     >>> look_of("tofu").label, look_of("tofu-under").label, look_of("mine").label
     ('TOFU', 'TOFU, rank too small', 'mine')
@@ -167,7 +166,8 @@ def look_of(key: str) -> Look:
         words, by, dashes, hatch = _VARIANTS[end]
         family = _STANDARD[base]
         color = shade(family.color, by)
-        return Look(f"{family.label}, {words}", color, dashes, family.marker, hatch)
+        name = f"RA-{family.label}" if end == "adaptive" else family.label
+        return Look(f"{name}, {words}", color, dashes, family.marker, hatch)
     return _fallback(key)
 
 

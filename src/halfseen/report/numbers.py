@@ -1,7 +1,7 @@
 """Numbers for readers: how they are written, tables, paired differences, growth exponents."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -250,18 +250,58 @@ class Interval(NamedTuple):
         """
         found = [float(value) for value in values]
         mean, error = mean_of(found)
-        half = math.nan
-        if error is not None:
-            from scipy.special import stdtrit  # few reports need it, and it takes long to import
-
-            half = float(stdtrit(len(found) - 1, (1 + _LEVEL) / 2)) * error
+        half = math.nan if error is None else _student(len(found)) * error
         mean = math.nan if mean is None else mean
         return cls(mean, mean - half, mean + half, len(found))
 
+    @classmethod
+    def of_ratio(cls, ours: FloatArray, theirs: FloatArray) -> "Interval":
+        """Return that of the ratio of two means, paired seed by seed (Fieller's).
+
+        It has the ratios r for which that of ours − r · theirs has 0, and no ends where the mean of
+        theirs is not clearly different from 0.
+
+        >>> str(Interval.of_ratio(np.array([21.0, 19.0, 24.0]), np.array([10.0, 10.0, 11.0])))
+        '2.06 [1.66, 2.39]'
+        """
+        n, means = len(ours), np.array([ours.mean(), theirs.mean()])
+        ratio = float(means[0] / means[1]) if means[1] else math.nan
+        if n < 2:
+            return cls(ratio, math.nan, math.nan, n)
+        # The ends solve (a − r b)² = t² var(a − r b).
+        squares = np.outer(means, means) - _student(n) ** 2 * np.cov(ours, theirs) / n
+        (aa, ab), (_, bb) = squares.tolist()
+        if bb <= 0:
+            return cls(ratio, -math.inf, math.inf, n)
+        middle, half = ab / bb, math.sqrt(max(0.0, ab**2 - aa * bb)) / bb
+        return cls(ratio, middle - half, middle + half, n)
+
     def __str__(self) -> str:
         """Return the mean and the interval as people read them."""
-        ends = "" if math.isnan(self.low) else f" [{number(self.low)}, {number(self.high)}]"
-        return f"{number(self.mean)}{ends}"
+        return self._text(number)
+
+    def fixed(self, places: int) -> str:
+        """Return the same with as many digits after the decimal point.
+
+        >>> Interval(-0.5, -math.inf, 0.25, 9).fixed(2)
+        '−0.50 [−∞, 0.25]'
+        >>> Interval(0.5, -math.inf, math.inf, 9).fixed(2)
+        '0.50 (no finite interval)'
+        """
+        return self._text(lambda value: f"{value:.{places}f}")
+
+    def _text(self, written: Callable[[float], str]) -> str:
+        ends = "" if math.isnan(self.low) else f" [{written(self.low)}, {written(self.high)}]"
+        text = f"{written(self.mean)}{ends}"
+        text = text.replace("-", "−").replace("inf", "∞").replace("nan", "–")
+        return text.replace("[−∞, ∞]", "(no finite interval)")
+
+
+def _student(n: int) -> float:
+    """Return the quantile of Student's t for a mean of n values."""
+    from scipy.special import stdtrit  # few reports need it, and it takes long to import
+
+    return float(stdtrit(n - 1, (1 + _LEVEL) / 2))
 
 
 def difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
@@ -366,20 +406,15 @@ def _pair(
 
 
 class Growth(NamedTuple):
-    """Means at some numbers, and the exponent of their growth."""
+    """Means at some numbers, and the exponent of their growth.
+
+    It is the slope of the log mean against the log number, NaN where a mean is not positive; its
+    interval comes from resampling seeds.
+    """
 
     numbers: tuple[float, ...]
     means: tuple[Mean, ...]
-    slope: float  # of the log mean against the log number; NaN where a mean is not positive
-    low: float  # ends of the 95 % interval from resampling seeds; NaN for one seed
-    high: float
-    n_seeds: int
-
-    def __str__(self) -> str:
-        """Return slope and interval as people read them."""
-        slope = "–" if math.isnan(self.slope) else f"{self.slope:.2f}"
-        ends = "" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
-        return f"{slope}{ends}".replace("-", "−").replace("inf", "∞")
+    exponent: Interval
 
 
 def growth_of(
@@ -387,7 +422,6 @@ def growth_of(
     method: str,
     over: str = "horizon",
     *,
-    minus: str | None = None,
     value: str | None = None,
     settings: Sequence[str] | None = None,
     p: float | None = None,
@@ -399,8 +433,6 @@ def growth_of(
     over : str
         "p", "conditioning" (κ) or a setting of the world, such as "horizon" or "n_arms". If it is
         "p", only the probabilities of one setting count, by default the first.
-    minus : str, optional
-        The regret in excess of that of this method.
     value : str, optional
         A diagnostic of the method, at its last position, instead of its regret.
     settings, p : optional
@@ -411,7 +443,11 @@ def growth_of(
     """
     columns = {}
     for at, point in growth_points(results, over, settings, p).items():
-        found = quantity(results, point, method, minus=minus, value=value)
+        found = (
+            results.regrets(point, method)
+            if value is None
+            else _ends(results, point, method, value)
+        )
         if found:
             columns[at] = found
     numbers = tuple(sorted(columns))
@@ -423,23 +459,18 @@ def growth_of(
         return None
     means = tuple(mean_of(column.tolist()) for column in by_seed.T)
     slope = float(_slopes(numbers, by_seed.mean(axis=0)))
-    return Growth(numbers, means, slope, *slope_interval(numbers, by_seed), len(seeds))
+    return Growth(numbers, means, Interval(slope, *slope_interval(numbers, by_seed), len(seeds)))
 
 
-def quantity(
-    results: Results, point: Point, method: str, *, minus: str | None, value: str | None
-) -> dict[int, float]:
-    """Return a regret, an excess over another one, or the end of a diagnostic, by seed."""
-    if value is not None:
-        found = results.diagnostic(point, method, value)
-        last = max((position for each in found.values() for position in each), default=0)
-        return {seed: each[last] for seed, each in found.items() if last in each}
-    regrets = results.regrets(point, method)
-    return regrets if minus is None else difference(regrets, results.regrets(point, minus))
+def _ends(results: Results, point: Point, method: str, value: str) -> dict[int, float]:
+    """Return a diagnostic at its last position, by seed."""
+    found = results.diagnostic(point, method, value)
+    last = max((position for each in found.values() for position in each), default=0)
+    return {seed: each[last] for seed, each in found.items() if last in each}
 
 
 def growth_points(
-    results: Results, over: str, settings: Sequence[str] | None, p: float | None
+    results: Results, over: str, settings: Sequence[str] | None = None, p: float | None = None
 ) -> dict[float, Point]:
     """Return the points over which something grows, by their numbers, as in `growth_of`."""
     names = [name for name in results.settings if settings is None or name in settings]

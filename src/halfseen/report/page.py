@@ -62,7 +62,7 @@ def study_folders(home: Path, first: Sequence[str] = ()) -> list[Path]:
 
 
 def asset(name: str) -> str:
-    """Return the text of a file that becomes part of the page."""
+    """Return the content of a file that becomes part of the page."""
     return (Path(str(files("halfseen.report"))) / name).read_text(encoding="utf-8")
 
 

@@ -213,7 +213,7 @@ class Report:
         missing, n = list(spec.panels).count(None), len(spec.panels)
         note = f"{missing} of {n} panels were not run" if missing else ""
         there = missing < n and png.exists()
-        return Drawn(spec, png if there else None, note if there else "nothing of it was run")
+        return Drawn(spec, png if there else None, note if there else "none of it was run")
 
     @property
     def files(self) -> dict[str, str]:
@@ -332,7 +332,7 @@ def render(template: str, **context: Any) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, also inside a table.
+    r"""Escape a string for Markdown, including inside a table.
 
     >>> print(markdown_text("A & B <i>_x_|y% $z$, d_1 < 2 [0, 1]"))
     A & B \<i>\_x\_\|y% \$z\$, d_1 < 2 [0, 1]
@@ -341,7 +341,7 @@ def markdown_text(text: str) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Return a text that LaTeX prints as it is.
+    r"""Escape a string for LaTeX.
 
     >>> print(latex_text("A & B <i>_x_|y% $z$"))
     A \& B \textless{}i\textgreater{}\_x\_\textbar{}y\% \$z\$
@@ -386,7 +386,7 @@ def _environment(template: str) -> Environment:
         return value if hasattr(value, "__html__") else Markup(escapes[template](str(value)))
 
     def prose(text: str) -> Markup:
-        """Return a text in which `words` between backticks are code."""
+        """Return the string with `words` between backticks as code."""
         parts = [code(part) if at % 2 else safe(part) for at, part in enumerate(_CODE.split(text))]
         return Markup("".join(parts))
 

@@ -1,8 +1,8 @@
 """The routes: rank, reward, health, metrics, log and the dashboard."""
 
+import gc
 import json
 import os
-import re
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
@@ -12,13 +12,14 @@ from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import anyio.to_thread
-from fastapi import FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.security import HTTPBearer
 from prometheus_client import CollectorRegistry, generate_latest, multiprocess
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -32,57 +33,24 @@ from halfseen.service.guard import Guard, answer, logger
 from halfseen.service.settings import Settings, message_of
 
 T = TypeVar("T")
-LONGEST = 1000
-"""Characters of a name or a value."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which no file can hold
-
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Item = int | str
 
 
-def _checked_value(value: Any) -> Any:
-    if isinstance(value, str) and len(value) <= LONGEST and not _SURROGATE.search(value):
-        return value
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    raise ValueError(
-        f"must be a number, true, false, null or a string of at most {LONGEST} characters"
-    )
-
-
-def _checked_option(option: Any) -> Any:
-    """Return a row or an id: a check by hand names the column, and is fast."""
-    if isinstance(option, str | int) and not isinstance(option, bool):
-        return _checked_value(option)
-    if not isinstance(option, dict):
-        raise ValueError("must be an object with a value for each column, or an id")
-    for name, value in option.items():
-        try:
-            _checked_value(name)
-            _checked_value(value)
-        except ValueError as error:
-            raise ValueError(f"column {name!r:.40} {error}") from None
-    return option
-
-
 _VALUE = {"type": ["number", "boolean", "string", "null"]}
 _VALUES = {"type": "object", "additionalProperties": _VALUE}
-Row = Annotated[dict[str, Any], AfterValidator(_checked_option), WithJsonSchema(_VALUES)]
-Option = Annotated[
-    Any,
-    AfterValidator(_checked_option),
-    WithJsonSchema({"anyOf": [_VALUES, {"type": ["string", "integer"]}]}),
-]
+# The agent checks rows, and names the column that is wrong.
+Row = Annotated[dict[str, Any], WithJsonSchema(_VALUES)]
+Option = Annotated[Any, WithJsonSchema({"anyOf": [_VALUES, {"type": ["string", "integer"]}]})]
 
 _GAUGES = {
     "decisions": "Decisions so far",
-    "pending": "Decisions that wait for a reward",
-    "forgotten": "Decisions forgotten because too many waited",
+    "pending": "Decisions without a final reward",
+    "forgotten": "Decisions forgotten because too many were pending",
     "late": "Rewards that came after their decision had expired",
     "lift": "Mean reward minus that of a uniform choice",
-    "oldest_pending": "Seconds for which the oldest decision has waited",
-    "events": "Events in the storage",
+    "oldest_pending": "Age of the oldest pending decision in seconds",
+    "events": "Number of the latest event",
     "storage_bytes": "Size of the storage",
 }
 
@@ -114,7 +82,7 @@ class Place(BaseModel):
 
 
 class RankAnswer(BaseModel):
-    """A decision; its id is needed to report what came of it."""
+    """A decision; its id is needed to report the outcome."""
 
     id: str = Field(examples=["0b3c9f1e5d7a42c8"])
     item: Item = Field(examples=["coat"])
@@ -123,7 +91,7 @@ class RankAnswer(BaseModel):
 
 
 class RewardRequest(BaseModel):
-    """What came of a decision, or of one of its places."""
+    """The outcome of a decision, or of one of its places."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -146,6 +114,10 @@ class Refused(BaseModel):
     error: str
 
 
+def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Refused} for status in statuses}
+
+
 def open_agent(settings: Settings) -> Agent:
     """Open the agent that settings describe, or create it.
 
@@ -153,22 +125,30 @@ def open_agent(settings: Settings) -> Agent:
     """
     halfseen.warm_up(progress=False)  # so that no request waits for loops to be compiled
     where = settings.storage, settings.name, settings.durability
+    asked = _agent_settings(settings, settings.model_fields_set)
+    Agent(**asked)  # names a setting that is wrong
+    new = _agent_settings(settings, Settings.model_fields.keys())
+    own = {"exploration": new.pop("explore"), "uniform_share": new.pop("uniform_share")}
     try:
-        return Agent.open(*where, **_agent_settings(settings, settings.model_fields.keys()))
+        return Agent.open(*where, **new, policy=LatentUcb(**own, refit="background"))
     except errors.InvalidSettingError:
-        return Agent.open(*where, **_agent_settings(settings, settings.model_fields_set))
+        return Agent.open(*where, **asked)
 
 
 def _agent_settings(settings: Settings, asked: Collection[str]) -> dict[str, Any]:
     """Return some settings as an agent takes them."""
-    plain = ("id", "ignore", "categorical", "expire_reward")
-    given: dict[str, Any] = {name: getattr(settings, name) for name in plain if name in asked}
+    names = (
+        "id",
+        "ignore",
+        "categorical",
+        "explore",
+        "uniform_share",
+        "expire_reward",
+        "max_pending",
+    )
+    given: dict[str, Any] = {name: getattr(settings, name) for name in names if name in asked}
     if "expire_after" in asked:
         given["expire_after"] = timedelta(seconds=settings.expire_after)
-    if {"explore", "uniform_share"} & set(asked):
-        given["policy"] = LatentUcb(
-            exploration=settings.explore, uniform_share=settings.uniform_share, refit="background"
-        )
     return given
 
 
@@ -183,6 +163,7 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         agent = app.state.agent = open_agent(settings)
+        gc.freeze()  # what is loaded now stays: to search it for garbage would take 0.1 s each time
         app.state.dashboard = Dashboard(agent)
         ends = threading.Event()
         keeper = threading.Thread(target=keep, args=(agent, settings.every, ends), daemon=True)
@@ -199,14 +180,15 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
-        responses={status: {"model": Refused} for status in (401, 413, 422, 503)},
+        responses=_refusals(401, 413, 422, 503),
+        dependencies=[Depends(HTTPBearer(auto_error=False))],  # the guard has checked it
     )
     app.state.settings = settings
     app.add_middleware(Guard, settings=settings)
     for kind in (errors.HalfseenError, OSError, MemoryError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, refused)
-    app.post("/rank", summary="Choose among options")(rank)
-    app.post("/reward", summary="Report a reward", responses={404: {"model": Refused}})(reward)
+    app.post("/rank", summary="Choose among options", responses=_refusals(409))(rank)
+    app.post("/reward", summary="Report a reward", responses=_refusals(404, 409))(reward)
     app.get("/health", summary="Tell whether the service works; with the key, how it does")(health)
     app.get("/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)(metrics)
     app.get("/log", summary="Decisions and rewards, one JSON object per line")(log)
@@ -314,8 +296,10 @@ async def refused(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return answer(error.status_code, str(error.detail), dict(error.headers or {}))
     if isinstance(error, RequestValidationError):
+        if isinstance(error.body, bytes):  # not read as JSON
+            return answer(422, "send JSON with content-type: application/json")
         return answer(422, "; ".join(map(message_of, error.errors()[:5])))
-    if isinstance(error, errors.AlreadyRewardedError):
+    if isinstance(error, errors.AlreadyRewardedError | errors.ReusedIdError):
         return answer(409, str(error))
     if isinstance(error, errors.UnknownDecisionError):
         return answer(404, str(error))

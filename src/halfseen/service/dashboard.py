@@ -3,7 +3,7 @@
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -31,7 +31,9 @@ class Dashboard:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self._lock = threading.Lock()
-        self._made: OrderedDict[str, list[Any]] = OrderedDict()  # time, weight, reward, event
+        self._made: OrderedDict[str, list[Any]] = OrderedDict()  # time, weight and reward
+        self._pending: dict[str, float] = {}  # parts of rewards so far
+        self._latest: deque[Event] = deque(maxlen=_N_EXPLAINED)
         self._last = 0
         self._data: dict[str, Any] = {}
         self._until = 0.0
@@ -51,33 +53,35 @@ class Dashboard:
         for event in self.agent._storage.after(self._last):
             self._read(event)
             self._last = event.number
-        latest = [made[3] for made in list(self._made.values())[: -_N_EXPLAINED - 1 : -1]]
-        explained = [self._explained(event) for event in latest]
+        known = [reward for _, _, reward in self._made.values() if reward is not None]
+        explained = [self._explained(event) for event in reversed(self._latest)]
         return {
             "health": health,
-            "bins": bins([made[:3] for made in self._made.values()]),
+            "bins": bins(list(self._made.values())),
+            "reward": {"n": len(known), "mean": sum(known) / len(known) if known else None},
             "decisions": explained,
             "measure": worth([each.pop("gains") for each in explained]),
             "time": time.time(),
         }
 
     def _read(self, event: Event) -> None:
-        """Remember a decision, or its reward: as in `lift`, that of the first place."""
-        made, body = self._made, event.body
+        """Remember a decision, or its reward: as in `lift`, what is learned for the first place."""
+        made, pending, body = self._made, self._pending, event.body
         if event.kind == CHOOSE:
-            made[body["id"]] = [event.time, body["weight"], None, event]
+            made[body["id"]], pending[body["id"]] = [event.time, body["weight"], None], 0.0
+            self._latest.append(event)
             if len(made) > N_RECENT:
-                made.popitem(last=False)
-            for old in list(made.values())[-_N_EXPLAINED - 1 : -_N_EXPLAINED]:
-                old[3] = None  # its options are not needed any more
-        elif event.kind == LEARN:
-            for id, place, _, value, _ in event.rewards:
-                if id in made and place == 0:
-                    made[id][2] = value + (made[id][2] or 0.0)
-        elif event.kind == EXPIRE:
-            for id in body["ids"]:
-                if id in made and made[id][2] is None:
-                    made[id][2] = body["reward"]
+                pending.pop(made.popitem(last=False)[0], None)
+        elif event.kind in (LEARN, EXPIRE):
+            for id, place, _, value, is_final in event.rewards:
+                if id not in pending or place:
+                    continue
+                total = value if event.kind == EXPIRE else pending[id] + value  # it has the sum
+                if is_final:
+                    made[id][2] = total
+                    del pending[id]
+                else:
+                    pending[id] = total
 
     def _explained(self, event: Event) -> dict[str, Any]:
         """Return a decision with the largest parts of its score, under the present model."""
@@ -97,7 +101,8 @@ class Dashboard:
             return found
         gains = {each.column: each.gain for each in why.measurements}
         parts = why.largest()
-        parts[_N_PARTS:] = [("others", sum(value for _, value in parts[_N_PARTS:]))]
+        if others := parts[_N_PARTS:]:
+            parts[_N_PARTS:] = [("others", sum(value for _, value in others))]
         return found | {"parts": parts, "gains": gains}
 
 

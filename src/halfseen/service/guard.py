@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("halfseen.service")
 
 PUBLIC = "/health"
-"""The path that needs no key."""
+"""The path that needs no key; a wrong one is refused there as well."""
 
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -81,7 +81,7 @@ class Guard:
             return answer(403, "without an API key only requests to localhost are answered")
         allowed = self.allows(headers)
         scope["halfseen.has_key"] = allowed
-        if not allowed and scope["path"] != PUBLIC:
+        if not allowed and (scope["path"] != PUBLIC or "authorization" in headers):
             return answer(401, "send the API key, as Authorization: Bearer KEY", _LOGIN)
         return None
 
@@ -126,6 +126,21 @@ def answer(status: int, message: str, headers: dict[str, str] | None = None) -> 
     """Return an error as every client gets it."""
     extra = {"Retry-After": "1"} if status == 503 else {}
     return JSONResponse({"error": message}, status, headers={**extra, **(headers or {})})
+
+
+class Deaths(logging.Filter):
+    """Makes a warning of uvicorn's note that a worker died; lets pass what has the level."""
+
+    def __init__(self, level: str) -> None:
+        super().__init__()
+        self.level = logging.getLevelNamesMapping()[level]
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record passes."""
+        if record.getMessage().endswith("] died"):
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+            record.msg = f"{record.msg}: a new one replaces it"
+        return record.levelno >= self.level
 
 
 class JsonLines(logging.Formatter):

@@ -68,8 +68,10 @@ def log_config(level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": "halfseen.service.guard.JsonLines"}},
         "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "filters": {"deaths": {"()": "halfseen.service.guard.Deaths", "level": level.upper()}},
         "loggers": {
             name: {"handlers": ["err"], "level": level.upper(), "propagate": False}
             for name in ("halfseen", "uvicorn")
-        },
+        }
+        | {"uvicorn.error": {"level": "DEBUG", "filters": ["deaths"]}},
     }

@@ -26,7 +26,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 
 
 class Settings(BaseModel):
-    """What the service is told before it starts.
+    """The settings of the service.
 
     Examples
     --------
@@ -50,6 +50,7 @@ class Settings(BaseModel):
     uniform_share: float = Field(0.05, ge=0, le=1)
     expire_after: float = Field(1800.0, gt=0, le=1e9)  # seconds
     expire_reward: float = Field(0.0, allow_inf_nan=False)
+    max_pending: int = Field(10_000, ge=1)
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
@@ -127,10 +128,13 @@ def message_of(error: Any) -> str:
         return f"the body is no JSON: {error['ctx']['error']}"
     text = error["msg"].removeprefix("Value error, ")
     where = ".".join(str(part) for part in error["loc"] if part != "body")
+    if where == "storage":
+        return "name a database: halfseen serve shop.db"
+    if where == "api_key":
+        return f"api_key has {len(error['input'])} characters, needs at least 16"
     if not where:
         return str(text)
-    is_shown = error["type"] != "missing" and where != "api_key"
-    got = f", got {error['input']!r:.80}" if is_shown else ""
+    got = "" if error["type"] == "missing" else f", got {error['input']!r:.80}"
     return f"{where}: {text[:1].lower()}{text[1:]}{got}"
 
 
@@ -138,4 +142,4 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidSettingError(f"{file} is no TOML file of settings: {error}") from None
+        raise InvalidSettingError(f"{file} is not a TOML file of settings: {error}") from None

@@ -346,7 +346,8 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 # Folders and modules that cannot change what a cell computes.
 _NOT_COMPUTING = (
-    *("__main__.py", "agent", "cli.py", "log.py", "report", "testing", "tools"),
+    *("__main__.py", "agent", "cli.py", "log.py", "report", "service", "sklearn.py", "testing"),
+    "tools",
     *(f"paper/{name}.py" for name in ("claims", "published", "study")),
     *("paper/__init__.py", "paper/studies"),
     *(f"simulation/{name}.py" for name in ("plugins", "results", "simulate", "store", "tune")),
@@ -364,7 +365,7 @@ def fingerprint(world: World, method: Method, *, seed: int, points: int) -> str 
         data = {name: _data_digest(path) for name, path in world.data_paths().items()}
         settings = [world.to_dict() | data, method.to_dict(), seed, points]
         parts = (type(getattr(world, name)) for name in world._params)
-        classes = (type(world), *parts, *map(registered, method.policies()))
+        classes = (type(world), *parts, *map(registered, method.policies()), *method.parts())
         own = sorted({file for each in classes for file in _own_files(each)})
         code = [library_versions(), package_digest(), _contents(own)]
         return _hex(json.dumps([_FORMAT, code, settings], sort_keys=True).encode())

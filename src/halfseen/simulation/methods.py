@@ -39,8 +39,8 @@ class Method(Value):
         Name in the registry.
     view : "masked" or "full"
     settings : mapping
-        Arguments of the constructor as plain JSON types. What the policy needs to know of its world
-        (`Policy.needs`) may be left out; a value given here takes precedence.
+        Arguments of the constructor, perhaps as plain JSON types. What the policy needs to know of
+        its world (`Policy.needs`) may be left out; a value given here takes precedence.
     facts : tuple of str
         What else of the world the constructor is given, by the names of `Facts`.
 
@@ -67,6 +67,14 @@ class Method(Value):
         """
         own = () if self.policy == MEASURE else (self.policy,)
         return tuple(dict.fromkeys((*own, *_policies_in(self.settings))))
+
+    def parts(self) -> list[type]:
+        """Return the classes of the objects among its settings, such as rules of TOFU-POV."""
+        known = {} if self.policy == MEASURE else registered(self.policy)._params
+        given = (
+            known[name].checked(self.settings[name]) for name in self.settings if name in known
+        )
+        return [type(value) for value in given if isinstance(value, Value)]
 
     def build(self, facts: Facts) -> Policy:
         """Return a fresh policy, given what it may know of the realization.
@@ -132,11 +140,14 @@ class Method(Value):
         plain: dict[str, Any] = {"policy": self.policy, "view": self.view}
         if self.facts:
             plain["facts"] = list(self.facts)
-        return plain | dict(self.settings)
+        return plain | {
+            name: value.to_dict() if isinstance(value, Value) else value
+            for name, value in self.settings.items()
+        }
 
     def changed(self, settings: Mapping[str, Any]) -> "Method":
         """Return the method with some settings (or the other attributes) replaced."""
-        merged = self.to_dict() | dict(settings)
+        merged = self.to_dict() | dict(self.settings) | dict(settings)
         names = ("policy", "view", "facts")
         own = {name: merged.pop(name) for name in names if name in merged}
         return Method(settings=merged, **own)

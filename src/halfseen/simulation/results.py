@@ -234,7 +234,7 @@ class Results:
         return regret_figure(self)
 
     def table(self) -> "DataFrame":
-        """Return mean final regret with its standard error, the lowest first, as a data frame.
+        """Return mean final regret with its standard error, by p and then the lowest first.
 
         Examples
         --------
@@ -243,11 +243,12 @@ class Results:
         >>> simulate(["uniform", "zf-oful"], world, range(3), jobs=1).table().index[0]
         'zf-oful'
         """
-        frame = self.to_pandas("summary").sort_values("mean_regret", kind="stable")
+        frame = self.to_pandas("summary").sort_values(["p", "mean_regret"], kind="stable")
         return frame.set_index("method")[["p", "n", "mean_regret", "se_regret", "mean_rank"]]
 
     def _repr_html_(self) -> str:
-        return str(self.table().to_html())
+        shown = self.table().reset_index()
+        return str(shown.to_html(index=False, border=0, float_format="{:.4g}".format))
 
     def report(self, folder: str | Path | None = None) -> Path:
         """Write tables, figures and a page about them into a folder; return the page's path.

@@ -50,7 +50,7 @@ def simulate(
     Parameters
     ----------
     policies : list of str, or mapping from a key to settings, Method, or function
-        Standard methods by key, perhaps with other settings; or, for a policy of your own, a
+        Standard methods by key, perhaps with other settings; or, for your own policy, a
         function from `Facts` (dim, horizon, seed, …) to a fresh policy.
     world : World
     seeds : iterable of int
@@ -63,7 +63,7 @@ def simulate(
     out : path, optional
         Folder for the results. Finished cells found there are not run again.
     again : bool
-        Run them again all the same.
+        Run finished cells again as well.
     points : int
         Rounds at which regret over time is kept.
     progress : bool
@@ -118,13 +118,19 @@ def simulate(
         study["settings"] = {"default": setting}
     store = None if out is None else Store(out)
     results = run(cells, store, manifest={"study": study}, **run_options)
-    if results.failures:
-        error = results.failures[0][1].strip().splitlines()[-1]
-        n_failed, n_cells = len(results.failures), len(results.per_seed)
-        if n_failed == n_cells:
-            raise HalfseenError(f"no cell could run, the first because of {error}")
-        logger.warning("%d of %d cells failed: %s (see results.failures)", n_failed, n_cells, error)
+    warn_of_failures(results)
     return results
+
+
+def warn_of_failures(results: Results) -> None:
+    """Log how many cells failed, and why; raise HalfseenError if all did."""
+    if not results.failures:
+        return
+    reason = "the first because of " + results.failures[0][1].strip().splitlines()[-1]
+    n_failed, n_cells = len(results.failures), len(results.per_seed)
+    if n_failed == n_cells:
+        raise HalfseenError(f"no cell could run, {reason}")
+    logger.warning("%d of %d cells failed, %s; see results.failures", n_failed, n_cells, reason)
 
 
 def run(

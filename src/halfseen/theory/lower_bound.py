@@ -5,8 +5,8 @@ four decision arms labelled (a, b) with a, b = ±1 and mean aνγ + bσΔ. Other
 side arm that reveals σ when both of its entries are seen. The learner must find the sign ν from
 noisy rewards and the sign σ in spite of the masks; γ is the `reward_gap`, Δ the `hidden_gap`.
 
-At the end, what a policy pays that knows the family and ν and only has to discover σ. Until a side
-arm shows both entries it plays an arm of label a = ν; afterwards it loses nothing.
+At the end, the regret of a policy that knows the family and ν and only has to discover σ. Until a
+side arm shows both entries it plays an arm of label a = ν; afterwards it loses nothing.
 """
 
 import math

@@ -10,7 +10,7 @@ does not apply. `ingredient` has what all exchangeable parts share.
 from halfseen.tofu.epoch import Replay, ReplayRule
 from halfseen.tofu.imputation import Imputation, LeastSquares, PosteriorMean
 from halfseen.tofu.policy import TofuPov, TwoPhase
-from halfseen.tofu.rank import RankRule
+from halfseen.tofu.rank import Known, RankRule, Selection
 from halfseen.tofu.subspace import (
     CorrectedCovariance,
     LikelihoodFit,
@@ -21,12 +21,14 @@ from halfseen.tofu.subspace import (
 __all__ = [
     "CorrectedCovariance",
     "Imputation",
+    "Known",
     "LeastSquares",
     "LikelihoodFit",
     "PosteriorMean",
     "RankRule",
     "Replay",
     "ReplayRule",
+    "Selection",
     "SubspaceEstimator",
     "TofuPov",
     "TrueSubspace",

@@ -16,7 +16,7 @@ from halfseen.linear.ridge import Confidence, Ridge, checked_array
 from halfseen.state import Basis, Built, Each, Maybe, Part, Real, Value, Whole
 from halfseen.tofu.imputation import check_identified
 from halfseen.tofu.ingredient import Ingredient, ingredient
-from halfseen.tofu.rank import Known
+from halfseen.tofu.rank import Known, selected
 from halfseen.tofu.subspace import Offered
 from halfseen.values import LARGEST_POINT, FloatArray, Slate
 
@@ -246,7 +246,7 @@ class Epoch:
             top_eigenvalue=settings.eigenvalue_bound,
         )
         # The rule takes the top eigenvectors: this is Û_e.
-        basis, eigenvalues, threshold = settings.rank.select(covariance, known)
+        basis, eigenvalues, threshold = selected(settings.rank, covariance, known)
         rank = checks.integer("the selected rank", basis.shape[1], 0, settings.dim)
         basis = checked_array(basis, (settings.dim, rank))  # compiled loops do not check bounds
         record = EpochRecord(

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 from halfseen import checks, params, theory
+from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE
@@ -34,6 +35,11 @@ class Known(NamedTuple):
         δ and δ_e.
     arm_bound, top_eigenvalue : float
         B_X and λ̄.
+
+    Examples
+    --------
+    >>> Known(300, 30, 400, 0.5, 0.05, 0.01, 1.0, 1.0).observe_prob
+    0.5
     """
 
     n_arms: int
@@ -62,6 +68,12 @@ class Selection(NamedTuple):
         Descending; at least those of the basis.
     threshold : float or None
         Smallest eigenvalue that is kept; None for a fixed rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Selection(np.eye(4)[:, :1], np.array([2.0, 0.3]), threshold=0.5).basis.shape
+    (4, 1)
     """
 
     basis: FloatArray
@@ -88,7 +100,31 @@ class RankRule(Ingredient, ABC):
 
     @abstractmethod
     def select(self, covariance: Covariance, known: Known) -> Selection:
-        """Return the subspace to freeze."""
+        """Return the subspace to freeze.
+
+        Parameters
+        ----------
+        covariance : ndarray, shape (dim, dim), or CovarianceOperator
+            `halfseen.linear.eigen.top_eigenpairs` takes both.
+        known : Known
+        """
+
+
+def selected(rule: RankRule, covariance: Covariance, known: Known) -> Selection:
+    """Return what a rule selects.
+
+    Raises
+    ------
+    InvalidSettingError
+        It returns something else than a Selection.
+    """
+    found: Any = rule.select(covariance, known)
+    if not isinstance(found, Selection):
+        got = f"an array of shape {found.shape}" if hasattr(found, "shape") else repr(found)
+        raise InvalidSettingError(
+            f"{type(rule).__name__}.select must return a Selection, got {got:.60}"
+        )
+    return found
 
 
 def _failure_prob() -> Any:

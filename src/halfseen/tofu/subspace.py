@@ -153,7 +153,7 @@ class LikelihoodFit(SubspaceEstimator):
     def covariance(self, rows: FloatArray) -> FloatArray:
         """Return the covariance that the factors explain."""
         search = RankSearch(HalfSeenRows(rows, through_origin=True))
-        fit = search.run() if self.rank is None else search.fit(search.affordable(self.rank))
+        fit = search.run() if self.rank is None else search.fit(search.identifiable_rank(self.rank))
         loadings = fit.model.loadings * fit.model.scale
         covariance: FloatArray = loadings.T @ loadings
         return covariance

@@ -30,7 +30,7 @@ from halfseen.policies.base import Policy
 from halfseen.seeding import stream
 from halfseen.tools import logs
 from halfseen.tools.logs import Log
-from halfseen.tools.targets import UNIFORM, Encoded, Models, Target, replayed, target
+from halfseen.tools.targets import UNIFORM, Encoded, Models, Target, is_model, replayed, target
 from halfseen.values import BoolArray, FloatArray
 from halfseen.values.decision import html_table
 
@@ -63,10 +63,11 @@ class Evaluation:
     Attributes
     ----------
     rows : list of dict
-        For each policy and estimator: "policy", "estimator", "value", "low", "high", and the
-        "effective" number of decisions.
+        For each policy and estimator: "policy", "estimator", "value", "low", "high", the
+        "effective" number of decisions, and a "warning": "thin overlap", "propensities wrong", or
+        None if the numbers can be used.
     notes : list of str
-        What must be known to read the numbers.
+        Notes that are needed to interpret the numbers.
     level : float
         Of the intervals.
 
@@ -93,14 +94,21 @@ class Evaluation:
     def _cells(self) -> list[list[str]]:
         """Return the table of `shown`, with its head."""
         rows = self.shown
-        widths = [row["high"] - row["low"] for row in rows if row["high"] > row["low"]]
+        widths = [
+            row["high"] - row["low"]
+            for row in rows
+            if row["high"] > row["low"] and row["warning"] is None
+        ]
         digits = max(0, 1 - math.floor(math.log10(min(widths, default=1.0))))
         head = ["policy", "earns", f"{100 * self.level:g} % interval", "effective decisions", "by"]
         cells = [head]
         for row in rows:
             value, low, high = (f"{row[name]:.{digits}f}" for name in ("value", "low", "high"))
-            effective = f"{row['effective']:,.0f}"
-            cells.append([row["policy"], value, f"{low} … {high}", effective, row["estimator"]])
+            interval, by = f"{low} … {high}", row["estimator"]
+            if row["warning"] is not None:
+                interval, by = "–", f"{by}: {row['warning']}"
+            value = "–" if math.isnan(row["value"]) else value
+            cells.append([row["policy"], value, interval, f"{row['effective']:,.0f}", by])
         return cells
 
     def __str__(self) -> str:
@@ -130,10 +138,10 @@ class Evaluation:
         axes.axvline(logged["value"], color="0.4", linestyle="--", label="as logged")
         names = []
         for at, row in enumerate(rows):
-            is_thin = row["effective"] < THIN
-            names.append(f"{row['policy']} (thin overlap)" if is_thin else row["policy"])
-            colour, width = "0.6" if is_thin else "tab:blue", row["high"] - row["value"]
-            axes.errorbar(row["value"], at, xerr=width, fmt="o", capsize=3, color=colour)
+            warning, width = row["warning"], row["high"] - row["value"]
+            names.append(f"{row['policy']} ({warning})" if warning else row["policy"])
+            if not warning:
+                axes.errorbar(row["value"], at, xerr=width, fmt="o", capsize=3, color="tab:blue")
         axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"mean reward, {100 * self.level:g} % intervals")
@@ -161,8 +169,8 @@ def evaluate(
     Parameters
     ----------
     log : frame, list of dicts, dict of columns, or path
-        In the order of time. A path leads to Parquet, CSV, Vowpal Wabbit's dsjson, or the
-        database of an agent, which may also be a URL. Of `agent.log()` the columns are known, and
+        In chronological order. A path leads to Parquet, CSV, Vowpal Wabbit's dsjson, or the
+        database of an agent, which may also be a URL. The columns of `agent.log()` are known, and
         first places count. Decisions without a reward are left out.
     policies : list, or dict of names, optional
         An item: it is chosen wherever it is offered. "uniform". A function of the options, as
@@ -226,7 +234,7 @@ def evaluate(
         name: target(each, encoded, seed) for name, each in named.items() if name not in learners
     }
     model = LatentUcb() if model is None else model
-    if not isinstance(model, LatentUcb) and not hasattr(model, "predict"):
+    if not is_model(model):
         raise InvalidInputError(
             f"model must have fit and predict, as in scikit-learn, got {model!r}"
         )
@@ -313,7 +321,7 @@ class _Book:
         self.rows: list[dict[str, Any]] = []
         self.notes: list[str] = []
         if log.n_without_reward:
-            self.notes.append(f"{log.n_without_reward:,} decisions without a reward are left out.")
+            self.notes.append(f"Decisions without a reward are left out: {log.n_without_reward:,}.")
         if adaptive:
             self.notes.append(
                 "The policy that made these decisions learned from them, so they are not "
@@ -324,8 +332,9 @@ class _Book:
 
     def add(self, name: str, estimators: Mapping[str, Weighted], weights: FloatArray) -> None:
         """Add a row for each estimator of a policy."""
-        n, effective = len(weights), effective_number(weights)
-        if effective < THIN:
+        n, effective, warning = len(weights), effective_number(weights), None
+        if effective < THIN and LOGGED not in estimators:
+            warning = "thin overlap"
             self.notes.append(
                 f"Overlap is too thin to say anything about {name!r}: it has {effective:.0f} "
                 f"effective decisions, and at least {THIN:.0f} are needed."
@@ -335,13 +344,16 @@ class _Book:
         for key in estimators:
             value, low, high = found.get(key, (math.nan,) * 3)
             row = {"policy": name, "estimator": key, "value": value, "low": low, "high": high}
-            self.rows.append(row | {"effective": effective})
+            self.rows.append(row | {"effective": effective, "warning": warning})
 
     def check(self, name: str, terms: Terms, first: int) -> None:
         """Add notes on propensities, and on decisions that a policy does not make."""
         weights = {"": (np.ones(len(terms.weights)), terms.weights)}
         mean, low, high = intervals(weights, _CHECK_LEVEL, self.seed)[""]
         if effective_number(terms.weights) >= THIN and not low <= 1.0 <= high:
+            for row in self.rows:
+                if row["policy"] == name and row["estimator"] != LOGGED:
+                    row["warning"] = "propensities wrong"
             self.notes.append(
                 f"Propensities do not add up: the mean weight of {name!r} is {mean:.3f} "
                 f"({low:.3f} … {high:.3f}) and should be 1. The logged probabilities or the "
@@ -409,7 +421,7 @@ def _named(policies: Any) -> dict[str, Any]:
     named: dict[str, Any] = {}
     for policy in policies:
         name = str(policy)
-        if not isinstance(policy, str | int):
+        if not isinstance(policy, logs.ITEMS):
             name = getattr(policy, "__name__", type(policy).__name__)
         if name in named:
             raise InvalidInputError(f"two policies are called {name!r}: pass a dict with names")

@@ -1,11 +1,10 @@
-"""Describe a table with missing values: whether it is low-rank and missing at random.
+"""Describe a table with missing values: its rank, and what its missing values depend on.
 
 Every sentence of an inspection follows from a number that the table gives.
 """
 
-import csv
-import random as standard_random
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,19 +14,23 @@ from scipy.sparse.csgraph import connected_components
 
 from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidTableError
-from halfseen.factors.model import Factors, moved_by_seeing
-from halfseen.factors.table import fit_table, posteriors, search_of
+from halfseen.factors.model import Factors
+from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_of
 from halfseen.frames.encoder import Encoder
-from halfseen.frames.reading import Labels, Rows, nw, read_cells
+from halfseen.frames.reading import Declared, Labels, Rows, read_cells
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
-from halfseen.values import BoolArray, FloatArray
+from halfseen.tools.tables import cells_of, columns_of, is_parquet, parsed, read_csv
+from halfseen.values import LARGEST, BoolArray, FloatArray
 
 MOST_ROWS = 20_000
 """A table with more rows is represented by a uniform sample: a share is then within .01."""
 
+FEWEST_ROWS = 20
+"""Fewer rows, or rewards, show nothing."""
+
 FALSE_ALARM = 0.01
-"""Share of tables with holes at random for which a dependence is reported."""
+"""Share of tables with values missing completely at random for which a dependence is reported."""
 
 # Seen entries that are hidden from the model, to see how well it infers them.
 _HELD_SHARE = 0.1
@@ -43,88 +46,18 @@ _CLEARLY_LOWER, _LOWER = 0.9, 0.98
 # Errors that differ by less are about the same.
 _ABOUT = 1.03
 _SHOWN_RANKS = (0, 1, 2, 3, 5, 8, 13, 21)
-_MISSING = frozenset(("", "na", "nan", "null", "none", "n/a"))
 
 
-class Source(NamedTuple):
-    """Columns of a table, or of a sample of its rows.
-
-    Attributes
-    ----------
-    columns : dict
-        Cells by name.
-    n_rows : int
-        Rows of the whole table.
-    """
-
-    columns: dict[str, Any]
-    n_rows: int
-
-    @classmethod
-    def of(cls, table: Any) -> "Source":
-        """Return a data frame, an array (n, dim), a dict of columns, or a path to a file."""
-        if isinstance(table, str | Path):
-            if Path(table).suffix not in (".parquet", ".pq"):
-                with Path(table).open(encoding="utf-8-sig", newline="") as file:
-                    return cls.read(file)
-            with from_extra("paper"):
-                import pandas as pd
-            table = pd.read_parquet(table)
-        if isinstance(table, np.ndarray) and table.ndim == 2:
-            table = {str(place): column for place, column in enumerate(table.T)}
-        if isinstance(table, Mapping):
-            n = len(next(iter(table.values()), ()))
-            kept = _kept(n).tolist()
-            return cls(
-                {str(name): [cells[row] for row in kept] for name, cells in table.items()}, n
-            )
-        frame = nw.from_native(table, eager_only=True)
-        kept = _kept(len(frame))
-        some = frame[kept] if len(kept) < len(frame) else frame
-        return cls({name: some.get_column(name).to_list() for name in some.columns}, len(frame))
-
-    @classmethod
-    def read(cls, file: Iterable[str]) -> "Source":
-        """Return a sample of the lines of a CSV file; memory does not grow with the file."""
-        lines = iter(file)
-        head = next(lines, "")
-        delimiter = max(",;\t|", key=head.count)
-        names = next(csv.reader([head], delimiter=delimiter), [])
-        if len(set(names)) < len(names):
-            raise InvalidTableError(f"names of columns must differ, got {names}: rename some")
-        draw, n = standard_random.Random(0), 0  # noqa: S311 (a sample, no secret)
-        kept: list[list[str]] = []
-        for cells in csv.reader(lines, delimiter=delimiter):
-            if not cells:
-                continue
-            if len(cells) != len(names):
-                raise InvalidTableError(
-                    f"every line must have {len(names)} cells, as the first has names, got "
-                    f"{len(cells)} in row {n}"
-                )
-            n += 1
-            if len(kept) < MOST_ROWS:
-                kept.append(cells)
-            elif (place := draw.randrange(n)) < MOST_ROWS:
-                kept[place] = cells
-        columns = zip(*kept, strict=True) if kept else [()] * len(names)
-        return cls(dict(zip(names, map(_parsed, columns), strict=True)), n)
-
-
-def _kept(n: int) -> Any:
-    if n <= MOST_ROWS:
-        return np.arange(n)
-    return np.sort(stream(0, "inspect", "rows").choice(n, MOST_ROWS, replace=False))
-
-
-def _parsed(cells: Sequence[str | None]) -> FloatArray | Labels:
-    """Return numbers if all seen cells are, else strings."""
-    words = [(cell or "").strip() for cell in cells]
-    seen = [None if word.lower() in _MISSING else word for word in words]
-    try:
-        return np.array([np.nan if cell is None else float(cell) for cell in seen])
-    except ValueError:
-        return seen
+def _sample(table: Any, progress: bool) -> tuple[dict[str, Any], int]:
+    """Return the columns of a table, or of a uniform sample of its rows, and its number of rows."""
+    if isinstance(table, str | os.PathLike) and not is_parquet(Path(table)):
+        return read_csv(Path(table), MOST_ROWS, progress=progress)
+    columns = columns_of(table)
+    n = len(next(iter(columns.values()), ()))
+    kept = np.arange(n)
+    if n > MOST_ROWS:
+        kept = np.sort(stream(0, "inspect", "rows").choice(n, MOST_ROWS, replace=False))
+    return {name: cells_of(column, kept) for name, column in columns.items()}, n
 
 
 @dataclass(frozen=True)
@@ -160,9 +93,9 @@ class Inspection:
 
     Examples
     --------
-    >>> found = inspect({"a": [1.0, None, 3.0, 5.0], "b": [2.0, 4.0, None, 1.0]})
+    >>> found = inspect({"a": [1.0, None, 3.0, 5.0] * 5, "b": [2.0, 4.0, None, 1.0] * 5})
     >>> found.findings["Rows"]
-    '4 rows. 25 % of the entries of 2 columns are hidden; 50 % of the rows have no missing entry.'
+    '20 rows. 25 % of the entries of 2 columns are missing; 50 % of the rows are complete.'
 
     Attributes
     ----------
@@ -243,19 +176,25 @@ def percent(share: float | None) -> str:
 
 
 def inspect(
-    table: Any, reward: str | None = None, *, costs: Mapping[str, float] | None = None
+    table: Any,
+    reward: str | int | None = None,
+    *,
+    costs: Mapping[str, float] | None = None,
+    progress: bool = False,
 ) -> Inspection:
     """Describe a table with missing values before choosing a policy.
 
     Parameters
     ----------
     table : data frame, array of shape (n, dim), dict of columns, or path
-        A row is an option that was offered. Files are CSV or Parquet. Of more than 20,000 rows a
-        uniform sample is looked at.
-    reward : str, optional
-        The column with the reward of each row.
+        A row is an option that was offered. Files are CSV or Parquet. Of more than 20,000 rows, a
+        uniform sample is used.
+    reward : str or int, optional
+        The column with the reward of each row; of an array its number.
     costs : mapping of str to float, optional
         What it costs to measure a hidden entry of a column; 1 by default.
+    progress : bool
+        Whether to show how much of a CSV file is read.
 
     Examples
     --------
@@ -265,34 +204,70 @@ def inspect(
     >>> found = inspect(table)
     >>> found.rank
     2
-    >>> print(found.findings["Hidden at random?"])
-    No sign of the contrary: no column is hidden more often where another one is high or low. \
-Such signs are found in 1 % of tables that have none. Whether entries are hidden because of their \
-own values, no table can tell.
+    >>> print(found.findings["Missing completely at random?"])
+    No sign against it: no column is missing more often where another one is high or low. This \
+test raises a false alarm for 1 % of tables. No table can show whether entries are missing because \
+of their own values.
     """
-    return Inspector(Source.of(table), reward, costs).inspection()
+    return Inspector(table, reward, costs, progress=progress).inspection()
+
+
+class Dependence(NamedTuple):
+    """A column whose missingness depends on another one.
+
+    Attributes
+    ----------
+    column, on : str
+        The column with missing values, and what its missingness depends on.
+    where : str
+        The rows in which it is missing most differently.
+    there, elsewhere : float
+        Shares of those rows, and of the others, in which it is missing.
+    """
+
+    column: str
+    on: str
+    where: str
+    there: float
+    elsewhere: float
 
 
 class Inspector:
     """A table as features, and what is computed from it."""
 
     def __init__(
-        self, source: Source, reward: str | None, costs: Mapping[str, float] | None = None
+        self,
+        table: Any,
+        reward: str | int | None = None,
+        costs: Mapping[str, float] | None = None,
+        *,
+        progress: bool = False,
     ) -> None:
-        self.n_rows, self.costs = source.n_rows, costs or {}
+        sampled, self.n_rows = _sample(table, progress)
+        self.costs = costs or {}
+        if self.n_rows < FEWEST_ROWS:
+            raise InvalidTableError(
+                f"a table must have at least {FEWEST_ROWS} rows to say anything, got {self.n_rows}"
+            )
+        if reward is not None:
+            reward = f"column {reward}" if isinstance(table, np.ndarray) else str(reward)
         for name in (*self.costs, *([reward] if reward else [])):
-            if name not in source.columns:
-                hint = checks.did_you_mean(name, source.columns)
+            if name not in sampled:
+                hint = checks.did_you_mean(name, sampled)
                 raise InvalidInputError(f"the table must have the column {name!r}, got none{hint}")
         for name, cost in self.costs.items():
             checks.real(f"the cost of {name!r}", cost, 0.0, low_open=True)
-        read, self.kinds, self.shares = _read(source.columns)
+        read, self.kinds, self.shares = _read(sampled)
         self.paid: FloatArray | None = None
         if reward is not None:
             paid = read.pop(reward, None)
             if not isinstance(paid, np.ndarray):
                 raise InvalidTableError(
                     f"the reward {reward!r} must be numbers that vary, got {self.kinds[reward]}"
+                )
+            if (n := int((paid == paid).sum())) < FEWEST_ROWS:
+                raise InvalidTableError(
+                    f"the reward {reward!r} must be known in at least {FEWEST_ROWS} rows, got {n}"
                 )
             self.paid = paid
         if not read:
@@ -308,13 +283,13 @@ class Inspector:
         self.features = [
             [*range(end - len(each), end)] for end, each in zip(ends, kept, strict=True)
         ]
-        # Of each feature, where it is high.
-        self.places = [
-            f"{column.name} is {level}"
-            for column, features in zip(columns, kept, strict=True)
-            for level in [*column.levels[1:], *["above"] * len(features)][: len(features)]
+        # Of each feature its column, and the level of a category where it is high.
+        self.places: list[tuple[str, Any]] = [
+            (column.name, level)
+            for column in columns
+            for level in (*column.levels[1:], *["a rare level"] * column.n_shared) or [None]
         ]
-        self.places += [] if reward is None else [f"{reward} is above"]
+        self.places += [] if reward is None else [(reward, None)]
         # Of each column, which rows hide it.
         self.hidden: BoolArray = np.isnan(self.table[:, [some[0] for some in self.features]])
 
@@ -327,9 +302,9 @@ class Inspector:
         total = strengths.sum() + model.noise[model.scale > 0.0].sum()
         findings = {
             "Rows": self._rows_text(),
-            "Hidden together?": self._together_text(),
+            "Missing together?": self._together_text(),
             "Low-rank?": _rank_text(rank, errors[rank]),
-            "Hidden at random?": _random_text(dependent, bool(self.hidden.any())),
+            "Missing completely at random?": _random_text(dependent, bool(self.hidden.any())),
             "Inferred from the rest?": self._inferred_text(inferred),
         }
         if self.paid is not None:
@@ -365,7 +340,9 @@ class Inspector:
         search = search_of(train)
         likely = search.run().model.rank
         squares = {}
-        for rank in sorted({rank for rank in _SHOWN_RANKS if rank < likely} | {0, likely}):
+        shown = {rank for rank in _SHOWN_RANKS if rank < likely} | {0, likely, likely + 1}
+        highest = max(likely, len(self.features) - 1)
+        for rank in sorted(rank for rank in shown if rank <= highest):
             model = search.fit(rank).model
             unit = np.where(model.scale > 0.0, model.scale, np.inf)
             squares[rank] = np.zeros(len(unit))
@@ -387,14 +364,13 @@ class Inspector:
         inferred = {name: float(shares[at]) for at, name in enumerate(self.names) if known[at]}
         return rank, errors, inferred
 
-    # Missing at random
+    # Missing completely at random
 
-    def dependent(self) -> list[tuple[str, str, float, float]]:
-        """Return columns whose holes depend on other columns or on the reward.
+    def dependent(self) -> list[Dependence]:
+        """Return columns whose missingness depends on other columns or on the reward.
 
-        Each with a description of the rows in which it is hidden most differently, and the shares
-        of those and of the other rows that hide it. A dependence is real if it is stronger than all
-        of the permuted tables have, in which each column's seen values change places.
+        A dependence is real if it is stronger than all of the permuted tables have, in which each
+        column's seen values change places.
         """
         some = np.linspace(0, len(self.table) - 1, min(len(self.table), _CHECKED_ROWS))
         rows = some.astype(np.int64)
@@ -420,30 +396,32 @@ class Inspector:
         strongest = np.abs(found).argmax(axis=1)
         alarms = np.abs(found[np.arange(len(found)), strongest])
         return [
-            (self.names[column], *self._shares_of(column, values, int(strongest[column]), hides))
+            self._dependence(column, values, int(strongest[column]), hides)
             for column in np.argsort(-alarms)
             if alarms[column] > limit
         ]
 
-    def _shares_of(
+    def _dependence(
         self, column: int, values: FloatArray, feature: int, hides: FloatArray
-    ) -> tuple[str, float, float]:
-        """Return where to look, and the shares that hide a column there and elsewhere."""
+    ) -> Dependence:
+        """Return how often a column is hidden where a feature is high, and elsewhere."""
         which, seen = values[:, feature], ~np.isnan(values[:, feature])
         middle = float(np.median(which[seen]))
         high = which > middle if (which[seen] > middle).any() else which >= middle
-        where = self.places[feature]
-        where += f" {middle:.3g}" if where.endswith(" above") else ""
-        hidden = hides[:, column]
-        return where, float(hidden[seen & high].mean()), float(hidden[seen & ~high].mean())
+        on, level = self.places[feature]
+        where = f"{on} is {f'above {middle:.3g}' if level is None else level}"
+        there, elsewhere = (
+            float(hides[rows, column].mean()) for rows in (seen & high, seen & ~high)
+        )
+        return Dependence(self.names[column], on, where, there, elsewhere)
 
     # What the reward depends on
 
     def _worth(self, model: Factors) -> tuple[dict[str, float], float | None, float]:
-        """Return the worth of measuring each column with holes, and what explains the reward.
+        """Return the value of measuring each incomplete column, and what explains the reward.
 
-        The last two are the share of the reward's variance that the columns explain with their
-        holes, and about what they would explain without.
+        The last two are the shares of the reward's variance that the columns explain with missing
+        values, and would explain, roughly, without.
         """
         if self.paid is None:
             return {}, None, 0.0
@@ -487,7 +465,7 @@ class Inspector:
         sampled = f", of which {n:,} at random were looked at" if n < self.n_rows else ""
         return (
             f"{self.n_rows:,} rows{sampled}. {hidden} of the entries of {len(self.names)} columns "
-            f"are hidden; {whole} of the rows have no missing entry."
+            f"are missing; {whole} of the rows are complete."
         )
 
     def _together_text(self) -> str:
@@ -497,13 +475,15 @@ class Inspector:
         _, group = connected_components(np.corrcoef(self.hidden[:, some].T) >= _TOGETHER)
         groups = [[self.names[at] for at in some[group == label]] for label in np.unique(group)]
         listed = "; ".join(" and ".join(names) for names in groups if len(names) > 1)
-        return f"In the same rows: {listed}." if listed else "No two columns are hidden together."
+        return f"In the same rows: {listed}." if listed else "No two columns are missing together."
 
     def _inferred_text(self, inferred: dict[str, float]) -> str:
         holes = [name for name, hides in zip(self.names, self.hidden.T, strict=True) if hides.any()]
+        if not holes:
+            return "There is nothing to infer: no column has missing values."
         known = sorted((name for name in holes if name in inferred), key=lambda n: -inferred[n])
         if not known:
-            return "There is nothing to infer: no column has missing values."
+            return "Columns with missing values show too few entries to tell."
         n_well = sum(inferred[name] >= 0.5 for name in known)
         best, worst = (f"{name} ({percent(inferred[name])})" for name in (known[0], known[-1]))
         return (
@@ -513,15 +493,15 @@ class Inspector:
 
     def _policy_text(self, error: float, depends: bool) -> str:
         if not self.hidden.any():
-            return f"Nothing is hidden: AmbientOful(dim={self.table.shape[1]}) is enough."
+            return f"Nothing is missing: AmbientOful(dim={self.table.shape[1]}) is enough."
         more = " Missingness carries information, and LatentUcb() uses it." if depends else ""
         if error < _LOWER:
             return (
-                "Take LatentUcb(): it infers hidden entries from the rest of the row, with an "
+                "Use LatentUcb(): it infers missing entries from the rest of the row, with an "
                 f"error {percent(1.0 - error)} below that of column means.{more}"
             )
         return (
-            "Hidden entries cannot be inferred: LatentUcb() will do about as well as "
+            "Missing entries cannot be inferred: LatentUcb() will do about as well as "
             f'Imputed(imputer="mean").{more}'
         )
 
@@ -550,8 +530,9 @@ def _read(
     shares: dict[str, float | None] = {}
     for name, cells in columns.items():
         try:
-            column = read_cells(name, cells)
-            column = _parsed(column) if isinstance(column, list) else column
+            column = read_cells(name, cells, isinstance(cells, Declared))
+            if isinstance(column, list) and not isinstance(column, Declared):
+                column = parsed(column)
         except InvalidTableError as error:
             reason = str(error).partition("must ")[2].partition(",")[0]
             kinds[name], shares[name] = f"left out: must {reason}", None
@@ -563,6 +544,8 @@ def _read(
             kind = "constant" if n_levels else "empty"
         elif isinstance(column, list) and n_levels > max(_MOST_LEVELS, len(seen) / 2):
             kind = "left out: an id"
+        elif not isinstance(column, list) and np.fmax.reduce(np.abs(column)) > LARGEST:
+            kind = f"left out: must be at most {LARGEST:g} in size"
         else:
             used[name] = column
         kinds[name], shares[name] = kind, len(seen) / max(1, len(column))
@@ -601,40 +584,43 @@ def _rank_text(rank: int, error: float) -> str:
     if rank == 0 or error >= _LOWER:
         return "No: the columns hardly predict each other, and filling with means is as good."
     degree = "Yes" if error < _CLEARLY_LOWER else "A little"
-    numbers = "one hidden number describes" if rank == 1 else f"{rank} hidden numbers describe"
+    numbers = "one factor describes" if rank == 1 else f"{rank} factors describe"
     return (
         f"{degree}: {numbers} what the columns of a row have in common. Imputing from the "
         f"rest of the row has an error {percent(1.0 - error)} below that of filling with means."
     )
 
 
-def _random_text(dependent: list[tuple[str, str, float, float]], has_holes: bool) -> str:
+def _random_text(dependent: list[Dependence], has_holes: bool) -> str:
     if not has_holes:
-        return "Nothing is hidden."
+        return "Nothing is missing."
     ending = (
-        f" Such signs are found in {percent(FALSE_ALARM)} of tables that have none. Whether "
-        "entries are hidden because of their own values, no table can tell."
+        f" This test raises a false alarm for {percent(FALSE_ALARM)} of tables. No table can show "
+        "whether entries are missing because of their own values."
     )
     if not dependent:
         return (
-            "No sign of the contrary: no column is hidden more often where another one is high or "
-            "low." + ending
+            "No sign against it: no column is missing more often where another one is high or low."
+            + ending
         )
     listed = "; ".join(
-        f"{name} is hidden in {percent(there)} of the rows where {where}, and in "
-        f"{percent(elsewhere)} of the others"
-        for name, where, there, elsewhere in dependent[:3]
+        f"{each.column} is missing in {percent(each.there)} of the rows where {each.where}, and in "
+        f"{percent(each.elsewhere)} of the others"
+        for each in dependent[:3]
     )
     more = f" ({len(dependent) - 3} more)" if len(dependent) > 3 else ""
-    return f"No: {listed}{more}.{ending}"
+    causes = list(dict.fromkeys(each.on for each in dependent))
+    used = f"{causes[0]} is one of" if len(causes) == 1 else f"{' and '.join(causes)} are among"
+    valid = f" Imputation remains valid if {used} the columns it uses."
+    return f"No: {listed}{more}.{valid}{ending}"
 
 
 def _worth_text(worth: dict[str, float]) -> str:
     ordered = sorted(worth, key=lambda name: -worth[name])
     if not ordered or worth[ordered[0]] < 0.01:
-        return "No hidden column would change the predicted reward by 1 % of its deviation."
+        return "No missing entry would change the predicted reward by 1 % of its deviation."
     listed = ", ".join(f"{name} ({percent(worth[name])})" for name in ordered[:3])
     return (
-        f"Most of all {listed}: by how much the predicted reward moves where the entry is "
-        "measured, as a share of the reward's deviation, per unit of cost."
+        f"Above all {listed}: how far the predicted reward moves when the entry is measured, as a "
+        "share of the reward's deviation, per unit of cost."
     )

@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, compress
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,20 +14,18 @@ from halfseen.checks import did_you_mean
 from halfseen.errors import InvalidTableError
 from halfseen.frames import Encoder, Reader, Rows
 from halfseen.frames.reading import read_cells
-from halfseen.lazy import LazyModule, from_extra
+from halfseen.lazy import from_extra
+from halfseen.tools.tables import cells_of, columns_of
 from halfseen.values import LARGEST, BoolArray, FloatArray, Item
 from halfseen.values.decision import listed
-
-nw = LazyModule("narwhals")
 
 IntArray = NDArray[np.intp]
 Option = Item | Mapping[str, Any]
 
-_ITEMS = (str, int, np.integer)
+ITEMS = (str, int, np.integer)
 _DATABASES = (".db", ".sqlite")  # of agents
 _OF_AGENTS = frozenset(("item", "probability", "reward", "place", "items", "context"))
 _DSJSON = (".dsjson", ".json", ".jsonl")
-_BLOCK = 10_000  # rows of nested cells that are read at once
 _MOST_PAIRS = 100_000  # decisions with about so many options are worked on at once
 
 
@@ -116,7 +113,7 @@ class Log(NamedTuple):
         """Return the contexts of decisions as numbers, shape (n, context_dim)."""
         if self.context is None:
             return None
-        columns = [_some(column, rows) for column in self.context.values()]
+        columns = [cells_of(column, rows) for column in self.context.values()]
         some = Rows(rows.tolist(), self.context.names, columns)
         return self.encoder.encode(some, dim=1).slate._table
 
@@ -125,7 +122,7 @@ class Log(NamedTuple):
         if self.context is None:
             yield from ({} for _ in rows)
             return
-        columns = [_some(column, rows) for column in self.context.values()]
+        columns = [cells_of(column, rows) for column in self.context.values()]
         for cells in zip(*map(listed, columns), strict=True):
             seen = (None if cell != cell else cell for cell in cells)
             yield dict(zip(self.context.names, seen, strict=True))
@@ -147,9 +144,14 @@ def read(
     InvalidTableError
         Names the column or the row, the value got, and the remedy.
     """
-    if isinstance(log, str | os.PathLike) and Path(log).suffix in _DSJSON:
-        log, context, offered = read_dsjson(log, item), context or "context", offered or "offered"
-    known, column = _opened(log)
+    if isinstance(log, str | os.PathLike):
+        if Path(log).suffix in _DSJSON:
+            context, offered = context or "context", offered or "offered"
+            log = read_dsjson(log, item)
+        elif Path(log).suffix in _DATABASES or "://" in str(log):
+            with from_extra("paper"):
+                log = read_log(log)
+    known = columns_of(log)
     is_agents = _OF_AGENTS.issubset(known) and propensity not in known
     if is_agents:
         propensity, context, offered = "probability", "context", "items"
@@ -157,23 +159,29 @@ def read(
     wanted = [item, propensity, reward, *names, *([] if offered is None else [offered])]
     for name in wanted:
         if name not in known:
-            near = did_you_mean(name, known) or f": it has {', '.join(map(repr, known[:10]))}"
-            raise InvalidTableError(f"the log has no column {name!r}{near}")
-    table = {name: column(name) for name in wanted}
-    rewards, chances = (_numbers(name, table[name]) for name in (reward, propensity))
-    place = _numbers("place", column("place")) if is_agents else np.zeros(len(rewards))
+            need = ""
+            if name == propensity:
+                need = (
+                    "; evaluation needs the probability of each choice: name its column with "
+                    "propensity=…"
+                )
+            near = did_you_mean(name, known) or f": it has {str([*known][:10])[1:-1] or 'none'}"
+            error = InvalidTableError(f"the log has no column {name!r}{near}{need}")
+            error.page = "docs/evaluate.md"
+            raise error
+    rewards, chances = (_numbers(name, known[name]) for name in (reward, propensity))
+    place = _numbers("place", known["place"]) if is_agents else np.zeros(len(rewards))
     is_known, is_chance = (rewards == rewards) & (place == 0.0), (chances > 0.0) & (chances <= 1.0)
     kept = np.flatnonzero(is_known)
     if not len(kept):
         raise InvalidTableError(f"column {reward!r} has no reward: a decision needs one to count")
     _check(reward, rewards, ~(np.abs(rewards) > LARGEST), f"of size at most {LARGEST:g}")
     _check(propensity, chances, is_chance | ~is_known, "in (0, 1]")
-    offers = None if offered is None else compress(table.pop(offered), is_known)
-    if not is_known.all():
-        table = {name: _some(cells, kept) for name, cells in table.items()}
-    items = Reader(id=item, unique=False).read({item: table[item]}).items
+    some = None if is_known.all() else kept
+    offers = None if offered is None else cells_of(known[offered], some)
+    items = Reader(id=item, unique=False).read({item: cells_of(known[item], some)}).items
     sets = _sets(items, item, offers, kept.tolist())
-    rows = _contexts(names, table)
+    rows = _contexts({name: cells_of(known[name], some) for name in names})
     encoder = Encoder() if rows is None else Encoder()._grown(rows)[0]
     n_without = int((place == 0.0).sum()) - len(kept)
     return Log(*sets, chances[kept], rewards[kept], rows, encoder, n_without, is_agents)
@@ -230,7 +238,7 @@ def read_dsjson(path: str | os.PathLike[str], item: str = "item") -> dict[str, l
                 row = (chosen[item], chance, -cost, _flat(event["c"]), chosen, offered)
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise InvalidTableError(
-                    f"line {number} of {path} is no decision of Vowpal Wabbit: "
+                    f"line {number} of {path} is not a decision of Vowpal Wabbit: "
                     f"{type(error).__name__}: {error}"
                 ) from None
             for name, cell in zip(names, row, strict=True):
@@ -259,57 +267,11 @@ def _flat(plain: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-# From any table to columns
+# Columns
 
 
-def _opened(log: Any) -> tuple[list[str], Callable[[str], Any]]:
-    """Return the names of a table's columns, and what gives one of them: a list or an array."""
-    if isinstance(log, str | os.PathLike):
-        if Path(log).suffix in _DATABASES or str(log).startswith("postgresql://"):
-            with from_extra("paper"):
-                log = read_log(log)
-        elif Path(log).suffix == ".csv":
-            with from_extra("paper"):
-                log = nw.read_csv(os.fspath(log), backend="pandas")
-        else:
-            with from_extra("parquet"):
-                log = nw.read_parquet(os.fspath(log), backend="pyarrow")
-    if isinstance(log, list | tuple) and all(isinstance(row, Mapping) for row in log):
-        log = {name: [row.get(name) for row in log] for name in dict.fromkeys(chain(*log))}
-    if isinstance(log, Mapping):
-        return list(log), log.__getitem__
-    try:
-        frame = nw.from_native(log, eager_only=True)
-    except TypeError:
-        raise InvalidTableError(
-            "a log must be a data frame, a list of dicts, a dict of columns, or the path of a "
-            f"Parquet, CSV or dsjson file or of a database, got {type(log).__name__}"
-        ) from None
-    return frame.columns, lambda name: _cells(frame.get_column(name))
-
-
-def _cells(series: Any) -> Any:
-    if series.dtype.is_nested():
-        return _blocks(series)
-    cells = series.to_numpy() if series.dtype.is_numeric() else series.to_list()
-    return cells if isinstance(cells, list) or cells.dtype.kind in "fiu" else cells.tolist()
-
-
-def _blocks(series: Any) -> Iterator[Any]:
-    """Yield lists or dicts, of which a whole column takes much more memory than in a frame."""
-    for first in range(0, len(series), _BLOCK):
-        yield from series[first : first + _BLOCK].to_list()
-
-
-def _some(cells: Any, rows: IntArray) -> Any:
-    if isinstance(cells, np.ndarray):
-        return cells[rows]
-    cells = cells if isinstance(cells, list) else list(cells)
-    return [cells[row] for row in rows.tolist()]
-
-
-def _numbers(name: str, cells: Any) -> FloatArray:
-    numbers = read_cells(name, cells)
+def _numbers(name: str, column: Any) -> FloatArray:
+    numbers = read_cells(name, cells_of(column))
     if isinstance(numbers, list):
         raise InvalidTableError(f"column {name!r} must hold numbers, got {numbers[0]!r} in row 0")
     return numbers
@@ -321,17 +283,20 @@ def _check(name: str, values: FloatArray, is_valid: Any, rule: str) -> None:
         raise InvalidTableError(f"column {name!r} must be {rule}, got {values[row]} in row {row}")
 
 
-def _contexts(names: list[str], table: Mapping[str, Any]) -> Rows | None:
-    """Return the context: some columns, or one column of dicts."""
-    if not names:
+def _contexts(columns: dict[str, Any]) -> Rows | None:
+    """Return the context: some columns, or one column of dicts, which may be JSON."""
+    if not columns:
         return None
-    if len(names) == 1 and not isinstance(table[names[0]], np.ndarray):
-        cells = list(table[names[0]])
-        if isinstance(cells[0], str) and cells[0].startswith(("{", "null")):
-            cells = [json.loads(cell) or {} for cell in cells]
-        if isinstance(cells[0], Mapping):
-            return Reader().read_contexts(cells) if any(cells) else None
-    return Reader().read_contexts({name: table[name] for name in names})
+    if len(columns) == 1:
+        cells: list[Any] = list(next(iter(columns.values())))
+        seen = next((cell for cell in cells if cell not in (None, {}, "null")), None)
+        if seen is None:
+            return None
+        if isinstance(seen, str) and seen.startswith("{"):
+            seen, cells = {}, [None if cell is None else json.loads(cell) for cell in cells]
+        if isinstance(seen, Mapping):
+            return Reader().read_contexts([cell or {} for cell in cells])
+    return Reader().read_contexts(columns)
 
 
 def _sets(
@@ -390,7 +355,7 @@ def _offers(cell: Any, row: int, name: str) -> list[Any]:
             f"row {row} must list what was offered, such as ['hat', 'coat'], got {cell!r:.60}"
         )
     for option in given:
-        has_id = name in option if isinstance(option, Mapping) else isinstance(option, _ITEMS)
+        has_id = name in option if isinstance(option, Mapping) else isinstance(option, ITEMS)
         if not has_id:
             raise InvalidTableError(
                 f"row {row} must offer items, or dicts with an item {name!r}, got {option!r:.60}"

@@ -27,7 +27,7 @@ MOST_FITTED = 10_000
 """Decisions to which a model is fitted; of more, a random sample."""
 
 MOST_LABELS = 50
-"""Items that have a feature of their own in a regression."""
+"""Items that have their own feature in a regression."""
 
 _LEAST_PROPENSITY = 0.05  # quantile of the propensities that replay brings all decisions down to
 
@@ -46,7 +46,7 @@ class Encoded:
     numbers : ndarray of int, shape (n_options,)
         A number for each item.
     features : ndarray, shape (n_options, n)
-        The same for models that do not know items: the first items have columns of their own.
+        The same for models that do not know items: the first items have their own columns.
     """
 
     def __init__(self, log: Log, item: str) -> None:
@@ -164,6 +164,12 @@ class Target(NamedTuple):
     first: int = 0
 
 
+def is_model(model: Any) -> bool:
+    """Return whether rewards can be learned by it: a `LatentUcb`, or a regressor."""
+    has_both = hasattr(model, "fit") and hasattr(model, "predict")
+    return isinstance(model, LatentUcb) or (has_both and not isinstance(model, type))
+
+
 def target(policy: Any, encoded: Encoded, seed: int) -> Target:
     """Return the probabilities of a policy: an item, "uniform", a function, or what is trained."""
     if isinstance(policy, Agent):
@@ -173,7 +179,7 @@ def target(policy: Any, encoded: Encoded, seed: int) -> Target:
                 f"an agent must have the policy LatentUcb to be trained on a log, got {policy!r}: "
                 "pass the policy itself, which is replayed"
             )
-    if isinstance(policy, LatentUcb) or hasattr(policy, "predict"):
+    if is_model(policy):
         models = Models.forward(encoded, policy, seed)
         return Target(lambda part: _greedy(part, models), int(np.argmax(models.of > 0)))
     if policy == UNIFORM:
@@ -211,11 +217,15 @@ def _called(function: Callable[..., Any], log: Log, part: Part) -> FloatArray:
     found, contexts = [], log.context_dicts(part.rows)
     for row, places, context in zip(part.rows, part.sets(), contexts, strict=True):
         options = [log.options[place] for place in places]
-        law = np.asarray(function(options, context), dtype=np.float64)
+        answer = function(options, context)
+        try:
+            law = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            law = np.array(np.nan)
         if law.shape != (len(options),) or not (law.min() >= 0.0 and abs(law.sum() - 1.0) < 1e-6):
             raise InvalidInputError(
                 f"a policy must return {len(options)} probabilities that add up to 1, one for each "
-                f"option, got {law.tolist()!r:.60} for row {row}"
+                f"option, got {answer!r:.60} for row {row}"
             )
         found.append(law)
     return np.concatenate(found)

@@ -125,8 +125,8 @@ class Choice(NamedTuple):
     def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
         """Return the choice of the arm with the largest estimate plus width; ties go to the first.
 
-        >>> Choice.best([0.1, 0.3], [0.5, 0.2]).arm
-        0
+        >>> Choice.best([0.1, 0.3, 0.3]).arm
+        1
         """
         parts = np.empty((3, len(estimates)))
         parts[1], parts[2] = estimates, widths
@@ -173,15 +173,15 @@ class Decision:
     scores, estimates, widths : ndarray, shape (n_arms,)
         The optimistic score of each arm and its two parts: score = estimate + width.
     probabilities : ndarray, shape (n_arms,)
-        With which probability each arm was chosen, given all that the policy knew.
+        The probability with which each arm was chosen, given everything the policy knew.
     probability : float
-        That of the chosen arm; 1 if nothing was drawn.
+        The probability of the chosen arm; 1 if nothing was drawn.
     id : str
         Unique among the decisions of all agents; empty if no agent made it.
     items : tuple
-        What names the options, in their order; without names the indices of the arms.
+        Item ids of the options, in their order; without ids the indices of the arms.
     item : str or int
-        The chosen one of them.
+        The chosen one.
     chosen : tuple
         The items of all places, if an agent was asked for several.
     chosen_probabilities : tuple
@@ -249,7 +249,7 @@ class Decision:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """What names the options, in their order."""
+        """Item ids of the options, in their order."""
         return tuple(range(self._parts.shape[1])) if self._items is None else self._items
 
     @property
@@ -298,12 +298,12 @@ class Decision:
 
     @property
     def probability(self) -> float:
-        """Probability with which the chosen arm was chosen."""
+        """Probability of the chosen arm."""
         return 1.0 if self._probabilities is None else float(self._probabilities[self.arm])
 
     @property
     def item(self) -> Item:
-        """The chosen one of the items."""
+        """The chosen item."""
         return self._arm if self._items is None else self._items[self._arm]
 
     @property
@@ -329,7 +329,7 @@ class Decision:
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON types; hidden values are null.
 
-        An agent remembers what is needed to learn its decisions, so theirs have the id instead.
+        An agent remembers what it needs to learn its decisions, so they have an id instead.
         """
         own: dict[str, Any] = {"policy": self._policy, "arm": self.arm} | self._note.to_dict()
         if self._id:
@@ -436,7 +436,7 @@ def _checked_law(given: Any, arm: int, n_arms: int) -> FloatArray | None:
     law = np.array([_number(value) for value in given])
     is_law = len(law) == n_arms and law.min() >= 0.0 and abs(law.sum() - 1.0) <= 1e-9
     if not is_law or law[arm] == 0.0:
-        raise ValueError("probabilities must add up to 1, that of the arm above 0")
+        raise ValueError("probabilities must add up to 1, and be above 0 for the arm")
     return None if law[arm] == 1.0 else law
 
 
@@ -455,8 +455,9 @@ def checked_reward(reward: Any, place: str = "") -> float:
         value = checks.as_float(reward)
         if -LARGEST <= value <= LARGEST:
             return value
+    got = checks.shown(reward)
     raise InvalidRewardError(
-        f"a reward must be a finite number of size at most {LARGEST:g}, got {reward!r}{place}"
+        f"a reward must be a finite number of size at most {LARGEST:g}, got {got}{place}"
     )
 
 

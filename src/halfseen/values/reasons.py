@@ -23,24 +23,24 @@ _NOTHING: FloatArray = np.zeros((1, 0))
 
 
 class Reasons(NamedTuple):
-    """The parts of which the score of each arm is the sum.
+    """The parts that add up to the score of each arm.
 
     Attributes
     ----------
     intercept : float
-        The estimate of an arm of which nothing is special.
+        The estimate for an average arm.
     features : ndarray, shape (n_arms, dim)
-        What each feature adds by its value: the one that is seen, or the one that is inferred.
+        Contribution of each feature's value, seen or inferred.
     missing : ndarray, shape (n_arms, dim)
-        What it adds that the feature is seen or hidden, whatever its value.
+        Contribution of whether the feature is seen or hidden, whatever its value.
     item : ndarray, shape (n_arms,)
-        What the item's own rewards add, if the arm came back.
+        Contribution of the item's own rewards, if the arm has returned.
     bonus : ndarray, shape (n_arms,)
         The width.
     context : ndarray, shape (n_arms, context_dim), optional
-        What each feature of the context adds, seen or hidden: the same for all arms.
+        Contribution of each feature of the context, seen or hidden: the same for all arms.
     crossed : ndarray, shape (n_arms, context_dim), optional
-        What it adds for this arm, in addition to that.
+        Its additional contribution for this arm.
     implausible : ndarray of bool, shape (n_arms, dim), or None
         Seen values that count as hidden, because they are far from all others.
     context_implausible : ndarray of bool, shape (1, context_dim), or None
@@ -111,9 +111,9 @@ class Gains(NamedTuple):
     Attributes
     ----------
     single : ndarray, shape (n_arms, n_groups)
-        If a group of features is seen of one arm.
+        If a group of features is seen for one arm.
     all_arms : ndarray, shape (n_groups,)
-        If it is seen of all arms.
+        If it is seen for all arms.
     context : ndarray, shape (n_context_groups,)
         If a group of the context's features is seen.
 

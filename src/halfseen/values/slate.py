@@ -42,8 +42,8 @@ class Slate:
     context : array_like, shape (context_dim,), optional
         A row that all arms share, NaN where hidden.
     items : array of int, shape (n_arms,), optional
-        Who each arm is: whole numbers from 0 to 2⁵³ − 1. By default arms with equal values and
-        equal masks are the same item.
+        Item ids, one integer from 0 to 2⁵³ − 1 per arm. By default arms with equal values and equal
+        masks are the same item.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Slate:
 
     @property
     def items(self) -> NDArray[np.int64] | None:
-        """Who each arm is; read-only, shape (n_arms,)."""
+        """Item ids; read-only, shape (n_arms,)."""
         return self._items
 
     @property
@@ -270,7 +270,7 @@ def as_table(values: Any) -> FloatArray:
 def _plain_entries(raw: Any) -> Any:
     """Return an array of objects with NaN for the NA of pandas, which has no float value."""
     if any(isinstance(entry, str | bytes) for entry in raw.flat):
-        raise TypeError("some entries are texts")
+        raise TypeError("some entries are strings")
     missing = [type(entry).__name__ == "NAType" for entry in raw.flat]
     return np.where(np.reshape(missing, raw.shape), np.nan, raw)
 

@@ -58,7 +58,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a simulation may tell a policy about a realization; None if unknown.
+    """What a policy may know about a realization; None if unknown.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ class BilinearWorld(World):
     context_dim, context_rank : int
     n_arms, horizon : int
     n_items : int, optional
-        Size of a catalogue: each round offers `n_arms` of these items, whose features and holes
+        Size of a catalogue: each round offers `n_arms` of these items, whose features and masks
         stay the same. By default every round draws new options.
     observe_prob : float
         Probability that an entry of an option or of a context is seen.

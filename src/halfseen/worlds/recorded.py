@@ -300,7 +300,7 @@ class TableWorld(World):
     ----------
     path : str
     round_column, arm_column, mean_column, reward_column : str
-        Names of columns that are no features.
+        Names of columns that are not features.
     context_columns : sequence of str
         Columns that describe the round, such as its visitor, not its options.
     items : bool
@@ -387,8 +387,8 @@ class TableRealization:
     def facts(self) -> Facts:
         """Facts about this realization.
 
-        Where the whole table has holes, `observe_prob` is, for each feature, its share of recorded
-        entries times the probability that one of these is shown.
+        If the whole table has missing values, `observe_prob` is, for each feature, its share of
+        recorded entries times the probability that one of these is shown.
         """
         world, table = self.world, self.table
         shown = world.masks.stated_prob(world.observe_prob, len(table.names))
@@ -402,7 +402,7 @@ class TableRealization:
         )
 
     def rounds(self) -> Iterator[Round]:
-        """Yield all rounds; the full view of arms has the recorded holes."""
+        """Yield all rounds; the full view of arms has the recorded missing values."""
         world, table, seed = self.world, self.table, self.seed
         masks, noises = (seeding.stream(seed, "world", name) for name in ("masks", "noise"))
         order: Any = range(table.n_rounds)

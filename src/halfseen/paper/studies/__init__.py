@@ -16,7 +16,7 @@ CORE_MINUTES = {
     "rank-selection": 1,
     "warm-start": 1,
     "two-phase": 11,
-    "scaling": 2,
+    "scaling": 5,
     "theory": 2,
     "hard-instance": 7,
     "masks": 2,

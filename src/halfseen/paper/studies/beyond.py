@@ -89,7 +89,7 @@ SMALL = Small(
     settings=["subspace", "ablation", "blocks", "full-rank-tail"],
 )
 NOTES = [
-    "Latent UCB is not from the paper, and its regret theorem does not cover it. It is given nothing, unless its label says so.",
+    "Latent UCB is not from the paper, and its regret theorem does not cover it. It has its default settings unless its label says otherwise.",
     "In the ablation one part of latent UCB is changed at a time. Its model of the rewards has four parts: latent coordinates, filled arms, masks, and effects of items that come back. In these worlds no item comes back.",
     "In the robustness table TOFU with full history is given the true rank and the observation probability. If features have different probabilities or are masked in blocks, it counts pairs seen together instead (`pairs counted`). The oracle is given the scale of the features.",
     "Probabilities per feature lie between 0.1 and 0.9 and average to p. Blocks are 5 neighbouring features. The subspace changes after round 200 of 400; no oracle is told.",
@@ -106,7 +106,7 @@ def ablation(results: Results) -> Comparison:
 
 def robustness(results: Results) -> Comparison:
     """Compare latent UCB with the best other method in other worlds."""
-    caption = "Latent UCB given nothing against TOFU with full history given the true rank; on full-rank arms against zero-filled OFUL"
+    caption = "Latent UCB with default settings against TOFU with full history given the true rank; on full-rank arms against zero-filled OFUL"
     others = ["tofu-fh", "tofu-fh-pairwise", "zf-oful"]
     return compare(results, "robustness", caption, ["latent-ucb"], others, settings=list(ELSEWHERE))
 
@@ -139,7 +139,7 @@ def figures(results: Results) -> Iterator[Figure]:
     )
     yield Figure(
         "beyond_robustness",
-        "Latent UCB given nothing against TOFU with full history (zero-filled OFUL on full-rank arms): mean differences with 95 % intervals",
+        "Latent UCB with default settings against TOFU with full history (zero-filled OFUL on full-rank arms): mean differences with 95 % intervals",
         [differences(robustness(results))],
     )
 
@@ -151,7 +151,7 @@ def claims(results: Results) -> Claims:
     others = [name for name in ELSEWHERE if name not in (*pairwise, *full_rank, *ranks)]
     return {
         "sec:discussion": {
-            "TOFU is not brittle if arms are only nearly of low rank: with features perturbed by 0.1, TOFU-FH pays less than ZF-OFUL": lower(
+            "TOFU is not brittle when arms are only approximately low-rank: with features perturbed by 0.1, TOFU-FH has lower regret than ZF-OFUL": lower(
                 results, "tofu-fh", "zf-oful", setting="perturbed"
             ),
         },
@@ -159,19 +159,19 @@ def claims(results: Results) -> Claims:
             "The corrected covariance converges like 1/√t (slope −0.5 ± 0.1)": slope(
                 results, "subspace-error", "covariance_distance", "round", near=(-0.5, 0.1), p=[0.6]
             ),
-            "After 400 rounds the most likely subspace is closer to the truth than that of the covariance, in every seed": exceeds(
+            "After 400 rounds the maximum-likelihood subspace is closer to the truth than that of the covariance, in every seed": exceeds(
                 results, "subspace-error", "covariance_distance", "likelihood_distance"
             ),
-            "In other worlds, with the same defaults, latent UCB given nothing pays less than TOFU-FH given the rank": lower(
+            "In other worlds, latent UCB with default settings has lower regret than TOFU-FH given the rank": lower(
                 results, "latent-ucb", "tofu-fh", setting=others
             ),
-            "Latent UCB given nothing also pays less than TOFU-FH given the rank where that is 1, 8 or 15": lower(
+            "Latent UCB with default settings also has lower regret than TOFU-FH given the rank when the rank is 1, 8 or 15": lower(
                 results, "latent-ucb", "tofu-fh", setting=ranks
             ),
-            "Latent UCB also pays less than TOFU-FH that counts pairs, if features have different probabilities or are masked in blocks": lower(
+            "Latent UCB also has lower regret than TOFU-FH that counts pairs, when features have different probabilities or are masked in blocks": lower(
                 results, "latent-ucb", "tofu-fh-pairwise", setting=pairwise
             ),
-            "On arms of full rank, with a flat spectrum or with spectrum 1/j and θ in the tail, latent UCB pays at most 3 % more than ZF-OFUL": within(
+            "On full-rank arms, with a flat spectrum or with spectrum 1/j and θ in the tail, latent UCB has at most 3 % more regret than ZF-OFUL": within(
                 results, "latent-ucb", "zf-oful", at_most=1.03, setting=full_rank
             ),
         },

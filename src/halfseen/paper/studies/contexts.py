@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from halfseen.paper.claims import BEYOND, Claims, within
-from halfseen.paper.studies.tables import never_much_worse
+from halfseen.paper.studies.tables import against_best, difference_figure, never_much_worse
 from halfseen.paper.study import Plain, Setting, Small
-from halfseen.report.figures import Figure, differences
-from halfseen.report.numbers import Comparison, compare
+from halfseen.report.figures import Figure
+from halfseen.report.numbers import Comparison
 from halfseen.simulation.results import Results
 
 TITLE = "Contexts: latent UCB against one regression per arm"
@@ -67,7 +67,7 @@ SMALL = Small(
     settings=["wine", "bilinear", "disjoint-arms", "irrelevant"],
 )
 NOTES = [
-    "The first eight problems show a row of a public table as context in every round, drawn with replacement; its labels are the arms, and the right one pays 1. Arms are names, without features. Hepatitis, bone-marrow and skillcraft1 have holes of their own; p is the probability that a recorded entry is shown. A numeric target has three labels: low, middle, high.",
+    "The first eight problems show a row of a public table as context in every round, drawn with replacement; its labels are the arms, and the right one pays 1. Arms are names, without features. Hepatitis, bone-marrow and skillcraft1 have missing values; p is the probability that a recorded entry is shown. A numeric target has three labels: low, middle, high.",
     "Bilinear: options and contexts have rank 2 in 15 and 10 dimensions, and the reward is bilinear in their latents; in the catalogue, 8 of the same 30 options are offered in every round. Disjoint arms: five arms without features have parameters of their own, contexts have rank 3 in 15 dimensions. Half of all entries are hidden, and the noise is 0.3.",
     "A regression per arm is disjoint LinUCB: mean-filled, standardised columns with indicators and an intercept, fitted again as the rounds grow by a factor of 1.25. The methods called scaled do not use the context.",
     "Thompson per arm draws the parameters of each regression from their posterior, with three tenths as the deviation of the noise. Boosted trees and forests are of scikit-learn, one per arm, with holes as they are; they are fitted again when the rounds have doubled, and 5 % of the rounds are random.",
@@ -75,31 +75,15 @@ NOTES = [
 ]
 
 
-def best_other(results: Results) -> Comparison:
-    """Return it."""
-    return compare(
-        results,
-        "best-other",
-        "Latent UCB given nothing against the best other method, picked on seeds 0 to 9 and compared on seeds 10 to 19",
-        ["latent-ucb"],
-        [*OTHERS, "scaled-mean-tenth", "uniform"],
-        settings=list(PROBLEMS),
-        choose_seeds=range(10),
-    )
-
-
 def comparisons(results: Results) -> list[Comparison]:
     """Return the comparisons."""
-    return [best_other(results)]
+    others = [*OTHERS, "scaled-mean-tenth", "uniform"]
+    return [against_best(results, others, list(PROBLEMS))]
 
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    yield Figure(
-        "contexts_differences",
-        "Latent UCB against the best other method of each problem: mean differences with 95 % intervals",
-        [differences(best_other(results))],
-    )
+    yield difference_figure("contexts_differences", *comparisons(results))
 
 
 def claims(results: Results) -> Claims:
@@ -109,7 +93,7 @@ def claims(results: Results) -> Claims:
     )
     return {
         BEYOND: {
-            **never_much_worse(results, best_other(results)),
+            **never_much_worse(results, *comparisons(results)),
             "A context that does not matter costs latent UCB at most 10 % more regret": useless,
         }
     }

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from halfseen.paper.claims import BEYOND, OURS, Claims, lower, rises, within
 from halfseen.paper.study import (
+    LATENT_UCB_NOTE,
     Plain,
     Setting,
     Small,
@@ -59,13 +60,12 @@ TUNING = Tuning(
 SETTINGS = {"default": Setting(world=WORLD, methods=METHODS, observe_probs=PROBS, tuning=TUNING)}
 SMALL = Small(observe_probs=(0.8, 0.3), world={"horizon": 70})
 NOTES = [
-    "OFUL on iteratively filled arms is not among the methods: one run takes about a minute.",
     "The paper gives no numbers, sizes or seeds for this study; these come from the published code.",
     "Zero-filled OFUL and the rank thresholds are tuned on seeds 10000 to 10002, separately for each p, as in the published code; the paper does not mention it. All candidates are in calibration.csv. TOFU with known rank has no tuned setting.",
-    "RA-TOFU with full history takes the threshold that was chosen for RA-TOFU, and the oracle on full arms takes the ridge and radius scale of zero-filled OFUL, as published. Here the oracle on masked arms takes them, too.",
+    "RA-TOFU with full history takes the threshold that was chosen for RA-TOFU, and the oracle on full arms takes the ridge and radius scale of zero-filled OFUL, as published. Here the oracle on masked arms takes them as well.",
     "The chosen ridge and radius scale of zero-filled OFUL lie in a corner of the published grid at every p: a wider grid might give lower regret.",
     "OFUL on full arms, PSLB on full arms and mean imputation are not tuned. Iterative imputation is not run: it would take about a minute per run.",
-    "Latent UCB is not from the paper: it estimates everything itself. A second form is given the rank and knows that all means are 0. None of its settings was chosen on the seeds of this study.",
+    LATENT_UCB_NOTE,
 ]
 
 
@@ -84,27 +84,29 @@ def claims(results: Results) -> Claims:
     baselines = "zf-oful zf-pslb"
     return {
         "fig:app_real_feature_synthetic and app:experimental_details": {
-            "When most entries are seen, ZF-OFUL is competitive: it pays at most 1.2 times what TOFU pays": within(
+            "When most entries are seen, ZF-OFUL is competitive: it has at most 1.2 times the regret of TOFU": within(
                 results, "zf-oful", "tofu", at_most=1.2, p=[0.8]
             ),
-            "As fewer entries are seen (p ≤ 0.4), TOFU and RA-TOFU pay less than both zero-filled methods": lower(
+            "As fewer entries are seen (p ≤ 0.4), TOFU and RA-TOFU have lower regret than both zero-filled methods": lower(
                 results, "tofu ra-tofu", baselines, p=LOW
             ),
-            "TOFU benefits most when many entries are hidden: its leads over both are larger at p ≤ 0.4 than at p ≥ 0.6": rises(
+            "TOFU gains most when many entries are hidden: its leads over both zero-filled methods are larger at p ≤ 0.4 than at p ≥ 0.6": rises(
                 results, baselines, minus="tofu", groups=[PROBS[:2], LOW]
             ),
-            "The zero-filled arms become more and more distorted: ZF-OFUL degrades as fewer entries are seen": rises(
+            "Zero-filling distorts arms more and more: ZF-OFUL degrades as fewer entries are seen": rises(
                 results, "zf-oful"
             ),
         },
         OURS: {
-            "TOFU-FH pays less than tuned ZF-OFUL at every p": lower(results, "tofu-fh", "zf-oful"),
+            "TOFU-FH has lower regret than tuned ZF-OFUL at every p": lower(
+                results, "tofu-fh", "zf-oful"
+            ),
         },
         BEYOND: {
-            "Latent UCB given the rank and zero means pays at most half of what TOFU-FH pays, at p ≤ 0.4": within(
+            "Latent UCB given the rank and zero means has at most half the regret of TOFU-FH at p ≤ 0.4": within(
                 results, "latent-ucb-told", "tofu-fh", at_most=0.5, p=LOW
             ),
-            "Latent UCB given nothing pays at most 0.7 of what TOFU-FH pays, at p ≤ 0.4": within(
+            "Latent UCB with default settings has at most 0.7 times the regret of TOFU-FH at p ≤ 0.4": within(
                 results, "latent-ucb", "tofu-fh", at_most=0.7, p=LOW
             ),
         },

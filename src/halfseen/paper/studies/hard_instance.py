@@ -1,5 +1,6 @@
 """Policies on the family of the lower bound (Appendix app:iid_missingness_lower_bound)."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,11 +11,13 @@ from halfseen.report.figures import Figure, growth, regret_over_p
 from halfseen.report.look import DASHED, DOTTED, SOLID
 from halfseen.simulation.results import Point, Results
 from halfseen.theory import (
+    LEAK_RATE_LIMIT,
     context_limited_applies,
     context_limited_lower_bound,
     discovery_cost,
     expected_wait,
     explicit_lower_bound,
+    leak_rate,
     lower_bound_applies,
     optimized_lower_bound,
 )
@@ -118,7 +121,7 @@ _BOUND_LOOKS = {
     "optimized": (DASHED, "lower bound, optimized"),
     "context-limited": (DOTTED, "lower bound, context-limited"),
 }
-_INSIDE = "where all forms apply: Kp² + (S B/R)² ≤ 1/2"
+_INSIDE = "optimized form applies: Kp² + (S B/R)² ≤ 1/2"
 
 
 def _draw_bounds(results: Results, setting: str) -> "Callable[[Axes, set[float]], None]":
@@ -130,13 +133,15 @@ def _draw_bounds(results: Results, setting: str) -> "Callable[[Axes, set[float]]
             found = {p: each[form] for p, each in bounds.items() if form in each}
             style = {"color": "#000000", "linestyle": dashes, "label": label}
             axes.plot(list(found), list(found.values()), **style)
-        inside = [p for p, each in bounds.items() if "optimized" in each]
-        outside = [p for p in bounds if inside and p > inside[-1]]
-        if inside:
-            end = (inside[-1] + outside[0]) / 2 if outside else axes.get_xlim()[0]
-            left = axes.get_xlim()[1]
-            axes.axvspan(left, end, color="#000000", alpha=0.06, linewidth=0, label=_INSIDE)
-            axes.set_xlim(right=left)
+        problem = results.realization(Point(setting, min(probs))).problem()
+        n_arms = problem.n_arms
+        most, least = axes.get_xlim()  # p falls to the right
+        by_rewards = leak_rate(problem) - n_arms * problem.observe_prob**2
+        edge = math.sqrt(max(0.0, LEAK_RATE_LIMIT - by_rewards) / n_arms)
+        if edge > least:
+            end = min(edge, most)
+            axes.axvspan(least, end, color="#000000", alpha=0.06, linewidth=0, label=_INSIDE)
+            axes.set_xlim(most, least)
 
     return draw
 
@@ -159,7 +164,7 @@ def figures(results: Results) -> Iterator[Figure]:
     wait: Plain = {"value": "wait", "ylabel": "rounds until the sign is known"}
     yield Figure(
         "hard_instance_discovery",
-        "Rounds until a side arm betrays the hidden sign, and the regret of these rounds, with exponents; lines of dashes are what the construction implies",
+        "Rounds until a side arm reveals the hidden sign, and the regret of these rounds, with exponents; lines of dashes are what the construction implies",
         [
             growth(
                 results,
@@ -180,7 +185,7 @@ def claims(results: Results) -> Claims:
     wait = partial(exponent, results, "sign-seeker", value="wait")
     return {
         "thm:iid_missingness_lower_bound_main and thm:iid_action_lower_bound_refined": {
-            f"No policy pays less than the {form} lower bound, where it applies": above_bound(
+            f"No policy has lower regret than the {form} lower bound where it applies": above_bound(
                 results, _bound(results, form), list(_POLICIES)
             )
             for form in ("explicit", "optimized", "context-limited")
@@ -194,7 +199,7 @@ def claims(results: Results) -> Claims:
             ),
         },
         OURS: {
-            "The policy that only has to discover the hidden sign pays at most five times the masks' part of the bound where that is nearest": above_bound(
+            "Where the bound is tightest, the policy that only has to discover the hidden sign has at most five times the part of the bound that is due to masks": above_bound(
                 results,
                 _bound(results, "hidden"),
                 ["sign-seeker"],

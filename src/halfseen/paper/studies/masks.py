@@ -53,13 +53,13 @@ def claims(results: Results) -> Claims:
     by_size = ["value-dependent", "large-hidden"]
     return {
         BEYOND: {
-            "TOFU-FH pays less than ZF-OFUL, whatever law of the masks leaves arms of low rank": lower(
+            "TOFU-FH has lower regret than ZF-OFUL under every mask law, as long as arms have low rank": lower(
                 results, "tofu-fh", "zf-oful", setting=laws
             ),
-            "Where low values of full-rank arms are hidden, holes predict rewards: latent UCB pays less with masks among its features than without": lower(
+            "When low values of full-rank arms are hidden, missing entries predict rewards: latent UCB has lower regret with masks among its features than without": lower(
                 results, "latent-ucb", "latent-ucb-no-mask", setting="low-hidden"
             ),
-            "Where only the size of a value decides, holes say nothing about its sign, and masks among the features change the regret by at most 10 %": within(
+            "When only the size of a value decides whether it is hidden, masks say nothing about its sign: masks among the features change the regret of latent UCB by at most 10 %": within(
                 results,
                 "latent-ucb",
                 "latent-ucb-no-mask",
@@ -67,7 +67,7 @@ def claims(results: Results) -> Claims:
                 at_most=1.1,
                 setting=by_size,
             ),
-            "If masks come in blocks, or large values are seen more often, counting pairs seen together helps at p = 0.3": lower(
+            "When masks come in blocks, or large values are seen more often, counting pairs seen together lowers the regret of TOFU-FH at p = 0.3": lower(
                 results,
                 "tofu-fh-pairwise",
                 "tofu-fh",

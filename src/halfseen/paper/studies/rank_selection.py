@@ -103,16 +103,16 @@ def claims(results: Results) -> Claims:
             ),
         },
         "fig:app_rank_and_warm_start": {
-            "A chosen rank makes TOFU less sensitive: it pays less than with too small a rank": lower(
+            "Choosing the rank makes TOFU less sensitive: regret is lower than with a rank that is too small": lower(
                 results, "tofu-adaptive", "tofu-under"
             ),
-            "With a chosen rank TOFU pays no more than with too large a rank (within 5 %)": within(
+            "With a chosen rank the regret of TOFU is no higher than with a rank that is too large (within 5 %)": within(
                 results, "tofu-adaptive", "tofu-over", at_most=1.05
             ),
             "The spectrum identifies the rank: the last one chosen is close to the true one (mean within 0.5)": final_rank(
                 results, "tofu-adaptive", at_least=-0.5, at_most=0.5
             ),
-            "The corrected covariance has a usable eigengap: its largest one is after the true rank": eigengap(
+            "The corrected covariance has a usable eigengap: its largest gap is after the true rank": eigengap(
                 results, "tofu-adaptive"
             ),
         },

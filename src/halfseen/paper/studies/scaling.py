@@ -1,20 +1,21 @@
 """How regret scales with K, κ, p and m, beside the representation cost of the theorem (thm:main_regret)."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from halfseen.paper.claims import OURS, Check, Claims, exponent
+from halfseen.paper.claims import NOT_RUN, OURS, Check, Claims, Finding, judge, outside
 from halfseen.paper.study import Plain, Setting, Small
-from halfseen.report.figures import Figure, growth
-from halfseen.report.numbers import growth_points
-from halfseen.simulation.results import Results
+from halfseen.report.figures import Figure, excess
+from halfseen.report.numbers import Interval, difference, growth_points, number, words_for
+from halfseen.simulation.results import Point, Results
 from halfseen.theory import main_regret_bound
 
 TITLE = "Scaling: the cost of hidden entries against K, κ, p and m"
-SEEDS = range(10)
+SEEDS = range(10, 110)
 WORLD = {
     "kind": "low-rank",
     "latent": "uniform",
@@ -32,8 +33,6 @@ METHODS: dict[str, Plain] = {
     "tofu-seen": {"method": "tofu", **_FROZEN, **_SEEN},
     "tofu-fh": {"burn_in_policy": "uniform"},
     "tofu-fh-seen": {"method": "tofu-fh", "burn_in_policy": "uniform", **_SEEN},
-    "latent-ucb": {},
-    "latent-ucb-seen": {"method": "latent-ucb", "view": "full"},
 }
 _CHANGES: dict[str, Plain] = {
     **{f"K = {n}": {"n_arms": n} for n in (2, 4, 20, 60, 200)},
@@ -51,79 +50,109 @@ SMALL = Small(
     settings=["base", "K = 2", "κ = 5.2", "m = 1"], observe_probs=(0.8, 0.3), world={"horizon": 100}
 )
 NOTES = [
-    "The theorem's cost of the representation is of order κ m sqrt(T)/(p^2 sqrt(K)). The whole regret also has the cost of learning rewards, m sqrt(T), which hides it. So each policy has a twin that sees every entry, with the same burn-in rounds, the same epochs and the same noise. What it pays is subtracted seed by seed, and exponents are fitted to the rest.",
-    "The theorem is an upper bound: an exponent may be smaller in size. Intervals come from resampling seeds. An exponent is missing where the mean excess is not positive at some number; resamples without an exponent count as beyond both ends of the interval.",
+    "The theorem's cost of the representation is of order κ m sqrt(T)/(p^2 sqrt(K)). The whole regret also has the cost of learning rewards, m sqrt(T), which hides it. So each policy has a twin that sees every entry, with the same burn-in rounds, the same epochs and the same noise. The twin's regret is subtracted seed by seed. So is the theorem's cost at p = 1, which leaves 1/p^2 - 1 of the order in p.",
+    "The theorem is an upper bound, here millions of times the measured cost: nothing in this study can contradict it. The study asks whether its order describes what happens. It is evaluated in these worlds, with all of its factors: arms of rank m have the bound sqrt(3m), so that its cost grows faster than m.",
+    "Along each sweep, the sum of the excess regrets over the sum of the theorem's costs is compared between the two halves of the settings (without the middle one of five). The ratio of a cost that grows exactly like the theorem's is 1; one that does not depend on K has 3.7, one of order p^(-4) has 3. The limit 1.5 was chosen before the seeds of this study were run.",
+    "Earlier forms fitted exponents on seeds 0 to 9, and had none where the mean excess of TOFU was not positive. The form and the world were chosen on these seeds: they are not among those reported.",
     "Latents are uniform, so that arms are bounded: κ is sqrt(3) times the squared ratio of the largest to the smallest loading, at least sqrt(3). It is set by the decay of the loadings 1, 2^(-a/2), 3^(-a/2), which leaves the bound on arms as it is.",
-    "The excess over a twin that sees everything vanishes at p = 1: a cost of order 1/p^2 - 1 has the exponent -2.9 over these p, and c (1/p^2 - 1) fits the four means of TOFU-FH (chi-squared 1.2 on 3 degrees). The cost itself is small, below 1 of a regret of about 45 for TOFU with full history.",
-    "This is the third form of the study, and each was chosen after the one before was seen. First: 30 features, in excess of OFUL given the subspace, 8 seeds; K has the exponent .18 without replay and .01 with full history. Second: 30 features against the twin, 20 seeds; K has -.39 and -.24, p has -3.3 and -4.9, m has 3.1 and 2.7. So these exponents describe, and do not confirm.",
     "With 100 features at least 30 entries of an arm are seen on average, for ranks up to 8. With 30 features there are 9 at p = .3. Then imputation fails for many arms, far outside of the theorem's condition on p, and the excess grows like p^(-3) to p^(-5) and like m^3.",
     "TOFU without replay is the frozen form of Algorithm 1 without its bonus. Both forms of TOFU play uniformly for 30 rounds first.",
 ]
+MOST = 1.5
+SWEEPS = ("n_arms", "conditioning", "p", "rank")
 
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    minus = "tofu-seen tofu-fh-seen latent-ucb-seen"
+    pairs = {"tofu": "tofu-seen", "tofu-fh": "tofu-fh-seen"}
+    label = "the theorem's cost of the representation, scaled to TOFU"
     yield Figure(
         "scaling",
-        "Final regret in excess of the same policy that sees every entry, with exponents; dotted: the exponent of the theorem's representation cost",
+        "Final regret in excess of the same policy that sees every entry",
         [
-            growth(
-                results,
-                "tofu tofu-fh latent-ucb",
-                over,
-                minus=minus,
-                ylabel="excess regret",
-                slopes=[theorem_exponent(results, over)],
-            )
-            for over in ("n_arms", "conditioning", "p", "rank")
+            excess(results, pairs, over, cost=partial(theorem_cost, results), label=label)
+            for over in SWEEPS
         ],
     )
 
 
-def theorem_exponent(results: Results, over: str) -> float:
-    """Return the exponent of the theorem's cost of the representation in these worlds.
+def theorem_cost(results: Results, point: Point) -> float:
+    """Return the theorem's cost of the representation, less that where every entry is seen."""
+    here = results.realization(point).problem()
+    hidden, seen = (
+        main_regret_bound(each, failure_prob=0.05).representation
+        for each in (here, replace(here, observe_prob=1.0))
+    )
+    return hidden - seen
 
-    As for the regrets, the cost if every entry is seen is subtracted.
+
+def _shares(results: Results, method: str, points: Sequence[Point]) -> dict[int, float]:
+    """Return by seed the cost of hidden entries at some points over the theorem's cost."""
+    costs = [
+        difference(results.regrets(at, method), results.regrets(at, f"{method}-seen"))
+        for at in points
+    ]
+    whole = sum(theorem_cost(results, at) for at in points)
+    seeds = set.intersection(*(set(each) for each in costs))
+    return {seed: sum(each[seed] for each in costs) / whole for seed in sorted(seeds)}
+
+
+def _share_grows(
+    results: Results,
+    method: str,
+    over: str,
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> Check:
+    """Check by which factor the share of the theorem's cost that is measured grows.
+
+    The half of the settings with large K, κ or m, or small p, is compared with the other half.
+    Costs are added before they are divided, so that none has to be positive.
     """
-    costs = {}
-    for at, point in growth_points(results, over, None, None).items():
-        here = results.realization(point).problem()
-        hidden, seen = (
-            main_regret_bound(each, failure_prob=0.05).representation
-            for each in (here, replace(here, observe_prob=1.0))
-        )
-        costs[at] = hidden - seen
-    return float(np.polyfit(np.log(list(costs)), np.log(list(costs.values())), 1)[0])
-
-
-def _no_faster(results: Results, method: str, *overs: str) -> Check:
-    """Check that the cost of hidden entries grows no faster than the theorem's."""
-    findings = []
-    for over in overs:
-        # A cost that grows as p falls has a negative exponent, which may not be further below 0.
-        limit = theorem_exponent(results, over)
-        low, high = (limit, math.inf) if over == "p" else (-math.inf, limit)
-        found = exponent(results, method, over, minus=f"{method}-seen", at_least=low, at_most=high)
-        told = f", the theorem's {limit:.2f}".replace("-", "−")
-        findings += [each._replace(numbers=each.numbers + told) for each in found.findings]
-    return Check(findings, "an exponent is beyond that of the theorem in this world")
+    limits = outside(at_least, at_most)
+    fails_if = f"the share of the theorem's cost changes by a factor {limits} between the halves"
+    points, letter = growth_points(results, over), words_for(over)[0]
+    numbers = sorted(points, reverse=over == "p")
+    half = len(numbers) // 2
+    if not half:
+        return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
+    halves = numbers[-half:], numbers[:half]
+    ends = [f"{number(each[0])} to {number(each[-1])}" for each in halves]
+    where = f"{letter} from {' against '.join(ends)}"
+    far, near = (_shares(results, method, [points[at] for at in each]) for each in halves)
+    seeds = [seed for seed in near if seed in far]
+    if not seeds:
+        return Check([Finding(NOT_RUN, where, "no common seeds")], fails_if)
+    pair = [np.array([each[seed] for seed in seeds]) for each in (far, near)]
+    found = Interval.of_ratio(*pair)
+    shares = " / ".join(number(each.mean()) for each in pair)
+    text = f"{shares} of the theorem's cost = {found.fixed(2)} over {found.n} seeds"
+    return Check([Finding(judge(found, at_least, at_most), where, text, found.n)], fails_if)
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
+    """Return what is claimed.
+
+    The theorem is an upper bound, far above these regrets: no run of this size can contradict it.
+    """
+    slower = "the cost of hidden entries grows no faster than the theorem's cost of the representation, up to a factor of 1.5"
     return {
-        "thm:main_regret": {
-            "The cost of hidden entries grows no faster than the theorem's cost of the representation in these worlds, in K, κ, p and m (TOFU without replay)": _no_faster(
-                results, "tofu", "n_arms", "conditioning", "p", "rank"
-            ),
-        },
         OURS: {
-            "With full history, which the theorem does not cover, the cost of hidden entries grows no faster in κ, p and m": _no_faster(
-                results, "tofu-fh", "conditioning", "p", "rank"
-            ),
-            "With full history the cost of hidden entries falls as more arms are offered, but more slowly than the theorem's K^(-1/2)": exponent(
-                results, "tofu-fh", "n_arms", minus="tofu-fh-seen", at_least=-0.5, at_most=0
+            **{
+                f"In {words_for(over)[0]}, {slower} (TOFU without replay)": _share_grows(
+                    results, "tofu", over, at_most=MOST
+                )
+                for over in SWEEPS
+            },
+            **{
+                f"In {words_for(over)[0]}, {slower}, also with full history": _share_grows(
+                    results, "tofu-fh", over, at_most=MOST
+                )
+                for over in SWEEPS[1:]
+            },
+            "With full history the cost of hidden entries falls more slowly than the theorem's as more arms are offered": _share_grows(
+                results, "tofu-fh", "n_arms", at_least=1
             ),
         },
     }

@@ -37,7 +37,7 @@ def claims(results: Results) -> Claims:
     return {
         "fig:app_synthetic_fh and app:experimental_details": {
             "Replaying past rewards lowers regret": lower(results, "tofu-fh", "tofu"),
-            "Replaying past rewards lowers regret with a chosen rank, too": lower(
+            "Replaying past rewards also lowers regret when the rank is chosen": lower(
                 results, "ra-tofu-fh", "ra-tofu"
             ),
             "The trend is the same with full history: regret rises as fewer entries are seen": rises(
@@ -45,7 +45,7 @@ def claims(results: Results) -> Claims:
             ),
         },
         OURS: {
-            "TOFU-FH pays less than ZF-OFUL also where most entries are seen": lower(
+            "TOFU-FH has lower regret than ZF-OFUL even when most entries are seen": lower(
                 results, "tofu-fh", "zf-oful"
             ),
         },

@@ -308,7 +308,7 @@ def claims(results: Results) -> Claims:
             ),
         },
         "lemma:true_observed_gram_conditioning": {
-            "Where p satisfies its condition (d = 16384), no arm's seen rows fall below 3p/4": bounded(
+            "Where p satisfies its condition (d = 16384), the seen rows of no arm fall below 3p/4": bounded(
                 results, "gram", "floor", "smallest", setting="d=16384"
             ),
         },
@@ -316,7 +316,7 @@ def claims(results: Results) -> Claims:
             "With noise alone the confidence set misses no more often than δ": missed(
                 value="missed_true_subspace", setting="noisy"
             ),
-            "With a poor subspace the confidence set misses no more often, either, if the radius has its misspecification part": missed(
+            "With a poor subspace the confidence set also misses no more often than δ if the radius includes its misspecification part": missed(
                 value="missed_with_bias_part", setting="biased"
             ),
         },
@@ -354,12 +354,12 @@ def claims(results: Results) -> Claims:
             ),
         },
         "app:pslb-comparison": {
-            "Offered arms that excite all directions do not make chosen arms do so: if every slate is {e1, e2}, OFUL excites the second direction less": exceeds(
+            "Offered arms that excite all directions do not imply that chosen arms do: if every slate is {e1, e2}, OFUL excites the second direction less": exceeds(
                 results, "excitation", "example_offered", "example_oful", setting="main study"
             ),
         },
         OURS: {
-            "Where p does not satisfy its condition (d = 64), some arm's seen rows fall below 3p/4": exceeds(
+            "Where p violates its condition (d = 64), the seen rows of some arm fall below 3p/4": exceeds(
                 results, "gram", "floor", "smallest", setting="d=64"
             ),
             "Without the misspecification part of its radius the confidence set misses more often than δ": exceeds(

@@ -33,7 +33,7 @@ SETTINGS = {
 SMALL = Small(settings=["T = 1,000", "T = 3,162"])
 NOTES = [
     "The two-phase strategy explores for tau rounds, uniformly or with zero-filled OFUL, then freezes the subspace and learns rewards afresh. The method with epochs is TOFU without replay: 30 rounds of zero-filled OFUL, then epochs that double; lambda = 1 and no bonus.",
-    "T^(2/3) is the rate at which the bound's two terms, tau and T/sqrt(tau), balance. A strategy that explores uniformly for T^(2/3) rounds pays at least that. It is not what the best tau pays: that one is chosen for each T on other seeds, among six powers of T, once for each kind of exploration.",
+    "T^(2/3) is the rate at which the bound's two terms, tau and T/sqrt(tau), balance. A strategy that explores uniformly for T^(2/3) rounds has at least that regret. The best tau does not: it is chosen for each T on other seeds, among six powers of T, once for each kind of exploration.",
     "Growth exponents are slopes of log mean regret against log T; intervals come from resampling seeds.",
 ]
 
@@ -63,7 +63,7 @@ def claims(results: Results) -> Claims:
             "With the first phase that balances the bound, regret grows like T^(2/3), as the bound does (up to .1)": exponent(
                 results, "two-phase", at_least=0.567, at_most=0.767
             ),
-            "No first phase does better: with the best one, uniform, regret grows at least like T^(2/3) (up to .1)": exponent(
+            "No first phase does better: even with the best uniform first phase, regret grows at least like T^(2/3) (up to .1)": exponent(
                 results, "two-phase-best", at_least=0.567
             ),
             "Regret with epochs grows no faster than T^(1/2)": exponent(
@@ -71,13 +71,13 @@ def claims(results: Results) -> Claims:
             ),
         },
         OURS: {
-            "Epochs pay less than a single estimate after T^(2/3) rounds of uniform exploration, and after the best number of rounds, at every horizon": lower(
+            "Epochs have lower regret than a single estimate after T^(2/3) rounds of uniform exploration, and after the best number of rounds, at every horizon": lower(
                 results, "tofu", "two-phase two-phase-best"
             ),
-            "Epochs also pay less than a single estimate after the best number of rounds of ZF-OFUL, which is the burn-in of epochs, too": lower(
+            "Epochs have lower regret than a single estimate after the best number of rounds of ZF-OFUL, which is also the burn-in policy of the epochs": lower(
                 results, "tofu", "two-phase-zf-best"
             ),
-            "With the best first phase, uniform, regret grows like T^(1/2) (up to .1)": exponent(
+            "With the best uniform first phase, regret grows like T^(1/2) (up to .1)": exponent(
                 results, "two-phase-best", at_least=0.4, at_most=0.6
             ),
             "Regret with epochs and full history grows no faster than T^(1/2)": exponent(

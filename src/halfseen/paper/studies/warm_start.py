@@ -68,7 +68,7 @@ def claims(results: Results) -> Claims:
             "ZF-OFUL is a better burn-in than uniform play": lower(
                 results, "replay-none", "random-burn-in"
             ),
-            "Replaying burn-in rewards at every epoch is better than once": lower(
+            "Replaying burn-in rewards at every epoch is better than replaying them once": lower(
                 results, "replay-burn-in", "replay-burn-in-once"
             ),
             "With the paper's bonus on, play at this size is close to random (within 20 % of uniform's regret)": within(

@@ -157,14 +157,14 @@ function epochs(list) {
   );
 }
 
-function tiles(health) {
-  const { lift, rewards: { lately } } = health;
+function tiles(health, reward) {
+  const { lift } = health;
   const interval = lift.interval && `${short(lift.interval[0])} to ${short(lift.interval[1])}`;
   const shown = [
     [lift.lift === null ? "–" : (lift.lift > 0 ? "+" : "") + short(lift.lift), `lift over a uniform choice${interval ? `, 95 %: ${interval}` : ""}`],
-    [short(lately.mean), `mean of the last ${lately.n.toLocaleString("en")} rewards`],
+    [short(reward.mean), `mean reward of ${reward.n.toLocaleString("en")} decisions`],
     [health.decisions.toLocaleString("en"), "decisions"],
-    [health.pending.toLocaleString("en"), health.pending ? `wait for a reward, the oldest for ${duration(health.oldest_pending)}` : "wait for a reward"],
+    [health.pending.toLocaleString("en"), health.pending ? `pending decisions, the oldest for ${duration(health.oldest_pending)}` : "pending decisions"],
     [health.late.toLocaleString("en"), "rewards came too late"],
     [bytes(health.storage_bytes ?? 0), `stored, ${health.behind} events behind`],
   ];
@@ -175,7 +175,7 @@ function decisions(list) {
   at("decisions").replaceChildren(
     ...list.map((each) => {
       const chosen = each.items.map((item, index) => `${item} (${percent(each.probabilities[index])})`).join(", ");
-      const outcome = each.reward === null ? "waits for its reward" : `reward ${short(each.reward)}`;
+      const outcome = each.reward === null ? "pending" : `reward ${short(each.reward)}`;
       const parts = made("dl", { class: "bars" });
       bars(parts, each.parts.map(([name, value]) => [name, value, (value > 0 ? "+" : "") + short(value)]));
       return made("div", { class: "decision" }, made("div", {}, made("strong", {}, chosen), made("small", {}, `${clock(each.time, 0)}, ${outcome}`)), parts);
@@ -190,7 +190,7 @@ function draw(data) {
   for (const section of document.querySelectorAll(".learned")) section.hidden = !learned;
   for (const section of document.querySelectorAll(".decided")) section.hidden = !bins.length;
   at("warnings").replaceChildren(...health.warnings.map((text) => made("p", { class: "warning" }, text)));
-  tiles(health);
+  tiles(health, data.reward);
   seen(health);
   decisions(data.decisions);
   if (bins.length) {
@@ -211,14 +211,14 @@ let latest = null;
 
 async function look() {
   try {
-    const answer = await fetch("dashboard.json");
+    const answer = await fetch(new URL("dashboard.json", location.origin + location.pathname));
     const data = await answer.json();
     if (!answer.ok) throw new Error(data.error);
     draw((latest = data));
     at("state").textContent = `as of ${clock(data.time, 0)}`;
     document.documentElement.dataset.drawn = "yes";
   } catch (error) {
-    at("state").textContent = `no news: ${error.message}`;
+    at("state").textContent = `cannot update: ${error.message}`;
   }
 }
 

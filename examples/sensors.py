@@ -2,13 +2,13 @@
 Sensors that fail
 =================
 
-Every hour a waterworks pumps from one of eight wells. Twenty sensors describe a well, and some are
-broken for days. How much does a broken sensor cost, and which one should be repaired first?
+A waterworks pumps from one of eight wells, described by twenty sensors, many of which are broken.
+How much do broken sensors cost, and which one should be repaired first?
 """
 
 # %%
-# Three things that nobody measures (level, temperature, turbidity) move all sensors of a well. A
-# sensor breaks at random and is repaired after two days on average.
+# Three hidden factors (level, temperature, turbidity) move all sensors of a well. A sensor breaks
+# at random and is repaired after two days on average.
 
 import os
 from collections.abc import Callable
@@ -44,12 +44,12 @@ def play(make: Callable[[], Policy], broken_share: float, seed: int) -> tuple[Po
 
 
 # %%
-# ``LatentUcb`` infers what broken sensors would show; the usual way is to set them to zero. Bands
-# are two standard errors over the seeds.
+# `LatentUcb` infers what broken sensors would show; the common alternative is to set them to zero.
+# Bands are two standard errors over the seeds.
 
-policies = {"latent UCB": LatentUcb, "zero-filled OFUL": lambda: AmbientOful(dim=N_SENSORS)}
+policies = {"zeros filled in": lambda: AmbientOful(dim=N_SENSORS), "LatentUcb": LatentUcb}
 final = {}
-figure, panels = plt.subplots(1, 2, figsize=(8, 3.5), sharey=True, layout="constrained")
+_, panels = plt.subplots(1, 2, sharey=True, layout="constrained")
 for axes, share in zip(panels, (0.4, 0.8), strict=True):
     for name, make in policies.items():
         runs = np.array([play(make, share, seed)[1] for seed in SEEDS])
@@ -57,14 +57,14 @@ for axes, share in zip(panels, (0.4, 0.8), strict=True):
         axes.plot(mean, label=name)
         axes.fill_between(range(HOURS), mean - 2 * error, mean + 2 * error, alpha=0.25)
         final[name, share] = mean[-1]
-    axes.set(xlabel="hour", title=f"{share:.0%} of the sensors are broken")
-panels[0].set_ylabel("quality lost")
+    axes.set(xlabel="hour", title=f"{share:.0%} broken")
+panels[0].set_ylabel("quality lost, cumulative")
 panels[0].legend()
 plt.show()
 
 # %%
-# Which sensor is worth repairing? ``value_of_seeing`` tells by how much the quality of the chosen
-# well should rise if all wells had that sensor in this hour.
+# Which sensor is worth repairing? `value_of_seeing` estimates how much the quality of the chosen
+# well would rise if that sensor worked at all wells.
 
 policy, _, wells = play(LatentUcb, 0.8, seed=0)
 gains = policy.value_of_seeing(wells).all_arms

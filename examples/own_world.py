@@ -1,16 +1,15 @@
 """
-Compare policies on your own world
-==================================
+Your own world
+==============
 
-A world is what you believe about your problem, as code: what is offered, what is hidden, what it
-pays. Here flats are offered, and owners leave out what is unfavourable: values are missing not
-at random. Which policy finds good flats?
+A world is a model of your problem as code: what is offered, what is missing, and what it pays. Here
+an agency offers flats; which policy finds the good ones?
 """
 
 # %%
-# A world has ``realize(seed)``, which returns an object with ``facts`` that a policy may know, and
-# with ``rounds()``. A round has the options with missing values, the mean reward of each, the
-# noise of the reward, and the options with nothing hidden, which no policy sees.
+# A world has `realize(seed)`, which returns an object with `facts` that a policy may know and with
+# `rounds()`. A round has the options with missing values, the mean reward of each, the noise of the
+# reward, and the complete options, which no policy sees. Owners leave out unfavourable values.
 
 import os
 from collections.abc import Iterator
@@ -52,13 +51,13 @@ class Offers:
         for _ in range(world.horizon):
             latent = offers.standard_normal((world.n_arms, 2))
             flats = latent @ loadings + 0.3 * offers.standard_normal((world.n_arms, world.dim))
-            left_out = np.where(flats < 0, 0.8, 0.3)  # bad news is told less often
+            left_out = np.where(flats < 0, 0.8, 0.3)  # bad values are left out more often
             mask = offers.random(flats.shape) > left_out
             means = 3.0 + latent @ [1.0, 0.5]
             yield Round(Slate(flats, mask), means, 0.3 * noises.standard_normal(), flats)
 
 
-check_world(lambda: Flats(horizon=20))  # does it keep its promises: same seed, same rounds, …
+check_world(lambda: Flats(horizon=20))  # for example: same seed, same rounds
 
 # %%
 # All policies play the same rounds. Regret is how much more the best flats would have paid. Bands
@@ -76,4 +75,4 @@ axes.legend()
 plt.show()
 
 # %%
-# ``latent-ucb`` learns that two numbers describe a flat, so that what is told reveals the rest.
+# `latent-ucb` learns that two hidden factors describe a flat, so the known values reveal the rest.

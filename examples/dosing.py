@@ -2,13 +2,13 @@
 Dosing with missing lab values
 ==============================
 
-Every patient gets a low, a medium or a high dose. Which one is right depends on the patient's need,
-which nobody can measure. Eight lab values are related to it, and half of them are missing.
+The right dose depends on the patient's need, which nobody can measure. Eight lab values are related
+to it, and half of them are missing.
 """
 
 # %%
-# The options have no features: they are names. All features belong to the patient, the context. A
-# lab value that was not measured is simply not in the dictionary.
+# The options are three doses without features. All features belong to the patient, who is the
+# context. A lab value that was not measured is simply not in the dictionary.
 
 import os
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def patients(seed: int) -> Iterator[tuple[dict[str, float], dict[str, float]]]:
 
 
 def treat(seed: int, *, with_context: bool) -> tuple[Agent, np.ndarray]:
-    """Treat all patients; return the agent, and how much effect each patient missed."""
+    """Treat all patients; return the agent, and the effect that each patient missed."""
     agent, missed, noise = Agent(), [], np.random.default_rng([seed, 1])
     for patient, effects in patients(seed):
         decision = agent.choose(list(DOSES), context=patient if with_context else None)
@@ -52,11 +52,11 @@ def treat(seed: int, *, with_context: bool) -> tuple[Agent, np.ndarray]:
 
 
 # %%
-# One agent sees the patients, the other one has to find one dose for all. Bands are two standard
-# errors over the seeds.
+# One agent sees the lab values; the other one has to find one dose for all patients. Bands are two
+# standard errors over the seeds.
 
 late = {}
-figure, axes = plt.subplots(layout="constrained")
+_, axes = plt.subplots(layout="constrained")
 for label, with_context in (("one dose for all", False), ("by lab values", True)):
     missed = np.array([treat(seed, with_context=with_context)[1] for seed in SEEDS])
     total = missed.cumsum(axis=1)
@@ -69,8 +69,8 @@ axes.legend()
 plt.show()
 
 # %%
-# A new patient. ``explain`` tells why, and which lab value is worth measuring before the dose is
-# given, if a measurement costs as much as 0.01 of effect.
+# For a new patient, `explain` says why a dose was chosen, and which lab value is worth measuring
+# first, if a measurement costs as much as 0.01 of effect.
 
 agent, _ = treat(0, with_context=True)
 patient = {"age": 58.0, "weight": 71.0}

@@ -1,0 +1,255 @@
+"""Fields of what a saved `LatentUcb` contains: names, sizes and ranges, checked on loading."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen import checks, state
+from halfseen.errors import ArchiveError
+from halfseen.factors.model import factors_field
+from halfseen.factors.rows import NO_ITEM, Keys
+from halfseen.latent.epoch import Epoch, LatentRecord, RowModel
+from halfseen.latent.evidence import HIGHEST, LOWEST, Scales
+from halfseen.latent.features import ROW_GROUPS, Crossing, Features, joint_features
+from halfseen.latent.history import History, Observations, Summary
+from halfseen.latent.items import ItemPosterior, Items, ItemStatistics
+from halfseen.latent.level import DRIFT
+from halfseen.latent.plausible import limits_field
+from halfseen.latent.reward_model import RewardModel
+from halfseen.linear.ridge import Ridge
+from halfseen.state import Array, Each, Maybe, Real, Sizes, Value, Whole
+from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
+
+_LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
+_ROUNDING = 1e-6
+
+
+class _AscendingKeys:
+    """The field of the keys of items."""
+
+    def dump(self, value: Keys) -> Keys:
+        """Return a copy."""
+        return np.array(value)
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Keys:
+        """Return a copy after checking that keys ascend."""
+        keys: Keys = Array((None,), np.uint64).load(name, plain, sizes)
+        if (keys[1:] <= keys[:-1]).any():
+            raise ArchiveError("the keys of items must be ascending")
+        return keys
+
+
+ITEM_STATISTICS = Value(
+    ItemStatistics,
+    keys=_AscendingKeys(),
+    sums=Array((None, None, None), low=-(LARGEST_POINT**2), high=LARGEST_POINT**2),
+    shift=Real(-LARGEST, LARGEST),
+)
+"""The field of sums."""
+
+
+class ItemsField:
+    """The field of items in a saved reward model; sizes are those of its features."""
+
+    def dump(self, value: Items) -> dict[str, Any]:
+        """Return keys and posteriors."""
+        keys, stacked = value.sorted()
+        return {"keys": keys, **stacked._asdict()}
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Items:
+        """Return the items after checking them."""
+        fields = {
+            "covariance": Array(
+                (None, "n_columns", "n_columns"), low=-1 - _ROUNDING, high=1 + _ROUNDING
+            ),
+            "sums": Array(
+                (None, "n_columns", "n_sums"), low=-(LARGEST_POINT**2), high=LARGEST_POINT**2
+            ),
+            "log_det": Array((None,), low=-_ROUNDING, high=1e9),
+        }
+        keys = _AscendingKeys().load("keys", plain["keys"], sizes)
+        stacked = ItemPosterior(
+            *(field.load(each, plain[each], sizes) for each, field in fields.items())
+        )
+        if any(len(each) != len(keys) for each in stacked):
+            raise ArchiveError("there must be a posterior for each item")
+        return Items.of(keys, stacked)
+
+
+_ROWS = Value(
+    Observations,
+    rounds=Array(("n",), np.int64, low=1),
+    arms=Array(("n", "dim"), low=-LARGEST, high=LARGEST, hidden=True),
+    contexts=Array(("n", "context_dim"), low=-LARGEST, high=LARGEST, hidden=True),
+    items=Array(("n",), np.int64, low=NO_ITEM, high=LARGEST_ITEM),
+    rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
+    counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
+    levels=Array(("n",), low=-LARGEST, high=LARGEST),
+)
+
+
+_SUMMARY = Value(
+    Summary,
+    rows=Array((None, None), low=-LARGEST_POINT, high=LARGEST_POINT),
+    shift=Real(-LARGEST, LARGEST),
+    n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
+    round=Real(0.0, checks.LARGEST_HORIZON),
+    items=ITEM_STATISTICS,
+)
+
+
+HISTORY = Value(History, rows=_ROWS, pure_error=Real(0.0, LARGEST_POINT), summaries=Each(_SUMMARY))
+"""The field of a history."""
+
+
+class RewardModelField(NamedTuple):
+    """The field of a reward model.
+
+    Attributes
+    ----------
+    unscaled : Features
+        Without scales.
+    """
+
+    unscaled: Features
+
+    def dump(self, value: RewardModel) -> dict[str, Any]:
+        """Return scales, regression and items."""
+        return {
+            "groups": list(value.features.columns),
+            "item_groups": list(value.features.item_columns),
+            "logs": value.scales.logs,
+            "noise": value.scales.noise_scale,
+            "shift": value.shift,
+            "drift": DRIFT.dump(value.drift),
+            "ridge": state.dump(value.ridge),
+            "items": ItemsField().dump(value.items),
+        }
+
+    def load(self, name: str, plain: Any, sizes: state.Sizes) -> RewardModel:
+        """Return the model after checking its parts."""
+        known = [*self.unscaled.columns, *self.unscaled.item_columns]
+        logs = {
+            str(group): checks.real("logs", log, LOWEST, HIGHEST)
+            for group, log in plain["logs"].items()
+        }
+        scales = Scales(logs, checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True))
+        groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
+        features = self.unscaled.scaled(scales, *groups)
+        ridge = Ridge(features.n_features, ridge=1.0)
+        state.restore(ridge, plain["ridge"])
+        sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
+        items = ItemsField().load("items", plain["items"], sizes)
+        shift = checks.real("shift", plain["shift"], -LARGEST, LARGEST)
+        drift = DRIFT.load("drift", plain["drift"], sizes)
+        return RewardModel(features, scales, shift, ridge, items, drift)
+
+
+def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
+    """Return the names of saved groups after checking them."""
+    groups = [checks.one_of("groups", group, known) for group in given]
+    if len(set(groups)) < len(groups):
+        raise ArchiveError(f"groups must be different, got {groups}")
+    return groups
+
+
+class _ScalesField:
+    """The field of scales by group."""
+
+    def dump(self, value: dict[str, float]) -> dict[str, float]:
+        """Return a copy."""
+        return dict(value)
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[str, float]:
+        """Return the scales after checking them."""
+        return {str(group): checks.real(name, scale, 0.0) for group, scale in plain.items()}
+
+
+_COUNTS = ("epoch", "round", "n_arms", "rank")
+RECORD = Value(
+    LatentRecord,
+    **{name: Whole() for name in _COUNTS},
+    context_rank=Maybe(Whole(high=checks.LARGEST_SIZE)),
+    noise_scale=Maybe(Real(0.0)),
+    scales=_ScalesField(),
+    frequency=Real(0.0, 1.0),
+    carry_error=Real(0.0),
+)
+"""The field of a record."""
+
+
+_ROW_MODEL = Value(
+    RowModel,
+    factors=factors_field("known"),
+    shares=Array(("known",), low=0.0, high=1.0 + 1e-9),
+    n_arms=Whole(),
+    n_ranked=Whole(),
+    ranked_round=Whole(),
+    frequency=Real(0.0, 1.0),
+    n_items=Whole(),
+    recurrence=Real(0.0, 1.0),
+    limits=limits_field("known"),
+)
+
+
+class EpochField:
+    """The field of an epoch; the owner is the policy."""
+
+    def dump(self, value: Epoch) -> dict[str, Any]:
+        """Return factor models, record and reward model."""
+        features = value.features
+        return {
+            "record": RECORD.dump(value.record),
+            "arms": _ROW_MODEL.dump(value.arms),
+            "context": _ROW_MODEL.dump(value.context),
+            "groups": [list(features.option.columns), list(features.context.columns)],
+            "crossing": [list(each) for each in features.crossing],
+            "by_item": bool(features.item_columns),
+            "reward_model": Maybe(RewardModelField(features)).dump(value.reward_model),
+            "width_model": Maybe(RewardModelField(features)).dump(value.width_model),
+        }
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Epoch:
+        """Return the epoch after checking its parts."""
+        settings = sizes.owner._settings
+        record = RECORD.load("record", plain["record"], sizes)
+        arms, context = (
+            _ROW_MODEL.load(each, plain[each], Sizes()) for each in ("arms", "context")
+        )
+        for model, rank, dim in (
+            (arms, record.rank, sizes.owner.dim),
+            (context, record.context_rank or 0, sizes.owner.context_dim),
+        ):
+            if model.factors.rank != rank:
+                raise ArchiveError(f"factors must have rank {rank}, got {model.factors.rank}")
+            if model.factors.dim > dim:
+                raise ArchiveError(f"factors have {model.factors.dim} features, rows {dim}")
+        groups = [checked_groups(each, ROW_GROUPS) for each in plain["groups"]]
+        left, right = (tuple(checked_groups(each, ROW_GROUPS)) for each in plain["crossing"])
+        crossing: Crossing = (left, right)
+        features = joint_features(
+            arms.features(groups[0], settings.first_levels),
+            context.features(groups[1], settings.context_first_levels),
+            crossing,
+            n_items=arms.n_items if checks.boolean("by_item", plain["by_item"]) else 0,
+            intercept=not settings.through_origin,
+        )
+        models = (
+            Maybe(RewardModelField(features)).load(each, plain[each], sizes)
+            for each in ("reward_model", "width_model")
+        )
+        return Epoch(record, arms, context, features, *models)
+
+
+class ExpectedField:
+    """The field of decisions whose reward is expected."""
+
+    def dump(self, value: Mapping[int, Note]) -> list[Any]:
+        """Return the notes."""
+        return [note.to_dict() for note in value.values()]
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Note]:
+        """Return the notes by round."""
+        notes = [Note.from_dict(each) for each in plain]
+        return {note.round: note for note in notes}
