@@ -124,12 +124,27 @@ def _in_parallel(
     )
     try:
         n_workers = joblib.effective_n_jobs(jobs)
-        yield from parallel(joblib.delayed(call)() for call in calls(n_workers))
+        with _ctrl_c_ignored():  # workers are started here, and inherit it before they import
+            results = parallel(joblib.delayed(call)() for call in calls(n_workers))
+        yield from results
     except TerminatedWorkerError:
         raise HalfseenError(
             "a worker process was killed from outside, most often because memory ran out: run "
             "again with fewer jobs"
         ) from None
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, where this thread may: only the main thread handles signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _groups(cells: Sequence[Cell], n_workers: int) -> list[list[int]]:
