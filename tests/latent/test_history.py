@@ -5,7 +5,7 @@ import pytest
 
 from halfseen.factors.model import Factors
 from halfseen.latent.features import RowFeatures, chosen_crossing, joint_features
-from halfseen.latent.history import History, Observations, Summary, joined, projection
+from halfseen.latent.history import History, Observations, Summary, projection
 from halfseen.latent.reward_model import RewardModel
 from latent.test_reward_model import CONTEXT_DIM, DIM, GROUPS, features_of, scores, side, world
 
@@ -19,8 +19,9 @@ def history_of(rows, history=None):
 
 def fitted(history, features):
     rows, pure_error = history.rows.merged()
-    summary = joined(history.summaries) if history.summaries else None
-    return RewardModel.fitted(features, rows, np.hypot(pure_error, history.pure_error), summary)
+    return RewardModel.fitted(
+        features, rows, np.hypot(pure_error, history.pure_error), history.summary
+    )
 
 
 def same_models(ours, theirs, new, rtol=1e-6):
@@ -36,7 +37,7 @@ def test_merging_equal_arms_loses_nothing():
     rows = world(300, kind="return")
     features, history = features_of(rows), history_of(rows)
     merged = history.compacted(features, 50)
-    assert (len(history), len(merged), merged.summaries) == (300, 8, ())
+    assert (len(history), len(merged), merged.summary) == (300, 8, None)
     assert merged.rows.counts.sum() == 300
     new = rows.select(slice(0, 20))
     same_models(fitted(merged, features), fitted(history, features), new)
@@ -56,7 +57,7 @@ def test_a_summary_is_as_good_as_its_rewards(kind, offset):
     small = history.compacted(features, most)
     history, small = (history_of(rows.select(slice(250, 400)), each) for each in (history, small))
     small = small.compacted(features, most)
-    (summary,) = small.summaries
+    summary = small.summary
     assert len(small) == most
     assert summary.n_rewards == 400 - small.rows.counts.sum()
     assert summary.rows.shape[1] == features.n_features + 1
@@ -70,21 +71,7 @@ def test_of_too_many_arms_those_played_least_and_then_the_oldest_are_summed_up()
     kept = history_of(rows).compacted(features_of(world(30)), 3)
     np.testing.assert_array_equal(kept.rows.arms, arms[[1, 3, 4]])
     np.testing.assert_array_equal(kept.rows.counts, [2, 2, 1])
-    assert kept.summaries[0].n_rewards == 2
-
-
-def test_with_a_span_rewards_of_different_times_have_different_summaries():
-    rows = world(300)
-    features, history = features_of(rows), None
-    for row in range(300):
-        history = history_of(rows.select(slice(row, row + 1)), history)
-        if len(history) == 40:
-            history = history.compacted(features, 20, 50.0)
-    rounds = [each.round for each in history.summaries]
-    assert 3 <= len(rounds) <= 6
-    assert (np.diff(rounds) > 30).all()
-    assert sum(each.n_rewards for each in history.summaries) + len(history) == 300
-    assert min(each.round for each in history.since(200).summaries) >= 200
+    assert kept.summary.n_rewards == 2
 
 
 @pytest.mark.parametrize("kind", ["fresh", "features"])
@@ -106,9 +93,8 @@ def test_summaries_project_exactly_between_linear_features(kind):
         return joint_features(option, context, crossing, n_items=8 * (kind == "features"))
 
     old, new = features(0.0, 1.0), features(0.7, 2.0)
-    projected, error = history_of(rows).compacted(old, 60).projected(old, new)
-    assert error < 1e-6
-    ours, theirs = projected.summaries[0], history_of(rows).compacted(new, 60).summaries[0]
+    ours = history_of(rows).compacted(old, 60).projected(old, new).summary
+    theirs = history_of(rows).compacted(new, 60).summary
     grams = [each.products(0.0) for each in (ours, theirs)]
     np.testing.assert_allclose(*grams, rtol=1e-6, atol=1e-5)
     np.testing.assert_array_equal(ours.items.keys, theirs.items.keys)
@@ -117,29 +103,21 @@ def test_summaries_project_exactly_between_linear_features(kind):
 
 def test_directions_that_no_arm_shows_are_matched_by_name():
     old = np.array([[1.0, 2.0, 0.0], [1.0, 3.0, 0.0]])
-    matrix, error = projection(old, 2.0 * old, np.eye(3))
+    matrix = projection(old, 2.0 * old, np.eye(3))
     np.testing.assert_allclose(matrix, [[2, 0, 0], [0, 2, 0], [0, 0, 1]], atol=1e-9)
-    assert error < 1e-9
-    unrelated = np.column_stack([np.ones(2), [1.0, -1.0], np.zeros(2)])
-    assert projection(np.ones((2, 3)), unrelated, np.eye(3))[1] > 0.5
 
 
 def test_summaries_join_to_the_summary_of_all():
     rows = world(50, kind="features")
     features = features_of(rows)
     whole = Summary.of(rows, features)
-    ours = joined(
-        [
-            Summary.of(rows.select(part), features)
-            for part in (slice(0, 9), slice(9, 30), slice(30, 50))
-        ]
+    first, second = (
+        Summary.of(rows.select(part), features) for part in (slice(0, 9), slice(9, 50))
     )
+    ours = first.plus(second)
     np.testing.assert_allclose(ours.products(0.0), whole.products(0.0), atol=1e-8)
     np.testing.assert_allclose(ours.items.sums, whole.items.sums, atol=1e-8)
-    assert ours[1:4] == pytest.approx(whole[1:4])
-    half = whole.decayed(0.25)
-    np.testing.assert_allclose(half.rows, whole.rows / 2)
-    assert (half.n_rewards, half.round) == (whole.n_rewards / 4, whole.round)
+    assert ours[1:3] == pytest.approx(whole[1:3])
 
 
 def test_a_summary_in_many_steps_plays_like_all_rewards():
@@ -149,8 +127,7 @@ def test_a_summary_in_many_steps_plays_like_all_rewards():
     for first in range(0, 2000, 200):
         last, features = features, features_of(rows.select(slice(0, first + 200)))
         if last is not None:
-            history, error = history.compacted(last, 150).projected(last, features)
-            assert error < 0.2
+            history = history.compacted(last, 150).projected(last, features)
         history = history_of(rows.select(slice(first, first + 200)), history)
     new = world(50, seed=5)
     ours = scores(fitted(history, features), new, 1.0, 0.0)[1]

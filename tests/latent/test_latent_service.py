@@ -46,7 +46,6 @@ def test_memory_is_flat_in_fifty_thousand_rounds():
     assert sizes[50_000][0] <= 1.3 * sizes[20_000][0]
     assert sizes[50_000][1] <= 1.5 * sizes[20_000][1]
     assert max(size for size, _ in sizes.values()) < 5e6
-    assert 0.0 < policy._diagnostics()["carry_error"] < 0.1
 
 
 def test_memory_bytes_bound_what_grows():
@@ -55,19 +54,13 @@ def test_memory_bytes_bound_what_grows():
     assert arms_kept(20, 48_000) == 100
     assert policy._arms.table.nbytes == 100 * 20 * 8
     assert len(policy._history) < 200
-    assert policy._history.summaries[0].n_rewards > 700
+    assert policy._history.summary.n_rewards > 700
 
 
-@pytest.mark.parametrize("half_life", [None, 300.0])
-def test_little_memory_costs_little_regret(half_life):
+def test_little_memory_costs_little_regret():
     """Noise of 1 needs all rewards: those of the last 100 to 200 rounds alone are not enough."""
     ours, theirs = (
-        [
-            play(
-                LatentUcb(memory_bytes=memory, half_life=half_life), rounds(2000, seed=seed, dim=20)
-            )
-            for seed in range(4)
-        ]
+        [play(LatentUcb(memory_bytes=memory), rounds(2000, seed=seed, dim=20)) for seed in range(4)]
         for memory in (48_000, 10**8)
     )
     assert np.mean(ours) < 1.15 * np.mean(theirs)
@@ -160,28 +153,6 @@ def test_copies_of_a_policy_share_a_refit_and_go_their_own_ways(held):
         assert all(any(np.array_equal(row, arm, equal_nan=True) for arm in offered) for row in rows)
 
 
-def test_a_refit_to_a_log_alone_is_followed_by_one_that_knows_choices(held):
-    """A log does not say how many arms a round offers, and so how often one comes back."""
-    random = np.random.default_rng(0)
-    arms, policy = random.normal(size=(20, 3)), LatentUcb(refit="background")
-
-    def learn(n_rows):
-        policy.learn_logged(arms[random.integers(20, size=n_rows)], random.normal(size=n_rows))
-
-    learn(200)
-    gate = held(policy, lambda: learn(10))
-    n_logged = policy.round
-    for at in range(40):
-        policy.learn(policy.choose(arms), random.normal())
-        if at == 3:
-            gate.set()
-        if policy._prepared is not None and gate.is_set():
-            policy._prepared.wait()
-    rare, often = (record for record in policy._epoch_log[-2:])
-    assert rare.round <= n_logged + 1 < often.round <= n_logged + 15
-    assert often.frequency > 5 * rare.frequency
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_process_starts_a_refit_again(held):
@@ -261,7 +232,7 @@ def test_a_refit_that_fails_in_the_background_is_logged_and_the_epoch_goes_on(
     assert len(policy._epoch_log) > n_epochs + 1  # the next one succeeds
 
 
-def test_new_features_enter_a_policy_with_items_and_summaries():
+def test_new_features_enter_a_policy_with_items_and_a_summary():
     """As if they had been known, hidden, from the start, if items have ids."""
     random = np.random.default_rng(0)
     items, means = random.normal(size=(60, 6)), random.normal(size=60)
@@ -278,7 +249,7 @@ def test_new_features_enter_a_policy_with_items_and_summaries():
         reward = float(means[offered[decisions[0].arm]] + 0.1 * random.normal())
         for policy, decision in zip((grown, known), decisions, strict=True):
             policy.learn(decision, reward)
-    assert grown._history.summaries
+    assert grown._history.summary is not None
     assert len(grown._epoch.reward_model.items)
     grown.widen(8)
     for _ in range(40):

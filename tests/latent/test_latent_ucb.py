@@ -5,12 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, load, play
-from halfseen.latent.epoch import (
-    MOST_AMBIENT_FEATURES,
-    OfferedRows,
-    _Returning,
-)
+from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, Slate, load, play
+from halfseen.latent.epoch import MOST_AMBIENT_FEATURES, OfferedRows, _n_items
 from halfseen.latent.history import Sample
 
 
@@ -155,7 +151,7 @@ def test_a_rare_reward_that_has_faded_opens_no_epochs():
     assert len(policy._epoch_log) < 100
 
 
-def test_absorbed_arms_do_not_change_how_often_arms_come_back():
+def test_absorbed_arms_count_as_items():
     table, means = catalogue(0, n_arms=40, dim=6)
     policy, random = LatentUcb(dim=6), np.random.default_rng(0)
     for _ in range(3):
@@ -164,7 +160,7 @@ def test_absorbed_arms_do_not_change_how_often_arms_come_back():
         some = random.choice(40, 8, replace=False)
         decision = policy.choose(table[some])
         policy.learn(decision, means[some[decision.arm]])
-    assert policy._epoch_log[-1].frequency == pytest.approx(8 / 40)
+    assert policy._epoch_log[-1].n_items == 40
 
 
 @pytest.mark.parametrize(("n_items", "times"), [(3000, 12), (12_000, 6), (30_000, 1)])
@@ -175,10 +171,8 @@ def test_how_often_items_return_does_not_depend_on_the_size_of_the_sample(n_item
     for _ in range(times):
         items = random.permutation(n_items)
         sample = sample.plus(items[:, None] / 7.0, items)
-    rows = OfferedRows.of(sample, 1000, n_items * times / 1000, math.inf)
-    _, found, recurrence = _Returning.of(rows)
-    assert found == (0 if times == 1 else pytest.approx(n_items, rel=0.05))
-    assert recurrence == pytest.approx(1.0 - 1.0 / times, abs=0.02)
+    rows = OfferedRows.of(sample, 1000, math.inf)
+    assert _n_items(rows) == pytest.approx(n_items, rel=0.05)
 
 
 def test_without_a_half_life_old_rewards_count_forever():
@@ -372,9 +366,10 @@ def test_a_log_does_not_make_items_seem_rare():
     policy, nothing, items = LatentUcb(), np.full((8, 1), np.nan), np.arange(8)
     rows = random.integers(8, size=500)
     policy.learn_logged(np.full((500, 1), np.nan), random.normal(size=500), items=rows)
-    for _ in range(20):
-        policy.learn(policy.choose(nothing, items=items), random.normal())
-    assert policy._diagnostics()["frequency"] == 1.0
+    decision = policy.choose(nothing, items=items)
+    _, item_width = policy._width_factors(Slate(nothing, items=items))
+    assert item_width == pytest.approx(0.75 * np.sqrt(2.0 * np.log(502)), rel=0.01)
+    assert decision.widths.min() > 0.0
 
 
 def test_widths_are_half_as_large_where_arms_are_fresh():
@@ -386,6 +381,6 @@ def test_widths_are_half_as_large_where_arms_are_fresh():
             arms = random.normal(size=(6, 4)) if fresh else catalogue
             decision = policy.choose(arms)
             policy.learn(decision, float(arms[decision.arm].sum() + random.normal()))
-        widths.append(policy._width_factors[0])
+        widths.append(policy._width_factors(Slate(arms))[0])
     assert widths[0] == pytest.approx(1.0)
     assert widths[1] > 1.9

@@ -34,7 +34,7 @@ from halfseen.latent.features import (
     chosen_crossing,
     joint_features,
 )
-from halfseen.latent.history import History, Sample, joined
+from halfseen.latent.history import History, Sample
 from halfseen.latent.level import FIXED, Drift, moving_level
 from halfseen.latent.plausible import limits_of, no_limits, plausible
 from halfseen.latent.reward_model import RewardModel
@@ -57,13 +57,13 @@ _NEGLIGIBLE_WEIGHT = 1e-3
 _EPOCH_SHARE = 0.25
 # Rewards whose residuals show a level that moves, evenly spaced in time.
 _LEVEL_ROWS = 1000
-# Rows come back if fewer than this share of the offered ones are different.
-_DISTINCT = 0.9
+# Items come back if more than this share of the offered ones had been offered before.
+_LEAST_RECURRENCE = 0.1
 # Rows on which to check whether the last model still explains everything.
 _CHECK_ROWS = 256
-# A search for the rank goes on in the next epoch after this much work: about 60 milliseconds on one
+# A search for the rank goes on in the next epoch after this much work: about 40 milliseconds on one
 # core.
-_SEARCH_WORK = 6e8
+_SEARCH_WORK = 4e8
 # The rank is chosen again when the number of these rows has grown by this factor, and after a pause
 # of this many times the rounds so far.
 _RANK_GROWTH = 2.0
@@ -104,7 +104,7 @@ class Settings(NamedTuple):
 
     @property
     def longest_epoch(self) -> float:
-        """Most rounds of an epoch, and of a summary of rewards; infinite without a half-life."""
+        """Most rounds of an epoch; infinite without a half-life."""
         return math.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
 
     def decay(self, ages: Any) -> FloatArray:
@@ -116,6 +116,15 @@ class Settings(NamedTuple):
         # would leave an eighth of what was before a change after three of them.
         weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
         return weights
+
+    def bounded(self, history: History, features: Features) -> History:
+        """Return a history of at most `n_kept` rows.
+
+        With a half-life, of which the round of every reward matters, these are the latest ones.
+        """
+        if self.half_life is not None:
+            return history.latest(self.n_kept)
+        return history.compacted(features, self.n_kept)
 
 
 def is_different(reward: float, usual: float) -> bool:
@@ -136,18 +145,15 @@ class OfferedRows(NamedTuple):
         In rounds.
     n_offered : float
         How many were offered, in the sample or not.
-    per_round : float
-        Mean number of rows in a round.
     """
 
     table: FloatArray
     items: NDArray[np.int64]
     ages: FloatArray
     n_offered: float
-    per_round: float
 
     @classmethod
-    def of(cls, sample: Sample, n_rounds: int, per_round: float, oldest: float) -> "OfferedRows":
+    def of(cls, sample: Sample, n_rounds: int, oldest: float) -> "OfferedRows":
         """Return the rows of a sample after some rounds; those older than `oldest` are left out."""
         ages = sample.ages(n_rounds)
         recent = ages <= oldest
@@ -157,7 +163,6 @@ class OfferedRows(NamedTuple):
             sample.items[recent],
             ages[recent],
             max(n_offered, float(np.count_nonzero(recent))),
-            per_round,
         )
 
 
@@ -173,10 +178,8 @@ class RowModel(NamedTuple):
         Different rows to which the latent model was fitted.
     n_ranked, ranked_round : int
         The same, and the round, when its rank was last chosen.
-    frequency : float
-        If items come back, the share of all items that one round offers; otherwise 0.
     n_items : int
-        Their number; 0 if they do not come back.
+        Number of different items; 0 if they do not come back.
     recurrence : float
         Share of the offered rows whose item had been offered before.
     limits : ndarray, shape (2, dim)
@@ -188,7 +191,6 @@ class RowModel(NamedTuple):
     n_arms: int
     n_ranked: int
     ranked_round: int
-    frequency: float
     n_items: int
     recurrence: float
     limits: FloatArray
@@ -196,7 +198,7 @@ class RowModel(NamedTuple):
     @classmethod
     def unknown(cls, dim: int) -> "RowModel":
         """Return what is known of rows that have never been offered."""
-        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 0.0, 0, 1.0, no_limits(dim))
+        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 0, 1.0, no_limits(dim))
 
     @classmethod
     def fitted(
@@ -214,8 +216,10 @@ class RowModel(NamedTuple):
         factors, is_ranked = _fitted_factors(settings, table, weights, round, last, rank)
         shares = weights @ (table == table) / max(1e-300, weights.sum())
         ranked = (len(table), round) if is_ranked else (last.n_ranked, last.ranked_round)
-        frequency, n_items, recurrence = _Returning.of(offered)
-        return cls(factors, shares, len(table), *ranked, frequency, n_items, recurrence, limits)
+        n_items = _n_items(offered)
+        recurrence = 1.0 - n_items / max(1.0, offered.n_offered)
+        n_returning = int(n_items + 0.5) if recurrence > _LEAST_RECURRENCE else 0
+        return cls(factors, shares, len(table), *ranked, n_returning, recurrence, limits)
 
     def features(self, groups: Any, first_levels: dict[int, int]) -> RowFeatures:
         """Return some groups of columns; levels of categories that came later are left out."""
@@ -236,25 +240,6 @@ class RowModel(NamedTuple):
         return [group for group in ROW_GROUPS if group in allowed and found[group]]
 
 
-class _Returning(NamedTuple):
-    """How items return; `RowModel` says what the fields mean."""
-
-    frequency: float
-    n_items: int
-    recurrence: float
-
-    @classmethod
-    def of(cls, offered: OfferedRows) -> "_Returning":
-        """Return what a sample of offered rows says about all of them."""
-        table, items, _, n_offered, per_round = offered
-        _, counts = np.unique(item_keys(table, items), return_counts=True)
-        n_items = _n_items(counts, n_offered)
-        recurrence = 1.0 - n_items / max(1.0, n_offered)
-        if n_items >= _DISTINCT * n_offered:  # they do not come back
-            return cls(0.0, 0, recurrence)
-        return cls(min(1.0, per_round / n_items), round(n_items), recurrence)
-
-
 def _distinct_rows(settings: Settings, offered: OfferedRows) -> tuple[FloatArray, FloatArray]:
     """Return the different rows, the latest of equal ones, and how much each counts."""
     table, ages = offered.table, offered.ages
@@ -264,16 +249,21 @@ def _distinct_rows(settings: Settings, offered: OfferedRows) -> tuple[FloatArray
     return np.ascontiguousarray(table[kept]), settings.decay(ages[kept])
 
 
-def _n_items(counts: NDArray[np.int64], n_offered: float) -> float:
-    """Return the number of items among all offered rows, from how often each is in the sample.
+def _n_items(offered: OfferedRows) -> float:
+    """Return the number of different items among all offered rows, of which some are in a sample.
 
     The sample has d items, f₁ of them once and f₂ twice. If it is a share q of what was offered,
     there are about d + (1 − q)·f₁(f₁ − 1)/(2(f₂ + 1)) (Chao, Nonparametric estimation of the number
     of classes in a population, 1984).
 
-    >>> _n_items(np.array([1, 1, 2]), 4.0), _n_items(np.array([1, 1, 2]), 8.0)
-    (3.0, 3.25)
+    >>> items = np.array([7, 8, 9, 9])
+    >>> _n_items(OfferedRows(np.zeros((4, 1)), items, np.zeros(4), n_offered=4.0))
+    3.0
+    >>> _n_items(OfferedRows(np.zeros((4, 1)), items, np.zeros(4), n_offered=8.0))
+    3.25
     """
+    n_offered = offered.n_offered
+    _, counts = np.unique(item_keys(offered.table, offered.items), return_counts=True)
     unseen = 1.0 - counts.sum() / max(1.0, n_offered)
     once, twice = np.count_nonzero(counts == 1), np.count_nonzero(counts == 2)
     return float(min(n_offered, len(counts) + unseen * once * (once - 1) / (2 * (twice + 1))))
@@ -310,10 +300,7 @@ def _fitted_factors(
     if len(table) > SEARCH_ROWS:
         some = rows(evenly_spaced(len(table), SEARCH_ROWS))
     search = RankSearch(some, known, most_work=_SEARCH_WORK)
-    found = search.run().model
-    if some is not all_rows and search.is_complete:
-        found = fit_factors(all_rows, found).model
-    return found, search.is_complete
+    return search.run().model, search.is_complete  # the next epoch fits it to all rows
 
 
 def _is_rank_due(settings: Settings, n_rows: int, round: int, last: RowModel) -> bool:
@@ -344,11 +331,8 @@ class LatentRecord:
     scales : dict
         For each group of features its prior deviation, in units of the noise; the levels of a
         category share one, named by the group and the first level.
-    frequency : float
-        If arms come back, the share of all arms that one round offers; otherwise 0.
-    carry_error : float
-        Share of the features, as a deviation, that was lost when the summary of earlier rewards was
-        projected onto them; 0 if there is no summary.
+    n_items : int
+        Number of different arms, if they come back; otherwise 0.
     """
 
     epoch: int
@@ -358,8 +342,7 @@ class LatentRecord:
     context_rank: int | None
     noise_scale: float | None
     scales: dict[str, float]
-    frequency: float
-    carry_error: float
+    n_items: int
 
 
 class Epoch(NamedTuple):
@@ -398,7 +381,7 @@ class Epoch(NamedTuple):
     ) -> tuple["Epoch", History]:
         """Fit the factor models to what was offered, then the reward model to all rewards.
 
-        Also returns the history, compacted, with summaries in the features of this epoch.
+        Also returns the history, bounded, with its summary in the features of this epoch.
         """
         n_context = contexts.table.shape[1]
         if last is None:
@@ -410,11 +393,10 @@ class Epoch(NamedTuple):
         if n_context:
             context_model = RowModel.fitted(settings, contexts, round, before[1])
         features = _features(settings, arm_model, context_model)
-        error, drift = 0.0, FIXED
+        drift = FIXED
         if last is not None:
             history, drift = _levelled(settings, history, round, last)
-            history = history.compacted(last.features, settings.n_kept, settings.longest_epoch)
-            history, error = history.projected(last.features, features)
+            history = settings.bounded(history, last.features).projected(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)
         scales = {} if model is None else model.scales.logs
         record = LatentRecord(
@@ -425,8 +407,7 @@ class Epoch(NamedTuple):
             context_rank=context_model.factors.rank if n_context else None,
             noise_scale=None if model is None else model.scales.noise_scale,
             scales={group: math.exp(log) for group, log in scales.items()},
-            frequency=arm_model.frequency,
-            carry_error=error,
+            n_items=arm_model.n_items,
         )
         return cls(record, arm_model, context_model, features, model), history
 
@@ -473,21 +454,14 @@ def _fitted_rewards(
     """Return the reward model, if any two rewards differ."""
     if not len(history) or not _is_informative(settings, history):
         return None
-    rows, pure_error, summary = history.rows, 0.0, None
+    rows, pure_error = history.rows, 0.0
     if settings.half_life is not None:
         rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
     if settings.half_life is not None or last is None:  # otherwise they are merged
         rows, pure_error = rows.merged()
-    if history.summaries:
-        summary = joined(
-            [
-                each.decayed(float(settings.decay(round - 1 - each.round)))
-                for each in history.summaries
-            ]
-        )
     logs = None if last is None or last.reward_model is None else last.reward_model.scales.logs
     return RewardModel.fitted(
-        features, rows, math.hypot(pure_error, history.pure_error), summary, logs, drift
+        features, rows, math.hypot(pure_error, history.pure_error), history.summary, logs, drift
     )
 
 
@@ -495,5 +469,5 @@ def _is_informative(settings: Settings, history: History) -> bool:
     """Return whether any reward differs from the first one; through the origin, from 0."""
     usual = 0.0 if settings.through_origin else float(history.rows.rewards[0])
     rests = [history.rows.rewards - usual, np.array([history.pure_error])]
-    rests += [each.targets(usual) for each in history.summaries]
+    rests += [] if history.summary is None else [history.summary.targets(usual)]
     return any(is_different(usual + float(np.abs(each).max()), usual) for each in rests)

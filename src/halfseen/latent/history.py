@@ -10,7 +10,7 @@ When a new epoch has other features φ*, products are projected: φ* ≈ φT wit
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -187,8 +187,6 @@ class Summary(NamedTuple):
     shift : float
         0 if there is no intercept: then the first feature is 0.
     n_rewards : float
-    round : float
-        Mean round of the rewards.
     items : ItemStatistics
         The same rewards by item.
     """
@@ -196,7 +194,6 @@ class Summary(NamedTuple):
     rows: FloatArray
     shift: float
     n_rewards: float
-    round: float
     items: ItemStatistics
 
     @classmethod
@@ -207,7 +204,7 @@ class Summary(NamedTuple):
         phi, c = features.design(rows.arms, rows.contexts)
         samples = np.sqrt(rows.counts)[:, None] * np.column_stack([phi, rows.rewards - shift])
         items = rows.by_item(c, phi, shift)
-        return cls(_root(samples), shift, total, float(rows.counts @ rows.rounds / total), items)
+        return cls(_root(samples), shift, total, items)
 
     def targets(self, shift: float) -> FloatArray:
         """Return the rewards of the rows of R, measured from a shift."""
@@ -225,13 +222,13 @@ class Summary(NamedTuple):
         own = float(np.trace(self.items.sums[:, :, :k].sum(axis=0)))
         return max(own, float((self.rows[:, :-1] ** 2).sum())) / self.n_rewards
 
-    def decayed(self, weight: float) -> "Summary":
-        """Return the summary with every reward counting less."""
-        return self._replace(
-            rows=math.sqrt(weight) * self.rows,
-            n_rewards=weight * self.n_rewards,
-            items=self.items._replace(sums=weight * self.items.sums),
-        )
+    def plus(self, other: "Summary") -> "Summary":
+        """Return one summary of the rewards of both."""
+        total = self.n_rewards + other.n_rewards
+        shift = (self.n_rewards * self.shift + other.n_rewards * other.shift) / total
+        rows = [np.column_stack([each.rows[:, :-1], each.targets(shift)]) for each in (self, other)]
+        items = self.items.shifted(shift).plus(other.items)
+        return Summary(_root(np.vstack(rows)), shift, total, items)
 
     def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Summary":
         """Return the summary for other φ and c, which are these times matrices."""
@@ -239,23 +236,11 @@ class Summary(NamedTuple):
         return self._replace(rows=_root(rows), items=self.items.projected(item_matrix, matrix))
 
 
-def joined(summaries: Sequence[Summary]) -> Summary:
-    """Return one summary of the rewards of several, at least one."""
-    total = sum(each.n_rewards for each in summaries)
-    shift = sum(each.n_rewards / total * each.shift for each in summaries)
-    stacked = [np.column_stack([each.rows[:, :-1], each.targets(shift)]) for each in summaries]
-    items = summaries[0].items.shifted(shift)
-    for each in summaries[1:]:
-        items = items.plus(each.items)
-    mean_round = sum(each.n_rewards / total * each.round for each in summaries)
-    return Summary(_root(np.vstack(stacked)), shift, total, mean_round, items)
-
-
 class History:
-    """Played arms with their rewards: as many as fit, and summaries of the others.
+    """Played arms with their rewards: as many as fit, and a summary of the others.
 
     Rewards of equal arms are merged into their number and mean, which loses nothing. If there are
-    still too many arms, those played least, and of these the oldest, enter a summary.
+    still too many arms, those played least, and of these the oldest, enter the summary.
 
     Attributes
     ----------
@@ -263,17 +248,17 @@ class History:
         Views that must not be changed.
     pure_error : float
         Root of the sum of squared differences between merged rewards and their means.
-    summaries : tuple of Summary
+    summary : Summary or None
         In the features of the present epoch.
     """
 
-    __slots__ = ("_memory", "_n", "pure_error", "summaries")
+    __slots__ = ("_memory", "_n", "pure_error", "summary")
 
     def __init__(
-        self, rows: Observations, pure_error: float = 0.0, summaries: tuple[Summary, ...] = ()
+        self, rows: Observations, pure_error: float = 0.0, summary: Summary | None = None
     ) -> None:
         self._memory, self._n = rows, len(rows.rounds)
-        self.pure_error, self.summaries = pure_error, summaries
+        self.pure_error, self.summary = pure_error, summary
 
     @classmethod
     def empty(cls, dim: int, context_dim: int) -> "History":
@@ -292,7 +277,7 @@ class History:
         given: dict[str, Any] = {
             "rows": self.rows,
             "pure_error": self.pure_error,
-            "summaries": self.summaries,
+            "summary": self.summary,
         }
         return History(**(given | changes))
 
@@ -319,7 +304,7 @@ class History:
         values: tuple[Any, ...] = (round, arm, context, item, reward - level, 1.0, level)
         for column, value in zip(memory, values, strict=True):
             column[n] = value
-        more = History(memory, self.pure_error, self.summaries)
+        more = History(memory, self.pure_error, self.summary)
         more._n = n + 1
         return more
 
@@ -346,22 +331,15 @@ class History:
         """Return the rewards from a round on."""
         rows = self.rows
         late = rows.rounds >= round
-        summaries = tuple(each for each in self.summaries if each.round >= round)
-        return self._with(rows=rows if late.all() else rows.select(late), summaries=summaries)
+        return self if late.all() else self._with(rows=rows.select(late))
 
-    def compacted(self, features: Features, most: int, span: float = math.inf) -> "History":
-        """Return the same rewards with at most `most` rows.
+    def latest(self, most: int) -> "History":
+        """Return the latest rewards."""
+        return self if len(self) <= most else self._with(rows=self.rows.select(slice(-most, None)))
 
-        Parameters
-        ----------
-        features : Features
-            Of the present epoch, not scaled.
-        most : int
-        span : float
-            Rounds whose rewards may share a summary. If it is finite, equal arms are not merged,
-            because the round of every reward matters.
-        """
-        history = self._merged() if span == math.inf else self
+    def compacted(self, features: Features, most: int) -> "History":
+        """Return the same rewards with at most `most` rows, given the features of this epoch."""
+        history = self._merged()
         n_extra = len(history) - most
         if n_extra <= 0:
             return history
@@ -369,10 +347,9 @@ class History:
         order = np.lexsort((rows.rounds, rows.counts))
         extra, kept = order[:n_extra], np.sort(order[n_extra:])
         summary = Summary.of(rows.select(extra), features)
-        summaries = (*history.summaries, summary)
-        if len(summaries) > 1 and summary.round - summaries[-2].round <= span:
-            summaries = (*summaries[:-2], joined(summaries[-2:]))
-        return history._with(rows=rows.select(kept), summaries=summaries)
+        if history.summary is not None:
+            summary = history.summary.plus(summary)
+        return history._with(rows=rows.select(kept), summary=summary)
 
     def _merged(self) -> "History":
         rows, pure_error = self.rows.merged()
@@ -380,20 +357,19 @@ class History:
             return self
         return self._with(rows=rows, pure_error=math.hypot(pure_error, self.pure_error))
 
-    def projected(self, old: Features, new: Features) -> tuple["History", float]:
-        """Return the history for the features of a new epoch, and the error of the summaries."""
-        if not self.summaries:
-            return self, 0.0
+    def projected(self, old: Features, new: Features) -> "History":
+        """Return the history with its summary in the features of a new epoch."""
+        if self.summary is None:
+            return self
         rows = self.rows.select(slice(-_PROJECTED_ARMS, None))
         before, c_before = old.design(rows.arms, rows.contexts)
         phi, c = new.design(rows.arms, rows.contexts)
-        matrix, error = projection(before, phi, new.matching(old))
-        item_matrix, _ = projection(c_before, c, new.item_matching(old))
-        projected = [each.projected(matrix, item_matrix) for each in self.summaries]
+        matrix = projection(before, phi, new.matching(old))
+        item_matrix = projection(c_before, c, new.item_matching(old))
+        summary = self.summary.projected(matrix, item_matrix)
         # Few arms may show the map so badly that it blows up features.
         limit = _LARGEST_PROJECTED * float((phi * phi).sum()) / len(phi)
-        kept = tuple(each for each in projected if each.mean_square() <= limit)
-        return self._with(summaries=kept), error if len(kept) == len(projected) else 1.0
+        return self._with(summary=summary if summary.mean_square() <= limit else None)
 
     def widened(
         self,
@@ -421,11 +397,12 @@ def _allocated(n: int, dim: int, context_dim: int) -> Observations:
     )
 
 
-def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> tuple[FloatArray, float]:
-    """Return the matrix that takes features into those of another model, and its error.
+def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> FloatArray:
+    """Return the matrix (n_old, n_new) that takes features into those of another model.
 
     The features of a half-seen arm under two models are not linear in each other, because each mask
-    has its own map. If the models are similar, a linear map is a good approximation.
+    has its own map. If the models are similar, a linear map is a good approximation: the one that
+    minimises ‖old · matrix − new‖.
 
     Parameters
     ----------
@@ -433,13 +410,6 @@ def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> tuple[Flo
         Features of the same arms.
     guess : ndarray, shape (n_old, n_new)
         The map in directions that these arms do not show.
-
-    Returns
-    -------
-    matrix : ndarray, shape (n_old, n_new)
-        Minimises ‖old · matrix − new‖.
-    error : float
-        The root of that residual's share of Σ‖new‖², without the first feature.
     """
     rest = new - old @ guess
     sizes = np.linalg.norm(old, axis=0)
@@ -449,9 +419,7 @@ def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> tuple[Flo
     real = values > _ROUNDING * values.max(initial=1.0)
     vectors = vectors[:, real]
     solution = vectors @ ((vectors.T @ (scaled.T @ rest)) / values[real][:, None])
-    left, size = (rest - scaled @ solution)[:, 1:], float(np.linalg.norm(new[:, 1:]))
-    error = float(np.linalg.norm(left)) / max(1e-300, size)
-    return guess + solution / unit[:, None], error
+    return np.asarray(guess + solution / unit[:, None])
 
 
 def _root(samples: FloatArray) -> FloatArray:

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from halfseen import checks
 from halfseen.state import Real, Value, Whole
@@ -26,8 +25,8 @@ from halfseen.values import LARGEST, FloatArray
 
 # Blocks whose means show a drifting level; blocks with fewer residuals show nothing.
 _BLOCKS, _SHORTEST, _FEWEST_BLOCKS = 32, 4, 8
-# How far the level may move, in deviations of the noise.
-_MOVES = 2.0 ** np.arange(-2, 7)
+# How far the level may move, in deviations of the noise; 0 if it is fixed.
+_MOVES = np.append(0.0, 2.0 ** np.arange(-2, 7))
 # By how much the evidence for a moving level must exceed that for a fixed one.
 _LEAST_EVIDENCE = 5.0
 
@@ -86,25 +85,23 @@ def moving_level(rounds: NDArray[np.int64], residuals: FloatArray) -> Path | Non
     if middles[-1] == middles[0] or not unit > 0.0:
         return None
     times = (middles - middles[0]) / (middles[-1] - middles[0])
-    walk, noise = np.minimum(times[:, None], times), np.diag(1.0 / sizes)
-    found = [_fitted(means / unit, s * s * walk, noise) for s in (0.0, *_MOVES)]
-    best = max(range(len(found)), key=lambda place: found[place][0])
-    if found[best][0] < found[0][0] + _LEAST_EVIDENCE:
+    # With rows and columns times √n, the covariance is I + v²·walk, and walk = UΛU'.
+    roots = np.sqrt(sizes)
+    values, vectors = np.linalg.eigh(np.minimum(times[:, None], times) * roots[:, None] * roots)
+    y, ones = (roots * means / unit) @ vectors, roots @ vectors
+    moved = np.multiply.outer(_MOVES**2, np.maximum(values, 0.0))
+    variances = 1.0 + moved
+    constant = (ones * y / variances).sum(axis=1) / (ones**2 / variances).sum(axis=1)
+    rest = y - constant[:, None] * ones
+    square, n = (rest**2 / variances).sum(axis=1), n_blocks - 1
+    sigma2 = np.maximum(1.0, square / n)
+    log_det = np.log(variances).sum(axis=1) + np.log((ones**2 / variances).sum(axis=1))
+    evidence = -0.5 * (log_det + n * np.log(sigma2) + square / sigma2)
+    best = int(evidence.argmax())
+    if evidence[best] < evidence[0] + _LEAST_EVIDENCE:
         return None
-    return Path(middles, unit * found[best][1], float(_MOVES[best - 1]))
-
-
-def _fitted(y: FloatArray, walk: FloatArray, noise: FloatArray) -> tuple[float, FloatArray]:
-    """Return the log evidence, up to a constant, and the smoothed level; σ is at least 1."""
-    root = cho_factor(walk + noise, lower=True)
-    ones = cho_solve(root, np.ones(len(y)))
-    constant = float(ones @ y) / float(ones.sum())
-    white = cho_solve(root, y - constant)
-    log_det = 2.0 * float(np.log(root[0].diagonal()).sum()) + math.log(float(ones.sum()))
-    square, n = float((y - constant) @ white), len(y) - 1
-    variance = max(1.0, square / n)
-    value = -0.5 * (log_det + n * math.log(variance) + square / variance)
-    return value, constant + walk @ white
+    smoothed = constant[best] + vectors @ (moved * rest / variances)[best] / roots
+    return Path(middles, unit * smoothed, float(_MOVES[best]))
 
 
 # Rewards that count in `lately`, and at most in what was usual before.

@@ -5,7 +5,7 @@ In each round the arm with the largest score is chosen,
     score = estimate + √((α·deviation of φ̃'θ)² + (α_item·deviation of c'δ_i)²),
 
 with α_item = .375·`width_scale`·κ·ν·√(2 log t) and α = max(κ·`width_scale`, α_item), where ν is the
-share of all items that one round offers, and κ = (1 + ρ)/2 for the share ρ of arms that had been
+share of all items that the round offers, and κ = (1 + ρ)/2 for the share ρ of arms that had been
 offered before. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
 """
 
@@ -56,7 +56,7 @@ no study reports."""
 
 # Records of this many epochs are kept.
 _LONGEST_LOG = 1000
-# An epoch opens so many rounds after the first context, and after a log from which a policy starts.
+# An epoch opens so many rounds after the first context.
 _SOON = 8
 # Widths are computed anew when they have so many times as many rows as there are expected rewards.
 _MOST_FORGOTTEN = 1.1
@@ -73,27 +73,13 @@ class _Schedule(NamedTuple):
         Whether rewards have differed since the last one.
     context_since : int
         Round before the first context.
-    n_offered : int
-        Arms in rounds that were played; absorbed ones are not among them.
-    n_logged : int
-        Rounds of a log, each with one arm.
-    is_logging : bool
-        Whether a log is being learned.
     n_failed_refits : int
     """
 
     next_event: int = 1
     is_informative: bool = False
     context_since: int = 0
-    n_offered: int = 0
-    n_logged: int = 0
-    is_logging: bool = False
     n_failed_refits: int = 0
-
-    def per_round(self, round: int) -> float:
-        """Return the mean number of arms that a round offers, logs left out."""
-        n_chosen = round - self.n_logged
-        return (self.n_offered - self.n_logged) / n_chosen if n_chosen else 1.0
 
     def no_later_than(self, round: int) -> "_Schedule":
         """Return the schedule with an epoch at a round, or earlier."""
@@ -156,9 +142,6 @@ class LatentUcb(Policy):
             next_event=Whole(),
             is_informative=Flag(),
             context_since=Whole(),
-            n_offered=Whole(),
-            n_logged=Whole(),
-            is_logging=Flag(),
             n_failed_refits=Whole(),
         ),
     }
@@ -235,7 +218,8 @@ class LatentUcb(Policy):
     memory_bytes: int = integer(
         default=DEFAULT_MEMORY,
         low=1,
-        doc="""Memory for offered and played arms. What does not fit is sampled or summarised.""",
+        doc="""Memory for offered and played arms. What does not fit is sampled or summarised; with
+    a half-life, old rewards are forgotten.""",
     )
     seed: int = integer(
         default=0, low=0, doc="Seed of that sample, of random choices and of draws."
@@ -279,8 +263,7 @@ class LatentUcb(Policy):
             "epoch_ranks": [record.rank for record in log],
             "noise_scale": log[-1].noise_scale if log else None,
             "scales": log[-1].scales if log else {},
-            "frequency": log[-1].frequency if log else 0.0,
-            "carry_error": log[-1].carry_error if log else 0.0,
+            "n_items": log[-1].n_items if log else 0,
             "n_failed_refits": self._schedule.n_failed_refits,
         }
 
@@ -301,12 +284,6 @@ class LatentUcb(Policy):
             self._open_if_due()
         self._compact_if_full()
         self._observe(slate)
-        schedule = self._schedule
-        if schedule.is_logging:
-            schedule = schedule._replace(n_logged=schedule.n_logged + 1)
-        elif self._round == schedule.n_logged > 0:  # the first choice after a log
-            schedule = schedule.no_later_than(self._round + _SOON)
-        self._schedule = schedule._replace(n_offered=schedule.n_offered + slate.n_arms)
         self._model_of_widths()
 
     def decide(self, slate: Slate) -> Choice:
@@ -322,7 +299,7 @@ class LatentUcb(Policy):
         if model is None or epoch is None:
             return self._at_random(slate)
         arms = model.candidates(slate, self._context_row(slate))
-        scores = self._given_expected(slate, model.score(arms, *self._width_factors))
+        scores = self._given_expected(slate, model.score(arms, *self._width_factors(slate)))
         arm, probabilities = _best(slate, scores[0]), None
         if exploration != "ucb":
             arm, probabilities = self._explored(model, slate, arms, scores, exploration)
@@ -335,20 +312,19 @@ class LatentUcb(Policy):
         """The reward model; None while all rewards are equal."""
         return None if self._epoch is None else self._epoch.reward_model
 
-    @property
-    def _width_factors(self) -> tuple[float, float]:
-        """The multiples α and α_item of the deviations of the regression and of item effects.
+    def _width_factors(self, slate: Slate) -> tuple[float, float]:
+        """Return the multiples α and α_item of deviations of the regression and of item effects.
 
         To know an arm better pays off the more often it comes back. If all arms come in every
         round, multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong
         arm. With arms that never return, the multiple is halved: an error about one arm is not
         repeated.
         """
-        frequency, recurrence = 0.0, 0.0
-        if self._epoch is not None:
-            frequency, recurrence = self._epoch.arms.frequency, self._epoch.arms.recurrence
-        width = 0.5 * (1.0 + recurrence) * self.width_scale
-        often = frequency * math.sqrt(2.0 * math.log(self._round + 1.0))
+        assert self._epoch is not None
+        arms = self._epoch.arms
+        offered_share = min(1.0, slate.n_arms / arms.n_items) if arms.n_items else 0.0
+        width = 0.5 * (1.0 + arms.recurrence) * self.width_scale
+        often = offered_share * math.sqrt(2.0 * math.log(self._round + 1.0))
         item_width = width * self._item_share * often
         return max(width, item_width), item_width
 
@@ -362,7 +338,7 @@ class LatentUcb(Policy):
         if widths is None:
             return scores
         arms = widths.candidates(slate, self._context_row(slate))
-        scores[2] = widths.score(arms, *self._width_factors)[2]
+        scores[2] = widths.score(arms, *self._width_factors(slate))[2]
         np.add(scores[1], scores[2], out=scores[0])
         return scores
 
@@ -457,7 +433,7 @@ class LatentUcb(Policy):
         if model is None:
             return np.zeros((3, slate.n_arms))
         arms = model.candidates(slate, self._context_row(slate))
-        return self._given_expected(slate, model.score(arms, *self._width_factors))
+        return self._given_expected(slate, model.score(arms, *self._width_factors(slate)))
 
     def _reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""
@@ -563,16 +539,6 @@ class LatentUcb(Policy):
             widths.learn(*row, widths.shift)
             self._epoch = epoch._replace(width_model=widths)
 
-    def _play_logged(
-        self, slate: Slate, rewards: list[float], contexts: FloatArray | None = None
-    ) -> None:
-        """Learn from logged arms; they do not say how many arms a round offers."""
-        self._schedule = self._schedule._replace(is_logging=True)
-        try:
-            super()._play_logged(slate, rewards, contexts)
-        finally:
-            self._schedule = self._schedule._replace(is_logging=False)
-
     # Epochs
 
     @property
@@ -627,20 +593,16 @@ class LatentUcb(Policy):
         """Keep memory bounded; while an epoch is prepared, rows keep their places."""
         is_full = len(self._history) >= 2 * self._arms.max_rows
         if is_full and self._epoch is not None and self._prepared is None:
-            settings, features = self._settings, self._epoch.features
-            self._history = self._history.compacted(
-                features, settings.n_kept, settings.longest_epoch
-            )
+            self._history = self._settings.bounded(self._history, self._epoch.features)
 
     def _opening(self) -> Callable[[], tuple[Epoch, History]]:
         """Return a function that fits both models to what still counts.
 
         It uses nothing that later rounds change.
         """
-        settings, round, schedule = self._settings, self._round + 1, self._schedule
-        per_round, since = schedule.per_round(self._round), self._round - schedule.context_since
-        arms = OfferedRows.of(self._arms, self._round, per_round, settings.oldest_age)
-        contexts = OfferedRows.of(self._contexts, since, 1.0, settings.oldest_age)
+        settings, round, since = self._settings, self._round + 1, self._schedule.context_since
+        arms = OfferedRows.of(self._arms, self._round, settings.oldest_age)
+        contexts = OfferedRows.of(self._contexts, self._round - since, settings.oldest_age)
         last, history = self._epoch, self._history
         if self.half_life is not None:
             history = history.since(round - settings.oldest_age)
@@ -683,10 +645,6 @@ class LatentUcb(Policy):
             model = epoch.reward_model.copied()
             model.learn_all(later)
             self._epoch = epoch._replace(reward_model=model)
-        schedule = self._schedule
-        if epoch.record.round <= schedule.n_logged + 1 <= self._round:
-            # It knows a log alone, which does not say how often arms come back.
-            self._schedule = schedule.no_later_than(self._round + _SOON)
 
     # Features that come later
 
@@ -725,10 +683,13 @@ class LatentUcb(Policy):
         sizes = (
             (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_item_columns)
         )
-        for summary in self._history.summaries:
-            columns = summary.items.sums.shape[1:]
-            if summary.rows.shape[1] != sizes[0] + 1 or columns != (sizes[1], sum(sizes) + 1):
-                raise ArchiveError("a summary does not fit the features of the epoch")
+        summary = self._history.summary
+        if summary is not None and (summary.rows.shape[1], *summary.items.sums.shape[1:]) != (
+            sizes[0] + 1,
+            sizes[1],
+            sum(sizes) + 1,
+        ):
+            raise ArchiveError("the summary does not fit the features of the epoch")
 
     @property
     def _latest_epoch(self) -> int:

@@ -18,7 +18,7 @@ from halfseen.latent.level import DRIFT
 from halfseen.latent.plausible import limits_field
 from halfseen.latent.reward_model import RewardModel
 from halfseen.linear.ridge import Ridge
-from halfseen.state import Array, Each, Maybe, Real, Sizes, Value, Whole
+from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
 
 _LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
@@ -94,12 +94,11 @@ _SUMMARY = Value(
     rows=Array((None, None), low=-LARGEST_POINT, high=LARGEST_POINT),
     shift=Real(-LARGEST, LARGEST),
     n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
-    round=Real(0.0, checks.LARGEST_HORIZON),
     items=ITEM_STATISTICS,
 )
 
 
-HISTORY = Value(History, rows=_ROWS, pure_error=Real(0.0, LARGEST_POINT), summaries=Each(_SUMMARY))
+HISTORY = Value(History, rows=_ROWS, pure_error=Real(0.0, LARGEST_POINT), summary=Maybe(_SUMMARY))
 """The field of a history."""
 
 
@@ -173,8 +172,7 @@ RECORD = Value(
     context_rank=Maybe(Whole(high=checks.LARGEST_SIZE)),
     noise_scale=Maybe(Real(0.0)),
     scales=_ScalesField(),
-    frequency=Real(0.0, 1.0),
-    carry_error=Real(0.0),
+    n_items=Whole(),
 )
 """The field of a record."""
 
@@ -186,7 +184,6 @@ _ROW_MODEL = Value(
     n_arms=Whole(),
     n_ranked=Whole(),
     ranked_round=Whole(),
-    frequency=Real(0.0, 1.0),
     n_items=Whole(),
     recurrence=Real(0.0, 1.0),
     limits=limits_field("known"),
