@@ -171,6 +171,19 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
+def test_the_effective_number_of_coefficients_is_the_trace_of_the_dense_smoother(kind):
+    """tr(I − C) = tr K(K + I)⁻¹, with the intercept eliminated."""
+    rows = world(60, kind=kind)
+    features = features_of(rows)
+    scales = evidence_of(rows, features).maximise({})
+    everything = features.scaled(scales, list(features.columns), list(features.item_columns))
+    k = covariance(RewardModel(everything, scales, 0.0, None, None), rows, rows)
+    inverse, ones = np.linalg.inv(k + np.eye(60)), np.ones(60)
+    free = inverse - np.outer(inverse @ ones, ones @ inverse) / (ones @ inverse @ ones)
+    assert scales.n_effective == pytest.approx(np.trace(k @ free), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_gradient_is_that_of_the_density(kind, intercept):
     rows = world(50, kind=kind)

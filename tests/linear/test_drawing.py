@@ -25,9 +25,9 @@ def test_equal_best_arms_share_what_remains():
 
 
 def test_the_rate_grows_with_the_root_of_rounds_per_information_and_with_arms_per_direction():
-    assert inverse_gap_rate(8, 50, 32.0) == 10.0
-    assert inverse_gap_rate(8, 50, 4.0) == 40.0
-    assert inverse_gap_rate(8, 50, 0.0) == 160.0
+    assert inverse_gap_rate(8, 50, 32.0) == pytest.approx(10.0 * 2**0.5)
+    assert inverse_gap_rate(8, 50, 4.0) == pytest.approx(40.0 * 2**0.5)
+    assert inverse_gap_rate(8, 50, 0.0) == pytest.approx(160.0 * 2**0.5)
 
 
 def test_win_shares_are_those_of_a_normal_law():

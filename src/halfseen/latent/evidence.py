@@ -84,10 +84,14 @@ class Scales(NamedTuple):
         log τ of each group.
     noise_scale : float
         σ > 0, in the unit of the rewards.
+    n_effective : float
+        Effective number of coefficients, tr(I − C): the mean squared error of estimates is about
+        σ² times this over the number of rewards.
     """
 
     logs: dict[str, float]
     noise_scale: float
+    n_effective: float = 0.0
 
     def log_of(self, group: str) -> float:
         """Return log τ of a group; a category that came later has that of the other columns."""
@@ -337,7 +341,8 @@ class Evidence:
             logs = self._with_mean_squares(logs, information)
             best = self.posterior(logs)
         found = dict(zip(self.groups, logs.tolist(), strict=True))
-        return Scales(found, self.unit * math.sqrt(best.noise_variance))
+        n_effective = float(self._n_effective(best, self._item_moments(best)).sum())
+        return Scales(found, self.unit * math.sqrt(best.noise_variance), n_effective)
 
     def _with_mean_squares(self, logs: FloatArray, information: FloatArray) -> FloatArray:
         """Return the scales with ½ log E[τ²] for each group of items, given the others' modes.
@@ -412,10 +417,7 @@ class Evidence:
         """Return the gradient of the log density by log τ, and the average information."""
         items = self._item_moments(at)
         squares = self._by_group(at.mean**2, (items.means**2).sum(axis=0)) / at.noise_variance
-        n_effective = self._by_group(
-            1.0 - (at.root_inverse * at.root_inverse).sum(axis=0),
-            (1.0 - items.variances).sum(axis=0),
-        )
+        n_effective = self._n_effective(at, items)
         information = self._average_information(at, items, squares)
         # Far from the mode, where a scale is too large for its coefficients, it understates.
         information += np.diag(2.0 * np.maximum(n_effective - squares, 0.0))
@@ -423,6 +425,11 @@ class Evidence:
         slopes = np.eye(len(squares)) - self._is_item[:, None] * (squares / self._n)
         information += slopes.T @ slopes
         return squares - n_effective - at.offsets @ slopes, information
+
+    def _n_effective(self, at: CoefficientPosterior, items: _ItemMoments) -> FloatArray:
+        """Return tr(I − C_gg) of each group."""
+        variances = (at.root_inverse * at.root_inverse).sum(axis=0)
+        return self._by_group(1.0 - variances, (1.0 - items.variances).sum(axis=0))
 
     def _by_group(self, features: FloatArray, item_columns: FloatArray) -> FloatArray:
         """Return the sums of values of the columns of φ, and of c, over each group."""

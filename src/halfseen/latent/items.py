@@ -143,13 +143,10 @@ class ItemPosterior(NamedTuple):
         A⁻¹.
     sums : ndarray, shape (n_columns, n_features + 1)
         The columns of B, then s.
-    log_det : float, or ndarray if several are stacked
-        log det A.
     """
 
     covariance: FloatArray
     sums: FloatArray
-    log_det: Any
 
     def after(self, c: FloatArray, phi: FloatArray, target: float) -> "ItemPosterior":
         """Return the posterior after one more reward, by the Sherman–Morrison formula."""
@@ -159,7 +156,7 @@ class ItemPosterior(NamedTuple):
         sums = self.sums.copy()
         sums[:, :-1] += c[:, None] * phi
         sums[:, -1] += target * c
-        return ItemPosterior(covariance, sums, self.log_det + math.log(grown))
+        return ItemPosterior(covariance, sums)
 
 
 class Items:
@@ -218,7 +215,7 @@ class Items:
         """
         self._settle()
         means, variances = np.zeros(len(phi)), np.empty(len(phi))
-        covariances, sums, _ = self._posteriors
+        covariances, sums = self._posteriors
         given = covariances, sums, self._indices_of(keys), c
         _kernels.condition(*given, phi, means, variances)
         return means, variances
@@ -237,7 +234,7 @@ class Items:
 
     def coefficients(self, keys: Keys, theta: FloatArray) -> FloatArray:
         """Return the posterior mean of each item's δ, shape (n, n_columns)."""
-        covariances, sums, _ = self._of(keys)
+        covariances, sums = self._of(keys)
         residuals = sums[:, :, -1] - sums[:, :, :-1] @ theta
         return np.asarray((covariances @ residuals[:, :, None])[:, :, 0])
 
@@ -254,11 +251,6 @@ class Items:
             self._waiting = key, posterior.after(c, phi, target)
         return (phi - known[:-1]) / root, float(target - known[-1]) / root
 
-    def log_det_precision(self) -> float:
-        """Return log det of all A, whatever their order."""
-        self._settle()
-        return math.fsum(self._posteriors.log_det[: len(self._indices)].tolist())
-
     def sorted(self) -> tuple[Keys, ItemPosterior]:
         """Return the keys of all items, ascending, and their posteriors."""
         self._settle()
@@ -272,7 +264,7 @@ class Items:
             return
         key, posterior = self._waiting
         index = self._indices.setdefault(key, len(self._indices))
-        if index == len(self._posteriors.log_det):
+        if index == len(self._posteriors.sums):
             wider = _allocated(2 * index, self.n_columns, self.n_features)
             for new, old in zip(wider, self._posteriors, strict=True):
                 new[:index] = old
@@ -289,7 +281,7 @@ class Items:
     def _one(self, key: int) -> ItemPosterior:
         if key not in self._indices:
             k = self.n_columns
-            return ItemPosterior(np.eye(k), np.zeros((k, self.n_features + 1)), 0.0)
+            return ItemPosterior(np.eye(k), np.zeros((k, self.n_features + 1)))
         return ItemPosterior(*(each[self._indices[key]] for each in self._posteriors))
 
     def _of(self, keys: Keys) -> ItemPosterior:
@@ -302,5 +294,5 @@ class Items:
 def _allocated(n: int, n_columns: int, n_features: int) -> Any:
     n = max(_FIRST_SIZE, n)
     return ItemPosterior(
-        np.zeros((n, n_columns, n_columns)), np.zeros((n, n_columns, n_features + 1)), np.zeros(n)
+        np.zeros((n, n_columns, n_columns)), np.zeros((n, n_columns, n_features + 1))
     )

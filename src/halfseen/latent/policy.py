@@ -385,7 +385,7 @@ class LatentUcb(Policy):
         if exploration == "thompson":
             probabilities = model.win_shares(keys, arms, scores[1], arm, random)
         elif exploration == INVERSE_GAP:
-            rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.log_det_precision())
+            rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.scales.n_effective)
             probabilities = inverse_gap(scores[1] / model.scales.noise_scale, rate)
             arm = drawn(probabilities, scores[1], keys, random)
         return arm, probabilities

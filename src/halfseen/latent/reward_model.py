@@ -227,11 +227,6 @@ class RewardModel:
         own = np.sqrt(arms.item_variances) if self.features.n_item_columns else None
         return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
-    def log_det_precision(self) -> float:
-        """Return log det of the precision of θ and all δ, the intercept left out."""
-        total = self.ridge.log_det - 2.0 * math.log(abs(self.ridge.factor[0, 0]))
-        return total + self.items.log_det_precision()
-
     def fork(self) -> "RewardModel":
         """Return a copy that can learn; afterwards this one must learn no more."""
         given = self.features, self.scales, self.shift, self.ridge.fork(), self.items.fork()
@@ -315,7 +310,8 @@ def _regression(
     item_indices = column_indices(unscaled.item_columns, features.item_columns)
     some = statistics.select(np.append(0, indices), item_indices)
     scales, item_scales = features.scales, features.item_scales
-    products, covariances, _, log_dets = some.items_integrated_out(item_scales)
+    marginal = some.items_integrated_out(item_scales)
+    products = marginal.products
     precision = scales[:, None] * products[:-1, :-1] * scales
     precision.ravel()[:: len(scales) + 1] += 1.0
     root = np.ascontiguousarray(safe_cholesky(precision[None])[1][0].T)
@@ -325,7 +321,7 @@ def _regression(
     ridge.set_root(root, white, log_det, int(statistics.n_rewards))
     sums = item_scales[:, None] * some.items.sums[:, :, some.items.n_columns :]
     sums[:, :, :-1] *= scales
-    return ridge, Items.of(some.items.keys, ItemPosterior(covariances, sums, log_dets))
+    return ridge, Items.of(some.items.keys, ItemPosterior(marginal.covariances, sums))
 
 
 def _scaled(unscaled: Features, scales: Scales) -> Features:

@@ -66,7 +66,6 @@ class ItemsField:
             "sums": Array(
                 (None, "n_columns", "n_sums"), low=-(LARGEST_POINT**2), high=LARGEST_POINT**2
             ),
-            "log_det": Array((None,), low=-_ROUNDING, high=1e9),
         }
         keys = _AscendingKeys().load("keys", plain["keys"], sizes)
         stacked = ItemPosterior(
@@ -120,6 +119,7 @@ class RewardModelField(NamedTuple):
             "item_groups": list(value.features.item_columns),
             "logs": value.scales.logs,
             "noise": value.scales.noise_scale,
+            "n_effective": value.scales.n_effective,
             "shift": value.shift,
             "drift": DRIFT.dump(value.drift),
             "ridge": state.dump(value.ridge),
@@ -133,7 +133,8 @@ class RewardModelField(NamedTuple):
             str(group): checks.real("logs", log, LOWEST, HIGHEST)
             for group, log in plain["logs"].items()
         }
-        scales = Scales(logs, checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True))
+        noise = checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True)
+        scales = Scales(logs, noise, checks.real("n_effective", plain["n_effective"], -_ROUNDING))
         groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
         features = self.unscaled.scaled(scales, *groups)
         ridge = Ridge(features.n_features, ridge=1.0)
