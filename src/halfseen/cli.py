@@ -362,7 +362,7 @@ def verify(
     """Compare a study with the published figures; exit with 1 if one differs.
 
     Figures per seed are compared cell by cell. Where only means over seeds are published, the
-    order of methods, their excess over the irreducible regret and the ranks they choose are.
+    excess of methods over the irreducible regret and the ranks they choose are.
     """
     console = Console()
     with _explained(console):
@@ -625,21 +625,6 @@ def _print_seeds(name: str, comparison: "SeedComparison", console: Console) -> b
 
 
 def _print_means(name: str, comparison: "SummaryComparison", console: Console) -> bool:
-    decided = comparison.decided_orders
-    agreeing = sum(order.agrees for order in decided)
-    console.print(
-        f"{len(comparison.orders)} pairs of methods compared: for {len(decided)} of them the "
-        f"published gap decides an order; {agreeing} of these orders agree with ours",
-        highlight=False,
-    )
-    for order in comparison.orders:
-        if not order.agrees:
-            console.print(
-                f"[red]differs[/] at p = {order.p:g}: {order.lower} below {order.higher} by "
-                f"{order.published:.1f} as published, by {order.ours:.1f} ± "
-                f"{order.standard_error:.1f} here",
-                highlight=False,
-            )
     for what, levels in (
         ("excess over the irreducible regret", comparison.excesses),
         ("mean rank", comparison.ranks),
