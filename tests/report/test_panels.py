@@ -272,7 +272,7 @@ def test_bounds_of_the_hard_family_are_below_its_regrets_and_show_where_they_app
 def test_what_the_construction_implies_is_drawn_beside_what_was_measured(results):
     worlds = {f"K={n}": setting(world=HARD | {"n_arms": n}, probs=[0.1]) for n in (4, 8)}
     found = results(small_study(worlds))
-    expected = hard_instance._expected(found, "wait")
+    expected = partial(hard_instance._expected_wait, found)
     implied = line(drawn(growth(found, ALL, "n_arms", expected=expected)).axes[0], figures.EXPECTED)
     waits = [expected_wait(n_arms=n, observe_prob=0.1, horizon=40) for n in (4, 8)]
     assert implied.get_xdata().tolist() == [4, 8]

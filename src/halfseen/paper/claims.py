@@ -22,7 +22,6 @@ from halfseen.report.look import label_of
 from halfseen.report.numbers import (
     Comparison,
     Interval,
-    Pair,
     difference,
     growth_of,
     number,
@@ -326,12 +325,8 @@ def above_bound(
     results: Results,
     bound: Callable[[Point], float | None],
     methods: Sequence[str],
-    *,
-    most: float = math.inf,
-    setting: Names = None,
-    p: Probs = None,
 ) -> Check:
-    """Check that mean regret is above a lower bound everywhere, and not above `most` times it.
+    """Check that mean regret is above a lower bound everywhere.
 
     The findings are the failures, and otherwise the place that comes closest to the bound.
     """
@@ -344,16 +339,15 @@ def above_bound(
         found = Interval.of(_shared(results, point, method)[0])
         shares.append(found.mean / least)
         numbers = f"{found} against {number(least)}, {number(shares[-1])} times the bound"
-        return judge(found, least, most * least), numbers, found.n
+        return judge(found, at_least=least), numbers, found.n
 
-    found = _everywhere(results, check, [(key,) for key in methods], setting, p)
-    absent = [each for each in found if each.outcome in (NOT_RUN, _LEFT_OUT)]
+    found = _everywhere(results, check, [(key,) for key in methods], None, None)
+    absent = [each for each in found if each.outcome == NOT_RUN]
     there = [each.judged() for each in found if each not in absent]
     in_order = [
         each for _, each in sorted(zip(shares, there, strict=True), key=lambda pair: pair[0])
     ]
-    words = "" if math.isinf(most) else f", or above {most:g} times it"
-    fails_if = f"somewhere the mean regret is below the bound{words}"
+    fails_if = "somewhere the mean regret is below the bound"
     if not found:
         return Check([Finding(UNDECIDED, "", "the bound applies nowhere")], fails_if)
     return Check(_in_short(in_order) + absent, fails_if)
@@ -599,61 +593,23 @@ def no_worse(results: Results, comparison: Comparison, *, than: str, margin: flo
 
     The lead is that over the method `than`. A difference whose interval contains 0 is allowed.
     """
-    pairs = comparison.pairs
-
-    def finding(pair: Pair, base: float) -> Finding:
-        several = len({each.method for each in pairs}) > 1
-        words = [str(pair.point), label_of(pair.method) if several else ""]
-        allowed = margin * (base - pair.other)
+    findings, pairs = [], {pair.point: pair for pair in comparison.pairs}
+    for point in comparison.points:
+        pair, base = pairs.get(point), results.regrets(point, than)
+        if pair is None or not all(seed in base for seed in pair.seeds):
+            findings.append(Finding(NOT_RUN, str(point), "no common seeds"))
+            continue
+        lead = float(np.mean([base[seed] for seed in pair.seeds])) - pair.other
+        allowed = margin * lead
         numbers = (
             f"{pair.mean:.4g} against {pair.other:.4g} of {label_of(pair.against)}, "
             f"difference {pair.text} over {pair.n} seeds, at most +{allowed:.3g} allowed"
         )
         holds = pair.difference <= allowed or pair.low <= 0
         outcome = UNDECIDED if math.isnan(pair.low) else HOLDS if holds else FAILS
-        return Finding(outcome, ", ".join(filter(None, words)), numbers, pair.n)
-
-    known = _with_base(results, comparison, than)
+        findings.append(Finding(outcome, str(point), numbers, pair.n))
     fails_if = f"a difference is clearly above 0 and above {100 * margin:g} % of that lead"
-    return Check([finding(*each) for each in known] + _absent(known, comparison), fails_if)
-
-
-def better_on_average(results: Results, comparison: Comparison, *, than: str) -> Check:
-    """Check that the mean of the differences, as shares of the regret of `than`, is below 0.
-
-    A share of the lead over it would be huge where the other method has hardly any.
-    """
-    known, fails_if = _with_base(results, comparison, than), "the mean share is above 0"
-    if not known:
-        return Check(_absent(known, comparison), fails_if)
-    n_seeds, n = min(pair.n for pair, _ in known), len(known)
-    if any(base == 0 for _, base in known):
-        text = f"the regret of {label_of(than)} is 0"
-        return Check([Finding(UNDECIDED, "", text, n_seeds), *_absent(known, comparison)], fails_if)
-    share = 100 * sum(pair.difference / base for pair, base in known) / n
-    half = (
-        100 * math.sqrt(sum(((pair.high - pair.low) / 2 / base) ** 2 for pair, base in known)) / n
-    )
-    found = Interval(share, share - half, share + half, n_seeds)
-    text = f"mean difference {found} % of the regret of {label_of(than)}, over {n} points"
-    finding = Finding(judge(found, at_most=0), "", text, n_seeds)
-    return Check([finding, *_absent(known, comparison)], fails_if)
-
-
-def _with_base(results: Results, comparison: Comparison, than: str) -> list[tuple[Pair, float]]:
-    """Return pairs with the mean regret of a method on their seeds, where it was run on all."""
-    found = []
-    for pair in comparison.pairs:
-        regrets = results.regrets(pair.point, than)
-        if all(seed in regrets for seed in pair.seeds):
-            found.append((pair, float(np.mean([regrets[seed] for seed in pair.seeds]))))
-    return found
-
-
-def _absent(known: Sequence[tuple[Pair, float]], comparison: Comparison) -> list[Finding]:
-    found = {pair.point for pair, _ in known}
-    missing = [point for point in comparison.points if point not in found]
-    return [Finding(NOT_RUN, str(point), "no common seeds") for point in missing]
+    return Check(findings, fails_if)
 
 
 # The page of all verdicts

@@ -1,6 +1,9 @@
-"""Measures of the estimated subspace: its error, what it does to arms, coverage, excitation."""
+"""What the theory study measures: errors of the representation, coverage, a run of Algorithm 1."""
 
 import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -8,54 +11,46 @@ import numpy as np
 
 from halfseen import checks, seeding, theory
 from halfseen.errors import InvalidSettingError
-from halfseen.factors.model import Factors, HalfSeenRows, Spectrum, fit_factors
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.policies.ambient import AmbientOful
 from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
-from halfseen.values import BoolArray, FloatArray
+from halfseen.tofu.parameters import PremiseWarning
+from halfseen.tofu.policy import TofuPov
+from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization
 
-FAILURE_PROB = 0.1
-"""δ of every bound but that of the confidence set."""
-
-IMPUTE_RIDGE = 1e-9
-"""ρ where imputation is compared with its bounds."""
-
+_FAILURE_PROB = 0.1  # δ of every bound but that of the confidence set
+_IMPUTE_RIDGE = 1e-9  # ρ where imputation is compared with its bounds
 _MISS_PROB = 0.2  # δ_e of the confidence set
 _MISS_RIDGE = 1e-5  # ρ there
-
-
-def low_rank(realization: Realization) -> LowRankRealization:
-    """Return the realization if it is that of a low-rank world, whose subspace is known."""
-    if not isinstance(realization, LowRankRealization):
-        raise InvalidSettingError(
-            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
-        )
-    return realization
+_POINTS = 15  # positions of a list
+_BLOCK = 20_000  # arms of a catalogue that are drawn at once
 
 
 def bounded_low_rank(realization: Realization) -> LowRankRealization:
     """Return the realization if it is that of a low-rank world with bounded arms."""
-    truth = low_rank(realization)
-    if not math.isfinite(truth.problem().arm_bound):
+    if not isinstance(realization, LowRankRealization):
+        raise InvalidSettingError(
+            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
+        )
+    if not math.isfinite(realization.problem().arm_bound):
         raise InvalidSettingError(
             'latent must be "uniform" where bounds are measured, because other arms are unbounded, '
-            f"got {truth.world.latent!r}"
+            f"got {realization.world.latent!r}"
         )
-    return truth
+    return realization
 
 
-def log_spaced(last: int, points: int) -> list[int]:
-    """Return at most `points` whole numbers from 1 to `last`, evenly spaced in their logarithm.
+def log_spaced(last: int) -> list[int]:
+    """Return at most 15 whole numbers from 1 to `last`, evenly spaced in their logarithm.
 
-    >>> log_spaced(100, 5)
-    [1, 3, 10, 32, 100]
+    >>> log_spaced(100)
+    [1, 2, 3, 4, 5, 7, 10, 14, 19, 27, 37, 52, 72, 100]
     """
-    checks.integer("points", points, 2)
-    spread = np.geomspace(1, checks.integer("last", last, 1), points)
+    spread = np.geomspace(1, last, _POINTS)
     return [int(number) for number in np.unique(np.round(spread))]
 
 
@@ -71,12 +66,12 @@ def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArr
 Point = dict[str, float]
 
 
-def representation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
+def representation(realization: Realization) -> dict[str, list[float]]:
     """Return the errors of covariance, subspace, imputation and surrogate, and their bounds.
 
-    After each of `points` rounds, evenly spaced in their logarithm, the corrected covariance and
-    its leading subspace are compared with the truth, and the next slate, which the estimate has
-    not seen, is filled in. The realization has bounded arms and at least two rounds.
+    After some rounds, evenly spaced in their logarithm, the corrected covariance and its leading
+    subspace are compared with the truth, and the next slate, which the estimate has not seen, is
+    filled in. The realization has bounded arms and at least two rounds.
 
     Imputation and surrogate errors are those of the worst arm of a slate; `*_bound_actual` is the
     lemma with the measured distance of the subspaces in place of ε. `rank_found` and
@@ -86,7 +81,7 @@ def representation(realization: Realization, *, points: int = 15) -> dict[str, l
     extrapolated, by the rate n^(-1/2).
     """
     truth = bounded_low_rank(realization)
-    rounds = log_spaced(truth.world.horizon - 1, points)
+    rounds = log_spaced(truth.world.horizon - 1)
     moments = Moments(truth.world.dim)
     found: list[Point] = []
     for n_absorbed, round in enumerate(truth.rounds()):
@@ -137,8 +132,8 @@ def _of_covariance(truth: LowRankRealization, moments: Moments, basis: FloatArra
 def _of_arms(truth: LowRankRealization, basis: FloatArray, round: Round) -> Point:
     """Return the errors of a round's arms in a basis that was estimated without them."""
     slate, means, _, arms = round
-    filled = np.linalg.norm(fill(basis, slate, IMPUTE_RIDGE) - arms, axis=1)
-    surrogate = np.abs(means - coordinates(basis, slate, IMPUTE_RIDGE) @ (basis.T @ truth.theta))
+    filled = np.linalg.norm(fill(basis, slate, _IMPUTE_RIDGE) - arms, axis=1)
+    surrogate = np.abs(means - coordinates(basis, slate, _IMPUTE_RIDGE) @ (basis.T @ truth.theta))
     return {
         "imputation_error": float(filled.max()),
         "surrogate_error": float(surrogate.max()),
@@ -146,7 +141,7 @@ def _of_arms(truth: LowRankRealization, basis: FloatArray, round: Round) -> Poin
 
 
 def _bounds(problem: Problem, round: int, actual: float) -> Point:
-    when: dict[str, Any] = {"round": round, "failure_prob": FAILURE_PROB}
+    when: dict[str, Any] = {"round": round, "failure_prob": _FAILURE_PROB}
     error = theory.subspace_error_at(problem, **when)
     bounds = {
         "covariance_bound": theory.covariance_error_at(problem, **when),
@@ -168,24 +163,17 @@ def _bounds(problem: Problem, round: int, actual: float) -> Point:
     return bounds
 
 
-def gram(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
-    """Return how little the worst arm so far shows of the true subspace.
+def gram(realization: Realization) -> dict[str, list[float]]:
+    """Return how little the worst arm shows of the true subspace.
 
-    `smallest` is the least λ_min(U_Ω'U_Ω)/p among the first n arms, `floor` the lemma's 3/4.
+    `smallest` is the least λ_min(U_Ω'U_Ω)/p among all arms, `floor` the lemma's 3/4.
     """
     truth = bounded_low_rank(realization)
-    problem, p = truth.problem(), truth.world.observe_prob
-    least = [
-        float(seen_gram_eigenvalues(truth.basis, slate.mask).min()) / p
-        for slate, *_ in truth.rounds()
-    ]
-    so_far = np.minimum.accumulate(least)
-    rounds = log_spaced(problem.horizon, points)
-    return {
-        "n_arms": [float(round * problem.n_arms) for round in rounds],
-        "smallest": [float(so_far[round - 1]) for round in rounds],
-        "floor": [theory.gram_floor_true(p) / p] * len(rounds),
-    }
+    p = truth.world.observe_prob
+    smallest = min(
+        float(seen_gram_eigenvalues(truth.basis, slate.mask).min()) for slate, *_ in truth.rounds()
+    )
+    return {"smallest": [smallest / p], "floor": [theory.gram_floor_true(p) / p]}
 
 
 def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
@@ -198,48 +186,6 @@ def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
     squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
     grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
     return np.asarray(np.linalg.eigvalsh(grams)[:, 0], dtype=np.float64)
-
-
-def subspace_error(realization: Realization, *, points: int = 16) -> dict[str, list[float]]:
-    """Return how far two estimates of known rank are from the subspace as slates come in.
-
-    `covariance_distance` is ‖P̂ − P‖₂ of the leading subspace of the corrected covariance, as in
-    the paper; `likelihood_distance` that of the most likely one, by EM from the former and from
-    the most likely one at the point before. `root_rate` falls like 1/√round and ends where
-    `covariance_distance` does. Points are evenly spaced in the logarithm of the round.
-    """
-    truth = low_rank(realization)
-    rounds = log_spaced(truth.world.horizon, points)
-    moments, seen = Moments(truth.world.dim), list[FloatArray]()
-    found: dict[str, list[float]] = {"covariance_distance": [], "likelihood_distance": []}
-    model: Factors | None = None
-    for round, (slate, *_) in enumerate(truth.rounds(), start=1):
-        moments.absorb(slate)
-        seen.append(np.where(slate.mask, slate.values, np.nan))
-        if round not in rounds:
-            continue
-        estimate = leading_basis(moments, truth)
-        found["covariance_distance"].append(distance(estimate, truth.basis))
-        model = _likeliest(np.concatenate(seen), truth.world.rank, model)
-        found["likelihood_distance"].append(distance(_span(model), truth.basis))
-    last = found["covariance_distance"][-1]
-    rate = [last * math.sqrt(rounds[-1] / round) for round in rounds]
-    return {"round": [float(round) for round in rounds], **found, "root_rate": rate}
-
-
-def _likeliest(table: FloatArray, rank: int, before: Factors | None) -> Factors:
-    """Return the most likely model of arms, shape (n, dim) with NaN where hidden."""
-    arms = HalfSeenRows(table, through_origin=True)
-    starts = [Spectrum(arms).start(rank), *(() if before is None else (before,))]
-    fits = [fit_factors(arms, start, common_noise=True) for start in starts]
-    return max(fits, key=lambda fit: fit.objective).model
-
-
-def _span(model: Factors) -> FloatArray:
-    """Return an orthonormal basis of the subspace of a model, shape (dim, rank)."""
-    loadings = model.scale[:, None] * model.loadings.T
-    basis: FloatArray = np.linalg.svd(loadings, full_matrices=False)[0]
-    return basis
 
 
 # Coverage of the confidence set
@@ -289,7 +235,6 @@ def coverage(
     burn_in: int = 30,
     replicates: int = 400,
     ridge: float = 0.01,
-    points: int = 15,
 ) -> dict[str, list[float]]:
     """Return the share of epochs whose ellipsoid has missed ϑ* in any round so far.
 
@@ -297,7 +242,7 @@ def coverage(
     the true subspace, and in the one estimated from the `burn_in` slates before it, there with and
     without the misspecification part of the radius (b is the largest bias of any offered arm).
     λ is `ridge` (if small, the noise part of the radius dominates), δ_e is 0.2. Positions are
-    `points` rounds, evenly spaced in their logarithm. The realization must have bounded arms.
+    rounds, evenly spaced in their logarithm. The realization must have bounded arms.
     """
     truth = bounded_low_rank(realization)
     checks.integer("burn_in", burn_in, 1, truth.world.horizon - 1)
@@ -310,7 +255,7 @@ def coverage(
     random = seeding.stream(truth.seed, "measure", "coverage")
     noise_scale = truth.world.noise_scale
     noise = noise_scale * random.standard_normal((replicates, len(exact.means)))
-    rounds = np.array(log_spaced(len(exact.means), points))
+    rounds = np.array(log_spaced(len(exact.means)))
     missed = {
         name: missed_by(epoch, noise, Radii(ridge, 1.0, noise_scale, _MISS_PROB, b))
         for name, epoch, b in (
@@ -359,26 +304,104 @@ def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
     return shares
 
 
+# A run of Algorithm 1
+
+
+def algorithm_1(truth: LowRankRealization, *, burn_in: int) -> TofuPov:
+    """Return Algorithm 1 with all constants of the theorem except for its burn-in."""
+    problem = truth.problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PremiseWarning)  # the burn-in is shorter on purpose
+        return TofuPov.algorithm_1(
+            dim=problem.dim,
+            rank=problem.rank,
+            observe_prob=problem.observe_prob,
+            horizon=problem.horizon,
+            burn_in=burn_in,
+            impute_ridge=_IMPUTE_RIDGE,
+            arm_bound=problem.arm_bound,
+            top_eigenvalue=problem.top_eigenvalue,
+            last_eigenvalue=problem.last_eigenvalue,
+            theta_bound=problem.theta_bound,
+            noise_scale=problem.noise_scale,
+            failure_prob=_FAILURE_PROB,
+        )
+
+
+def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:
+    """Yield slates of `n_arms` arms in all, from the law of the offered ones but drawn apart."""
+    random = seeding.stream(truth.seed, "measure", "catalogue")
+    lift = truth.loadings[:, None] * truth.basis.T
+    widest = np.sqrt(3.0)  # uniform latents of variance 1
+    for start in range(0, n_arms, _BLOCK):
+        shape = (min(_BLOCK, n_arms - start), truth.world.rank)
+        arms = random.uniform(-widest, widest, shape) @ lift
+        seen = random.random(arms.shape) < truth.world.observe_prob
+        yield Slate(np.where(seen, arms, np.nan))
+
+
+def algorithm_1_run(
+    realization: Realization, *, burn_in: int = 249, catalogue: int = 4_000_000
+) -> dict[str, list[float]]:
+    """Return the regret of Algorithm 1, and its bounds by the lemmas, the theorem and trivially.
+
+    `lemma_bound` sums 2βq + 2b of every round, or 2·S·B_X where that is less; `theorem_bound` is
+    the theorem's for a horizon of that many rounds. The realization must have bounded arms.
+
+    Parameters
+    ----------
+    realization : LowRankRealization
+    burn_in : int
+        t_b; the theory's is longer than any run.
+    catalogue : int
+        Arms absorbed before the first round. Without them ε is vacuous in a run of this length.
+    """
+    truth = bounded_low_rank(realization)
+    problem, policy = truth.problem(), algorithm_1(truth, burn_in=burn_in)
+    for slate in catalogue_of(truth, catalogue):
+        policy.absorb(slate)
+    most = 2 * problem.theta_bound * problem.arm_bound
+    losses, promises = [], []
+    for round in truth.rounds():
+        decision = policy.choose(round.slate)
+        policy.learn(decision, round.reward(decision.arm))
+        losses.append(round.means.max() - round.means[decision.arm])
+        promised = most
+        if decision.epoch >= 0:
+            bias = policy.epoch_log[decision.epoch].misspecification
+            promised = 2 * decision.widths[decision.arm] + 2 * bias  # widths are βq
+        promises.append(min(promised, most))
+    regret, bound = np.cumsum(losses), np.cumsum(promises)
+    rounds = log_spaced(len(regret))
+    theorem = [
+        theory.main_regret_bound(replace(problem, horizon=round), failure_prob=_FAILURE_PROB).total
+        for round in rounds
+    ]
+    return {
+        "round": [float(round) for round in rounds],
+        "regret": [float(regret[round - 1]) for round in rounds],
+        "lemma_bound": [float(bound[round - 1]) for round in rounds],
+        "theorem_bound": theorem,
+        "trivial_bound": [most * round for round in rounds],
+    }
+
+
 # Excitation
 
 
-def excitation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
+def excitation(realization: Realization) -> dict[str, list[float]]:
     """Return the smallest eigenvalues of the second moments of offered and of chosen arms.
 
-    Every slate is {e₁, e₂} and e₁ pays 1, e₂ nothing; OFUL plays, with the noise of the
-    realization. Moments are averages over the rounds so far, so that a value that does not fall is
-    an eigenvalue that grows linearly; that of the offered arms is I/2. Positions are `points`
-    rounds, evenly spaced in their logarithm.
+    Every slate is {e₁, e₂} and e₁ pays 1, e₂ nothing; OFUL plays, with the noise and the horizon
+    of the realization. Moments are averages over all rounds; that of the offered arms is I/2.
     """
-    truth = low_rank(realization)
+    truth = bounded_low_rank(realization)
     noise_scale, horizon = truth.world.noise_scale, truth.world.horizon
     noise = noise_scale * seeding.stream(truth.seed, "measure", "excitation").normal(size=horizon)
-    policy, chosen = AmbientOful(dim=2, noise_scale=noise_scale), np.zeros(horizon)
-    for round, each in enumerate(noise):
+    policy, n_seconds = AmbientOful(dim=2, noise_scale=noise_scale), 0
+    for each in noise:
         decision = policy.choose(np.eye(2))
         policy.learn(decision, float(decision.arm == 0) + each)
-        chosen[round] = decision.arm
-    seconds, rounds = np.cumsum(chosen), np.arange(1, horizon + 1)
-    shares = np.minimum(seconds, rounds - seconds) / rounds
-    at = [round - 1 for round in log_spaced(horizon, points)]
-    return {"example_offered": [0.5] * len(at), "example_oful": shares[at].tolist()}
+        n_seconds += decision.arm
+    share = min(n_seconds, horizon - n_seconds) / horizon
+    return {"example_offered": [0.5], "example_oful": [share]}
