@@ -13,23 +13,17 @@ from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
 from halfseen.paper.measures import (
     Radii,
     Surrogate,
-    algorithm_1,
-    catalogue_of,
     log_spaced,
     missed_by,
 )
-from halfseen.simulation.cells import play
 from halfseen.simulation.methods import Method, measured
 from halfseen.worlds.lowrank import LowRankWorld
 
 WORLD = LowRankWorld(
     dim=12, rank=2, n_arms=15, horizon=60, observe_prob=0.8, latent="uniform", noise_scale=0.1
 )
-NAMES = ("representation", "gram", "algorithm-1", "coverage", "excitation")
-SETTINGS = {
-    "algorithm-1": {"burn_in": 9, "catalogue": 20_000},
-    "coverage": {"burn_in": 5, "replicates": 10},
-}
+NAMES = ("representation", "gram", "coverage", "excitation")
+SETTINGS = {"coverage": {"burn_in": 5, "replicates": 10}}
 
 
 @pytest.fixture(scope="module")
@@ -122,41 +116,6 @@ def test_the_worst_seen_gram_is_that_of_all_arms(realization):
 def test_a_spectrum_separates_before_imputation_is_stable(realization):
     found = measured(realization, measure="representation")
     assert 0 < found["rank_found"][0] < found["imputation_stable"][0]
-
-
-# A run of Algorithm 1
-
-
-def test_a_catalogue_has_the_law_of_the_arms(realization):
-    slates = list(catalogue_of(realization, 45_000))
-    arms = np.concatenate([slate.values for slate in slates])
-    mask = np.concatenate([slate.mask for slate in slates])
-    assert len(arms) == 45_000
-    assert mask.mean() == pytest.approx(0.8, abs=0.005)  # 540 000 entries: 9 standard errors
-    whole = arms[mask.all(axis=1)]
-    off = whole - whole @ realization.basis @ realization.basis.T
-    assert norm(off) < 1e-9 * norm(whole)
-
-
-def test_regret_stays_below_what_the_lemmas_promise_and_they_below_the_trivial():
-    """With so many arms absorbed and one direction, the lemmas promise something."""
-    world = WORLD.replace(dim=6, rank=1, observe_prob=0.9)
-    found = measured(world.realize(3), measure="algorithm-1", burn_in=9, catalogue=4_000_000)
-    regret, lemma, trivial, theorem = (
-        np.array(found[name])
-        for name in ("regret", "lemma_bound", "trivial_bound", "theorem_bound")
-    )
-    assert np.all(regret <= lemma)
-    assert np.all(lemma <= trivial * (1 + 1e-12))
-    assert lemma[-1] < 0.9 * trivial[-1]
-    assert np.all(trivial < theorem)
-
-
-def test_the_run_is_the_one_that_the_runner_plays(realization):
-    found = measured(realization, measure="algorithm-1", burn_in=9, catalogue=0)
-    played = play(algorithm_1(realization, burn_in=9), realization).regret
-    rounds = np.array(found["round"], dtype=int)
-    np.testing.assert_array_equal(found["regret"], played[rounds - 1])
 
 
 # Coverage

@@ -22,7 +22,6 @@ from halfseen.report.figures import (
     regret_over_p,
     regret_over_rounds,
     save_figure,
-    spectrum,
 )
 from halfseen.report.numbers import FinalTable, compare
 from halfseen.report.report import Report
@@ -74,7 +73,6 @@ PANELS = {
     "rank": lambda r: rank_over_rounds(r, ["tofu"]),
     "p": lambda r: regret_over_p(r, ALL, log=True),
     "powers": lambda r: growth(r, ALL, "p"),
-    "spectrum": lambda r: spectrum(r, "tofu"),
     "bars": lambda r: bars(r, ALL, p=0.8, ranks=["tofu"]),
     "differences": lambda r: differences(compare(r, "a", "b", ["tofu"], ["zf-oful"])),
     "diagnostics": lambda r: diagnostics(
@@ -120,13 +118,6 @@ def test_burn_in_rounds_have_no_rank(results, told):
     assert curve.get_xdata().min() >= 10
     assert set(curve.get_ydata()) == {2.0}
     assert line(axes, "true rank").get_ydata() == [2, 2]
-
-
-def test_a_gap_is_marked_after_the_true_rank(results):
-    axes = drawn(spectrum(results(), "tofu")).axes[0]
-    assert line(axes, "true rank, with the gap after it").get_xdata()[0] == 2.5
-    assert line(axes, "threshold").get_ydata()[0] == pytest.approx(0.2)
-    assert any("gap 1.10" in text.get_text() for text in axes.texts)
 
 
 def test_bars_carry_ranks(results):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from halfseen.paper.digits import DigitsWorld
 from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
-from halfseen.paper.measures import algorithm_1_run, coverage, excitation, gram, representation
+from halfseen.paper.measures import coverage, excitation, gram, representation
 from halfseen.paper.product_context import ProductContextWorld
 from halfseen.paper.pslb import Pslb
 from halfseen.simulation.methods import MEASURES
@@ -31,7 +31,6 @@ __all__ = [
 
 MEASURES.update(
     {
-        "algorithm-1": algorithm_1_run,
         "coverage": coverage,
         "excitation": excitation,
         "gram": gram,

@@ -47,7 +47,6 @@ SMOKE = "smoke"
 """The scale at which no claim is judged."""
 
 _ROUNDING = 1e-9  # a measured number is beyond a bound only by more than this
-_MOST_FAILURES_SHOWN = 5
 
 
 class Finding(NamedTuple):
@@ -328,7 +327,7 @@ def above_bound(
 ) -> Check:
     """Check that mean regret is above a lower bound everywhere.
 
-    The findings are the failures, and otherwise the place that comes closest to the bound.
+    The findings are what does not hold, and the place that comes closest to the bound.
     """
     shares: list[float] = []
 
@@ -342,20 +341,20 @@ def above_bound(
         return judge(found, at_least=least), numbers, found.n
 
     found = _everywhere(results, check, [(key,) for key in methods], None, None)
-    absent = [each for each in found if each.outcome == NOT_RUN]
-    there = [each.judged() for each in found if each not in absent]
-    in_order = [
-        each for _, each in sorted(zip(shares, there, strict=True), key=lambda pair: pair[0])
-    ]
     fails_if = "somewhere the mean regret is below the bound"
     if not found:
         return Check([Finding(UNDECIDED, "", "the bound applies nowhere")], fails_if)
-    return Check(_in_short(in_order) + absent, fails_if)
+    findings = [each.judged() for each in found]
+    bad = [each for each in findings if each.outcome != HOLDS]
+    known = [each for each in findings if each.outcome != NOT_RUN]
+    if known:
+        closest = known[int(np.argmin(shares))]
+        text = f"{closest.numbers} is the closest of {len(known)}"
+        bad += [closest._replace(numbers=text)] if closest.outcome == HOLDS else []
+    return Check(bad, fails_if)
 
 
-def below_bound(
-    results: Results, method: str, bound: Callable[[Problem], float], *, setting: Names = None
-) -> Check:
+def below_bound(results: Results, method: str, bound: Callable[[Problem], float]) -> Check:
     """Check that mean regret is below an upper bound, unless that is above the trivial one."""
 
     def check(point: Point, method: str) -> Found:
@@ -367,22 +366,10 @@ def below_bound(
             return VACUOUS, f"{found}; the bound is {share} times the trivial one", None
         return judge(found, at_most=most), f"{found} against {number(most)}", found.n
 
-    findings = _everywhere(results, check, [(method,)], setting, None)
+    findings = _everywhere(results, check, [(method,)], None, None)
     return Check(
         findings, "the mean regret is above the bound, where that is below the trivial one"
     )
-
-
-def _in_short(findings: list[Finding]) -> list[Finding]:
-    """Return what did not hold, or what came closest to it; `findings` come closest first."""
-    bad = [finding for finding in findings if finding.outcome != HOLDS]
-    if bad or not findings:
-        more = len(bad) - _MOST_FAILURES_SHOWN
-        total = [bad[0]._replace(where="", numbers=f"and {more} more")] if more > 0 else []
-        return bad[:_MOST_FAILURES_SHOWN] + total
-    closest = findings[0]
-    text = f"{closest.where}: {closest.numbers} is the closest of {len(findings)}"
-    return [Finding(HOLDS, "", text)]
 
 
 # Claims about ranks
@@ -470,12 +457,7 @@ def exponent(
     first, last = found.numbers[0], found.numbers[-1]
     text = f"exponent {found.exponent.fixed(2)} over {letter} from {first:g} to {last:g}"
     outcome = judge(found.exponent, at_least, at_most)
-    findings = [Finding(outcome, "", text, found.exponent.n)]
-    n_settings = sum(method in setting.methods for setting in results.settings.values())
-    if over == "horizon" and n_settings > len(found.numbers):
-        missing = f"{n_settings - len(found.numbers)} more horizons"
-        findings.append(Finding(NOT_RUN, "", missing))
-    return Check(findings, fails_if)
+    return Check([Finding(outcome, "", text, found.exponent.n)], fails_if)
 
 
 def slope(
@@ -486,7 +468,6 @@ def slope(
     *,
     near: tuple[float, float],
     setting: Names = None,
-    p: Probs = None,
 ) -> Check:
     """Check that the mean exponent of a diagnostic as another one grows is near a number."""
     expected, tolerance = near
@@ -496,7 +477,7 @@ def slope(
         found = Interval.of([_slope(at, each) for at, each in zip(places, values, strict=True)])
         return judge(found, expected - tolerance, expected + tolerance), f"slope {found}", found.n
 
-    findings = _everywhere(results, check, [(method,)], setting, p)
+    findings = _everywhere(results, check, [(method,)], setting, None)
     return Check(findings, f"the slope is more than {tolerance:g} from {number(expected)}")
 
 
@@ -517,7 +498,6 @@ def bounded(
     *,
     trivial: str | None = None,
     setting: Names = None,
-    p: Probs = None,
 ) -> Check:
     """Check that a diagnostic is nowhere above another one, in any seed.
 
@@ -540,7 +520,7 @@ def bounded(
             numbers += f"; at {telling.size - n_telling} others the bound is vacuous"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting, p)
+    findings = _everywhere(results, check, [(method,)], setting, None)
     return Check(findings, "the bound is exceeded at any position of any seed")
 
 
@@ -551,7 +531,6 @@ def exceeds(
     other: str,
     *,
     setting: Names = None,
-    p: Probs = None,
 ) -> Check:
     """Check that a diagnostic ends above another one in every seed."""
 
@@ -562,7 +541,7 @@ def exceeds(
         numbers = f"{ends} at the end, above it in {int(holds.sum())} of {len(holds)} seeds"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting, p)
+    findings = _everywhere(results, check, [(method,)], setting, None)
     return Check(findings, "it does not end above in any one seed")
 
 
@@ -682,13 +661,11 @@ def seeds_of(results: Results) -> str:
     for row in results.per_seed:
         by_setting.setdefault(row["setting"], set()).add(row["seed"])
     by_seeds: dict[str, list[str]] = {}
-    for setting, seeds in by_setting.items():
-        by_seeds.setdefault(seed_ranges(sorted(seeds)), []).append(setting)
+    for setting, found in by_setting.items():
+        by_seeds.setdefault(seed_ranges(sorted(found)), []).append(setting)
     usual = max(by_seeds, key=lambda seeds: len(by_seeds[seeds]))
     others = []
-    for each, names in by_seeds.items():
+    for seeds, names in by_seeds.items():
         kinds = dict.fromkeys(name.partition(", ")[0] for name in names)
-        is_group = len(kinds) < len(names)
-        listed = f"the {' and '.join(kinds)} settings" if is_group else " and ".join(names)
-        others += [f"{each} for {listed}"] if each != usual else []
+        others += [f"{seeds} for {' and '.join(kinds)}"] if seeds != usual else []
     return f"{usual} ({'; '.join(others)})" if others else usual

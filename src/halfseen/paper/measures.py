@@ -1,9 +1,6 @@
-"""What the theory study measures: errors of the representation, coverage, a run of Algorithm 1."""
+"""What the theory study measures: errors of the representation, coverage, excitation."""
 
 import math
-import warnings
-from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,9 +13,7 @@ from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.policies.ambient import AmbientOful
 from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
-from halfseen.tofu.parameters import PremiseWarning
-from halfseen.tofu.policy import TofuPov
-from halfseen.values import BoolArray, FloatArray, Slate
+from halfseen.values import BoolArray, FloatArray
 from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization
 
@@ -27,7 +22,6 @@ _IMPUTE_RIDGE = 1e-9  # ρ where imputation is compared with its bounds
 _MISS_PROB = 0.2  # δ_e of the confidence set
 _MISS_RIDGE = 1e-5  # ρ there
 _POINTS = 15  # positions of a list
-_BLOCK = 20_000  # arms of a catalogue that are drawn at once
 
 
 def bounded_low_rank(realization: Realization) -> LowRankRealization:
@@ -302,88 +296,6 @@ def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
         grams += played[:, :, None] * played[:, None, :]
         responses += played * (means[chosen] + noise[:, round])[:, None]
     return shares
-
-
-# A run of Algorithm 1
-
-
-def algorithm_1(truth: LowRankRealization, *, burn_in: int) -> TofuPov:
-    """Return Algorithm 1 with all constants of the theorem except for its burn-in."""
-    problem = truth.problem()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PremiseWarning)  # the burn-in is shorter on purpose
-        return TofuPov.algorithm_1(
-            dim=problem.dim,
-            rank=problem.rank,
-            observe_prob=problem.observe_prob,
-            horizon=problem.horizon,
-            burn_in=burn_in,
-            impute_ridge=_IMPUTE_RIDGE,
-            arm_bound=problem.arm_bound,
-            top_eigenvalue=problem.top_eigenvalue,
-            last_eigenvalue=problem.last_eigenvalue,
-            theta_bound=problem.theta_bound,
-            noise_scale=problem.noise_scale,
-            failure_prob=_FAILURE_PROB,
-        )
-
-
-def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:
-    """Yield slates of `n_arms` arms in all, from the law of the offered ones but drawn apart."""
-    random = seeding.stream(truth.seed, "measure", "catalogue")
-    lift = truth.loadings[:, None] * truth.basis.T
-    widest = np.sqrt(3.0)  # uniform latents of variance 1
-    for start in range(0, n_arms, _BLOCK):
-        shape = (min(_BLOCK, n_arms - start), truth.world.rank)
-        arms = random.uniform(-widest, widest, shape) @ lift
-        seen = random.random(arms.shape) < truth.world.observe_prob
-        yield Slate(np.where(seen, arms, np.nan))
-
-
-def algorithm_1_run(
-    realization: Realization, *, burn_in: int = 249, catalogue: int = 4_000_000
-) -> dict[str, list[float]]:
-    """Return the regret of Algorithm 1, and its bounds by the lemmas, the theorem and trivially.
-
-    `lemma_bound` sums 2βq + 2b of every round, or 2·S·B_X where that is less; `theorem_bound` is
-    the theorem's for a horizon of that many rounds. The realization must have bounded arms.
-
-    Parameters
-    ----------
-    realization : LowRankRealization
-    burn_in : int
-        t_b; the theory's is longer than any run.
-    catalogue : int
-        Arms absorbed before the first round. Without them ε is vacuous in a run of this length.
-    """
-    truth = bounded_low_rank(realization)
-    problem, policy = truth.problem(), algorithm_1(truth, burn_in=burn_in)
-    for slate in catalogue_of(truth, catalogue):
-        policy.absorb(slate)
-    most = 2 * problem.theta_bound * problem.arm_bound
-    losses, promises = [], []
-    for round in truth.rounds():
-        decision = policy.choose(round.slate)
-        policy.learn(decision, round.reward(decision.arm))
-        losses.append(round.means.max() - round.means[decision.arm])
-        promised = most
-        if decision.epoch >= 0:
-            bias = policy.epoch_log[decision.epoch].misspecification
-            promised = 2 * decision.widths[decision.arm] + 2 * bias  # widths are βq
-        promises.append(min(promised, most))
-    regret, bound = np.cumsum(losses), np.cumsum(promises)
-    rounds = log_spaced(len(regret))
-    theorem = [
-        theory.main_regret_bound(replace(problem, horizon=round), failure_prob=_FAILURE_PROB).total
-        for round in rounds
-    ]
-    return {
-        "round": [float(round) for round in rounds],
-        "regret": [float(regret[round - 1]) for round in rounds],
-        "lemma_bound": [float(bound[round - 1]) for round in rounds],
-        "theorem_bound": theorem,
-        "trivial_bound": [most * round for round in rounds],
-    }
 
 
 # Excitation

@@ -459,33 +459,6 @@ def _by_position(found: Mapping[int, Mapping[int, float]]) -> dict[int, list[flo
     return values
 
 
-def spectrum(
-    results: Results, method: str, *, setting: str | None = None, p: float | None = None
-) -> Panel | None:
-    """Show mean eigenvalues of the last epoch, the threshold, and the gap after the true rank."""
-    point = results.first_point(setting, p)
-    found = _by_position(results.diagnostic(point, method, "eigenvalues"))
-    means = {position + 1.0: mean_of(found[position]) for position in sorted(found)}
-    thresholds = [each[0] for each in results.diagnostic(point, method, "threshold").values()]
-    look, rank = look_of(method), true_rank(results, point)
-
-    def draw(axes: "Axes") -> None:
-        curve = Curve.of(look, means)
-        draw_points(axes, [curve], linestyle="none", elinewidth=None)
-        if thresholds:
-            style = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.1}
-            axes.axhline(float(np.mean(thresholds)), label="threshold", **style)
-        if rank is not None and len(means) > rank:
-            high, low = curve.mean[rank - 1 : rank + 1]
-            axes.axvline(rank + 0.5, label="true rank, with the gap after it", **_BLACK)
-            axes.annotate(f"gap {high - low:.2f}", (rank + 0.7, (high + low) / 2), va="center")
-        axes.axhline(0.0, color="#999999", linewidth=0.6)
-        axes.set(xlabel="position", ylabel="eigenvalue", title=str(point))
-        axes.xaxis.get_major_locator().set_params(integer=True)
-
-    return Panel(draw, [method]) if found else None
-
-
 # Bars and dots
 
 
