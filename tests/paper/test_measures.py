@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,13 +10,9 @@ from numpy.linalg import eigvalsh, norm
 
 from halfseen import theory
 from halfseen.errors import InvalidSettingError
+from halfseen.linear.ridge import Confidence
 from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
-from halfseen.paper.measures import (
-    Radii,
-    Surrogate,
-    log_spaced,
-    missed_by,
-)
+from halfseen.paper.measures import Surrogate, log_spaced, missed_by
 from halfseen.simulation.methods import Method, measured
 from halfseen.worlds.lowrank import LowRankWorld
 
@@ -121,23 +118,26 @@ def test_a_spectrum_separates_before_imputation_is_stable(realization):
 # Coverage
 
 
+radius_with = partial(Confidence, ridge=1.0, noise_scale=1.0, failure_prob=0.5)
+
+
 def test_an_ellipsoid_around_the_truth_misses_by_hand():
     # One arm z = 1 of mean 0 with target 0 and λ = 1: after the first round the estimate is η/2,
     # its error in V = 2 is |η|/√2, and β² = (S + R sqrt(log 2 + 2 log 2))². With S = 0 and R = 1
     # it misses for |η| > √(2·3·log 2) = 2.039, from the second round on.
     epoch = Surrogate(np.ones((2, 1, 1)), np.zeros((2, 1)), np.zeros(1))
-    radii = Radii(1.0, 0.0, 1.0, 0.5, 0.0)
+    radius = radius_with(theta_bound=0.0)
     noise = np.array([[2.03, 0.0], [2.05, 0.0], [-2.05, 0.0], [9.0, 0.0]])
-    assert missed_by(epoch, noise, radii).tolist() == [0.0, 0.75]
-    wider = radii._replace(misspecification=1.0)
-    assert missed_by(epoch, noise, wider).tolist() == [0.0, 0.25]
+    assert missed_by(epoch, noise, 1.0, radius).tolist() == [0.0, 0.75]
+    wider = radius_with(theta_bound=0.0, misspecification=1.0)
+    assert missed_by(epoch, noise, 1.0, wider).tolist() == [0.0, 0.25]
 
 
 def test_a_miss_is_remembered():
     epoch = Surrogate(np.ones((30, 1, 1)), np.zeros((30, 1)), np.zeros(1))
     noise = np.zeros((1, 30))
     noise[0, 0] = 9.0
-    shares = missed_by(epoch, noise, Radii(1.0, 0.0, 1.0, 0.5, 0.0))
+    shares = missed_by(epoch, noise, 1.0, radius_with(theta_bound=0.0))
     assert shares.tolist() == [0.0] + [1.0] * 29
 
 
@@ -146,10 +146,12 @@ def test_replicates_play_optimistically():
     epoch = Surrogate(np.array([[[1.0], [2.0]]] * 2), np.array([[0.0, 8.0]] * 2), np.array([4.0]))
     assert epoch.largest_bias == 4.0
     # V = 5, response 16: error (16/5 - 4)² · 5 = 3.2 against (1 + sqrt(log 5 + 2 log 2))² = 7.5.
-    radii = Radii(1.0, 1.0, 1.0, 0.5, 0.0)
-    assert missed_by(epoch, np.zeros((1, 2)), radii).tolist()[1:] == [1.0]  # 16 > 1 at the start
+    radius = radius_with(theta_bound=1.0)
+    assert missed_by(epoch, np.zeros((1, 2)), 1.0, radius).tolist()[1:] == [
+        1.0
+    ]  # 16 > 1 at the start
     low = Surrogate(epoch.latent, epoch.means / 8, np.array([0.5]))
-    assert missed_by(low, np.zeros((1, 2)), radii).tolist() == [0.0, 0.0]
+    assert missed_by(low, np.zeros((1, 2)), 1.0, radius).tolist() == [0.0, 0.0]
 
 
 def test_without_the_misspecification_part_a_poor_subspace_is_missed():

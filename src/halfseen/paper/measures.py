@@ -10,6 +10,7 @@ from halfseen import checks, seeding, theory
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
+from halfseen.linear.ridge import Confidence
 from halfseen.policies.ambient import AmbientOful
 from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
@@ -206,23 +207,6 @@ class Surrogate(NamedTuple):
         return float(np.abs(self.means - self.latent @ self.target).max())
 
 
-class Radii(NamedTuple):
-    """The parameters of the radius β: λ, S, R, δ_e and b."""
-
-    ridge: float
-    theta_bound: float
-    noise_scale: float
-    failure_prob: float
-    misspecification: float
-
-    def at(self, log_dets: FloatArray, n_samples: Any) -> FloatArray:
-        """Return β for log-determinant ratios, after one or as many numbers of samples."""
-        deviation = log_dets - 2 * np.log(self.failure_prob)
-        steady = np.sqrt(self.ridge) * self.theta_bound
-        growing = self.misspecification * np.sqrt(n_samples)
-        return np.asarray(steady + self.noise_scale * np.sqrt(deviation) + growing)
-
-
 def coverage(
     realization: Realization,
     *,
@@ -250,9 +234,12 @@ def coverage(
     noise_scale = truth.world.noise_scale
     noise = noise_scale * random.standard_normal((replicates, len(exact.means)))
     rounds = np.array(log_spaced(len(exact.means)))
+    known = {"theta_bound": 1.0, "noise_scale": noise_scale, "failure_prob": _MISS_PROB}
     missed = {
-        name: missed_by(epoch, noise, Radii(ridge, 1.0, noise_scale, _MISS_PROB, b))
-        for name, epoch, b in (
+        name: missed_by(
+            epoch, noise, ridge, Confidence(ridge=ridge, misspecification=bias, **known)
+        )
+        for name, epoch, bias in (
             ("missed_true_subspace", exact, exact.largest_bias),
             ("missed_with_bias_part", estimated, estimated.largest_bias),
             ("missed_without_bias_part", estimated, 0.0),
@@ -272,20 +259,22 @@ def _surrogate(truth: LowRankRealization, basis: FloatArray, first: int) -> Surr
     return Surrogate(np.array(latent), means, basis.T @ truth.theta)
 
 
-def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
+def missed_by(
+    epoch: Surrogate, noise: FloatArray, ridge: float, confidence: Confidence
+) -> FloatArray:
     """Return the share of replicates that missed in any round so far, shape (n_rounds,).
 
-    `noise` has shape (n_replicates, n_rounds); `radii` decide both choices and misses.
+    `noise` has shape (n_replicates, n_rounds); the radius decides both choices and misses.
     """
     n, rank = len(noise), epoch.latent.shape[2]
-    grams = np.tile(radii.ridge * np.eye(rank), (n, 1, 1))
+    grams = np.tile(ridge * np.eye(rank), (n, 1, 1))
     responses, missed = np.zeros((n, rank)), np.zeros(n, dtype=np.bool_)
     shares = np.empty(len(epoch.means))
     for round, (points, means) in enumerate(zip(epoch.latent, epoch.means, strict=True)):
         inverses = np.linalg.inv(grams)
         estimates = np.einsum("rij,rj->ri", inverses, responses)
-        log_dets = np.linalg.slogdet(grams)[1] - rank * np.log(radii.ridge)
-        beta = radii.at(log_dets, round)
+        log_dets = np.linalg.slogdet(grams)[1] - rank * np.log(ridge)
+        beta = np.array([confidence.total(log_det, round) for log_det in log_dets.tolist()])
         off = estimates - epoch.target
         missed |= np.einsum("ri,rij,rj->r", off, grams, off) > beta**2
         shares[round] = missed.mean()

@@ -174,7 +174,6 @@ class Summary(NamedTuple):
     method: str
     n: int
     mean_regret: float
-    se_regret: float
     mean_rank: float | None
     irreducible: float
 
@@ -230,7 +229,6 @@ def published_summary(study: str) -> list[Summary]:
             method=row["method"],
             n=int(row["n"]),
             mean_regret=float(row["mean_regret"]),
-            se_regret=float(row["se_regret"]),
             mean_rank=float(row["mean_rank"]) if row["mean_rank"] else None,
             irreducible=float(row["irreducible"]),
         )
