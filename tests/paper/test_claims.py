@@ -26,7 +26,6 @@ from halfseen.paper.claims import (
     rank_falls,
     rises,
     seeds_of,
-    slope,
     within,
     write_claims,
 )
@@ -444,15 +443,6 @@ def test_one_seed_that_breaks_a_bound_fails_it(verdict):
     assert (
         "within the bound at 11 of 12 positions, which is 0.8 to 2 times the value" in found.numbers
     )
-
-
-@pytest.mark.parametrize(("near", "outcome"), [(-0.3, "holds"), (-0.5, "fails")])
-def test_a_slope_over_another_diagnostic_flips_with_the_numbers(verdict, near, outcome):
-    found = verdict(
-        lambda r: slope(r, "tofu", "error", "n", near=(near, 0.05)), diagnostics=lambda key: TOLD
-    )
-    assert found.outcome == outcome
-    assert "slope −0.301" in found.numbers
 
 
 # Lower bounds

@@ -460,33 +460,6 @@ def exponent(
     return Check([Finding(outcome, "", text, found.exponent.n)], fails_if)
 
 
-def slope(
-    results: Results,
-    method: str,
-    value: str,
-    x: str,
-    *,
-    near: tuple[float, float],
-    setting: Names = None,
-) -> Check:
-    """Check that the mean exponent of a diagnostic as another one grows is near a number."""
-    expected, tolerance = near
-
-    def check(point: Point, method: str) -> Found:
-        values, places = _measured(results, point, method, value, x)
-        found = Interval.of([_slope(at, each) for at, each in zip(places, values, strict=True)])
-        return judge(found, expected - tolerance, expected + tolerance), f"slope {found}", found.n
-
-    findings = _everywhere(results, check, [(method,)], setting, None)
-    return Check(findings, f"the slope is more than {tolerance:g} from {number(expected)}")
-
-
-def _slope(x: FloatArray, value: FloatArray) -> float:
-    if (x <= 0).any() or (value <= 0).any():
-        return math.nan
-    return float(np.polyfit(np.log(x), np.log(value), 1)[0])
-
-
 # Claims about diagnostics
 
 

@@ -354,6 +354,7 @@ class Study:
     def report(self, results: Results) -> Report:
         """Return the report on a run of the study, or of a part of it."""
         scale = str(results.manifest.get("scale", "paper"))
+        means = compare_means(results)
         keys = {
             key: None
             for setting in results.settings.values()
@@ -367,7 +368,7 @@ class Study:
             comparisons=list(self.comparisons(results)),
             notes=self.notes,
             published=compare_seeds(results).groups if scale == "paper" else (),
-            published_means=compare_means(results) if scale == "paper" else None,
+            published_means=means if scale == "paper" and means.excesses else None,
             reproduces_paper=True,
             not_from_paper=[label_of(key) for key in keys if not in_paper(key)],
         )

@@ -11,7 +11,6 @@ from halfseen.paper.claims import (
     bounded,
     exceeds,
     final_rank,
-    slope,
 )
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, Line, Panel, diagnostics
@@ -172,23 +171,16 @@ def claims(results: Results) -> Claims:
     fail.
     """
     error = partial(bounded, results, "representation", setting="estimation")
-    rate = partial(slope, results, "representation", setting="estimation", near=(-0.5, 0.05))
     missed = partial(bounded, results, "coverage", bound="failure_prob")
     return {
         "lemma:covariance_estimation_error": {
             "The corrected covariance stays within its bound": error(
                 "covariance_error", "covariance_bound"
             ),
-            "The error of the corrected covariance falls like n^(-1/2) (slope within .05)": rate(
-                "covariance_error", "n_arms"
-            ),
         },
         "lemma:sub_space_lemma": {
             "The subspace stays within its bound": error(
                 "aligned_distance", "subspace_bound", trivial="trivial_subspace"
-            ),
-            "The distance of the subspace falls like n^(-1/2) (slope within .05)": rate(
-                "subspace_distance", "n_arms"
             ),
         },
         "lemma: imputation_error": {
