@@ -17,6 +17,7 @@ MAX_RANK = 61
 
 _LOADINGS = (1.25, 0.75)
 _CONSTANT = 1e-12  # a column with a smaller deviation is constant up to rounding
+_ROUNDS_AT_ONCE = 512
 
 
 @register_world("digits")
@@ -81,14 +82,22 @@ class DigitsRealization:
         latents = latent_pool(world.rank) * np.linspace(*_LOADINGS, world.rank)
         random = np.random.default_rng(seed)
         # Draw order of the published instances: images of all rounds, basis, parameter, masks.
-        drawn = random.integers(len(latents), size=world.horizon * world.n_arms)
-        self.offered = np.bincount(drawn, minlength=len(latents))
+        self.offered = self._count(random, len(latents))
         self.basis: FloatArray = np.linalg.qr(random.standard_normal((world.dim, world.rank)))[0]
         direction = random.standard_normal(world.rank)
         self.theta: FloatArray = self.basis @ (direction / np.linalg.norm(direction))
         self._after_setup = random.bit_generator.state
         longest = np.linalg.norm(latents[self.offered > 0], axis=1).max()
         self.latents: FloatArray = latents / longest
+
+    def _count(self, random: np.random.Generator, n_images: int) -> FloatArray:
+        """Draw the images of all rounds, a part at a time, and count them."""
+        world, offered = self.world, np.zeros(n_images)
+        for start in range(0, world.horizon, _ROUNDS_AT_ONCE):
+            n_rounds = min(_ROUNDS_AT_ONCE, world.horizon - start)
+            drawn = random.integers(n_images, size=n_rounds * world.n_arms)
+            offered += np.bincount(drawn, minlength=n_images)
+        return offered
 
     @property
     def facts(self) -> Facts:

@@ -405,14 +405,12 @@ ROLE_LOOKS: Mapping[str, Look] = {
 
 
 class Line(NamedTuple):
-    """A diagnostic over another one; what is None is that of the panel."""
+    """A diagnostic over another one, by default at the first probability."""
 
     value: str
     label: str
     role: str = "measured"
-    setting: str | None = None
     p: float | None = None
-    x: str | None = None
 
 
 def diagnostics(
@@ -425,17 +423,15 @@ def diagnostics(
     ylabel: str,
     title: str,
     setting: str | None = None,
-    p: float | None = None,
-    xscale: str = "log",
     yscale: str = "log",
 ) -> Panel | None:
     """Show diagnostics over another one, with bands of one standard error."""
     curves = []
     for line in lines:
-        point = results.first_point(line.setting or setting, line.p or p)
+        point = results.first_point(setting, line.p)
         values = _by_position(results.diagnostic(point, method, line.value))
         # A position is the same place in all seeds of a world, so x is averaged with the values.
-        places = _by_position(results.diagnostic(point, method, line.x or x))
+        places = _by_position(results.diagnostic(point, method, x))
         shared = sorted(position for position in values if position in places)
         means = {float(np.mean(places[at])): mean_of(values[at]) for at in shared}
         look = ROLE_LOOKS[line.role]._replace(label=line.label)
@@ -443,9 +439,9 @@ def diagnostics(
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, curves)
-        axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.set(xscale="log", yscale=yscale, xlabel=xlabel, ylabel=ylabel, title=title)
         axes.margins(x=0.02)
-        _set_axis(axes.xaxis, log=xscale == "log")
+        _set_axis(axes.xaxis, log=True)
         _set_axis(axes.yaxis, log=yscale == "log")
 
     return Panel(draw) if curves else None
