@@ -128,12 +128,10 @@ def test_bars_carry_ranks(results):
 def test_diagnostics_have_means_over_seeds_and_bands(results):
     lines = [Line("error", "measured"), Line("bound", "bound", "bound"), Line("nothing", "none")]
     axes = drawn(
-        diagnostics(
-            results(), "tofu", "n", lines, xlabel="arms", ylabel="error", title="t", yscale="linear"
-        )
+        diagnostics(results(), "tofu", "n", lines, xlabel="arms", ylabel="error", title="t")
     ).axes[0]
     assert axes.get_legend_handles_labels()[1] == ["measured", "bound"]
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("arms", "error", "t")
     assert axes.lines[0].get_xdata().tolist() == [1.0, 10.0, 100.0]
     assert axes.lines[0].get_ydata().tolist() == [5.5, 2.0, 1.0]

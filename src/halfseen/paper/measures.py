@@ -214,13 +214,13 @@ def coverage(
     replicates: int = 400,
     ridge: float = 0.01,
 ) -> dict[str, list[float]]:
-    """Return the share of epochs whose ellipsoid has missed ϑ* in any round so far.
+    """Return the share of epochs whose ellipsoid misses ϑ* in any round.
 
     One epoch is played `replicates` times, optimistically, with the same slates and fresh noise: in
     the true subspace, and in the one estimated from the `burn_in` slates before it, there with and
     without the misspecification part of the radius (b is the largest bias of any offered arm).
-    λ is `ridge` (if small, the noise part of the radius dominates), δ_e is 0.2. Positions are
-    rounds, evenly spaced in their logarithm. The realization must have bounded arms.
+    λ is `ridge` (if small, the noise part of the radius dominates), δ_e is 0.2. The realization
+    must have bounded arms.
     """
     truth = bounded_low_rank(realization)
     checks.integer("burn_in", burn_in, 1, truth.world.horizon - 1)
@@ -233,23 +233,17 @@ def coverage(
     random = seeding.stream(truth.seed, "measure", "coverage")
     noise_scale = truth.world.noise_scale
     noise = noise_scale * random.standard_normal((replicates, len(exact.means)))
-    rounds = np.array(log_spaced(len(exact.means)))
     known = {"theta_bound": 1.0, "noise_scale": noise_scale, "failure_prob": _MISS_PROB}
-    missed = {
-        name: missed_by(
-            epoch, noise, ridge, Confidence(ridge=ridge, misspecification=bias, **known)
-        )
-        for name, epoch, bias in (
-            ("missed_true_subspace", exact, exact.largest_bias),
-            ("missed_with_bias_part", estimated, estimated.largest_bias),
-            ("missed_without_bias_part", estimated, 0.0),
-        )
+    cases = {
+        "missed_true_subspace": (exact, exact.largest_bias),
+        "missed_with_bias_part": (estimated, estimated.largest_bias),
+        "missed_without_bias_part": (estimated, 0.0),
     }
-    return {
-        "round": [float(round) for round in rounds],
-        **{name: shares[rounds - 1].tolist() for name, shares in missed.items()},
-        "failure_prob": [_MISS_PROB] * len(rounds),
-    }
+    found = {"failure_prob": [_MISS_PROB]}
+    for name, (epoch, bias) in cases.items():
+        confidence = Confidence(ridge=ridge, misspecification=bias, **known)
+        found[name] = [float(missed_by(epoch, noise, ridge, confidence).mean())]
+    return found
 
 
 def _surrogate(truth: LowRankRealization, basis: FloatArray, first: int) -> Surrogate:
@@ -261,15 +255,14 @@ def _surrogate(truth: LowRankRealization, basis: FloatArray, first: int) -> Surr
 
 def missed_by(
     epoch: Surrogate, noise: FloatArray, ridge: float, confidence: Confidence
-) -> FloatArray:
-    """Return the share of replicates that missed in any round so far, shape (n_rounds,).
+) -> BoolArray:
+    """Return which replicates miss in any round, shape (n_replicates,).
 
     `noise` has shape (n_replicates, n_rounds); the radius decides both choices and misses.
     """
     n, rank = len(noise), epoch.latent.shape[2]
     grams = np.tile(ridge * np.eye(rank), (n, 1, 1))
     responses, missed = np.zeros((n, rank)), np.zeros(n, dtype=np.bool_)
-    shares = np.empty(len(epoch.means))
     for round, (points, means) in enumerate(zip(epoch.latent, epoch.means, strict=True)):
         inverses = np.linalg.inv(grams)
         estimates = np.einsum("rij,rj->ri", inverses, responses)
@@ -277,14 +270,13 @@ def missed_by(
         beta = np.array([confidence.total(log_det, round) for log_det in log_dets.tolist()])
         off = estimates - epoch.target
         missed |= np.einsum("ri,rij,rj->r", off, grams, off) > beta**2
-        shares[round] = missed.mean()
         squares = np.einsum("ki,rij,kj->rk", points, inverses, points, optimize=True)
         scores = estimates @ points.T + beta[:, None] * np.sqrt(np.maximum(squares, 0.0))
         chosen = np.argmax(scores, axis=1)
         played = points[chosen]
         grams += played[:, :, None] * played[:, None, :]
         responses += played * (means[chosen] + noise[:, round])[:, None]
-    return shares
+    return missed
 
 
 # Excitation

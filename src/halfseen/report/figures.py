@@ -396,7 +396,6 @@ ROLE_LOOKS: Mapping[str, Look] = {
     "measured": Look("", "#0072B2", SOLID, "o"),
     "second": Look("", "#009E73", SOLID, "D"),
     "third": Look("", "#E69F00", SOLID, "s"),
-    "fourth": Look("", "#CC79A7", SOLID, "^"),
     "bound": Look("", "#000000", DASHED, ""),
     "other-bound": Look("", "#D55E00", MIXED, ""),
     "reference": Look("", "#7F7F7F", DOTTED, ""),
@@ -423,9 +422,8 @@ def diagnostics(
     ylabel: str,
     title: str,
     setting: str | None = None,
-    yscale: str = "log",
 ) -> Panel | None:
-    """Show diagnostics over another one, with bands of one standard error."""
+    """Show diagnostics over another one on logarithmic axes, with bands of one standard error."""
     curves = []
     for line in lines:
         point = results.first_point(setting, line.p)
@@ -439,10 +437,10 @@ def diagnostics(
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, curves)
-        axes.set(xscale="log", yscale=yscale, xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel, title=title)
         axes.margins(x=0.02)
         _set_axis(axes.xaxis, log=True)
-        _set_axis(axes.yaxis, log=yscale == "log")
+        _set_axis(axes.yaxis, log=True)
 
     return Panel(draw) if curves else None
 

@@ -124,30 +124,6 @@ def figures(results: Results) -> Iterator[Figure]:
             error("surrogate", "surrogate reward", "error of a mean reward", paid, worst),
         ],
     )
-    missed = partial(
-        diagnostics,
-        results,
-        "coverage",
-        "round",
-        xlabel="round",
-        ylabel="share of epochs that missed",
-        yscale="linear",
-    )
-    bound = Line("failure_prob", "bound", "bound")
-    biased = [
-        Line("missed_with_bias_part", "radius with its misspecification part", "second"),
-        Line("missed_without_bias_part", "radius without it", "fourth"),
-        bound,
-    ]
-    alone = [Line("missed_true_subspace", "true subspace", "third"), bound]
-    yield Figure(
-        "theory_regression",
-        "Inside an epoch: how often the confidence set misses in any round so far",
-        [
-            missed(alone, setting="noisy", title="noise alone"),
-            missed(biased, setting="biased", title="a subspace from 24 arms"),
-        ],
-    )
 
 
 def _main_bound(problem: Problem) -> float:
