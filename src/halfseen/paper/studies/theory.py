@@ -97,13 +97,16 @@ def _representation(
         Line(f"{what}_bound", "bound, p = 0.5", "other-bound", p=0.5),
         *more,
     ]
-    axes: Plain = {
-        "xlabel": "arms seen, n",
-        "ylabel": ylabel,
-        "title": title,
-        "setting": "estimation",
-    }
-    return diagnostics(results, "representation", "n_arms", lines, **axes)
+    return diagnostics(
+        results,
+        "representation",
+        "n_arms",
+        lines,
+        xlabel="arms seen, n",
+        ylabel=ylabel,
+        title=title,
+        setting="estimation",
+    )
 
 
 def figures(results: Results) -> Iterator[Figure]:
