@@ -15,7 +15,6 @@ from halfseen.paper.claims import (
     OURS,
     VACUOUS,
     above_bound,
-    better_on_average,
     bounded,
     eigengap,
     exceeds,
@@ -27,7 +26,6 @@ from halfseen.paper.claims import (
     rank_falls,
     rises,
     seeds_of,
-    slope,
     within,
     write_claims,
 )
@@ -242,10 +240,6 @@ def never_worse(results):
     return no_worse(results, best_other(results), than="uniform", margin=0.02)
 
 
-def on_average(results):
-    return better_on_average(results, best_other(results), than="uniform")
-
-
 class TestComparisons:
     study = small_study({"default": setting(methods={key: {} for key in FOUR})}, seeds=range(10))
 
@@ -289,22 +283,9 @@ class TestComparisons:
 
         assert "against 50 of PSLB" in outcome(never_worse, regret).numbers
 
-    def test_the_average_flips_with_the_numbers(self, outcome):
-        """At p = 0.8 the method gains 10; at p = 0.2 it loses as given."""
-        for loss, expected in ((5, "holds"), (10, "undecided"), (15, "fails")):
-
-            def regret(key, loss=loss):
-                return self.noisy(10 + loss if key.p == 0.2 else 0.0)(key)
-
-            found = outcome(on_average, regret)
-            assert found.outcome == expected
-            assert "% of the regret of uniform, over 2 points" in found.numbers
-        assert outcome(on_average, lambda key: 0.0).outcome == "undecided"
-
-    @pytest.mark.parametrize("claim", [never_worse, on_average])
-    def test_what_was_not_run_is_reported(self, outcome, claim):
+    def test_what_was_not_run_is_reported(self, outcome):
         def found(run):
-            return outcome(claim, self.noisy(8), run=run).outcome
+            return outcome(never_worse, self.noisy(8), run=run).outcome
 
         assert found(None) == "holds"
         assert found(lambda key: key.method != "tofu") == "not run"
@@ -349,9 +330,6 @@ def test_an_exponent_whose_interval_holds_the_value_is_undecided(verdict):
 
     assert found(lambda key: int(key.setting[2:]) ** (0.5 + wobble(key))).outcome == "undecided"
     assert found(grows(0.4), lambda key: key.setting == "T=40").outcome == "not run"
-    part = found(grows(0.4), lambda key: key.setting != "T=40")
-    assert part.outcome == "undecided"
-    assert "1 more horizons (not run)" in part.numbers
     assert found(grows(0.4), lambda key: key.seed == 0).outcome == SMALL
 
 
@@ -467,15 +445,6 @@ def test_one_seed_that_breaks_a_bound_fails_it(verdict):
     )
 
 
-@pytest.mark.parametrize(("near", "outcome"), [(-0.3, "holds"), (-0.5, "fails")])
-def test_a_slope_over_another_diagnostic_flips_with_the_numbers(verdict, near, outcome):
-    found = verdict(
-        lambda r: slope(r, "tofu", "error", "n", near=(near, 0.05)), diagnostics=lambda key: TOLD
-    )
-    assert found.outcome == outcome
-    assert "slope −0.301" in found.numbers
-
-
 # Lower bounds
 
 HARD = {"kind": "hard-instance", "n_arms": 4, "horizon": 400, "noise_scale": 2.0}
@@ -507,23 +476,12 @@ def test_above_bound_flips_with_the_numbers(verdict, tmp_path, form):
     assert nowhere.numbers == "the bound applies nowhere (undecided)"
 
 
-def test_a_regret_may_be_claimed_to_be_within_a_factor_of_the_bound(verdict):
-    for paid, outcome in ((4.0, "holds"), (6.0, "fails"), (0.5, "fails")):
-        found = verdict(
-            lambda r: above_bound(r, lambda point: 1.0, ["tofu"], most=5),
-            # Other methods pay nothing, and are not asked.
-            lambda key, paid=paid: paid + 0.01 * wobble(key) if key.method == "tofu" else 0.0,
-        )
-        assert found.outcome == outcome
-        assert "times the bound" in found.numbers
-
-
 @pytest.mark.parametrize(
     ("noise_scale", "forms"),
     [
-        (1.0, {"explicit", "hidden"}),  # (S B/R)² alone is 1
-        (2.0, {"explicit", "hidden", "optimized"}),  # Kp² is .08, (S B/R)² is .25
-        (4.0, {"explicit", "hidden", "optimized", "context-limited"}),  # .0625
+        (1.0, {"explicit"}),  # (S B/R)² alone is 1
+        (2.0, {"explicit", "optimized"}),  # Kp² is .08, (S B/R)² is .25
+        (4.0, {"explicit", "optimized", "context-limited"}),  # .0625
     ],
 )
 def test_a_form_of_the_bound_is_given_where_its_premise_holds(tmp_path, noise_scale, forms):
@@ -577,9 +535,7 @@ def test_settings_with_other_seeds_are_named_as_a_group_if_they_are_one():
         rows = [{"setting": name, "seed": seed} for name in seeds for seed in range(seeds[name])]
         return seeds_of(Results(settings={}, per_seed=rows))
 
-    assert told(a=3, b=3, c=3, **{"wait, K = 4": 9, "wait, K = 8": 9}) == (
-        "0–2 (0–8 for the wait settings)"
-    )
+    assert told(a=3, b=3, c=3, **{"wait, K = 4": 9, "wait, K = 8": 9}) == ("0–2 (0–8 for wait)")
     assert told(a=3, b=3, c=3, more=9, most=9) == "0–2 (0–8 for more and most)"
 
 

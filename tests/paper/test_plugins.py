@@ -62,7 +62,7 @@ def check_results(folder, out, name, n_processes):
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     ("name", "given", "jobs"),
-    [("own_module", "", 1), ("own_file", ".py", 1), ("own_two", ".py", 2)],
+    [("own_module", "", 1), ("own_file", ".py", 2)],
 )
 def test_an_option_imports_a_module_or_a_file(tmp_path, monkeypatch, name, given, jobs):
     write(tmp_path, name)

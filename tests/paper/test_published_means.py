@@ -30,8 +30,8 @@ OFFSETS = (-8.0, 4.0, 0.0, 6.0, -2.0)
 ERROR = statistics.stdev(OFFSETS) / math.sqrt(5)
 
 FIGURES = [
-    Summary(0.2, "ra-tofu-fh", 5, 1100.0, 70.0, 4.0, 1000.0),
-    Summary(0.2, "zf-oful", 5, 1300.0, 70.0, 100.0, 1000.0),
+    Summary(0.2, "ra-tofu-fh", 5, 1100.0, 4.0, 1000.0),
+    Summary(0.2, "zf-oful", 5, 1300.0, 100.0, 1000.0),
 ]
 
 
@@ -99,7 +99,6 @@ def test_the_packaged_figures_are_the_published_ones(name, horizon):
         told = reference[row.p, NAMES[row.method]]
         assert row.n == int(told["n"]) == 5
         assert row.mean_regret == float(told["mean_final_regret"])
-        assert row.se_regret == pytest.approx(float(told["stderr_final_regret"]), abs=1e-6)
         rank = told["mean_final_rank"]
         assert row.mean_rank == (float(rank) if rank else None)
         unavoidable = (1.0 - float(told["mean_heldout_accuracy"])) * horizon
@@ -117,9 +116,7 @@ def test_equal_means_agree_in_everything():
     found = comparison()
     assert found.agrees
     assert found.differing == []
-    ((order,), excesses, (rank,)) = (found.orders, found.excesses, found.ranks)
-    assert (order.lower, order.higher) == ("ra-tofu-fh", "zf-oful")
-    assert (order.published, order.ours) == pytest.approx((200.0, 200.0))
+    excesses, (rank,) = found.excesses, found.ranks
     assert [(each.published, each.ours) for each in excesses] == [
         pytest.approx((100.0, 100.0)),
         pytest.approx((300.0, 300.0)),
@@ -143,39 +140,6 @@ def test_a_mean_is_off_by_at_most_five_per_cent_however_large_its_error(monkeypa
     assert comparison(excess=100.0 + off).excesses[0].agrees is agrees  # published is 1100
 
 
-def test_an_order_flips_with_the_sign_of_our_difference():
-    assert comparison(of_zf=101.0).orders[0].agrees
-    order = comparison(of_zf=99.0).orders[0]
-    assert order.telling
-    assert not order.agrees
-
-
-def test_an_order_counts_only_where_the_published_gap_exceeds_two_standard_errors():
-    error = comparison().orders[0].standard_error
-    for gap, counts in ((1.9 * error, False), (2.1 * error, True)):
-        figures = [FIGURES[0], FIGURES[1]._replace(mean_regret=1100.0 + gap)]
-        order = comparison(figures, of_zf=50.0).orders[0]
-        assert (order.telling, order.agrees) == (counts, not counts)
-
-
-def test_methods_that_play_alike_are_not_told_apart_by_a_label_or_two():
-    figures = [FIGURES[0], FIGURES[0]._replace(method="tofu-fh", mean_regret=1101.8)]
-    per_seed, diagnostics = rows_of()
-    twins = [
-        [*rows, *(row | {"method": "tofu-fh"} for row in rows if row["method"] == "ra-tofu-fh")]
-        for rows in (per_seed, diagnostics)
-    ]
-    (order,) = compare_summary(*twins, figures).orders
-    assert (order.standard_error, order.telling) == (0.0, False)
-    figures[1] = figures[1]._replace(mean_regret=1102.2)
-    assert compare_summary(*twins, figures).orders[0].telling
-
-
-def test_the_lower_published_mean_comes_first_whatever_the_order_of_the_file():
-    order = comparison(FIGURES[::-1]).orders[0]
-    assert (order.lower, order.higher, order.ours) == ("ra-tofu-fh", "zf-oful", 200.0)
-
-
 @pytest.mark.parametrize(
     ("ranks", "agrees"),
     [
@@ -193,10 +157,6 @@ def test_a_mean_that_lacks_a_seed_is_missing_and_nothing_agrees():
     found = comparison(status="failed")
     assert found.missing == FIGURES
     assert not found.agrees
-
-
-def test_methods_at_different_probabilities_are_not_compared():
-    assert comparison([FIGURES[0], FIGURES[1]._replace(p=0.3)]).orders == []
 
 
 class TestVerify:
@@ -231,7 +191,6 @@ class TestVerify:
         assert sorted(study.methods) == ["ra-tofu-fh", "ra-tofu-fh-published", "zf-oful"]
         assert study.observe_probs == [0.2]
         assert "mnist agrees with the published means" in result.output
-        assert "1 pairs of methods compared: for 1 of them the published gap" in result.output
         for told in ("agrees: excess over the irreducible regret", "agrees: mean rank of"):
             assert told in result.output
 
@@ -242,7 +201,7 @@ class TestVerify:
     def test_a_difference_is_printed_and_ends_with_1(self, call):
         result, _ = call(of_zf=50.0)
         assert result.exit_code == 1
-        assert result.output.count("differs") == 2
+        assert result.output.count("differs") == 1
         assert "mnist DIFFERS" in result.output
 
     def test_cells_without_a_result_are_reported(self, call):

@@ -271,7 +271,6 @@ class TestCommands:
 
 def test_published_means_stand_below_ours(tmp_path):
     found = SummaryComparison(
-        orders=[],
         excesses=[Level(0.2, "tofu", 100.0, 101.5, 2.0, 8.0), Level(0.2, "uniform", 9, 80, 1, 4)],
         ranks=[],
         missing=[],

@@ -12,7 +12,7 @@ from halfseen.simulation.cells import Cell, CellKey, run_together
 from halfseen.simulation.methods import METHODS, Method
 
 WORLD = LowRankWorld(dim=8, rank=2, n_arms=4, horizon=100)
-MEASURE = Method(policy="measure", settings={"measure": "subspace-error"})
+MEASURE = Method(policy="measure", settings={"measure": "gram"})
 
 
 def cells(*methods, world=WORLD):
@@ -33,7 +33,7 @@ def test_every_method_gets_the_result_that_it_gets_alone():
 
 
 def test_a_measure_is_taken_on_the_realization_that_others_play():
-    together = cells(MEASURE, METHODS["uniform"])
+    together = cells(MEASURE, METHODS["uniform"], world=WORLD.replace(latent="uniform"))
     measured, played = run_together(together)
     assert measured.status == "ok", measured.error
     assert (measured.final_regret, played.diagnostics) == (None, {})

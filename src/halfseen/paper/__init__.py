@@ -12,15 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfseen.paper.digits import DigitsWorld
-from halfseen.paper.hard_instance import HardInstanceWorld, SignSeeker
-from halfseen.paper.measures_runs import algorithm_1_run, freezing
-from halfseen.paper.measures_subspace import (
-    coverage,
-    excitation,
-    gram,
-    representation,
-    subspace_error,
-)
+from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
+from halfseen.paper.measures import coverage, excitation, gram, representation
 from halfseen.paper.product_context import ProductContextWorld
 from halfseen.paper.pslb import Pslb
 from halfseen.simulation.methods import MEASURES
@@ -33,19 +26,16 @@ __all__ = [
     "HardInstanceWorld",
     "ProductContextWorld",
     "Pslb",
-    "SignSeeker",
     "run",
 ]
 
 MEASURES.update(
     {
-        "algorithm-1": algorithm_1_run,
         "coverage": coverage,
         "excitation": excitation,
-        "freezing": freezing,
         "gram": gram,
         "representation": representation,
-        "subspace-error": subspace_error,
+        "wait": wait_for_sign,
     }
 )
 

@@ -22,7 +22,6 @@ from halfseen.report.look import label_of
 from halfseen.report.numbers import (
     Comparison,
     Interval,
-    Pair,
     difference,
     growth_of,
     number,
@@ -48,7 +47,6 @@ SMOKE = "smoke"
 """The scale at which no claim is judged."""
 
 _ROUNDING = 1e-9  # a measured number is beyond a bound only by more than this
-_MOST_FAILURES_SHOWN = 5
 
 
 class Finding(NamedTuple):
@@ -326,14 +324,10 @@ def above_bound(
     results: Results,
     bound: Callable[[Point], float | None],
     methods: Sequence[str],
-    *,
-    most: float = math.inf,
-    setting: Names = None,
-    p: Probs = None,
 ) -> Check:
-    """Check that mean regret is above a lower bound everywhere, and not above `most` times it.
+    """Check that mean regret is above a lower bound everywhere.
 
-    The findings are the failures, and otherwise the place that comes closest to the bound.
+    The findings are what does not hold, and the place that comes closest to the bound.
     """
     shares: list[float] = []
 
@@ -344,24 +338,23 @@ def above_bound(
         found = Interval.of(_shared(results, point, method)[0])
         shares.append(found.mean / least)
         numbers = f"{found} against {number(least)}, {number(shares[-1])} times the bound"
-        return judge(found, least, most * least), numbers, found.n
+        return judge(found, at_least=least), numbers, found.n
 
-    found = _everywhere(results, check, [(key,) for key in methods], setting, p)
-    absent = [each for each in found if each.outcome in (NOT_RUN, _LEFT_OUT)]
-    there = [each.judged() for each in found if each not in absent]
-    in_order = [
-        each for _, each in sorted(zip(shares, there, strict=True), key=lambda pair: pair[0])
-    ]
-    words = "" if math.isinf(most) else f", or above {most:g} times it"
-    fails_if = f"somewhere the mean regret is below the bound{words}"
+    found = _everywhere(results, check, [(key,) for key in methods], None, None)
+    fails_if = "somewhere the mean regret is below the bound"
     if not found:
         return Check([Finding(UNDECIDED, "", "the bound applies nowhere")], fails_if)
-    return Check(_in_short(in_order) + absent, fails_if)
+    findings = [each.judged() for each in found]
+    bad = [each for each in findings if each.outcome != HOLDS]
+    known = [each for each in findings if each.outcome != NOT_RUN]
+    if known:
+        closest = known[int(np.argmin(shares))]
+        text = f"{closest.numbers} is the closest of {len(known)}"
+        bad += [closest._replace(numbers=text)] if closest.outcome == HOLDS else []
+    return Check(bad, fails_if)
 
 
-def below_bound(
-    results: Results, method: str, bound: Callable[[Problem], float], *, setting: Names = None
-) -> Check:
+def below_bound(results: Results, method: str, bound: Callable[[Problem], float]) -> Check:
     """Check that mean regret is below an upper bound, unless that is above the trivial one."""
 
     def check(point: Point, method: str) -> Found:
@@ -373,22 +366,10 @@ def below_bound(
             return VACUOUS, f"{found}; the bound is {share} times the trivial one", None
         return judge(found, at_most=most), f"{found} against {number(most)}", found.n
 
-    findings = _everywhere(results, check, [(method,)], setting, None)
+    findings = _everywhere(results, check, [(method,)], None, None)
     return Check(
         findings, "the mean regret is above the bound, where that is below the trivial one"
     )
-
-
-def _in_short(findings: list[Finding]) -> list[Finding]:
-    """Return what did not hold, or what came closest to it; `findings` come closest first."""
-    bad = [finding for finding in findings if finding.outcome != HOLDS]
-    if bad or not findings:
-        more = len(bad) - _MOST_FAILURES_SHOWN
-        total = [bad[0]._replace(where="", numbers=f"and {more} more")] if more > 0 else []
-        return bad[:_MOST_FAILURES_SHOWN] + total
-    closest = findings[0]
-    text = f"{closest.where}: {closest.numbers} is the closest of {len(findings)}"
-    return [Finding(HOLDS, "", text)]
 
 
 # Claims about ranks
@@ -476,40 +457,7 @@ def exponent(
     first, last = found.numbers[0], found.numbers[-1]
     text = f"exponent {found.exponent.fixed(2)} over {letter} from {first:g} to {last:g}"
     outcome = judge(found.exponent, at_least, at_most)
-    findings = [Finding(outcome, "", text, found.exponent.n)]
-    n_settings = sum(method in setting.methods for setting in results.settings.values())
-    if over == "horizon" and n_settings > len(found.numbers):
-        missing = f"{n_settings - len(found.numbers)} more horizons"
-        findings.append(Finding(NOT_RUN, "", missing))
-    return Check(findings, fails_if)
-
-
-def slope(
-    results: Results,
-    method: str,
-    value: str,
-    x: str,
-    *,
-    near: tuple[float, float],
-    setting: Names = None,
-    p: Probs = None,
-) -> Check:
-    """Check that the mean exponent of a diagnostic as another one grows is near a number."""
-    expected, tolerance = near
-
-    def check(point: Point, method: str) -> Found:
-        values, places = _measured(results, point, method, value, x)
-        found = Interval.of([_slope(at, each) for at, each in zip(places, values, strict=True)])
-        return judge(found, expected - tolerance, expected + tolerance), f"slope {found}", found.n
-
-    findings = _everywhere(results, check, [(method,)], setting, p)
-    return Check(findings, f"the slope is more than {tolerance:g} from {number(expected)}")
-
-
-def _slope(x: FloatArray, value: FloatArray) -> float:
-    if (x <= 0).any() or (value <= 0).any():
-        return math.nan
-    return float(np.polyfit(np.log(x), np.log(value), 1)[0])
+    return Check([Finding(outcome, "", text, found.exponent.n)], fails_if)
 
 
 # Claims about diagnostics
@@ -523,7 +471,6 @@ def bounded(
     *,
     trivial: str | None = None,
     setting: Names = None,
-    p: Probs = None,
 ) -> Check:
     """Check that a diagnostic is nowhere above another one, in any seed.
 
@@ -546,7 +493,7 @@ def bounded(
             numbers += f"; at {telling.size - n_telling} others the bound is vacuous"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting, p)
+    findings = _everywhere(results, check, [(method,)], setting, None)
     return Check(findings, "the bound is exceeded at any position of any seed")
 
 
@@ -557,7 +504,6 @@ def exceeds(
     other: str,
     *,
     setting: Names = None,
-    p: Probs = None,
 ) -> Check:
     """Check that a diagnostic ends above another one in every seed."""
 
@@ -568,7 +514,7 @@ def exceeds(
         numbers = f"{ends} at the end, above it in {int(holds.sum())} of {len(holds)} seeds"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting, p)
+    findings = _everywhere(results, check, [(method,)], setting, None)
     return Check(findings, "it does not end above in any one seed")
 
 
@@ -599,61 +545,23 @@ def no_worse(results: Results, comparison: Comparison, *, than: str, margin: flo
 
     The lead is that over the method `than`. A difference whose interval contains 0 is allowed.
     """
-    pairs = comparison.pairs
-
-    def finding(pair: Pair, base: float) -> Finding:
-        several = len({each.method for each in pairs}) > 1
-        words = [str(pair.point), label_of(pair.method) if several else ""]
-        allowed = margin * (base - pair.other)
+    findings, pairs = [], {pair.point: pair for pair in comparison.pairs}
+    for point in comparison.points:
+        pair, base = pairs.get(point), results.regrets(point, than)
+        if pair is None or not all(seed in base for seed in pair.seeds):
+            findings.append(Finding(NOT_RUN, str(point), "no common seeds"))
+            continue
+        lead = float(np.mean([base[seed] for seed in pair.seeds])) - pair.other
+        allowed = margin * lead
         numbers = (
             f"{pair.mean:.4g} against {pair.other:.4g} of {label_of(pair.against)}, "
             f"difference {pair.text} over {pair.n} seeds, at most +{allowed:.3g} allowed"
         )
         holds = pair.difference <= allowed or pair.low <= 0
         outcome = UNDECIDED if math.isnan(pair.low) else HOLDS if holds else FAILS
-        return Finding(outcome, ", ".join(filter(None, words)), numbers, pair.n)
-
-    known = _with_base(results, comparison, than)
+        findings.append(Finding(outcome, str(point), numbers, pair.n))
     fails_if = f"a difference is clearly above 0 and above {100 * margin:g} % of that lead"
-    return Check([finding(*each) for each in known] + _absent(known, comparison), fails_if)
-
-
-def better_on_average(results: Results, comparison: Comparison, *, than: str) -> Check:
-    """Check that the mean of the differences, as shares of the regret of `than`, is below 0.
-
-    A share of the lead over it would be huge where the other method has hardly any.
-    """
-    known, fails_if = _with_base(results, comparison, than), "the mean share is above 0"
-    if not known:
-        return Check(_absent(known, comparison), fails_if)
-    n_seeds, n = min(pair.n for pair, _ in known), len(known)
-    if any(base == 0 for _, base in known):
-        text = f"the regret of {label_of(than)} is 0"
-        return Check([Finding(UNDECIDED, "", text, n_seeds), *_absent(known, comparison)], fails_if)
-    share = 100 * sum(pair.difference / base for pair, base in known) / n
-    half = (
-        100 * math.sqrt(sum(((pair.high - pair.low) / 2 / base) ** 2 for pair, base in known)) / n
-    )
-    found = Interval(share, share - half, share + half, n_seeds)
-    text = f"mean difference {found} % of the regret of {label_of(than)}, over {n} points"
-    finding = Finding(judge(found, at_most=0), "", text, n_seeds)
-    return Check([finding, *_absent(known, comparison)], fails_if)
-
-
-def _with_base(results: Results, comparison: Comparison, than: str) -> list[tuple[Pair, float]]:
-    """Return pairs with the mean regret of a method on their seeds, where it was run on all."""
-    found = []
-    for pair in comparison.pairs:
-        regrets = results.regrets(pair.point, than)
-        if all(seed in regrets for seed in pair.seeds):
-            found.append((pair, float(np.mean([regrets[seed] for seed in pair.seeds]))))
-    return found
-
-
-def _absent(known: Sequence[tuple[Pair, float]], comparison: Comparison) -> list[Finding]:
-    found = {pair.point for pair, _ in known}
-    missing = [point for point in comparison.points if point not in found]
-    return [Finding(NOT_RUN, str(point), "no common seeds") for point in missing]
+    return Check(findings, fails_if)
 
 
 # The page of all verdicts
@@ -726,13 +634,11 @@ def seeds_of(results: Results) -> str:
     for row in results.per_seed:
         by_setting.setdefault(row["setting"], set()).add(row["seed"])
     by_seeds: dict[str, list[str]] = {}
-    for setting, seeds in by_setting.items():
-        by_seeds.setdefault(seed_ranges(sorted(seeds)), []).append(setting)
+    for setting, found in by_setting.items():
+        by_seeds.setdefault(seed_ranges(sorted(found)), []).append(setting)
     usual = max(by_seeds, key=lambda seeds: len(by_seeds[seeds]))
     others = []
-    for each, names in by_seeds.items():
+    for seeds, names in by_seeds.items():
         kinds = dict.fromkeys(name.partition(", ")[0] for name in names)
-        is_group = len(kinds) < len(names)
-        listed = f"the {' and '.join(kinds)} settings" if is_group else " and ".join(names)
-        others += [f"{each} for {listed}"] if each != usual else []
+        others += [f"{seeds} for {' and '.join(kinds)}"] if seeds != usual else []
     return f"{usual} ({'; '.join(others)})" if others else usual

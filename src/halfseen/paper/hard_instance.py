@@ -1,19 +1,16 @@
-"""The four problems behind the paper's lower bound, and a policy that knows all but one sign."""
+"""The four problems behind the paper's lower bound, and how long their hidden sign stays hidden."""
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
-from halfseen.policies.base import Policy
-from halfseen.policies.registry import register_policy
-from halfseen.state import Whole
 from halfseen.theory import Gaps, Problem, hard_instance_gaps
-from halfseen.values import Choice, FloatArray, Note, Slate
-from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.values import FloatArray, Slate
+from halfseen.worlds.base import Facts, Realization, Round, World, register_world
 from halfseen.worlds.masking import Bernoulli
 
 MASKINGS = ("oracle-augmented", "fully-masked")
@@ -147,74 +144,11 @@ class HardInstanceRealization:
         )
 
 
-@register_policy
-class SignSeeker(Policy):
-    """Waits for the hidden sign σ of `HardInstanceWorld`, which a side arm reveals.
-
-    It knows the family: features 0 and 1 label decision arms, of mean aνγ + bσΔ with Δ ≥ γ, and
-    the signs of features 2 and 3 of a side arm agree if σ = 1. It is told ν and ignores rewards.
-    So its regret is the cost of discovering σ from slates (`halfseen.theory.discovery_cost`).
-
-    Examples
-    --------
-    >>> policy = SignSeeker(dim=4)
-    >>> nan = float("nan")
-    >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, nan]]).arm, policy.hidden_sign
-    (0, 0)
-    >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, -0.35]]).arm, policy.hidden_sign
-    (0, -1)
-    """
-
-    STATE: ClassVar = {"hidden_sign": Whole(-1, 1), "_wait": Whole()}
-
-    reward_sign: int = params.custom(
-        default=1,
-        check=_sign,
-        kind="1 or -1",
-        doc="ν.",
-    )
-
-    def setup(self) -> None:
-        """Start without the hidden sign."""
-        if self.dim < 4:
-            raise InvalidSettingError(f"dim must be at least 4, got {self.dim}")
-        self.hidden_sign, self._wait = 0, 0
-
-    @property
-    def current_rank(self) -> int:
-        """The rank of the family."""
-        return 3
-
-    def _diagnostics(self) -> dict[str, Any]:
-        """Return how many rounds were played without the hidden sign."""
-        return {"wait": [self._wait]}
-
-    def _prepare(self, slate: Slate) -> None:
-        """Look for the hidden sign."""
-        self._observe(slate)
-        self._wait += self.hidden_sign == 0
-
-    def decide(self, slate: Slate) -> Choice:
-        """Play the best decision arm as far as the signs are known; a side arm counts as 0."""
-        labels = np.sign(np.nan_to_num(slate._table[:, :2]))
-        decisive = (labels != 0).all(axis=1)
-        # Δ ≥ γ, so σ counts first.
-        scores = self.reward_sign * labels[:, 0] + 2 * self.hidden_sign * labels[:, 1]
-        return Choice.best(np.where(decisive, scores, 0.0))
-
-    def _observe(self, slate: Slate) -> None:
-        """Look for a side arm with both entries."""
-        if not self.hidden_sign:
-            self.hidden_sign = _betrayed(slate._table)
-
-    def update(self, note: Note, reward: float) -> None:
-        """Learn nothing from rewards."""
-
-
-def _betrayed(arms: FloatArray) -> int:
-    """Return the sign that side arms with both entries betray; 0 if there is none.
-
-    In the family all of them agree; elsewhere the majority counts.
-    """
-    signs = np.sign(np.nan_to_num(arms[:, 2])) * np.sign(np.nan_to_num(arms[:, 3]))
-    return int(np.sign(signs.sum()))
+def wait_for_sign(realization: Realization) -> dict[str, list[float]]:
+    """Return how many rounds are played before a side arm shows both entries, and with them σ."""
+    wait = 0
+    for round in realization.rounds():
+        if (round.slate.values[:, 2:] != 0).all(axis=1).any():  # hidden entries are 0
+            break
+        wait += 1
+    return {"wait": [float(wait)]}

@@ -54,11 +54,11 @@ class Ellipsoid:
     root: FloatArray
     radius: float
 
-    def contains(self, points: FloatArray, tolerance: float = 1e-8) -> BoolArray:
-        """Return which points, shape (n, rank), lie inside, up to `tolerance` · (1 + radius)."""
+    def contains(self, points: FloatArray) -> BoolArray:
+        """Return which points, shape (n, rank), lie inside, up to rounding."""
         with np.errstate(over="ignore", invalid="ignore"):
             distance = np.linalg.norm((points - self.centre) @ self.whitener.T, axis=1)
-        inside: BoolArray = distance <= self.radius + tolerance * (1.0 + self.radius)
+        inside: BoolArray = distance <= self.radius + _TOLERANCE * (1.0 + self.radius)
         return inside
 
     def candidates(self, points: FloatArray, units: FloatArray) -> FloatArray:
@@ -219,7 +219,7 @@ def sampled_parts(
         projected = sets.projected.candidates(points, units[:half])
         candidates = np.concatenate([projected, sets.mapped.candidates(points, units[half:])])
         for one in sets:
-            candidates = candidates[one.contains(candidates, _TOLERANCE)]
+            candidates = candidates[one.contains(candidates)]
     if not len(candidates):
         return None
     parts = _parts_over(points, candidates)

@@ -5,7 +5,6 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from itertools import combinations
 from typing import NamedTuple
 
 from halfseen.simulation.results import Mean, Results, Row, mean_of
@@ -146,9 +145,6 @@ def _group(key: tuple[str, float, str, bool], pairs: list[tuple[float, float]]) 
 
 # Means over seeds
 
-ORDER_ERRORS = 2.0
-"""A published gap decides an order if it exceeds this many of our standard errors."""
-
 LEAST_ERROR = 1.0
 """A standard error counts as at least one wrong label, also where two methods play alike."""
 
@@ -178,7 +174,6 @@ class Summary(NamedTuple):
     method: str
     n: int
     mean_regret: float
-    se_regret: float
     mean_rank: float | None
     irreducible: float
 
@@ -204,49 +199,17 @@ class Level(NamedTuple):
         return abs(self.ours - self.published) <= self.tolerance
 
 
-class Order(NamedTuple):
-    """Which of two methods has less regret; `lower` and `higher` as published."""
-
-    p: float
-    lower: str
-    higher: str
-    published: float  # mean regret of `higher` less that of `lower`
-    ours: float
-    standard_error: float  # of our difference, paired seed by seed
-
-    @property
-    def telling(self) -> bool:
-        """Whether the published gap is large enough to decide an order."""
-        return self.published > ORDER_ERRORS * max(self.standard_error, LEAST_ERROR)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the order is the published one, or nothing can be said."""
-        return not self.telling or self.ours > 0
-
-
 class SummaryComparison(NamedTuple):
-    """The outcome.
+    """The outcome; `missing` are published means for which we lack a seed."""
 
-    `orders` are those of all pairs of methods at the same probability; `missing` are published
-    means for which we lack a seed.
-    """
-
-    orders: list[Order]
     excesses: list[Level]
     ranks: list[Level]
     missing: list[Summary]
 
     @property
-    def decided_orders(self) -> list[Order]:
-        """Orders that the published gap is large enough to decide."""
-        return [order for order in self.orders if order.telling]
-
-    @property
-    def differing(self) -> list[Order | Level]:
+    def differing(self) -> list[Level]:
         """All comparisons that do not agree."""
-        compared: list[Order | Level] = [*self.orders, *self.excesses, *self.ranks]
-        return [each for each in compared if not each.agrees]
+        return [each for each in (*self.excesses, *self.ranks) if not each.agrees]
 
     @property
     def agrees(self) -> bool:
@@ -266,7 +229,6 @@ def published_summary(study: str) -> list[Summary]:
             method=row["method"],
             n=int(row["n"]),
             mean_regret=float(row["mean_regret"]),
-            se_regret=float(row["se_regret"]),
             mean_rank=float(row["mean_rank"]) if row["mean_rank"] else None,
             irreducible=float(row["irreducible"]),
         )
@@ -277,7 +239,6 @@ def published_summary(study: str) -> list[Summary]:
 class _Ours(NamedTuple):
     """Our results for a published mean, one per seed."""
 
-    regrets: list[float]
     excesses: list[float]
     ranks: list[float]
 
@@ -308,10 +269,9 @@ def compare_summary(
         keys = [(figure.p, method, seed) for seed in range(figure.n)]
         if not all(key in results and key in irreducible for key in keys):
             return None
-        regrets = [results[key]["final_regret"] for key in keys]
         excesses = [results[key]["final_regret"] - irreducible[key] for key in keys]
         ranks = [rank for key in keys if _is_number(rank := results[key]["final_rank"])]
-        return _Ours(regrets, excesses, ranks)
+        return _Ours(excesses, ranks)
 
     every = {figure: results_of(figure, figure.method) for figure in figures}
     found = {figure: ours for figure, ours in every.items() if ours is not None}
@@ -321,21 +281,11 @@ def compare_summary(
             form = figure._replace(method=f"{figure.method}{PUBLISHED_FORM}")
             published = results_of(form, form.method)
             ranks.append(_rank(form, published) if published else _rank(figure, found[figure]))
-    pairs = [pair for pair in combinations(found, 2) if pair[0].p == pair[1].p]
     return SummaryComparison(
-        orders=[_order(one, other, found[one], found[other]) for one, other in pairs],
         excesses=[_excess(figure, ours) for figure, ours in found.items()],
         ranks=ranks,
         missing=[figure for figure in figures if figure not in found],
     )
-
-
-def _order(one: Summary, other: Summary, first: _Ours, second: _Ours) -> Order:
-    if one.mean_regret > other.mean_regret:
-        one, other, first, second = other, one, second, first
-    pairs = zip(second.regrets, first.regrets, strict=True)
-    gap, error = _mean_or_nan([more - less for more, less in pairs])
-    return Order(one.p, one.method, other.method, other.mean_regret - one.mean_regret, gap, error)
 
 
 def _excess(figure: Summary, ours: _Ours) -> Level:
@@ -372,12 +322,8 @@ def compare_seeds(results: Results) -> SeedComparison:
     return compare_cells(results.per_seed, cells)
 
 
-def compare_means(results: Results, *, complete: bool = False) -> SummaryComparison | None:
-    """Compare a run of a study with published means; None where nothing is published.
-
-    Means of which a seed was not run are left out, unless the comparison is to be `complete`.
-    """
+def compare_means(results: Results) -> SummaryComparison:
+    """Compare a run of a study with what is published as means over seeds."""
     asked = {(row["p"], row["method"]) for row in results.per_seed}
     means = [mean for mean in published_summary(results.name) if (mean.p, mean.method) in asked]
-    found = compare_summary(results.per_seed, results.diagnostics, means)
-    return found if found.excesses or (means and complete) else None
+    return compare_summary(results.per_seed, results.diagnostics, means)

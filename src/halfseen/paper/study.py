@@ -56,13 +56,12 @@ class Tuning:
 class Small:
     """How the small form of a study differs, which shows in seconds that everything works.
 
-    `world` and `methods` change settings of these; `settings` are those that are run.
+    `world` changes settings of the world; `settings` are those that are run.
     """
 
     seeds: Sequence[int] = range(2)
     observe_probs: Sequence[float] | None = None
     world: Plain = field(default_factory=dict)
-    methods: Mapping[str, Plain] = field(default_factory=dict)
     settings: Sequence[str] | None = None
 
 
@@ -126,16 +125,10 @@ class Setting:
 
     def smaller(self, small: Small) -> "Setting":
         """Return the small form."""
-        methods = {
-            key: each if isinstance(each, Method) else {**each, **small.methods.get(key, {})}
-            for key, each in self.methods.items()
-        }
         tuning = self.tuning and replace(self.tuning, seeds=self.tuning.seeds[:1])
         probs = self.observe_probs if small.observe_probs is None else small.observe_probs
         world = {**self.world, **small.world}
-        return replace(
-            self, world=world, methods=methods, observe_probs=probs, seeds=None, tuning=tuning
-        )
+        return replace(self, world=world, observe_probs=probs, seeds=None, tuning=tuning)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,6 +354,7 @@ class Study:
     def report(self, results: Results) -> Report:
         """Return the report on a run of the study, or of a part of it."""
         scale = str(results.manifest.get("scale", "paper"))
+        means = compare_means(results)
         keys = {
             key: None
             for setting in results.settings.values()
@@ -374,7 +368,7 @@ class Study:
             comparisons=list(self.comparisons(results)),
             notes=self.notes,
             published=compare_seeds(results).groups if scale == "paper" else (),
-            published_means=compare_means(results) if scale == "paper" else None,
+            published_means=means if scale == "paper" and means.excesses else None,
             reproduces_paper=True,
             not_from_paper=[label_of(key) for key in keys if not in_paper(key)],
         )

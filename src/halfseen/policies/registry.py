@@ -13,7 +13,7 @@ P = TypeVar("P", bound=Policy)
 # Importing one of these packages registers its policies.
 _SHIPPED = ("halfseen.policies", "halfseen.tofu", "halfseen.latent")
 # The paper's own policies are registered only when somebody imports them.
-_ELSEWHERE = {"Pslb": "halfseen.paper", "SignSeeker": "halfseen.paper"}
+_ELSEWHERE = {"Pslb": "halfseen.paper"}
 
 _CLASSES: dict[str, type[Policy]] = {}
 

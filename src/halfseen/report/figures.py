@@ -396,7 +396,6 @@ ROLE_LOOKS: Mapping[str, Look] = {
     "measured": Look("", "#0072B2", SOLID, "o"),
     "second": Look("", "#009E73", SOLID, "D"),
     "third": Look("", "#E69F00", SOLID, "s"),
-    "fourth": Look("", "#CC79A7", SOLID, "^"),
     "bound": Look("", "#000000", DASHED, ""),
     "other-bound": Look("", "#D55E00", MIXED, ""),
     "reference": Look("", "#7F7F7F", DOTTED, ""),
@@ -405,14 +404,12 @@ ROLE_LOOKS: Mapping[str, Look] = {
 
 
 class Line(NamedTuple):
-    """A diagnostic over another one; what is None is that of the panel."""
+    """A diagnostic over another one, by default at the first probability."""
 
     value: str
     label: str
     role: str = "measured"
-    setting: str | None = None
     p: float | None = None
-    x: str | None = None
 
 
 def diagnostics(
@@ -425,17 +422,14 @@ def diagnostics(
     ylabel: str,
     title: str,
     setting: str | None = None,
-    p: float | None = None,
-    xscale: str = "log",
-    yscale: str = "log",
 ) -> Panel | None:
-    """Show diagnostics over another one, with bands of one standard error."""
+    """Show diagnostics over another one on logarithmic axes, with bands of one standard error."""
     curves = []
     for line in lines:
-        point = results.first_point(line.setting or setting, line.p or p)
+        point = results.first_point(setting, line.p)
         values = _by_position(results.diagnostic(point, method, line.value))
         # A position is the same place in all seeds of a world, so x is averaged with the values.
-        places = _by_position(results.diagnostic(point, method, line.x or x))
+        places = _by_position(results.diagnostic(point, method, x))
         shared = sorted(position for position in values if position in places)
         means = {float(np.mean(places[at])): mean_of(values[at]) for at in shared}
         look = ROLE_LOOKS[line.role]._replace(label=line.label)
@@ -443,10 +437,10 @@ def diagnostics(
 
     def draw(axes: "Axes") -> None:
         draw_bands(axes, curves)
-        axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel, title=title)
         axes.margins(x=0.02)
-        _set_axis(axes.xaxis, log=xscale == "log")
-        _set_axis(axes.yaxis, log=yscale == "log")
+        _set_axis(axes.xaxis, log=True)
+        _set_axis(axes.yaxis, log=True)
 
     return Panel(draw) if curves else None
 
@@ -457,33 +451,6 @@ def _by_position(found: Mapping[int, Mapping[int, float]]) -> dict[int, list[flo
         for position, value in positions.items():
             values.setdefault(position, []).append(value)
     return values
-
-
-def spectrum(
-    results: Results, method: str, *, setting: str | None = None, p: float | None = None
-) -> Panel | None:
-    """Show mean eigenvalues of the last epoch, the threshold, and the gap after the true rank."""
-    point = results.first_point(setting, p)
-    found = _by_position(results.diagnostic(point, method, "eigenvalues"))
-    means = {position + 1.0: mean_of(found[position]) for position in sorted(found)}
-    thresholds = [each[0] for each in results.diagnostic(point, method, "threshold").values()]
-    look, rank = look_of(method), true_rank(results, point)
-
-    def draw(axes: "Axes") -> None:
-        curve = Curve.of(look, means)
-        draw_points(axes, [curve], linestyle="none", elinewidth=None)
-        if thresholds:
-            style = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.1}
-            axes.axhline(float(np.mean(thresholds)), label="threshold", **style)
-        if rank is not None and len(means) > rank:
-            high, low = curve.mean[rank - 1 : rank + 1]
-            axes.axvline(rank + 0.5, label="true rank, with the gap after it", **_BLACK)
-            axes.annotate(f"gap {high - low:.2f}", (rank + 0.7, (high + low) / 2), va="center")
-        axes.axhline(0.0, color="#999999", linewidth=0.6)
-        axes.set(xlabel="position", ylabel="eigenvalue", title=str(point))
-        axes.xaxis.get_major_locator().set_params(integer=True)
-
-    return Panel(draw, [method]) if found else None
 
 
 # Bars and dots

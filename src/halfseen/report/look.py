@@ -107,7 +107,7 @@ _STANDARD = {
     "zf-greedy": Look("ZF-greedy", "#C9B800", DASHED, "p", ".."),
     "algorithm-1": Look("Algorithm 1", "#14507A", SOLID, "o"),
     "algorithm-1-rank-chosen": Look("Algorithm 1, rank chosen", "#5AA5D1", MIXED, "o"),
-    "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P", "xx"),
+    "wait": Look("measured", "#117733", MIXED, "P", "xx"),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
     "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p", "//"),
     "replay-none": Look("no replay", "#E3B505", DASHED, "v"),
@@ -142,7 +142,6 @@ _NOT_IN_PAPER = (
     "forest",
     "row-memory",
     "same-arm",
-    "sign-seeker",
 )
 """Prefixes of the keys of methods that are not from the paper."""
 

@@ -96,8 +96,6 @@ def seed_ranges(seeds: Iterable[int]) -> str:
 
 # Tables of final regret
 
-_KNOWING_POLICIES = ("Oracle", "SignSeeker")
-
 
 class Group(NamedTuple):
     """Points side by side: a caption, which may be empty, and a column head for each."""
@@ -131,7 +129,7 @@ class FinalTable(NamedTuple):
             key
             for setting in results.settings.values()
             for key, method in setting.methods.items()
-            if method.view == "full" or method.policy in _KNOWING_POLICIES
+            if method.view == "full" or method.policy == "Oracle"
         )
         points = [point for point in results.points() if any(at == point for at, _ in cells)]
         methods = [key for key in results.methods if any(each == key for _, each in cells)]

@@ -235,7 +235,6 @@ METHODS: Mapping[str, Method] = {
         policy="LatentUcb", settings={"rank": 0, "groups": ["filled", "mask", "item"]}
     ),
     "same-arm": Method(policy="SameArm"),
-    "sign-seeker": Method(policy="SignSeeker"),
     "zf-thompson": Method(policy="LinearThompson"),
     "zf-greedy": Method(policy="Greedy"),
     "latent-ucb": Method(policy="LatentUcb"),

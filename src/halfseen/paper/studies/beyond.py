@@ -3,15 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from halfseen.paper.claims import BEYOND, Claims, exceeds, lower, slope, within
+from halfseen.paper.claims import BEYOND, Claims, lower, within
 from halfseen.paper.studies import synthetic
 from halfseen.paper.study import Plain, Setting, Small, standard
-from halfseen.report.figures import (
-    Figure,
-    Line,
-    diagnostics,
-    differences,
-)
+from halfseen.report.figures import Figure, differences
 from halfseen.report.numbers import Comparison, compare
 from halfseen.simulation.results import Results
 
@@ -75,18 +70,11 @@ ELSEWHERE = {
     "full-rank": _else(_NO_TOFU, rank=30),
     "full-rank-tail": _else(_NO_TOFU, rank=30, decay=1.0, theta="tail"),
 }
-SETTINGS = {
-    "subspace": _else(
-        {"subspace-error": {"policy": "measure", "measure": "subspace-error"}},
-        (0.6, 0.3, 0.2, 0.15),
-    ),
-    "ablation": _else(METHODS | ABLATION, (0.6, 0.3, 0.2)),
-    **ELSEWHERE,
-}
+SETTINGS = {"ablation": _else(METHODS | ABLATION, (0.6, 0.3, 0.2)), **ELSEWHERE}
 SMALL = Small(
     observe_probs=[0.3],
     world={"horizon": 50},
-    settings=["subspace", "ablation", "blocks", "full-rank-tail"],
+    settings=["ablation", "blocks", "full-rank-tail"],
 )
 NOTES = [
     "Latent UCB is not from the paper, and its regret theorem does not cover it. It has its default settings unless its label says otherwise.",
@@ -118,20 +106,6 @@ def comparisons(results: Results) -> list[Comparison]:
 
 def figures(results: Results) -> Iterator[Figure]:
     """Return the figures."""
-    lines = [
-        Line("covariance_distance", "corrected covariance"),
-        Line("likelihood_distance", "likelihood (not in the paper)", "third"),
-        Line("root_rate", "rate of 1/√t", "reference"),
-    ]
-    axes = {"xlabel": "round", "ylabel": "distance of the subspaces", "setting": "subspace"}
-    yield Figure(
-        "beyond_subspace",
-        "Distance of the estimated subspace, of known rank, from the true one in the main synthetic world",
-        [
-            diagnostics(results, "subspace-error", "round", lines, p=p, title=f"p = {p:g}", **axes)
-            for p in SETTINGS["subspace"].observe_probs
-        ],
-    )
     yield Figure(
         "beyond_ablation",
         "Latent UCB with one part changed, against itself: mean differences with 95 % intervals",
@@ -156,12 +130,6 @@ def claims(results: Results) -> Claims:
             ),
         },
         BEYOND: {
-            "The corrected covariance converges like 1/√t (slope −0.5 ± 0.1)": slope(
-                results, "subspace-error", "covariance_distance", "round", near=(-0.5, 0.1), p=[0.6]
-            ),
-            "After 400 rounds the maximum-likelihood subspace is closer to the truth than that of the covariance, in every seed": exceeds(
-                results, "subspace-error", "covariance_distance", "likelihood_distance"
-            ),
             "In other worlds, latent UCB with default settings has lower regret than TOFU-FH given the rank": lower(
                 results, "latent-ucb", "tofu-fh", setting=others
             ),

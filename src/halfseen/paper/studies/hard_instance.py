@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from halfseen.paper.claims import OURS, Claims, above_bound, exponent
+from halfseen.paper.claims import Claims, above_bound, exponent
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, growth, regret_over_p
 from halfseen.report.look import DASHED, DOTTED, SOLID
@@ -14,7 +14,6 @@ from halfseen.theory import (
     LEAK_RATE_LIMIT,
     context_limited_applies,
     context_limited_lower_bound,
-    discovery_cost,
     expected_wait,
     explicit_lower_bound,
     leak_rate,
@@ -29,12 +28,11 @@ TITLE = "The hard instance: a lower bound for every policy"
 SEEDS = range(20)
 PROBS = (0.5, 0.2, 0.1, 0.05)
 WORLD = {"kind": "hard-instance", "horizon": 1000, "noise_scale": 10.0, "reward_sign": 1}
-_POLICIES: dict[str, Plain] = {
+METHODS: dict[str, Plain] = {
     "tofu": {"burn_in": 30, "rank": 3},
     "tofu-fh": {"burn_in": 30, "rank": 3},
     **standard("zf-oful zf-thompson oracle-masked uniform"),
 }
-METHODS: dict[str, Plain] = {**standard("sign-seeker"), **_POLICIES}
 ARMS = (4, 8, 16, 32)
 DISCOVERY = [f"discovery, K = {n}" for n in ARMS]
 SETTINGS = {
@@ -44,7 +42,7 @@ SETTINGS = {
     },
     "K = 32, all masked": Setting(
         world=WORLD | {"n_arms": 32, "masking": "fully-masked"},
-        methods=_POLICIES,
+        methods=METHODS,
         observe_probs=PROBS,
     ),
     "nearest to the bound": Setting(
@@ -55,7 +53,7 @@ SETTINGS = {
     **{
         f"discovery, K = {n}": Setting(
             world=WORLD | {"n_arms": n, "horizon": 2000},
-            methods=standard("sign-seeker"),
+            methods={"wait": {"policy": "measure", "measure": "wait"}},
             observe_probs=(0.2, 0.1, 0.05),
             seeds=range(100),
         )
@@ -73,10 +71,9 @@ SMALL = Small(
     world={"horizon": 100},
 )
 NOTES = [
-    "The hidden sign is drawn anew for each seed. The reward sign is 1, which by symmetry is no restriction: no policy knows it, except for the one that knows all but the hidden sign.",
+    "The hidden sign is drawn anew for each seed. The reward sign is 1, which by symmetry is no restriction: no policy knows it.",
     "In the oracle-augmented model decision arms are unmasked, as in the proof; with all arms masked the problem is harder.",
-    "The policy that knows all but the hidden sign plays the better reward label until a side arm shows both of its entries, and loses nothing afterwards. It is expected to wait (1 - q)/q rounds with q = 1 - (1 - p^2/2)^K, about 2/(K p^2).",
-    "Only the part of the bound that is due to masks concerns that policy. It is nearest to the bound where K is large, so that nearly every slate has all labels, and where the hidden sign is unlikely to be revealed by slates or rewards within T rounds: there the proof loses a factor of 4, half of it because it bounds the probability of a wrong guess by 1/4 where it is 1/2, half because it charges Delta for a wrong guess that costs 2 Delta. Where discovery ends the wait it loses 4 more, because it bounds the rate K p^2/2 by 2 K p^2.",
+    "The hidden sign is known when a side arm shows both of its entries. The expected wait is (1 - q)/q rounds with q = 1 - (1 - p^2/2)^K, about 2/(K p^2).",
     "The optimized and the context-limited form need K p^2 + (S B/R)^2 <= 1/2, which holds where a panel is shaded.",
 ]
 
@@ -84,13 +81,11 @@ NOTES = [
 def lower_bounds(results: Results, point: Point) -> dict[str, float]:
     """Return the lower bounds on expected regret that apply at a point, by form.
 
-    They speak of the worst member of the family. "hidden" is the part of the explicit bound that is
-    due to the masks, the only one that concerns a policy that knows the other sign.
+    They speak of the worst member of the family.
     """
     realization = results.realization(point)
     problem = realization.problem()
-    explicit = explicit_lower_bound(problem, realization.gaps)
-    bounds = {"explicit": explicit.total, "hidden": explicit.hidden}
+    bounds = {"explicit": explicit_lower_bound(problem, realization.gaps).total}
     if lower_bound_applies(problem):
         bounds["optimized"] = optimized_lower_bound(problem).total
         if context_limited_applies(problem):
@@ -102,18 +97,11 @@ def _bound(results: Results, form: str) -> Callable[[Point], float | None]:
     return lambda point: lower_bounds(results, point).get(form)
 
 
-def _expected(results: Results, what: str) -> Callable[[Point], float | None]:
-    """Return what the construction implies at a point: the "wait" for the sign, or its "cost"."""
-
-    def expected(point: Point) -> float:
-        realization = results.realization(point)
-        problem = realization.problem()
-        if what == "cost":
-            return discovery_cost(problem, realization.gaps)
-        arms, prob, horizon = problem.n_arms, problem.observe_prob, problem.horizon
-        return expected_wait(n_arms=arms, observe_prob=prob, horizon=horizon)
-
-    return expected
+def _expected_wait(results: Results, point: Point) -> float:
+    """Return how long the construction implies that the sign stays hidden at a point."""
+    problem = results.realization(point).problem()
+    arms, prob, horizon = problem.n_arms, problem.observe_prob, problem.horizon
+    return expected_wait(n_arms=arms, observe_prob=prob, horizon=horizon)
 
 
 _BOUND_LOOKS = {
@@ -154,7 +142,7 @@ def figures(results: Results) -> Iterator[Figure]:
         "Final regret on the hard family with the forms of the lower bound, which concern every policy that does not know the reward sign",
         [
             regret_over_p(
-                results, list(_POLICIES), setting=name, log=True, after=_draw_bounds(results, name)
+                results, list(METHODS), setting=name, log=True, after=_draw_bounds(results, name)
             )
             for name in swept
         ],
@@ -164,17 +152,16 @@ def figures(results: Results) -> Iterator[Figure]:
     wait: Plain = {"value": "wait", "ylabel": "rounds until the sign is known"}
     yield Figure(
         "hard_instance_discovery",
-        "Rounds until a side arm reveals the hidden sign, and the regret of these rounds, with exponents; lines of dashes are what the construction implies",
+        "Rounds until a side arm reveals the hidden sign, with exponents; the dashed line is what the construction implies",
         [
             growth(
                 results,
-                "sign-seeker",
-                expected=_expected(results, what),
+                "wait",
+                expected=partial(_expected_wait, results),
                 title=title,
                 **where,
-                **how,
+                **wait,
             )
-            for what, how in (("wait", wait), ("cost", {}))
             for title, where in (("p = 0.05", by_arms), ("K = 8", by_p))
         ],
     )
@@ -182,11 +169,11 @@ def figures(results: Results) -> Iterator[Figure]:
 
 def claims(results: Results) -> Claims:
     """Return what is claimed."""
-    wait = partial(exponent, results, "sign-seeker", value="wait")
+    wait = partial(exponent, results, "wait", value="wait")
     return {
         "thm:iid_missingness_lower_bound_main and thm:iid_action_lower_bound_refined": {
             f"No policy has lower regret than the {form} lower bound where it applies": above_bound(
-                results, _bound(results, form), list(_POLICIES)
+                results, _bound(results, form), list(METHODS)
             )
             for form in ("explicit", "optimized", "context-limited")
         },
@@ -196,16 +183,6 @@ def claims(results: Results) -> Claims:
             ),
             "The hidden sign is revealed at a rate of order p^2: the rounds until it is known fall like 1/p^2 (exponent within .1)": wait(
                 "p", settings=["discovery, K = 8"], at_least=-2.1, at_most=-1.9
-            ),
-        },
-        OURS: {
-            "Where the bound is tightest, the policy that only has to discover the hidden sign has at most five times the part of the bound that is due to masks": above_bound(
-                results,
-                _bound(results, "hidden"),
-                ["sign-seeker"],
-                setting="nearest to the bound",
-                p=[0.001],
-                most=5,
             ),
         },
     }

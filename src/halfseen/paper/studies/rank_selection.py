@@ -17,7 +17,7 @@ from halfseen.paper.claims import (
     within,
 )
 from halfseen.paper.study import Plain, Setting, Small
-from halfseen.report.figures import Figure, bars, rank_over_rounds, spectrum
+from halfseen.report.figures import Figure, bars, rank_over_rounds
 from halfseen.simulation.results import Results
 
 TITLE = "Rank selection: chosen, known, too small, too large"
@@ -81,11 +81,6 @@ def figures(results: Results) -> Iterator[Figure]:
         "fig:app_rank_and_warm_start",
         "The cost of a wrong rank, and the selected rank over time (the dashed line is the true one); the panel on warm starts is in the study warm-start",
         [bars(results, wrong), *recovery],
-    )
-    yield Figure(
-        "rank_spectrum",
-        "Spectrum of the corrected covariance at the last epoch, its threshold, and the gap after the true rank",
-        [spectrum(results, "tofu-adaptive", setting=name) for name in SETTINGS],
     )
 
 

@@ -1,4 +1,4 @@
-"""Measures of the estimated subspace: its error, what it does to arms, coverage, excitation."""
+"""What the theory study measures: errors of the representation, coverage, excitation."""
 
 import math
 from itertools import islice
@@ -8,9 +8,9 @@ import numpy as np
 
 from halfseen import checks, seeding, theory
 from halfseen.errors import InvalidSettingError
-from halfseen.factors.model import Factors, HalfSeenRows, Spectrum, fit_factors
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
+from halfseen.linear.ridge import Confidence
 from halfseen.policies.ambient import AmbientOful
 from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
@@ -18,44 +18,34 @@ from halfseen.values import BoolArray, FloatArray
 from halfseen.worlds.base import Realization, Round
 from halfseen.worlds.lowrank import LowRankRealization
 
-FAILURE_PROB = 0.1
-"""δ of every bound but that of the confidence set."""
-
-IMPUTE_RIDGE = 1e-9
-"""ρ where imputation is compared with its bounds."""
-
+_FAILURE_PROB = 0.1  # δ of every bound but that of the confidence set
+_IMPUTE_RIDGE = 1e-9  # ρ where imputation is compared with its bounds
 _MISS_PROB = 0.2  # δ_e of the confidence set
 _MISS_RIDGE = 1e-5  # ρ there
-
-
-def low_rank(realization: Realization) -> LowRankRealization:
-    """Return the realization if it is that of a low-rank world, whose subspace is known."""
-    if not isinstance(realization, LowRankRealization):
-        raise InvalidSettingError(
-            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
-        )
-    return realization
+_POINTS = 15  # positions of a list
 
 
 def bounded_low_rank(realization: Realization) -> LowRankRealization:
     """Return the realization if it is that of a low-rank world with bounded arms."""
-    truth = low_rank(realization)
-    if not math.isfinite(truth.problem().arm_bound):
+    if not isinstance(realization, LowRankRealization):
+        raise InvalidSettingError(
+            f"the theory is measured in a low-rank world, got {type(realization).__name__}"
+        )
+    if not math.isfinite(realization.problem().arm_bound):
         raise InvalidSettingError(
             'latent must be "uniform" where bounds are measured, because other arms are unbounded, '
-            f"got {truth.world.latent!r}"
+            f"got {realization.world.latent!r}"
         )
-    return truth
+    return realization
 
 
-def log_spaced(last: int, points: int) -> list[int]:
-    """Return at most `points` whole numbers from 1 to `last`, evenly spaced in their logarithm.
+def log_spaced(last: int) -> list[int]:
+    """Return at most 15 whole numbers from 1 to `last`, evenly spaced in their logarithm.
 
-    >>> log_spaced(100, 5)
-    [1, 3, 10, 32, 100]
+    >>> log_spaced(100)
+    [1, 2, 3, 4, 5, 7, 10, 14, 19, 27, 37, 52, 72, 100]
     """
-    checks.integer("points", points, 2)
-    spread = np.geomspace(1, checks.integer("last", last, 1), points)
+    spread = np.geomspace(1, last, _POINTS)
     return [int(number) for number in np.unique(np.round(spread))]
 
 
@@ -71,12 +61,12 @@ def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArr
 Point = dict[str, float]
 
 
-def representation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
+def representation(realization: Realization) -> dict[str, list[float]]:
     """Return the errors of covariance, subspace, imputation and surrogate, and their bounds.
 
-    After each of `points` rounds, evenly spaced in their logarithm, the corrected covariance and
-    its leading subspace are compared with the truth, and the next slate, which the estimate has
-    not seen, is filled in. The realization has bounded arms and at least two rounds.
+    After some rounds, evenly spaced in their logarithm, the corrected covariance and its leading
+    subspace are compared with the truth, and the next slate, which the estimate has not seen, is
+    filled in. The realization has bounded arms and at least two rounds.
 
     Imputation and surrogate errors are those of the worst arm of a slate; `*_bound_actual` is the
     lemma with the measured distance of the subspaces in place of ε. `rank_found` and
@@ -86,7 +76,7 @@ def representation(realization: Realization, *, points: int = 15) -> dict[str, l
     extrapolated, by the rate n^(-1/2).
     """
     truth = bounded_low_rank(realization)
-    rounds = log_spaced(truth.world.horizon - 1, points)
+    rounds = log_spaced(truth.world.horizon - 1)
     moments = Moments(truth.world.dim)
     found: list[Point] = []
     for n_absorbed, round in enumerate(truth.rounds()):
@@ -137,8 +127,8 @@ def _of_covariance(truth: LowRankRealization, moments: Moments, basis: FloatArra
 def _of_arms(truth: LowRankRealization, basis: FloatArray, round: Round) -> Point:
     """Return the errors of a round's arms in a basis that was estimated without them."""
     slate, means, _, arms = round
-    filled = np.linalg.norm(fill(basis, slate, IMPUTE_RIDGE) - arms, axis=1)
-    surrogate = np.abs(means - coordinates(basis, slate, IMPUTE_RIDGE) @ (basis.T @ truth.theta))
+    filled = np.linalg.norm(fill(basis, slate, _IMPUTE_RIDGE) - arms, axis=1)
+    surrogate = np.abs(means - coordinates(basis, slate, _IMPUTE_RIDGE) @ (basis.T @ truth.theta))
     return {
         "imputation_error": float(filled.max()),
         "surrogate_error": float(surrogate.max()),
@@ -146,7 +136,7 @@ def _of_arms(truth: LowRankRealization, basis: FloatArray, round: Round) -> Poin
 
 
 def _bounds(problem: Problem, round: int, actual: float) -> Point:
-    when: dict[str, Any] = {"round": round, "failure_prob": FAILURE_PROB}
+    when: dict[str, Any] = {"round": round, "failure_prob": _FAILURE_PROB}
     error = theory.subspace_error_at(problem, **when)
     bounds = {
         "covariance_bound": theory.covariance_error_at(problem, **when),
@@ -168,24 +158,17 @@ def _bounds(problem: Problem, round: int, actual: float) -> Point:
     return bounds
 
 
-def gram(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
-    """Return how little the worst arm so far shows of the true subspace.
+def gram(realization: Realization) -> dict[str, list[float]]:
+    """Return how little the worst arm shows of the true subspace.
 
-    `smallest` is the least λ_min(U_Ω'U_Ω)/p among the first n arms, `floor` the lemma's 3/4.
+    `smallest` is the least λ_min(U_Ω'U_Ω)/p among all arms, `floor` the lemma's 3/4.
     """
     truth = bounded_low_rank(realization)
-    problem, p = truth.problem(), truth.world.observe_prob
-    least = [
-        float(seen_gram_eigenvalues(truth.basis, slate.mask).min()) / p
-        for slate, *_ in truth.rounds()
-    ]
-    so_far = np.minimum.accumulate(least)
-    rounds = log_spaced(problem.horizon, points)
-    return {
-        "n_arms": [float(round * problem.n_arms) for round in rounds],
-        "smallest": [float(so_far[round - 1]) for round in rounds],
-        "floor": [theory.gram_floor_true(p) / p] * len(rounds),
-    }
+    p = truth.world.observe_prob
+    smallest = min(
+        float(seen_gram_eigenvalues(truth.basis, slate.mask).min()) for slate, *_ in truth.rounds()
+    )
+    return {"smallest": [smallest / p], "floor": [theory.gram_floor_true(p) / p]}
 
 
 def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
@@ -198,48 +181,6 @@ def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
     squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
     grams = (mask.astype(np.float64) @ squares).reshape(-1, rank, rank)
     return np.asarray(np.linalg.eigvalsh(grams)[:, 0], dtype=np.float64)
-
-
-def subspace_error(realization: Realization, *, points: int = 16) -> dict[str, list[float]]:
-    """Return how far two estimates of known rank are from the subspace as slates come in.
-
-    `covariance_distance` is ‖P̂ − P‖₂ of the leading subspace of the corrected covariance, as in
-    the paper; `likelihood_distance` that of the most likely one, by EM from the former and from
-    the most likely one at the point before. `root_rate` falls like 1/√round and ends where
-    `covariance_distance` does. Points are evenly spaced in the logarithm of the round.
-    """
-    truth = low_rank(realization)
-    rounds = log_spaced(truth.world.horizon, points)
-    moments, seen = Moments(truth.world.dim), list[FloatArray]()
-    found: dict[str, list[float]] = {"covariance_distance": [], "likelihood_distance": []}
-    model: Factors | None = None
-    for round, (slate, *_) in enumerate(truth.rounds(), start=1):
-        moments.absorb(slate)
-        seen.append(np.where(slate.mask, slate.values, np.nan))
-        if round not in rounds:
-            continue
-        estimate = leading_basis(moments, truth)
-        found["covariance_distance"].append(distance(estimate, truth.basis))
-        model = _likeliest(np.concatenate(seen), truth.world.rank, model)
-        found["likelihood_distance"].append(distance(_span(model), truth.basis))
-    last = found["covariance_distance"][-1]
-    rate = [last * math.sqrt(rounds[-1] / round) for round in rounds]
-    return {"round": [float(round) for round in rounds], **found, "root_rate": rate}
-
-
-def _likeliest(table: FloatArray, rank: int, before: Factors | None) -> Factors:
-    """Return the most likely model of arms, shape (n, dim) with NaN where hidden."""
-    arms = HalfSeenRows(table, through_origin=True)
-    starts = [Spectrum(arms).start(rank), *(() if before is None else (before,))]
-    fits = [fit_factors(arms, start, common_noise=True) for start in starts]
-    return max(fits, key=lambda fit: fit.objective).model
-
-
-def _span(model: Factors) -> FloatArray:
-    """Return an orthonormal basis of the subspace of a model, shape (dim, rank)."""
-    loadings = model.scale[:, None] * model.loadings.T
-    basis: FloatArray = np.linalg.svd(loadings, full_matrices=False)[0]
-    return basis
 
 
 # Coverage of the confidence set
@@ -266,38 +207,20 @@ class Surrogate(NamedTuple):
         return float(np.abs(self.means - self.latent @ self.target).max())
 
 
-class Radii(NamedTuple):
-    """The parameters of the radius β: λ, S, R, δ_e and b."""
-
-    ridge: float
-    theta_bound: float
-    noise_scale: float
-    failure_prob: float
-    misspecification: float
-
-    def at(self, log_dets: FloatArray, n_samples: Any) -> FloatArray:
-        """Return β for log-determinant ratios, after one or as many numbers of samples."""
-        deviation = log_dets - 2 * np.log(self.failure_prob)
-        steady = np.sqrt(self.ridge) * self.theta_bound
-        growing = self.misspecification * np.sqrt(n_samples)
-        return np.asarray(steady + self.noise_scale * np.sqrt(deviation) + growing)
-
-
 def coverage(
     realization: Realization,
     *,
     burn_in: int = 30,
     replicates: int = 400,
     ridge: float = 0.01,
-    points: int = 15,
 ) -> dict[str, list[float]]:
-    """Return the share of epochs whose ellipsoid has missed ϑ* in any round so far.
+    """Return the share of epochs whose ellipsoid misses ϑ* in any round.
 
     One epoch is played `replicates` times, optimistically, with the same slates and fresh noise: in
     the true subspace, and in the one estimated from the `burn_in` slates before it, there with and
     without the misspecification part of the radius (b is the largest bias of any offered arm).
-    λ is `ridge` (if small, the noise part of the radius dominates), δ_e is 0.2. Positions are
-    `points` rounds, evenly spaced in their logarithm. The realization must have bounded arms.
+    λ is `ridge` (if small, the noise part of the radius dominates), δ_e is 0.2. The realization
+    must have bounded arms.
     """
     truth = bounded_low_rank(realization)
     checks.integer("burn_in", burn_in, 1, truth.world.horizon - 1)
@@ -310,20 +233,17 @@ def coverage(
     random = seeding.stream(truth.seed, "measure", "coverage")
     noise_scale = truth.world.noise_scale
     noise = noise_scale * random.standard_normal((replicates, len(exact.means)))
-    rounds = np.array(log_spaced(len(exact.means), points))
-    missed = {
-        name: missed_by(epoch, noise, Radii(ridge, 1.0, noise_scale, _MISS_PROB, b))
-        for name, epoch, b in (
-            ("missed_true_subspace", exact, exact.largest_bias),
-            ("missed_with_bias_part", estimated, estimated.largest_bias),
-            ("missed_without_bias_part", estimated, 0.0),
-        )
+    known = {"theta_bound": 1.0, "noise_scale": noise_scale, "failure_prob": _MISS_PROB}
+    cases = {
+        "missed_true_subspace": (exact, exact.largest_bias),
+        "missed_with_bias_part": (estimated, estimated.largest_bias),
+        "missed_without_bias_part": (estimated, 0.0),
     }
-    return {
-        "round": [float(round) for round in rounds],
-        **{name: shares[rounds - 1].tolist() for name, shares in missed.items()},
-        "failure_prob": [_MISS_PROB] * len(rounds),
-    }
+    found = {"failure_prob": [_MISS_PROB]}
+    for name, (epoch, bias) in cases.items():
+        confidence = Confidence(ridge=ridge, misspecification=bias, **known)
+        found[name] = [float(missed_by(epoch, noise, ridge, confidence).mean())]
+    return found
 
 
 def _surrogate(truth: LowRankRealization, basis: FloatArray, first: int) -> Surrogate:
@@ -333,52 +253,48 @@ def _surrogate(truth: LowRankRealization, basis: FloatArray, first: int) -> Surr
     return Surrogate(np.array(latent), means, basis.T @ truth.theta)
 
 
-def missed_by(epoch: Surrogate, noise: FloatArray, radii: Radii) -> FloatArray:
-    """Return the share of replicates that missed in any round so far, shape (n_rounds,).
+def missed_by(
+    epoch: Surrogate, noise: FloatArray, ridge: float, confidence: Confidence
+) -> BoolArray:
+    """Return which replicates miss in any round, shape (n_replicates,).
 
-    `noise` has shape (n_replicates, n_rounds); `radii` decide both choices and misses.
+    `noise` has shape (n_replicates, n_rounds); the radius decides both choices and misses.
     """
     n, rank = len(noise), epoch.latent.shape[2]
-    grams = np.tile(radii.ridge * np.eye(rank), (n, 1, 1))
+    grams = np.tile(ridge * np.eye(rank), (n, 1, 1))
     responses, missed = np.zeros((n, rank)), np.zeros(n, dtype=np.bool_)
-    shares = np.empty(len(epoch.means))
     for round, (points, means) in enumerate(zip(epoch.latent, epoch.means, strict=True)):
         inverses = np.linalg.inv(grams)
         estimates = np.einsum("rij,rj->ri", inverses, responses)
-        log_dets = np.linalg.slogdet(grams)[1] - rank * np.log(radii.ridge)
-        beta = radii.at(log_dets, round)
+        log_dets = np.linalg.slogdet(grams)[1] - rank * np.log(ridge)
+        beta = np.array([confidence.total(log_det, round) for log_det in log_dets.tolist()])
         off = estimates - epoch.target
         missed |= np.einsum("ri,rij,rj->r", off, grams, off) > beta**2
-        shares[round] = missed.mean()
         squares = np.einsum("ki,rij,kj->rk", points, inverses, points, optimize=True)
         scores = estimates @ points.T + beta[:, None] * np.sqrt(np.maximum(squares, 0.0))
         chosen = np.argmax(scores, axis=1)
         played = points[chosen]
         grams += played[:, :, None] * played[:, None, :]
         responses += played * (means[chosen] + noise[:, round])[:, None]
-    return shares
+    return missed
 
 
 # Excitation
 
 
-def excitation(realization: Realization, *, points: int = 15) -> dict[str, list[float]]:
+def excitation(realization: Realization) -> dict[str, list[float]]:
     """Return the smallest eigenvalues of the second moments of offered and of chosen arms.
 
-    Every slate is {e₁, e₂} and e₁ pays 1, e₂ nothing; OFUL plays, with the noise of the
-    realization. Moments are averages over the rounds so far, so that a value that does not fall is
-    an eigenvalue that grows linearly; that of the offered arms is I/2. Positions are `points`
-    rounds, evenly spaced in their logarithm.
+    Every slate is {e₁, e₂} and e₁ pays 1, e₂ nothing; OFUL plays, with the noise and the horizon
+    of the realization. Moments are averages over all rounds; that of the offered arms is I/2.
     """
-    truth = low_rank(realization)
+    truth = bounded_low_rank(realization)
     noise_scale, horizon = truth.world.noise_scale, truth.world.horizon
     noise = noise_scale * seeding.stream(truth.seed, "measure", "excitation").normal(size=horizon)
-    policy, chosen = AmbientOful(dim=2, noise_scale=noise_scale), np.zeros(horizon)
-    for round, each in enumerate(noise):
+    policy, n_seconds = AmbientOful(dim=2, noise_scale=noise_scale), 0
+    for each in noise:
         decision = policy.choose(np.eye(2))
         policy.learn(decision, float(decision.arm == 0) + each)
-        chosen[round] = decision.arm
-    seconds, rounds = np.cumsum(chosen), np.arange(1, horizon + 1)
-    shares = np.minimum(seconds, rounds - seconds) / rounds
-    at = [round - 1 for round in log_spaced(horizon, points)]
-    return {"example_offered": [0.5] * len(at), "example_oful": shares[at].tolist()}
+        n_seconds += decision.arm
+    share = min(n_seconds, horizon - n_seconds) / horizon
+    return {"example_offered": [0.5], "example_oful": [share]}
