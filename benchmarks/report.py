@@ -48,9 +48,8 @@ _SERVICE = """
 ## Long service
 
 `LatentUcb()`, choose + learn, arms that never come back, 40 % seen, the first 100 rounds left \
-out. Refits inline: processor time. Refits in the background: wall clock, in a loop without \
-pauses, which is as many rounds as one thread can serve. The median is that of the last tenth of \
-the rounds. What the policy holds is the size of its pickle.
+out; processor time. The median is that of the last tenth of the rounds. What the policy holds is \
+the size of its pickle.
 
 | dim, arms | rounds | median, µs | 99 %, ms | 99.9 %, ms | slowest, ms | holds, MB | file, MB | \
 save / load, s |

@@ -1,5 +1,6 @@
 """Several agents on one database: one state, nothing lost, nothing twice."""
 
+import copy
 import os
 import signal
 import sqlite3
@@ -204,18 +205,18 @@ def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(url, monke
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "error"),
+    ("owner", "name", "error", "stored"),
     [
-        (LatentUcb, "_refit", SystemExit),
-        (threading.Thread, "start", RuntimeError),
+        (LatentUcb, "_refit", SystemExit, True),
+        (threading.Thread, "start", RuntimeError, True),
+        (LatentUcb, "_refit", ZeroDivisionError, False),
     ],
-    ids=["an exit", "no thread"],
 )
 def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
-    url, monkeypatch, caplog, owner, name, error
+    url, monkeypatch, caplog, owner, name, error, stored
 ):
-    agent = new(url, policy=LatentUcb(refit="background"))
-    rounds = offers(60)
+    policy, rounds = LatentUcb(refit="background"), offers(60)
+    agent = new(url, policy=policy) if stored else Agent(id="sku", policy=policy)
     for rows, rewards in rounds[:10]:
         agent.learn(agent.choose(rows), rewards[0])
     assert agent._refit_seconds
@@ -232,6 +233,43 @@ def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
     assert caplog.text.count("a refit failed, 1 so far") == caplog.text.count("a refit failed") == 1
     agent._next_try = 0.0
     assert agent.refit_if_due()
+
+
+def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypatch):
+    """Without a database: the same as if the refit had taken no time, with columns that are new."""
+    agent = Agent(id="sku", policy=LatentUcb(refit="background"))
+    began, gate, refit = threading.Event(), threading.Event(), LatentUcb._refit
+
+    def waiting(policy):
+        if threading.current_thread() is agent._worker:
+            began.set()
+            assert gate.wait(20.0)
+        refit(policy)
+
+    def play(agent, rounds, **more):
+        for rows, rewards in rounds:
+            agent.learn(agent.choose([rows[0] | more]), rewards[0])
+
+    rounds = offers(60)
+    play(agent, rounds[:12])
+    agent._worker.join()
+    monkeypatch.setattr(LatentUcb, "_refit", waiting)
+    while True:
+        decision = agent.choose([rounds.pop()[0][0]])
+        if began.wait(0.05):
+            break
+        agent.learn(decision, 1.0)
+    twin, n_epochs = copy.copy(agent), agent.health()["refits"]
+    assert twin.refit_if_due()
+    for each in (agent, twin):
+        each.learn(decision, 0.5)
+        play(each, rounds[12:15], new=3.0)
+    assert agent.health()["refits"] == n_epochs
+    gate.set()
+    agent._worker.join()
+    assert agent.health()["refits"] == twin.health()["refits"] == n_epochs + 1
+    assert agent.columns == twin.columns
+    assert agent.score(rounds[20][0]) == twin.score(rounds[20][0])
 
 
 def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_back(url):

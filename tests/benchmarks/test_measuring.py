@@ -93,19 +93,19 @@ def test_the_cost_of_ten_times_the_input_is_measured_for_every_call():
 
 
 def test_service_rows_show_a_stall_and_growing_memory():
-    def served(refit, slowest, megabytes):
+    def served(slowest, megabytes):
         seconds = np.full(5000, 2e-5)
         seconds[3000] = slowest
-        return latent.Service(5000, refit, 0.0, seconds, (4.0, megabytes), 1.0, 0.1, 0.1)
+        return latent.Service(5000, 0.0, seconds, (4.0, megabytes), 1.0, 0.1, 0.1)
 
-    good = [served("inline", 0.04, 4.5), served("background", 0.02, 4.5)]
-    assert [row.met for row in latent.service_rows(good)] == [True] * 5
-    bad = [served("inline", 0.06, 9.0), served("background", 0.03, 9.0)]
-    assert [row.met for row in latent.service_rows(bad)] == [False, False, True, False, True]
+    good = latent.service_rows([served(0.04, 4.5)])
+    assert [row.met for row in good] == [True] * 4
+    bad = latent.service_rows([served(0.06, 9.0)])
+    assert [row.met for row in bad] == [False, True, False, True]
 
 
 def test_a_served_run_has_a_time_for_every_round_and_both_sizes():
-    found = latent.serve(120, "inline", 0.1)
+    found = latent.serve(120, 0.1)
     assert found.seconds.shape == (120,)
     assert found.seconds.min() > 0.0
     assert 0.0 < found.megabytes[0] < found.megabytes[1]

@@ -128,24 +128,6 @@ def test_items_that_come_back_keep_their_own_coefficients_beside_many_columns():
     assert len(rewards.items) == 150
 
 
-def test_a_refit_in_the_background_ends_though_no_reward_comes_meanwhile():
-    random = np.random.default_rng(0)
-    policy = LatentUcb(refit="background")
-    n_epochs, waiting = 0, []
-    for round in range(60):
-        decision = policy.choose(random.normal(size=(3, 4)), context=random.normal(size=2))
-        waiting.append(decision)
-        if round < 12 or round % 15 == 0:
-            for each in waiting:
-                policy.learn(each, random.normal())
-            waiting = []
-        n_epochs += policy._prepared is not None
-        if policy._prepared is not None:
-            policy._prepared.wait()
-    assert n_epochs > 4
-    assert policy._diagnostics()["n_failed_refits"] == 0
-
-
 def test_without_the_group_a_context_changes_no_choice():
     groups = ["latent", "filled", "mask", "item"]
     random = np.random.default_rng(0)

@@ -9,11 +9,9 @@ file continues alike.
 repeats one case.
 """
 
-import copy
 import sys
 import traceback
 import warnings
-from unittest import mock
 
 import numpy as np
 
@@ -21,12 +19,11 @@ from halfseen import (
     Decision,
     HalfseenError,
     HorizonReachedError,
+    LatentUcb,
     Unidentifiable,
     UnknownDecisionError,
 )
 from halfseen.errors import InvalidRewardError, InvalidSlateError
-from halfseen.latent import policy as latent_ucb
-from halfseen.latent.background import Background
 from halfseen.policies.registry import policy_to_dict
 from halfseen.testing.policies import copy_of, looks
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
@@ -44,20 +41,6 @@ SHARES = {
 }
 DIMS = (1, 1, 2, 2, 3, 4, 5, 6, 8, 12)
 WIDE_DIMS = (40, 130, 260)
-
-
-class Late(Background):
-    """A result that is ready after some looks, not after some time: a case can be repeated."""
-
-    def __init__(self, work, n_known, n_looks):
-        self._work, self._found, self._error = work, [], None
-        self.n_known, self._n_looks = n_known, n_looks
-        self._run()
-
-    @property
-    def is_done(self):
-        self._n_looks -= 1
-        return self._n_looks < 0
 
 
 class BrokenRuleError(Exception):
@@ -110,8 +93,6 @@ class Case:
             what = random.choice(len(self.MOVES), p=self.SHARES_OF_MOVES)
             self.n_calls += 1
             self.MOVES[what](self)
-        if n_failed := self.policy._diagnostics().get("n_failed_refits"):
-            raise BrokenRuleError(f"{n_failed} refits failed")
 
     def choose(self):
         table = self.slates.draw()
@@ -176,7 +157,7 @@ class Case:
         try:
             scores = self.policy.score(table, **given)
             parts = [scores.estimates, scores.widths]
-            if isinstance(self.policy, latent_ucb.LatentUcb):
+            if isinstance(self.policy, LatentUcb):
                 reasons = self.policy.explain(table, **given)
                 parts += [reasons.features, reasons.missing, reasons.context, reasons.crossed]
         except (Unidentifiable, HorizonReachedError):
@@ -191,9 +172,6 @@ class Case:
         twin = copy_of(self.policy)
         if snapshot(policy_to_dict(twin)) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
-        if getattr(self.policy, "_prepared", None) is not None:
-            self.policy = copy.deepcopy(self.policy)  # a file does not hold a refit, a copy does
-            return
         table = self.slates.draw()
         given = self.more(table)
         try:
@@ -262,11 +240,7 @@ class Case:
 def one(seed):
     """Play the case of a seed; return how many calls it made and what went wrong, if anything."""
     case = Case(seed)
-
-    def late(work, n_known):
-        return Late(work, n_known, int(case.random.integers(8)))
-
-    with warnings.catch_warnings(), mock.patch.object(latent_ucb, "Background", late):
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
             case.play()

@@ -103,7 +103,7 @@ def latent_ucb(random, dim):
     settings.maybe("through_origin", True).maybe("exploration", "thompson", "greedy")
     settings.maybe("groups", ["latent"], ["filled", "mask"], ["item"])
     settings.maybe("memory_bytes", 1, 4000)
-    settings.maybe("half_life", 1.0, 20.0, 1e15).maybe("refit", "background")
+    settings.maybe("half_life", 1.0, 20.0, 1e15)
     return LatentUcb(**settings)
 
 

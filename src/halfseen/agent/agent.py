@@ -500,7 +500,7 @@ class Agent(Member):
             raise InvalidInputError("key= needs a database: leave it out, or use Agent.open")
         with self._lock:
             self._catch_up()
-            asked = Asked(rows, contexts)
+            asked = Asked(rows, contexts).canonical()
             whole = Event(OBSERVE, {"rewards": values}, asked)
             ready = self._encoded(asked, log=True)  # refuses what cannot be read
             if self._storage is None:
@@ -508,7 +508,7 @@ class Agent(Member):
                 return
             events = list(_parts(whole))
             if key is not None:
-                request = whole._replace(asked=asked.canonical()).request()
+                request = whole.request()
                 events[0].body.update(key=_checked_key("key", key), whole=request.hex())
             try:
                 self._record(events)
@@ -711,7 +711,7 @@ class Agent(Member):
             if not self._policy._can("_grow_context"):
                 self._policy._grow_context(1, {})  # says so
             asked = Asked(asked.rows, self._reader.read_row(context))
-        return asked if self._storage is None else asked.canonical()
+        return asked.canonical() if self._refits_policy else asked
 
 
 def load(path: Path) -> Any:

@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     rows : Rows
     context : Rows or None
     digest : bytes
-        Of the rows; empty if there is no storage.
+        Of the rows; empty for requests that are not kept.
     """
 
     rows: Rows
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
     digest: bytes = b""
 
     def canonical(self) -> "Asked":
-        """Return the same with a digest that equal rows share: 1 and 1.0, −0.0 and 0.0, any NaN."""
+        """Return a copy with a digest that equal rows share: 1 and 1.0, −0.0 and 0.0, any NaN."""
         rows = _canonical(self.rows)
         context = None if self.context is None else _canonical(self.context)
         return Asked(rows, context, _digest(rows))

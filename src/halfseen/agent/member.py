@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any
 
 from halfseen import archive
 from halfseen.agent.events import EXPIRE, REFIT, Event
@@ -15,7 +14,6 @@ from halfseen.agent.replica import Ready, Replica
 from halfseen.agent.storage import EXPIRED, Checkpoint, Stale
 from halfseen.errors import HalfseenError, StorageError
 from halfseen.log import logger
-from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_to_dict
 
 LEASE = 30.0
@@ -43,6 +41,8 @@ class Member(Replica):
         self._next_try = 0.0  # when to ask for the lease again
         self._n_failed_refits = 0  # in this process
         self._worker: threading.Thread | None = None
+        self._refitter: threading.Thread | None = None  # the thread that refits now
+        self._since: dict[int, Event] = {}  # without a database: events since it began
         self._failure: str | None = None  # why it cannot go on
         self._n_warned = 0  # warnings that this process has logged and that still hold
 
@@ -65,8 +65,11 @@ class Member(Replica):
             if first > self._last + 1:
                 ready = None  # it was made from an earlier state
                 self._catch_up(first - 1)
-        for number, event in enumerate(events, first):
-            self._apply_or_stop(event._replace(number=number, time=now), ready)
+        for number, each in enumerate(events, first):
+            event = each._replace(number=number, time=now)
+            if storage is None and self._refitter is not None:
+                self._since[number] = event
+            self._apply_or_stop(event, ready)
         warnings = self._warnings()
         for text in warnings[self._n_warned :]:
             logger.warning(text)
@@ -114,10 +117,8 @@ class Member(Replica):
     def _tend(self) -> None:
         """Do what is due and no worker has done."""
         self._expire_if_due()
-        if self._storage is None:
-            return
-        if self._policy._is_refit_due and time.monotonic() >= self._next_try:
-            if getattr(self._policy, "refit", "") == "background" and self._refit_seconds:
+        if self._is_refit_due and time.monotonic() >= self._next_try:
+            if self._is_background and self._refit_seconds:
                 self._refit_beside()
             else:
                 self.refit_if_due()
@@ -152,6 +153,10 @@ class Member(Replica):
         finally:
             storage.release(self._owner)
 
+    @property
+    def _is_refit_due(self) -> bool:
+        return self._refits_policy and self._policy._is_refit_due
+
     def refit_if_due(self) -> bool:
         """Refit the policy's models for all processes if that is due; return whether it did.
 
@@ -160,30 +165,40 @@ class Member(Replica):
         """
         with self._lock:
             self._catch_up()
-            if self._storage is None or not self._policy._is_refit_due:
+            # In a process that was forked, the thread that refitted is not alive.
+            is_refitting = self._refitter is not None and self._refitter.is_alive()
+            if is_refitting or not self._is_refit_due:
                 return False
-        with self._leased() as now:
-            if now is None:
-                return False
-            with self._lock:
-                policy, plain, covers = deepcopy(self._policy), self.to_dict(), self._last
-            try:
-                return self._refit(policy, plain, covers)
-            except HalfseenError:
-                raise
-            except Exception:
-                self._refit_failed()
-                return False
+            self._refitter = threading.current_thread()
+        try:
+            with self._leased() as now:
+                return now is not None and self._refit()
+        except HalfseenError:
+            raise
+        except Exception:
+            self._refit_failed()
+            return False
+        finally:
+            self._refitter, self._since = None, {}
 
-    def _refit(self, policy: Policy, plain: dict[str, Any], covers: int) -> bool:
-        """Fit a policy, whose agent was plain after an event; return whether all continue so."""
+    def _refit(self) -> bool:
+        """Fit a copy of the policy; return whether all continue with it."""
+        with self._lock:
+            policy, plain, covers = deepcopy(self._policy), self.to_dict(), self._last
+            self._since = {}
         started = time.perf_counter()
         policy._refit()
         plain["state"]["policy"] = policy_to_dict(policy)
         event = Event(REFIT, {"seconds": time.perf_counter() - started, "covers": covers})
-        content = archive.to_bytes(plain)
+        content = b"" if self._storage is None else archive.to_bytes(plain)
         with self._lock:
-            assert self._storage is not None
+            if self._storage is None:
+                other = self.from_dict(plain)
+                for number in range(covers + 1, self._last + 1):
+                    other.apply(self._since[number])
+                other._count_refit(event._replace(number=self._last + 1))
+                self._continue_as(other)
+                return True
             try:
                 self._storage.append([event], covers, owner=self._owner, checkpoint=content)
             except Stale:

@@ -217,7 +217,7 @@ class Replica(Declared):
         elif event.kind == OBSERVE:
             self._apply_log(event, ready)
         elif event.kind == REFIT:
-            self._apply_refit(event)
+            self._continue_from_checkpoint(event.number)
         else:
             raise StorageError(f"it is a {event.kind!r}, which is not known: upgrade halfseen")
 
@@ -359,14 +359,13 @@ class Replica(Declared):
         changed |= {"_seen": seen, "_context_seen": context_seen, "_rewards": window}
         self._assign(event, changed)
 
-    def _apply_refit(self, event: Event) -> None:
-        """Continue from the checkpoint of a refit, with what came after the event it covers."""
-        self._continue_from_checkpoint(event.number)
-
     def _continue_from_checkpoint(self, number: int = -1) -> None:
         """Take the state after the checkpoint of a refit, or a later one."""
         assert self._storage is not None
-        other = self.at_checkpoint(self._storage, number)
+        self._continue_as(self.at_checkpoint(self._storage, number))
+
+    def _continue_as(self, other: Self) -> None:
+        """Take the state of another agent."""
         names = ("policy", *self.STATE)
         self.__dict__.update({name: other.__dict__[name] for name in names})
 
@@ -376,15 +375,27 @@ class Replica(Declared):
         number, covers, content = storage.checkpoint(number)
         other = cls.from_dict(archive.from_bytes(content, storage.place))
         other._storage = storage
-        other._policy._refits_itself = False
         for event in storage.after(covers, number):
             if event.number < number or event.kind != REFIT:
                 other.apply(event)
-                continue
-            seconds = (*other._refit_seconds[1 - _REFITS :], event.body["seconds"])
-            other._refit_seconds = seconds
-            other._last = event.number
+            else:
+                other._count_refit(event)
         return other
+
+    def _count_refit(self, event: Event) -> None:
+        """Count the refit from which this state comes."""
+        self._refit_seconds = (*self._refit_seconds[1 - _REFITS :], event.body["seconds"])
+        self._last = event.number
+
+    @property
+    def _is_background(self) -> bool:
+        """Whether a thread refits the policy."""
+        return getattr(self._policy, "refit", "") == "background"
+
+    @property
+    def _refits_policy(self) -> bool:
+        """Whether the agent refits the policy, for all processes or in a thread."""
+        return self._storage is not None or self._is_background
 
     def _warnings(self) -> list[str]:
         """Return what looks wrong about rewards."""
@@ -411,6 +422,7 @@ class Replica(Declared):
             Also if a column or level is new and the policy cannot grow.
         """
         policy, rows = self._policy._fork(), asked.rows
+        policy._refits_itself = not self._refits_policy
         has_ids = self.id is not None or not rows.names or rows.is_named
         if not rows.names and not policy._uses_items:
             raise ids_alone()

@@ -10,8 +10,7 @@ offered before. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`ep
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
-from halfseen.latent.background import Background
 from halfseen.latent.epoch import (
     ALL_GROUPS,
     Epoch,
@@ -38,7 +36,6 @@ from halfseen.latent.reward_model import Candidates, RewardModel
 from halfseen.latent.saving import HISTORY, RECORD, EpochField, ExpectedField
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
-from halfseen.log import logger
 from halfseen.params import choice, custom, flag, integer, real
 from halfseen.policies.ambient import scale_param
 from halfseen.policies.base import Policy
@@ -73,17 +70,11 @@ class _Schedule(NamedTuple):
         Whether rewards have differed since the last one.
     context_since : int
         Round before the first context.
-    n_failed_refits : int
     """
 
     next_event: int = 1
     is_informative: bool = False
     context_since: int = 0
-    n_failed_refits: int = 0
-
-    def no_later_than(self, round: int) -> "_Schedule":
-        """Return the schedule with an epoch at a round, or earlier."""
-        return self._replace(next_event=min(self.next_event, round))
 
     def after(self, round: int, growth: float, longest: float) -> "_Schedule":
         """Return the schedule after an epoch that starts in a round."""
@@ -142,7 +133,6 @@ class LatentUcb(Policy):
             next_event=Whole(),
             is_informative=Flag(),
             context_since=Whole(),
-            n_failed_refits=Whole(),
         ),
     }
 
@@ -212,8 +202,9 @@ class LatentUcb(Policy):
     refit: str = choice(
         default="inline",
         words=("inline", "background"),
-        doc="""Where the models of the next epoch are fitted: in the round that opens it, which is
-    reproducible, or in a thread while the current epoch continues until they are ready.""",
+        doc="""How an agent fits the models of the next epoch: in the round that opens it, which is
+    reproducible, or in a thread while the current epoch continues until they are ready. A policy
+    without an agent always fits them in the round.""",
     )
     memory_bytes: int = integer(
         default=DEFAULT_MEMORY,
@@ -234,7 +225,6 @@ class LatentUcb(Policy):
         self._log: tuple[LatentRecord, ...] = ()
         self._schedule = _Schedule()
         self._surprise = Surprise()
-        self._prepared: Background[tuple[Epoch, History]] | None = None
         dim = self.dim or 1
         if self.dim is not None and self.rank is not None:
             checks.integer("rank", self.rank, 0, self.dim)
@@ -264,7 +254,6 @@ class LatentUcb(Policy):
             "noise_scale": log[-1].noise_scale if log else None,
             "scales": log[-1].scales if log else {},
             "n_items": log[-1].n_items if log else 0,
-            "n_failed_refits": self._schedule.n_failed_refits,
         }
 
     def _warnings(self) -> tuple[str, ...]:
@@ -280,8 +269,8 @@ class LatentUcb(Policy):
 
     def _prepare(self, slate: Slate) -> None:
         """Open an epoch if one is due, and keep the slate for the next one."""
-        if self._refits_itself:
-            self._open_if_due()
+        if self._refits_itself and self._is_refit_due:
+            self._refit()
         self._compact_if_full()
         self._observe(slate)
         self._model_of_widths()
@@ -559,23 +548,6 @@ class LatentUcb(Policy):
         """Return the number of offered arms, and of played arms, that are kept."""
         return arms_kept(dim + context_dim, self.memory_bytes)
 
-    def _open_if_due(self) -> None:
-        """Open an epoch, or let it be prepared, if one is due."""
-        if self._prepared is not None:
-            if not self._prepared.is_done:
-                return
-            if self._prepared.is_lost:
-                self._prepared = None  # it is still due
-            else:
-                self._finish(self._prepared)
-        if not self._is_refit_due:
-            return
-        if self._model is not None and self.refit == "background":
-            self._prepared = Background(self._opening(), len(self._history))
-            self._schedule = self._schedule._replace(is_informative=False)
-        else:
-            self._refit()
-
     @property
     def _is_refit_due(self) -> bool:
         """Whether an epoch is due: so many rounds have passed, or rewards differ at last."""
@@ -584,67 +556,27 @@ class LatentUcb(Policy):
         return self._round > 0 and (is_due or (schedule.is_informative and self._model is None))
 
     def _refit(self) -> None:
-        """Open an epoch."""
-        self._enter(*self._opening()())
-        # What was learned is in the models, or has faded.
-        self._schedule = self._schedule._replace(is_informative=False)
-
-    def _compact_if_full(self) -> None:
-        """Keep memory bounded; while an epoch is prepared, rows keep their places."""
-        is_full = len(self._history) >= 2 * self._arms.max_rows
-        if is_full and self._epoch is not None and self._prepared is None:
-            self._history = self._settings.bounded(self._history, self._epoch.features)
-
-    def _opening(self) -> Callable[[], tuple[Epoch, History]]:
-        """Return a function that fits both models to what still counts.
-
-        It uses nothing that later rounds change.
-        """
-        settings, round, since = self._settings, self._round + 1, self._schedule.context_since
+        """Open an epoch: fit both models to what still counts."""
+        settings, round, schedule = self._settings, self._round + 1, self._schedule
         arms = OfferedRows.of(self._arms, self._round, settings.oldest_age)
-        contexts = OfferedRows.of(self._contexts, self._round - since, settings.oldest_age)
+        since = self._round - schedule.context_since
+        contexts = OfferedRows.of(self._contexts, since, settings.oldest_age)
         last, history = self._epoch, self._history
         if self.half_life is not None:
             history = history.since(round - settings.oldest_age)
-        return lambda: Epoch.open(settings, arms, contexts, history, round, last)
-
-    def _enter(self, epoch: Epoch, history: History) -> None:
-        if self._epoch is not None:
-            self._log = (*self._log[1 - _LONGEST_LOG :], self._epoch.record)
+        epoch, history = Epoch.open(settings, arms, contexts, history, round, last)
+        if last is not None:
+            self._log = (*self._log[1 - _LONGEST_LOG :], last.record)
         self._epoch, self._history = epoch, history
-        self._plan_next(epoch.record.round)
+        schedule = schedule.after(round, self.growth, settings.longest_epoch)
+        # What was learned is in the models, or has faded.
+        self._schedule = schedule._replace(is_informative=False)
 
-    def _plan_next(self, round: int) -> None:
-        longest = self._settings.longest_epoch
-        self._schedule = self._schedule.after(round, self.growth, longest)
-
-    def _finish(self, prepared: Background[tuple[Epoch, History]]) -> None:
-        """Go on with an epoch that was prepared beside the present one."""
-        self._prepared = None
-        before = self.__dict__.copy()
-        try:
-            self._take_over(*prepared.result(), prepared.n_known)
-        except Exception:
-            self.__dict__ = before
-            n_failed = self._schedule.n_failed_refits + 1
-            self._schedule = self._schedule._replace(n_failed_refits=n_failed)
-            logger.exception("a refit failed, %d so far: the epoch goes on", n_failed)
-            self._plan_next(self._round + 1)
-
-    def _take_over(self, epoch: Epoch, history: History, n_known: int) -> None:
-        """Enter an epoch that was prepared, which nobody changes, and learn what came since."""
-        later = self._history.rows.select(slice(n_known, None))
-        self._enter(epoch, deepcopy(history))
-        self._widen_history(self.dim or 1, self.context_dim)  # features may have entered meanwhile
-        level = history.last_level if epoch.reward_model is None else epoch.reward_model.drift.level
-        later = later._replace(rewards=later.rewards + later.levels, levels=0.0 * later.levels)
-        for round, arm, context, item, reward, *_ in zip(*later, strict=True):
-            given = int(round), arm, context, int(item), float(reward)
-            self._history = self._history.plus(*given, level)
-        if epoch.reward_model is not None:
-            model = epoch.reward_model.copied()
-            model.learn_all(later)
-            self._epoch = epoch._replace(reward_model=model)
+    def _compact_if_full(self) -> None:
+        """Keep memory bounded."""
+        is_full = len(self._history) >= 2 * self._arms.max_rows
+        if is_full and self._epoch is not None:
+            self._history = self._settings.bounded(self._history, self._epoch.features)
 
     # Features that come later
 
@@ -659,15 +591,12 @@ class LatentUcb(Policy):
         most = arms_kept(dim, self.memory_bytes)
         self._contexts = self._contexts.widened(dim, self._context_levels, most)
         if self._round and not self.context_dim:
-            schedule = self._schedule._replace(context_since=self._round)
-            self._schedule = schedule.no_later_than(self._round + _SOON)
+            soon = min(self._schedule.next_event, self._round + _SOON)
+            self._schedule = self._schedule._replace(context_since=self._round, next_event=soon)
         self._widen_all(self.dim or 1, dim)
 
     def _widen_all(self, dim: int, context_dim: int) -> None:
         self._arms = self._arms.widened(dim, self._levels, self._n_kept(dim, context_dim))
-        self._widen_history(dim, context_dim)
-
-    def _widen_history(self, dim: int, context_dim: int) -> None:
         given = self._levels, self._context_levels
         self._history = self._history.widened(dim, context_dim, *given)
 

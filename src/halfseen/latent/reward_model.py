@@ -267,12 +267,6 @@ class RewardModel:
         self.ridge.update(phi, target)
         return residual * residual / (1.0 + float(width) ** 2)
 
-    def learn_all(self, rows: Observations) -> None:
-        """Add rewards one by one."""
-        rewards = (rows.rewards + rows.levels).tolist()
-        for row in zip(rows.arms, rows.contexts, rows.items.tolist(), rewards, strict=True):
-            self.learn(*row)
-
 
 def _mean(rows: Observations, summary: Summary | None) -> float:
     """Return the mean of all rewards."""
