@@ -58,10 +58,6 @@ Methods = Annotated[
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="Processes; all cores by default.")
 ]
-Cluster = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask scheduler that runs the cells (docs/many-machines.md)."),
-]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
 ]
@@ -126,7 +122,6 @@ def reproduce(
     p: Probs = None,
     methods: Methods = None,
     jobs: Jobs = None,
-    cluster: Cluster = None,
     out: Out = None,
     again: Again = False,
     timing: Timing = True,
@@ -148,9 +143,9 @@ def reproduce(
                 if not everything:
                     raise
                 console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
-        if scale == "paper" and cluster is None:
+        if scale == "paper":
             _announce_time(wanted, jobs or os.cpu_count() or 1, console)
-        how = {"jobs": jobs, "cluster": cluster, "again": again, "timing": timing}
+        how = {"jobs": jobs, "again": again, "timing": timing}
         failed = False
         for each, study in wanted:
             folder = _folder_for(each, scale, out / each if several and out else out)

@@ -427,7 +427,7 @@ def run_study(
     """Run what a store does not have of a study, and return (and write) its results.
 
     `announce` is called with "tuning" or "study" and all cells of that stage before it runs. `how`
-    are `jobs`, `cluster`, `again` and `progress`; these and the others are as in
+    are `jobs`, `again` and `progress`; these and the others are as in
     `halfseen.simulation.simulate.run`. What was chosen joins the manifest and `calibration.csv`.
 
     Raises

@@ -39,7 +39,6 @@ def simulate(
     *,
     name: str = "simulation",
     jobs: int | None = None,
-    cluster: str | None = None,
     out: str | Path | None = None,
     again: bool = False,
     points: int = 100,
@@ -58,8 +57,6 @@ def simulate(
         Of the study, in the tables.
     jobs : int, optional
         Processes; all cores by default. `joblib.parallel_config` chooses another backend.
-    cluster : str, optional
-        Address of a Dask scheduler whose workers run the cells instead (docs/many-machines.md).
     out : path, optional
         Folder for the results. Finished cells found there are not run again.
     again : bool
@@ -104,7 +101,7 @@ def simulate(
         for key, method in methods.items()
         for seed in each
     ]
-    run_options: Any = {"jobs": jobs, "cluster": cluster, "again": again, "progress": progress}
+    run_options: Any = {"jobs": jobs, "again": again, "progress": progress}
     study: dict[str, Any] = {"name": name, "title": name, "seeds": each}
     own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
     if own and out is not None:
@@ -138,7 +135,6 @@ def run(
     store: Store | None = None,
     *,
     jobs: int | None = None,
-    cluster: str | None = None,
     again: bool = False,
     timing: bool = True,
     progress: bool = False,
@@ -152,7 +148,7 @@ def run(
     cells : sequence of Cell
     store : Store, optional
         Where finished cells are kept and tables are written.
-    jobs, cluster, again, progress
+    jobs, again, progress
         As in `simulate`.
     timing : bool
         Whether tables have seconds.
@@ -167,7 +163,7 @@ def run(
         if store is not None and again:
             store.forget(cells)
         missing = cells if store is None else store.missing(cells)
-        running = run_cells(missing, jobs=jobs, cluster=cluster)
+        running = run_cells(missing, jobs=jobs)
         for cell, result in _with_bar(running, cells, missing) if progress and cells else running:
             if store is not None:
                 store.add(cell, result)

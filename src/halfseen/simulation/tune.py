@@ -217,7 +217,7 @@ def tune(
 def run_tasks(tasks: Sequence[Task], store: Store | None = None, **how: Any) -> list[Tuned]:
     """Run the candidates of all tasks that a store does not have, and choose.
 
-    `how` are `jobs`, `cluster`, `again` and `progress`, as in `simulate`.
+    `how` are `jobs`, `again` and `progress`, as in `simulate`.
 
     Raises
     ------
