@@ -456,9 +456,8 @@ def _part_of(
 
 
 def _import_plugins(names: list[str] | None) -> None:
-    from halfseen.simulation.plugins import load_installed_plugins, load_plugin
+    from halfseen.simulation.plugins import load_plugin
 
-    load_installed_plugins()
     for name in names or ():
         load_plugin(name)
 

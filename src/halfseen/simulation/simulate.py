@@ -1,22 +1,33 @@
 """Policies in a world over many seeds: the run of any study."""
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from halfseen import checks, params
 from halfseen.errors import HalfseenError, InvalidSettingError
+from halfseen.lazy import from_extra
 from halfseen.log import logger
 from halfseen.policies.base import Policy
-from halfseen.simulation.cells import Cell, CellKey, Result
-from halfseen.simulation.methods import Method, method_from
+from halfseen.policies.registry import register_policy, registered
+from halfseen.simulation import plugins
+from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
+from halfseen.simulation.methods import MEASURE, MEASURES, Method, method_from
 from halfseen.simulation.results import Results, prob_of, versions
 from halfseen.simulation.store import Store
-from halfseen.simulation.workers import run_cells
 from halfseen.worlds.base import Facts, World
+
+try:
+    from threadpoolctl import threadpool_limits
+except ModuleNotFoundError:  # it comes with the extra `paper`
+    threadpool_limits = None
+
+_MOST_JOBS = 1024  # each is a process of some hundred megabytes
 
 
 class OwnMethod(Method):
@@ -184,6 +195,120 @@ def run(
     if store is not None and write:
         results.write(store.folder)
     return results
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    *,
+    jobs: int | None = None,
+    run: Callable[[Cell], Result] = run_cell,
+) -> Iterator[tuple[Cell, Result]]:
+    """Yield every cell with its result, in the order in which they finish.
+
+    `jobs` is the number of processes; by default it is all cores, or what the joblib backend in
+    force (`joblib.parallel_config`) says.
+
+    Raises
+    ------
+    HalfseenError
+        A worker was killed from outside. Results that were yielded before remain valid.
+    """
+    if jobs is not None:
+        jobs = checks.integer("jobs", jobs, 1, _MOST_JOBS)
+    with _one_blas_thread():
+        if jobs == 1 or len(cells) <= 1:  # starting a process takes longer than most cells
+            for cell in cells:
+                yield cell, run(cell)
+        else:
+            for place, result in _in_parallel(cells, jobs, run):
+                yield cells[place], result
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    return nullcontext() if threadpool_limits is None else threadpool_limits(1)
+
+
+def _in_parallel(
+    cells: Sequence[Cell], jobs: int | None, run: Callable[[Cell], Result]
+) -> Iterator[tuple[int, Result]]:
+    """Yield results with the places of their cells, in the order in which they finish."""
+    with from_extra("paper", "set jobs=1"):
+        import joblib
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+    if jobs is None and joblib.parallel.get_active_backend()[1] is None:
+        jobs = joblib.cpu_count()
+    parallel = joblib.Parallel(
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+        initializer=_begin_worker,  # used by backends that start processes
+        initargs=(os.getpid(), tuple(plugins.loaded)),
+    )
+    # Long ones first, so that no core waits for the last.
+    order = sorted(range(len(cells)), key=lambda place: -cells[place].horizon)
+    task = joblib.delayed(_run_in_worker)
+    try:
+        with _ctrl_c_ignored():  # workers are started here, and inherit it before they import
+            found = parallel(task(_named_in(cells[at]), at, cells[at], run) for at in order)
+        yield from found
+    except TerminatedWorkerError:
+        raise HalfseenError(
+            "a worker process was killed from outside, most often because memory ran out: run "
+            "again with fewer jobs"
+        ) from None
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, where this thread may: only the main thread handles signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _begin_worker(caller: int, names: Sequence[str]) -> None:
+    """Load plugins, and end this worker when its caller ends; only the caller handles Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == caller:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    for name in names:
+        plugins.load_plugin(name)
+
+
+def _named_in(cell: Cell) -> list[Any]:
+    """Return the policies and the measure that a cell names.
+
+    A worker does not run the caller's script, so it must be given the classes defined there.
+    Unpickling a measure imports its module, which registers it.
+    """
+    found: list[Any] = []
+    for name in cell.method.policies():
+        with suppress(HalfseenError):  # an unknown name fails the cell
+            found.append(registered(name))
+    if cell.method.policy == MEASURE:
+        found.append(MEASURES[cell.method.settings["measure"]])
+    return found
+
+
+def _run_in_worker(
+    named: Sequence[Any], place: int, cell: Cell, run: Callable[[Cell], Result]
+) -> tuple[int, Result]:
+    for each in named:
+        if isinstance(each, type):
+            register_policy(each)
+    with _one_blas_thread():
+        return place, run(cell)
 
 
 def _with_bar(
