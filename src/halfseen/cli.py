@@ -578,7 +578,7 @@ def _show_report(report: "Report", console: Console) -> bool:
 def _write_page(home: Path, console: Console) -> None:
     """Write the page over all studies whose results lie in a folder, and say where it is."""
     from halfseen.paper.studies import ORDER, report_on
-    from halfseen.report.page import write_page
+    from halfseen.report.report import write_page
 
     with console.status("writing the page"):
         written = write_page(home, report_on, ORDER)

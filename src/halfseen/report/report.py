@@ -1,10 +1,9 @@
-"""The report of a run: figures, tables, verdicts, and one page about it in Markdown and LaTeX.
+"""The report of a run: figures, tables, verdicts, one page about it, and one over all studies.
 
 Templates take what they show from a `Report`. Every value is escaped for its format, unless it is
 marked as `Markup`.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from halfseen.errors import HalfseenError, StoreError
 from halfseen.report.figures import Figure, default_figures, drawn, save_figure, share_label
 from halfseen.report.look import NAMES, label_of
 from halfseen.report.numbers import (
@@ -39,7 +39,6 @@ FILES = {
     "diagnostics.csv": "what policies report about their runs",
     "claims.csv": "the claims with their verdicts",
     "calibration.csv": "the settings that were tried on validation seeds",
-    "table.tex": "the table of final regrets for LaTeX",
     "manifest.json": "what was run, with versions",
     "failures.txt": "tracebacks of failed cells",
 }
@@ -248,7 +247,6 @@ class Report:
                 path.write_bytes(csv_bytes(tuple(rows[0]), rows))
             else:  # of an earlier run
                 path.unlink(missing_ok=True)
-        (self.folder / "table.tex").write_text(render(LATEX, report=self), encoding="utf-8")
         page = self.folder / "report.md"
         page.write_text(render(MARKDOWN, report=self), encoding="utf-8")
         return page
@@ -271,6 +269,62 @@ def _compared_row(pair: Pair) -> Row:
     }
 
 
+# The page over all studies
+
+
+def write_page(
+    home: str | Path, report_on: Callable[[Path], Report], first: Sequence[str] = ()
+) -> Path:
+    """Write one page over all studies whose folders lie directly in a results folder.
+
+    A folder belongs to a study if it has `manifest.json` and `summary.csv`. Those named in `first`
+    come first. One that cannot be read is named on the page, with the reason. The same results
+    give the same bytes.
+
+    Raises
+    ------
+    StoreError
+        There is no study in the folder.
+    """
+    home = Path(home)
+    folders = study_folders(home, first)
+    if not folders:
+        raise StoreError(
+            f"there are no results in {home}: run `halfseen reproduce synthetic` first"
+        )
+    reports: list[Report] = []
+    unread: list[tuple[str, str]] = []
+    for folder in folders:
+        try:
+            reports.append(report_on(folder))
+        except (HalfseenError, OSError) as error:
+            unread.append((folder.name, str(error)))
+    versions: dict[str, Any] = {}
+    for report in reports:
+        versions |= report.results.manifest.get("versions") or {}
+    page = home / "index.html"
+    text = render(
+        HTML,
+        reports=reports,
+        unread=unread,
+        versions=versions,
+        style=Markup((Path(__file__).parent / "assets" / "style.css").read_text(encoding="utf-8")),
+        counts=count_outcomes(verdict for report in reports for verdict in report.verdicts),
+    )
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def study_folders(home: Path, first: Sequence[str] = ()) -> list[Path]:
+    """Return the folders of studies in a results folder, in the order of the page."""
+    found = sorted(file.parent for file in home.glob("*/manifest.json"))
+    found = [folder for folder in found if (folder / "summary.csv").exists()]
+    known = [home / name for name in first if home / name in found]
+    return known + [folder for folder in found if folder not in known]
+
+
+# Verdicts
+
 OUTCOMES = ("holds", "fails", "undecided", "vacuous", "too small to judge", "not run")
 """All possible verdicts on a claim."""
 
@@ -283,8 +337,7 @@ def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 # Templates
 
-MARKDOWN, LATEX, HTML = "report.md.j2", "table.tex.j2", "index.html.j2"
-CLAIMS = "claims.md.j2"
+MARKDOWN, CLAIMS, HTML = "report.md.j2", "claims.md.j2", "index.html.j2"
 """The templates."""
 
 RULE = (
@@ -303,24 +356,6 @@ _MARKDOWN = re.compile(
     r"|\](?=[(\[:])|!(?=\[)"  # links and images
     r"|^[#>+-](?=\s)"  # headings, quotes and lists
 )
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "−": "$-$",
-    "θ": r"$\theta$",
-}
 _ROUNDING = 1e-6  # a smaller difference of two regrets is due to rounding
 _SPACE = re.compile(r"\s+")
 _CODE = re.compile(r"`([^`]+)`")
@@ -340,27 +375,6 @@ def markdown_text(text: str) -> str:
     return _MARKDOWN.sub(lambda found: "\\" + found[0], _SPACE.sub(" ", text))
 
 
-def latex_text(text: str) -> str:
-    r"""Escape a string for LaTeX.
-
-    >>> print(latex_text("A & B <i>_x_|y% $z$"))
-    A \& B \textless{}i\textgreater{}\_x\_\textbar{}y\% \$z\$
-    """
-    return "".join(_LATEX.get(character, character) for character in _SPACE.sub(" ", text))
-
-
-def embedded_json(data: Any) -> Markup:
-    r"""Return JSON that is safe inside a script element, whatever texts it holds.
-
-    >>> print(embedded_json({"a": "</script>"}))
-    {"a":"\u003c/script\u003e"}
-    """
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
-
-
 def counted(outcome: str, n: int) -> str:
     """Return how many verdicts have an outcome, as a string.
 
@@ -374,16 +388,11 @@ def counted(outcome: str, n: int) -> str:
 @cache
 def _environment(template: str) -> Environment:
     """Return the environment of a template: how it escapes, and its filters."""
-    escapes: dict[str, Callable[[str], str]]
-    escapes = {
-        MARKDOWN: markdown_text,
-        CLAIMS: markdown_text,
-        LATEX: latex_text,
-        HTML: lambda text: str(escape(text)),
-    }
 
     def safe(value: Any) -> Any:
-        return value if hasattr(value, "__html__") else Markup(escapes[template](str(value)))
+        if hasattr(value, "__html__"):
+            return value
+        return escape(str(value)) if template == HTML else Markup(markdown_text(str(value)))
 
     def prose(text: str) -> Markup:
         """Return the string with `words` between backticks as code."""
@@ -393,7 +402,6 @@ def _environment(template: str) -> Environment:
     def code(text: str) -> Markup:
         return Markup(f"<code>{escape(text)}</code>" if template == HTML else f"`{text}`")
 
-    tex = template == LATEX
     environment = Environment(
         loader=PackageLoader("halfseen.report"),
         autoescape=True,  # `safe` has already escaped what is shown; this keeps macros as they are
@@ -402,8 +410,6 @@ def _environment(template: str) -> Environment:
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        variable_start_string="<<" if tex else "{{",  # braces are LaTeX's own
-        variable_end_string=">>" if tex else "}}",
     )
     environment.filters |= {
         "label": label_of,
@@ -418,6 +424,5 @@ def _environment(template: str) -> Environment:
         "outcomes": count_outcomes,
         "deviation": lambda size: "rounding" if size < _ROUNDING else number(size, 2),
         "plain": lambda text: text.replace("`", ""),
-        "json": embedded_json,
     }
     return environment
