@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from halfseen.paper.published import SeedComparison, SummaryComparison
     from halfseen.paper.study import Study
     from halfseen.report.report import Report
-    from halfseen.simulation.cells import Cell
     from halfseen.simulation.results import Results
 
 RESULTS = Path("results")
@@ -68,10 +67,6 @@ Import = Annotated[
         "--import",
         help="A Python file or module with your own policies and worlds; may be repeated.",
     ),
-]
-Timing = Annotated[
-    bool,
-    typer.Option(help="Measure seconds; with --no-timing, equal runs write equal bytes."),
 ]
 Folder = Annotated[Path, typer.Argument(help="Holds the folders of studies.")]
 
@@ -124,7 +119,6 @@ def reproduce(
     jobs: Jobs = None,
     out: Out = None,
     again: Again = False,
-    timing: Timing = True,
     imports: Import = None,
 ) -> None:
     """Run studies of the paper and write figures, tables and a report with verdicts."""
@@ -143,13 +137,10 @@ def reproduce(
                 if not everything:
                     raise
                 console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
-        if scale == "paper":
-            _announce_time(wanted, jobs or os.cpu_count() or 1, console)
-        how = {"jobs": jobs, "again": again, "timing": timing}
         failed = False
         for each, study in wanted:
             folder = _folder_for(each, scale, out / each if several and out else out)
-            results = _run(study, folder, console, **how)
+            results = _run(study, folder, console, jobs=jobs, again=again)
             failed |= not _show_report(study.report(results), console)
         if wanted and (several or out is None):
             _write_page(folder.parent, console)
@@ -390,8 +381,7 @@ def verify(
             raise StudyError(f"methods must be among the published {sorted(known)}, got {methods}")
         study = _part_of(name, "paper", seeds, p, ",".join(dict.fromkeys(asked)))
         folder = _folder_for(name, "paper", out)
-        how = {"jobs": jobs, "again": again, "write": False}
-        results = _run(study, folder, console, **how)
+        results = _run(study, folder, console, jobs=jobs, again=again, write=False)
         if cells:
             agrees = _print_seeds(name, published.compare_seeds(results), console)
         else:
@@ -483,37 +473,6 @@ def _folder_for(name: str, scale: str, out: Path | None) -> Path:
     return RESULTS / name if scale == "paper" else RESULTS / scale / name
 
 
-def _announce_time(studies: "list[tuple[str, Study]]", n_processes: int, console: Console) -> None:
-    """Say how long studies will take, if that is more than a minute."""
-    from halfseen.paper.studies import CORE_MINUTES, study_named
-
-    minutes = {
-        name: study.n_cells / study_named(name).n_cells * CORE_MINUTES[name] / n_processes
-        for name, study in studies
-    }
-    total = sum(minutes.values())
-    if total < 1.0:
-        return
-    longest = sorted((name for name in minutes if minutes[name] >= 1.0), key=minutes.__getitem__)
-    parts = ", ".join(f"{name} {duration(minutes[name])}" for name in longest[::-1])
-    where = "one process" if n_processes == 1 else f"{n_processes} processes"
-    console.print(
-        f"about {duration(total)} on {where}, less what is finished already"
-        + (f" ({parts})" if len(studies) > 1 else ""),
-        highlight=False,
-    )
-
-
-def duration(minutes: float) -> str:
-    """Return minutes for people.
-
-    >>> duration(0.6), duration(59.7), duration(84.0)
-    ('1 min', '1 h 0 min', '1 h 24 min')
-    """
-    whole = max(1, round(minutes))
-    return f"{whole} min" if whole < 60 else f"{whole // 60} h {whole % 60} min"
-
-
 def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results":
     """Run what is missing of a study with a progress bar, and write its tables.
 
@@ -522,28 +481,17 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     from halfseen.paper.study import run_study
     from halfseen.simulation.store import Store
 
-    store = Store(folder)
-    running: list[Cell] = []
-
-    def announce(stage: str, cells: "Sequence[Cell]") -> None:
-        running[:] = cells
-        what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
-        finished = 0 if how["again"] else sum(store.has(cell) for cell in cells)
-        before = f", {finished} of them finished before" if finished else ""
-        text = f"{what} ({len(cells)} cells{before})"
-        console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
-
+    text = f"{study.title} ({study.n_cells} cells)"
+    console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        return run_study(study, store, progress=True, announce=announce, **how)
+        return run_study(study, Store(folder), progress=True, **how)
     except KeyboardInterrupt:
-        kept = Store(folder)
-        n_kept = sum(kept.has(cell) for cell in running)
         same = "the same command without --again" if how["again"] else "the same command"
         console.print(
-            f"interrupted: {n_kept} of {len(running)} cells are finished and kept in "
-            f"{escape(str(folder))}; {same} continues from there",
+            f"interrupted: finished cells are kept in {escape(str(folder))}; {same} continues "
+            "from there",
             highlight=False,
             soft_wrap=True,
         )

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import threading
 
 import joblib
@@ -26,10 +27,10 @@ from halfseen.simulation.methods import METHODS
 from halfseen.simulation.simulate import run, run_cells, simulate
 from halfseen.simulation.store import Store
 from halfseen.worlds.base import _KINDS, World, register_world
+from made_results import without_seconds, written_tables
 
 WORLD = LowRankWorld(dim=8, rank=2, n_arms=4, horizon=60)
 POLICIES = ["tofu", "zf-oful", "zf-pslb", "zf-thompson", "uniform", "oracle-masked"]
-FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv")
 
 
 def grid(seeds=range(3), policies=POLICIES, **world):
@@ -42,8 +43,8 @@ def grid(seeds=range(3), policies=POLICIES, **world):
 
 
 def written(folder, **options):
-    run(grid(), Store(folder), timing=False, **options)
-    return {name: (folder / name).read_bytes() for name in FILES}
+    run(grid(), Store(folder), **options)
+    return written_tables(folder)
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +62,18 @@ def test_another_joblib_backend_writes_the_same_bytes(tmp_path, plain_run):
 
 
 def test_the_order_of_cells_decides_the_order_of_rows_and_nothing_else():
-    forward, backward = (run(cells, timing=False, jobs=1) for cells in (grid(), grid()[::-1]))
-    assert backward.per_seed[::-1] == forward.per_seed
+    forward, backward = (run(cells, jobs=1) for cells in (grid(), grid()[::-1]))
+    assert without_seconds(backward)[::-1] == without_seconds(forward)
+
+
+def test_a_bar_is_shown_where_it_is_wanted_and_rich_is_there(capsys, monkeypatch):
+    run(grid([0]), jobs=1)
+    assert capsys.readouterr().out == ""
+    run(grid([0]), jobs=1, progress=True)
+    assert f"{len(POLICIES)} cells to run" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    assert len(run(grid([0]), jobs=1, progress=True).per_seed) == len(POLICIES)
+    assert capsys.readouterr().out == ""
 
 
 def told(cell):

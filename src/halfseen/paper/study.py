@@ -419,15 +419,12 @@ def run_study(
     study: Study,
     store: Store | None = None,
     *,
-    timing: bool = True,
     write: bool = True,
-    announce: Callable[[str, Sequence[Cell]], None] = lambda stage, cells: None,
     **how: Any,
 ) -> Results:
     """Run what a store does not have of a study, and return (and write) its results.
 
-    `announce` is called with "tuning" or "study" and all cells of that stage before it runs. `how`
-    are `jobs`, `again` and `progress`; these and the others are as in
+    `how` are `jobs`, `again` and `progress`; these and `write` are as in
     `halfseen.simulation.simulate.run`. What was chosen joins the manifest and `calibration.csv`.
 
     Raises
@@ -437,8 +434,6 @@ def run_study(
     """
     manifest: dict[str, Any] = {"study": study.to_dict(), "scale": study.scale}
     tasks, started = study.tasks(), time.perf_counter()
-    if tasks:
-        announce("tuning", [cell for task in tasks for cell in task.cells()])
     found = run_tasks(tasks, store, **how) if tasks else []
     chosen = {task.place[1:4]: each.chosen for task, each in zip(tasks, found, strict=True)}
     if tasks:
@@ -448,8 +443,7 @@ def run_study(
         ]
         manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
     cells = study.cells(chosen)
-    announce("study", cells)
-    results = simulate.run(cells, store, timing=timing, write=write, manifest=manifest, **how)
+    results = simulate.run(cells, store, write=write, manifest=manifest, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)

@@ -147,7 +147,6 @@ def run(
     *,
     jobs: int | None = None,
     again: bool = False,
-    timing: bool = True,
     progress: bool = False,
     write: bool = True,
     manifest: Mapping[str, Any] | None = None,
@@ -161,8 +160,6 @@ def run(
         Where finished cells are kept and tables are written.
     jobs, again, progress
         As in `simulate`.
-    timing : bool
-        Whether tables have seconds.
     write : bool
         Whether tables are written into the store's folder.
     manifest : mapping, optional
@@ -174,15 +171,17 @@ def run(
         if store is not None and again:
             store.forget(cells)
         missing = cells if store is None else store.missing(cells)
-        running = run_cells(missing, jobs=jobs)
-        for cell, result in _with_bar(running, cells, missing) if progress and cells else running:
+        running: Iterable[tuple[Cell, Result]] = run_cells(missing, jobs=jobs)
+        if progress and missing:
+            running = _with_bar(running, len(missing))
+        for cell, result in running:
             if store is not None:
                 store.add(cell, result)
             finished[cell.key] = result
     if store is not None:  # it may have run a cell under another name
         found = ((cell.key, store.get(cell)) for cell in cells)
         finished |= {key: result for key, result in found if result is not None}
-    results = Results.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
+    results = Results.of((cell, finished[cell.key]) for cell in cells)
     results.manifest = {
         **(manifest or {}),
         "versions": versions(),
@@ -195,6 +194,16 @@ def run(
     if store is not None and write:
         results.write(store.folder)
     return results
+
+
+def _with_bar(
+    results: Iterable[tuple[Cell, Result]], n_cells: int
+) -> Iterable[tuple[Cell, Result]]:
+    try:
+        from rich.progress import track
+    except ModuleNotFoundError:
+        return results
+    return track(results, f"{n_cells} cells to run", total=n_cells)
 
 
 def run_cells(
@@ -309,40 +318,6 @@ def _run_in_worker(
             register_policy(each)
     with _one_blas_thread():
         return place, run(cell)
-
-
-def _with_bar(
-    results: Iterable[tuple[Cell, Result]],
-    cells: Sequence[Cell],
-    missing: Sequence[Cell],
-    console: Any = None,
-) -> Iterator[tuple[Cell, Result]]:
-    """Yield results with a bar over rounds, so that the time left is right if horizons differ."""
-    try:
-        from rich import progress as parts
-    except ModuleNotFoundError:
-        yield from results
-        return
-    bar = parts.Progress(
-        parts.TextColumn("{task.description}"),
-        parts.BarColumn(),
-        parts.TaskProgressColumn(),
-        parts.TextColumn("{task.fields[n_done]}" + f"/{len(cells)} cells"),
-        parts.TimeElapsedColumn(),
-        parts.TextColumn("left"),
-        parts.TimeRemainingColumn(),
-        console=console,
-    )
-    n_done, total = len(cells) - len(missing), sum(cell.horizon for cell in missing)
-    with bar:
-        # With nothing to do the bar is full.
-        task = bar.add_task(
-            cells[0].key.study, total=max(total, 1), completed=int(total == 0), n_done=n_done
-        )
-        for found in results:
-            yield found
-            n_done += 1
-            bar.update(task, advance=found[0].horizon, n_done=n_done)
 
 
 def rooted(world: World) -> World:
