@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from halfseen.cli import app
-from halfseen.paper.published import Key, Level, PublishedCell, SummaryComparison, compare_cells
 from halfseen.paper.studies import ORDER, report_on
 from halfseen.report.report import Report, Verdict, study_folders, write_page
 from made_results import regret, small_study, write_results
@@ -102,23 +101,6 @@ def test_texts_cannot_become_markup(tmp_path):
     assert "</script>" not in text
 
 
-def test_published_numbers_stand_below_ours(tmp_path):
-    rows = made(tmp_path).results.per_seed
-    cells = {
-        Key(row["setting"], row["p"], row["method"], row["seed"]): PublishedCell(
-            row["final_regret"], exact=True
-        )
-        for row in rows
-        if row["method"] == "tofu"
-    }
-    text = page_of(tmp_path, published=compare_cells(rows, cells).groups)
-    assert "The published value over the same seeds is below ours" in text
-    for mean in ("6.25 ± 0.13", "25 ± 0.13"):
-        assert text.count(f">published {mean}</span>") == 1
-    assert text.count('<span class="published">equal</span>') == 2
-    assert "Δ " not in text.split("<tbody>", 1)[1]
-
-
 def test_studies_of_the_package_come_first_and_other_folders_are_left_alone(tmp_path):
     for name in ("masks", "synthetic", "another"):
         made(tmp_path, name)
@@ -179,17 +161,3 @@ class TestCommands:
         assert (here / "results" / "smoke" / "index.html").exists()
         assert self.call("reproduce", "synthetic", *small, "--out", "mine").exit_code == 0
         assert not (here / "index.html").exists()
-
-
-def test_published_means_stand_below_ours(tmp_path):
-    found = SummaryComparison(
-        orders=[],
-        excesses=[Level(0.2, "tofu", 100.0, 101.5, 2.0, 8.0), Level(0.2, "uniform", 9, 80, 1, 4)],
-        ranks=[],
-        missing=[],
-    )
-    made(tmp_path)
-    text = page_of(tmp_path, published_means=found)
-    assert "101.5 ± 2" in text
-    assert ">published 100</span>" in text
-    assert text.count(">agrees (") == text.count("<strong>differs</strong>") == 1

@@ -299,13 +299,10 @@ def test_a_partial_run_draws_what_there_is_and_old_files_go(results, tmp_path):
         panels = [regret_over_rounds(found, ["zf-oful"], p=p) for p in (0.8, 0.2)]
         made = Report(results=found, specs=[Figure("fig:it", "It", panels)])
         made.write()
-        return made.figures[0]
+        return [figure.name for figure in made.figures]
 
-    assert report(None).note == ""
-    part = report(lambda key: key.p == 0.8)
-    assert (part.png, part.note) == (tmp_path / "it.png", "1 of 2 panels were not run")
-    gone = report(lambda key: key.method != "zf-oful")
-    assert (gone.png, gone.note) == (None, "none of it was run")
+    assert report(lambda key: key.p == 0.8) == ["it"]
+    assert report(lambda key: key.method != "zf-oful") == []
     assert not list(tmp_path.glob("it.*"))
 
 

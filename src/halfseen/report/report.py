@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -30,19 +29,7 @@ from halfseen.report.numbers import (
     seed_ranges,
 )
 from halfseen.simulation.cells import CellKey
-from halfseen.simulation.results import Mean, Point, Results, Row, csv_bytes, mean_of
-
-FILES = {
-    "per_seed.csv": "final regret and rank of every cell",
-    "summary.csv": "means and standard errors",
-    "trajectories.csv.gz": "regret and rank over rounds",
-    "diagnostics.csv": "what policies report about their runs",
-    "claims.csv": "the claims with their verdicts",
-    "calibration.csv": "the settings that were tried on validation seeds",
-    "manifest.json": "what was run, with versions",
-    "failures.txt": "tracebacks of failed cells",
-}
-"""Files of a results folder, and what is in them."""
+from halfseen.simulation.results import Mean, Results, Row, csv_bytes, mean_of
 
 
 class Verdict(NamedTuple):
@@ -62,14 +49,6 @@ class Verdict(NamedTuple):
     def numbers(self) -> str:
         """All findings in one string."""
         return "; ".join(self.findings)
-
-
-class Drawn(NamedTuple):
-    """A figure, its PNG file if there is one (the SVG is beside it), and what was left out."""
-
-    spec: Figure
-    png: Path | None
-    note: str
 
 
 @dataclass(kw_only=True)
@@ -123,32 +102,11 @@ class Report:
         scale = self.results.manifest.get("scale", "")
         return "" if scale == "paper" and not self.reproduces_paper else str(scale)
 
-    @cached_property
+    @property
     def share_seen(self) -> str:
-        """How much of the arms is seen, as a string; empty where it is unknown."""
-        results = self.results
-        probs = dict.fromkeys(f"{at.p:g}" for at in results.points() if at.p is not None)
-        shares = []
-        for point in results.points():
-            facts = results.facts(point) if point.p is None else None
-            if facts is not None and facts.observe_prob is not None:
-                place = f" ({point.setting})" if len(results.settings) > 1 else ""
-                shares.append(f"{100 * float(np.mean(facts.observe_prob)):.0f} %{place}")
-        texts = [f"{share_label(results)}: {', '.join(probs)}"] * bool(probs)
-        texts += [f"share of entries seen: {', '.join(shares)}"] * bool(shares)
-        return "; ".join(texts)
-
-    @cached_property
-    def features_seen(self) -> str:
-        """The features of recorded tables, with the share recorded of each, as a string."""
-        found: dict[str, None] = {}
-        for name in self.results.settings:
-            table = getattr(self.results.realization(self.results.first_point(name)), "table", None)
-            shares = getattr(table, "shares", None)
-            if table is not None and shares is not None:
-                pairs = zip(table.names, shares.tolist(), strict=True)
-                found[", ".join(f"{each} {100 * share:.0f} %" for each, share in pairs)] = None
-        return "; ".join(found)
+        """Which shares of the entries are seen, as a string; empty where no world says it."""
+        probs = dict.fromkeys(f"{at.p:g}" for at in self.results.points() if at.p is not None)
+        return f"{share_label(self.results)}: {', '.join(probs)}" if probs else ""
 
     @property
     def worlds(self) -> list[str]:
@@ -179,11 +137,6 @@ class Report:
         return [comparison for comparison in self.comparisons if comparison.pairs]
 
     @cached_property
-    def published_by_cell(self) -> dict[tuple[Point, str], Any]:
-        """Published results by point and method."""
-        return {(Point(each.setting, each.p), each.method): each for each in self.published}
-
-    @cached_property
     def excess(self) -> FinalTable:
         """Regret above the irreducible one, paired seed by seed; empty where no world knows it."""
         means = {}
@@ -194,7 +147,7 @@ class Report:
                 means[point, method] = mean_of(list(above.values()))
         return FinalTable.of(self.results, means)
 
-    # What is missing, and the files
+    # What failed, and the files
 
     @property
     def failures(self) -> list[CellKey]:
@@ -203,23 +156,9 @@ class Report:
         return [CellKey(*(row[name] for name in CellKey._fields)) for row in failed]
 
     @property
-    def figures(self) -> list[Drawn]:
-        """All figures, with their files."""
-        return [self._drawn(spec) for spec in self.specs]
-
-    def _drawn(self, spec: Figure) -> Drawn:
-        png = self.folder / f"{spec.name}.png"
-        missing, n = list(spec.panels).count(None), len(spec.panels)
-        note = f"{missing} of {n} panels were not run" if missing else ""
-        there = missing < n and png.exists()
-        return Drawn(spec, png if there else None, note if there else "none of it was run")
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The files in the results folder, and what is in them."""
-        compared = {f"{each.name}.csv": each.caption for each in self.compared}
-        known = FILES | compared | {"report.md": "this report"}
-        return {name: what for name, what in known.items() if (self.folder / name).exists()}
+    def figures(self) -> list[Figure]:
+        """The figures whose files are in the folder."""
+        return [spec for spec in self.specs if (self.folder / f"{spec.name}.png").exists()]
 
     def write(self) -> Path:
         """Draw the figures, write all files into the folder, and return the path of the page.
@@ -233,16 +172,9 @@ class Report:
             else:
                 for ending in ("png", "svg"):
                     (self.folder / f"{spec.name}.{ending}").unlink(missing_ok=True)
-        claims = [
-            {"place": each.place, "text": each.text, "verdict": each.outcome}
-            | {"fails_if": each.fails_if, "numbers": each.numbers}
-            for each in self.verdicts
-        ]
-        tables = {"claims": claims}
         for comparison in self.comparisons:
-            tables[comparison.name] = [_compared_row(pair) for pair in comparison.pairs]
-        for name, rows in tables.items():
-            path = self.folder / f"{name}.csv"
+            path = self.folder / f"{comparison.name}.csv"
+            rows = [_compared_row(pair) for pair in comparison.pairs]
             if rows:
                 path.write_bytes(csv_bytes(tuple(rows[0]), rows))
             else:  # of an earlier run
