@@ -11,7 +11,7 @@ from halfseen.report import figures
 from halfseen.report.figures import (
     Figure,
     Line,
-    bars,
+    by_setting,
     default_figures,
     diagnostics,
     differences,
@@ -22,7 +22,6 @@ from halfseen.report.figures import (
     regret_over_p,
     regret_over_rounds,
     save_figure,
-    spectrum,
 )
 from halfseen.report.numbers import FinalTable, compare
 from halfseen.report.report import Report
@@ -74,8 +73,7 @@ PANELS = {
     "rank": lambda r: rank_over_rounds(r, ["tofu"]),
     "p": lambda r: regret_over_p(r, ALL, log=True),
     "powers": lambda r: growth(r, ALL, "p"),
-    "spectrum": lambda r: spectrum(r, "tofu"),
-    "bars": lambda r: bars(r, ALL, p=0.8, ranks=["tofu"]),
+    "by setting": lambda r: by_setting(r, ALL, p=0.8, ranks=["tofu"]),
     "differences": lambda r: differences(compare(r, "a", "b", ["tofu"], ["zf-oful"])),
     "diagnostics": lambda r: diagnostics(
         r, "tofu", "n", [Line("error", "it")], xlabel="x", ylabel="y", title="z"
@@ -122,15 +120,8 @@ def test_burn_in_rounds_have_no_rank(results, told):
     assert line(axes, "true rank").get_ydata() == [2, 2]
 
 
-def test_a_gap_is_marked_after_the_true_rank(results):
-    axes = drawn(spectrum(results(), "tofu")).axes[0]
-    assert line(axes, "true rank, with the gap after it").get_xdata()[0] == 2.5
-    assert line(axes, "threshold").get_ydata()[0] == pytest.approx(0.2)
-    assert any("gap 1.10" in text.get_text() for text in axes.texts)
-
-
-def test_bars_carry_ranks(results):
-    axes = drawn(PANELS["bars"](results())).axes[0]
+def test_ranks_stand_above_regrets(results):
+    axes = drawn(PANELS["by setting"](results())).axes[0]
     assert [text.get_text() for text in axes.texts] == ["rank\n2.0"]
 
 
@@ -309,7 +300,7 @@ def test_a_partial_run_draws_what_there_is_and_old_files_go(results, tmp_path):
 def test_failed_cells_do_not_stop_a_figure(results):
     broken = lambda key: None if key.method == "tofu" and key.seed else regret(key)  # noqa: E731
     found = results(regret=broken)
-    assert len(drawn(bars(found, ALL), regret_over_p(found, ALL)).axes) == 2
+    assert len(drawn(by_setting(found, ALL), regret_over_p(found, ALL)).axes) == 2
 
 
 def test_any_run_gets_figures(results):
