@@ -60,7 +60,6 @@ Jobs = Annotated[
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
 ]
-Again = Annotated[bool, typer.Option("--again", help="Also run finished cells again.")]
 Import = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,24 +88,12 @@ def main(
 @app.command()
 def studies() -> None:
     """List the studies of the package."""
-    from rich.table import Table
-
-    from halfseen.paper.published import published
     from halfseen.paper.studies import ORDER, study_named
 
-    table = Table(title="halfseen reproduce NAME")
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it shows")
-    table.add_column("cells", justify="right")
-    table.add_column("published", justify="right")
-    for name in ORDER:
-        study, figures = study_named(name), published(name)
-        table.add_row(name, study.title, str(study.n_cells), str(len(figures) or "–"))
     console = Console()
-    console.print(table)
-    console.print(
-        "A cell is one method on one seed. `published` counts those that `verify` checks."
-    )
+    for name in ORDER:
+        study = study_named(name)
+        console.print(f"{name:15} {study.title} ({study.n_cells} cells)", highlight=False)
 
 
 @app.command()
@@ -118,31 +105,23 @@ def reproduce(
     methods: Methods = None,
     jobs: Jobs = None,
     out: Out = None,
-    again: Again = False,
     imports: Import = None,
 ) -> None:
     """Run studies of the paper and write figures, tables and a report with verdicts."""
     console = Console()
     with console.status(_LOADING):
         from halfseen.paper.studies import ORDER
-    everything = names == ["all"]
-    several = everything or len(names) > 1
     with _explained(console):
         _import_plugins(imports)
-        wanted: list[tuple[str, Study]] = []
-        for each in ORDER if everything else names:
-            try:
-                wanted.append((each, _part_of(each, scale, seeds, p, methods)))
-            except StudyError as error:
-                if not everything:
-                    raise
-                console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
-        failed = False
-        for each, study in wanted:
+        names = list(ORDER) if names == ["all"] else names
+        several, failed = len(names) > 1, False
+        # All of them before the first is run, so that a wrong option is reported at once.
+        studies = [_part_of(name, scale, seeds, p, methods) for name in names]
+        for each, study in zip(names, studies, strict=True):
             folder = _folder_for(each, scale, out / each if several and out else out)
-            results = _run(study, folder, console, jobs=jobs, again=again)
+            results = _run(study, folder, console, jobs=jobs)
             failed |= not _show_report(study.report(results), console)
-        if wanted and (several or out is None):
+        if several or out is None:
             _write_page(folder.parent, console)
         if failed:
             raise typer.Exit(1)
@@ -168,7 +147,6 @@ def compare(
     id_column: Annotated[str | None, typer.Option("--id", help="The column with item ids.")] = None,
     jobs: Jobs = None,
     out: Out = None,
-    again: Again = False,
     imports: Import = None,
 ) -> None:
     """Compare policies on a table with the reward of every option, and write a report."""
@@ -199,7 +177,6 @@ def compare(
             name=file.name,
             out=folder,
             jobs=jobs,
-            again=again,
             progress=True,
         )
         from halfseen.report.report import Report
@@ -343,7 +320,6 @@ def verify(
     methods: Methods = None,
     jobs: Jobs = None,
     out: Out = None,
-    again: Again = False,
 ) -> None:
     """Compare a study with the published figures; exit with 1 if one differs.
 
@@ -381,7 +357,7 @@ def verify(
             raise StudyError(f"methods must be among the published {sorted(known)}, got {methods}")
         study = _part_of(name, "paper", seeds, p, ",".join(dict.fromkeys(asked)))
         folder = _folder_for(name, "paper", out)
-        results = _run(study, folder, console, jobs=jobs, again=again, write=False)
+        results = _run(study, folder, console, jobs=jobs, write=False)
         if cells:
             agrees = _print_seeds(name, published.compare_seeds(results), console)
         else:
@@ -488,10 +464,9 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     try:
         return run_study(study, Store(folder), progress=True, **how)
     except KeyboardInterrupt:
-        same = "the same command without --again" if how["again"] else "the same command"
         console.print(
-            f"interrupted: finished cells are kept in {escape(str(folder))}; {same} continues "
-            "from there",
+            f"interrupted: finished cells are kept in {escape(str(folder))}; the same command "
+            "continues from there",
             highlight=False,
             soft_wrap=True,
         )
@@ -514,8 +489,9 @@ def _show_report(report: "Report", console: Console) -> bool:
     if failures:
         key, error = failures[0]
         example = f"{tuple(key)}: {error.strip().splitlines()[-1]}"
+        n_cells = len(report.results.per_seed)
         console.print(
-            f"[bold red]{len(failures)} of {report.n_cells} cells failed[/], for example "
+            f"[bold red]{len(failures)} of {n_cells} cells failed[/], for example "
             f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",
             highlight=False,
             soft_wrap=True,

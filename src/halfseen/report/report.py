@@ -108,17 +108,6 @@ class Report:
         probs = dict.fromkeys(f"{at.p:g}" for at in self.results.points() if at.p is not None)
         return f"{share_label(self.results)}: {', '.join(probs)}" if probs else ""
 
-    @property
-    def worlds(self) -> list[str]:
-        """The kinds of worlds."""
-        worlds = (each for one in self.results.settings.values() for each in one.worlds.values())
-        return sorted({type(world).__name__ for world in worlds})
-
-    @property
-    def n_cells(self) -> int:
-        """The number of cells."""
-        return len(self.results.per_seed)
-
     # Claims and numbers
 
     @property
@@ -130,11 +119,6 @@ class Report:
     def table(self) -> FinalTable:
         """Final regret of every method at every point."""
         return FinalTable.of(self.results)
-
-    @property
-    def compared(self) -> list[Comparison]:
-        """The comparisons for which something was run."""
-        return [comparison for comparison in self.comparisons if comparison.pairs]
 
     @cached_property
     def excess(self) -> FinalTable:
