@@ -17,7 +17,7 @@ from halfseen.simulation.cells import CellKey, fingerprint
 from halfseen.simulation.methods import MEASURE, Method
 from halfseen.simulation.results import Results
 from halfseen.simulation.store import Store
-from halfseen.simulation.tune import Search, tune
+from halfseen.simulation.tune import tune
 from halfseen.theory.representation import observe_prob_condition
 from halfseen.tofu import RankRule, Selection
 from halfseen.worlds.base import world_from
@@ -211,8 +211,8 @@ def tuned_study(**tuning):
     given = {
         "seeds": (50, 51),
         "searches": {
-            "zf-oful": Search(grid=GRID, ties="nearest-one"),
-            "ra-tofu": Search(grid={"rank.value": [0.2, 0.6]}),
+            "zf-oful": GRID,
+            "ra-tofu": {"rank.value": [0.2, 0.6]},
         },
         "shared": {"oracle-masked": "zf-oful"},
     }
@@ -239,7 +239,7 @@ def test_every_probability_is_tuned_for_itself_and_shared_settings_arrive(tmp_pa
     assert set(chosen) == {(p, key) for p in (0.8, 0.4) for key in ("zf-oful", "ra-tofu")}
     for p in (0.8, 0.4):
         world = world_from({**TUNED_WORLD, "observe_prob": p})
-        alone = tune("zf-oful", GRID, world, [50, 51], reporting=[0], ties="nearest-one", jobs=1)
+        alone = tune("zf-oful", GRID, world, [50, 51], reporting=[0], jobs=1)
         assert chosen[p, "zf-oful"] == alone.chosen
     reported = study.cells({("default", *place): settings for place, settings in chosen.items()})
     assert Store(tmp_path).missing(reported) == []

@@ -22,7 +22,7 @@ from halfseen.simulation.methods import MEASURE, METHODS, Method, method_from
 from halfseen.simulation.results import Results, setting_from
 from halfseen.simulation.results import Setting as BuiltSetting
 from halfseen.simulation.store import Store
-from halfseen.simulation.tune import Candidate, Search, Task, applied, run_tasks, write_calibration
+from halfseen.simulation.tune import Candidate, Grid, Task, applied, run_tasks, write_calibration
 
 Plain = dict[str, Any]
 """Settings of a world or a method by name."""
@@ -47,7 +47,7 @@ class Tuning:
     """
 
     seeds: Sequence[int]
-    searches: Mapping[str, Search]
+    searches: Mapping[str, Grid]
     shared: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, Mapping[float, Candidate]] = field(default_factory=dict)
 
@@ -229,7 +229,7 @@ class Study:
             Task(
                 place=CellKey(self.name, name, p, key, 0),
                 method=setting.method(key),
-                search=setting.tuning.searches[key],
+                grid=setting.tuning.searches[key],
                 world=world,
                 seeds=tuple(setting.tuning.seeds),
             )
