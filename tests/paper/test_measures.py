@@ -25,7 +25,7 @@ from halfseen.paper.measures_subspace import (
     missed_by,
 )
 from halfseen.simulation.cells import play
-from halfseen.simulation.methods import Method, measured
+from halfseen.simulation.methods import MEASURES
 from halfseen.worlds.lowrank import LowRankWorld
 
 WORLD = LowRankWorld(
@@ -42,8 +42,8 @@ def realization():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_measure_returns_plain_values_and_the_same_every_time(name, realization):
-    found = measured(realization, measure=name, **SETTINGS.get(name, {}))
-    assert found == measured(WORLD.realize(seed=3), measure=name, **SETTINGS.get(name, {}))
+    found = MEASURES[name](realization, **SETTINGS.get(name, {}))
+    assert found == MEASURES[name](WORLD.realize(seed=3), **SETTINGS.get(name, {}))
     assert found == json.loads(json.dumps(found, allow_nan=False))
     assert all(isinstance(values, list) and values for values in found.values())
 
@@ -51,16 +51,9 @@ def test_a_measure_returns_plain_values_and_the_same_every_time(name, realizatio
 @pytest.mark.parametrize("name", NAMES)
 def test_a_measure_refuses_unbounded_arms_and_other_worlds(name):
     with pytest.raises(InvalidSettingError, match=r'latent must be "uniform".*got \'gaussian\''):
-        measured(WORLD.replace(latent="gaussian").realize(seed=0), measure=name)
+        MEASURES[name](WORLD.replace(latent="gaussian").realize(seed=0))
     with pytest.raises(InvalidSettingError, match="low-rank world, got HardInstance"):
-        measured(HardInstanceWorld(horizon=10).realize(seed=0), measure=name)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_mistaken_setting_of_a_measure_shows_before_anything_runs(name):
-    method = Method(policy="measure", settings={"measure": name, "pionts": 3})
-    with pytest.raises(InvalidSettingError, match=f"pionts is not a setting of {name}"):
-        method.check()
+        MEASURES[name](HardInstanceWorld(horizon=10).realize(seed=0))
 
 
 # Representation
@@ -78,7 +71,7 @@ def least_squares(basis, table):
 
 
 def test_representation_errors_agree_with_a_computation_from_all_slates(realization):
-    found = measured(realization, measure="representation", points=4)
+    found = MEASURES["representation"](realization, points=4)
     problem = realization.problem()
     rounds = list(realization.rounds())
     assert found["n_arms"] == [15.0 * t for t in log_spaced(59, 4)]
@@ -108,7 +101,7 @@ def test_representation_errors_agree_with_a_computation_from_all_slates(realizat
 
 
 def test_bounds_at_the_measured_distance_are_the_lemmas_at_that_distance(realization):
-    found = measured(realization, measure="representation", points=3)
+    found = MEASURES["representation"](realization, points=3)
     arm_bound = realization.problem().arm_bound
     actual = np.array(found["aligned_distance"])
     assert found["imputation_bound_actual"] == pytest.approx((1 + 2 / 0.8) * arm_bound * actual)
@@ -116,7 +109,7 @@ def test_bounds_at_the_measured_distance_are_the_lemmas_at_that_distance(realiza
 
 
 def test_the_worst_seen_gram_only_falls_as_arms_come_in(realization):
-    found = measured(realization, measure="gram", points=6)
+    found = MEASURES["gram"](realization, points=6)
     masks = np.concatenate([r.slate.mask for r in realization.rounds()])
     basis = realization.basis
     worst = min(eigvalsh(basis[seen].T @ basis[seen])[0] for seen in masks)
@@ -186,7 +179,7 @@ def test_the_bias_term_lies_between_nothing_and_the_worst_signs(run):
 
 
 def test_regret_stays_below_what_the_lemmas_promise_and_they_below_the_trivial(realization):
-    found = measured(realization, measure="algorithm-1", burn_in=9, catalogue=20_000)
+    found = MEASURES["algorithm-1"](realization, burn_in=9, catalogue=20_000)
     regret, lemma, trivial, theorem = (
         np.array(found[name])
         for name in ("regret", "lemma_bound", "trivial_bound", "theorem_bound")
@@ -198,7 +191,7 @@ def test_regret_stays_below_what_the_lemmas_promise_and_they_below_the_trivial(r
 
 
 def test_the_theorem_at_large_horizons_is_the_sum_of_its_parts_and_becomes_informative(realization):
-    found = measured(realization, measure="algorithm-1", burn_in=9)
+    found = MEASURES["algorithm-1"](realization, burn_in=9)
     parts = [found[f"far_{part}"] for part in ("startup", "learning", "representation")]
     assert found["far_theorem"] == pytest.approx(np.sum(parts, axis=0))
     assert found["far_horizon"][-1] == 1e12
@@ -207,7 +200,7 @@ def test_the_theorem_at_large_horizons_is_the_sum_of_its_parts_and_becomes_infor
 
 
 def test_a_spectrum_separates_before_imputation_is_stable(realization):
-    found = measured(realization, measure="representation", points=4)
+    found = MEASURES["representation"](realization, points=4)
     assert 0 < found["rank_found"][0] < found["imputation_stable"][0]
 
 
@@ -247,9 +240,8 @@ def test_replicates_play_optimistically():
 
 def test_without_the_misspecification_part_a_poor_subspace_is_missed():
     world = LowRankWorld(dim=30, rank=2, observe_prob=0.5, latent="uniform", loadings=(1.0, 1.0))
-    found = measured(
+    found = MEASURES["coverage"](
         world.replace(noise_scale=0.1).realize(seed=0),
-        measure="coverage",
         burn_in=3,
         replicates=50,
     )
@@ -280,7 +272,7 @@ def test_one_turn_of_the_projection_by_hand():
 
 
 def test_reestimating_every_round_changes_the_past_and_freezing_does_not(realization):
-    found = measured(realization, measure="freezing", burn_in=9)
+    found = MEASURES["freezing"](realization, burn_in=9)
     assert found["reestimated_round"] == [float(t) for t in range(11, 61)]
     # An epoch's first round continues no regression.
     assert [t for t in range(11, 61) if float(t) not in found["frozen_round"]] == [20, 40]
@@ -292,7 +284,7 @@ def test_reestimating_every_round_changes_the_past_and_freezing_does_not(realiza
 
 
 def test_offered_arms_excite_two_directions_and_chosen_ones_less(realization):
-    found = measured(realization, measure="excitation", points=4)
+    found = MEASURES["excitation"](realization, points=4)
     assert found["example_offered"] == pytest.approx([0.5] * 4)  # I/2 in every round
     assert 0 < found["example_oful"][-1] < found["example_offered"][-1]
 
@@ -303,7 +295,7 @@ def test_offered_arms_excite_two_directions_and_chosen_ones_less(realization):
 def test_the_likelihood_finds_the_subspace_and_the_covariance_comes_near_it():
     """Of exact rank: after 60 rounds the one is right to 1e-3, the other off by a tenth."""
     world = LowRankWorld(dim=12, rank=2, horizon=60, observe_prob=0.5)
-    told = measured(world.realize(0), measure="subspace-error", points=6)
+    told = MEASURES["subspace-error"](world.realize(0), points=6)
     assert told["round"] == [1.0, 2.0, 5.0, 12.0, 26.0, 60.0]
     assert {len(values) for values in told.values()} == {6}
     assert told["likelihood_distance"][-1] < 1e-3
@@ -314,4 +306,4 @@ def test_the_likelihood_finds_the_subspace_and_the_covariance_comes_near_it():
 
 def test_a_subspace_is_measured_where_there_is_one():
     with pytest.raises(InvalidSettingError, match="low-rank world, got Hard"):
-        measured(HardInstanceWorld(horizon=5).realize(0), measure="subspace-error")
+        MEASURES["subspace-error"](HardInstanceWorld(horizon=5).realize(0))

@@ -97,12 +97,6 @@ class Report:
     # What was run
 
     @property
-    def scale(self) -> str:
-        """The scale of the run; empty where readers need not know it."""
-        scale = self.results.manifest.get("scale", "")
-        return "" if scale == "paper" and not self.reproduces_paper else str(scale)
-
-    @property
     def share_seen(self) -> str:
         """Which shares of the entries are seen, as a string; empty where no world says it."""
         probs = dict.fromkeys(f"{at.p:g}" for at in self.results.points() if at.p is not None)

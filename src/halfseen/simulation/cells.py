@@ -29,7 +29,7 @@ from halfseen import checks
 from halfseen.errors import HalfseenError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
-from halfseen.simulation.methods import MEASURE, VIEWS, Method, measured
+from halfseen.simulation.methods import MEASURE, MEASURES, VIEWS, Method
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization, Round, World
 
@@ -200,7 +200,8 @@ def run_cell(cell: Cell) -> Result:
 def _outcome(cell: Cell) -> Result:
     realization, method = cell.world.realize(cell.key.seed), cell.method
     if method.policy == MEASURE:
-        found = measured(realization, **method.settings)
+        settings = dict(method.settings)
+        found = MEASURES[settings.pop("measure")](realization, **settings)
         diagnostics = _plain({**found, **_known(realization)})
         return Result(status="ok", seconds=0.0, diagnostics=diagnostics)
     policy = method.build(realization.facts)
