@@ -329,8 +329,11 @@ def verify(
     console = Console()
     with _explained(console):
         with console.status(_LOADING):
+            from rich.markdown import Markdown
+
             from halfseen.paper import published
             from halfseen.paper.studies import study_named
+            from halfseen.report.report import PUBLISHED, Report, render
         whole, cells = study_named(name), published.published(name)
         means = published.published_summary(name)
         if not cells and not means:
@@ -358,13 +361,22 @@ def verify(
         study = _part_of(name, "paper", seeds, p, ",".join(dict.fromkeys(asked)))
         folder = _folder_for(name, "paper", out)
         results = _run(study, folder, console, jobs=jobs, write=False)
+        comparison: SeedComparison | SummaryComparison | None
         if cells:
-            agrees = _print_seeds(name, published.compare_seeds(results), console)
+            comparison = published.compare_seeds(results)
+            shown = Report(results=results, published=comparison.groups)
         else:
-            found = published.compare_means(results, complete=True)
-            assert found is not None
-            agrees = _print_means(name, found, console)
-    if not agrees:
+            comparison = published.compare_means(results, complete=True)
+            shown = Report(results=results, published_means=comparison)
+        assert comparison is not None
+        console.print(Markdown(render(PUBLISHED, report=shown)))
+        for each in dict.fromkeys((each.method, each.p) for each in comparison.missing):
+            console.print(f"[red]no result[/]: {each[0]}, p = {each[1]:g}", highlight=False)
+        verdict = "agrees with what is published" if comparison.agrees else "DIFFERS"
+        if cells and not any(group.telling for group in shown.published):
+            verdict = f"has too few seeds: at least {published.FEWEST_SEEDS} are needed"
+        console.print(f"[bold]{name} {verdict}[/]")
+    if not comparison.agrees:
         raise typer.Exit(1)
 
 
@@ -507,70 +519,3 @@ def _write_page(home: Path, console: Console) -> None:
     with console.status("writing the page"):
         written = write_page(home, report_on, ORDER)
     console.print(f"all studies: {written}", highlight=False, soft_wrap=True, markup=False)
-
-
-# Published figures
-
-
-def _print_seeds(name: str, comparison: "SeedComparison", console: Console) -> bool:
-    from halfseen.paper.published import FEWEST_SEEDS
-
-    if comparison.worst is not None:
-        key, size = comparison.worst
-        console.print(
-            f"{len(comparison.deviations)} deterministic cells compared, largest deviation "
-            f"{size:.1e} ({key.method}, {key.setting}, p = {key.p}, seed {key.seed})",
-            highlight=False,
-        )
-    for group in comparison.groups:
-        if not group.exact:  # it draws random numbers
-            told = f"{group.deviation:+.2f} standard errors" if group.telling else "too few seeds"
-            console.print(
-                f"{group.method}, {group.setting}, p = {group.p:g}: mean {group.ours.mean:.2f} "
-                f"over {group.n} seeds, published {group.published.mean:.2f}, {told}",
-                style="" if group.agrees else "red",
-                highlight=False,
-            )
-    for key in comparison.differing:
-        console.print(f"[red]differs[/] by {comparison.deviations[key]:.3g}: {tuple(key)}")
-    for key in comparison.missing:
-        console.print(f"[red]no result[/]: {tuple(key)}")
-    verdict = "agrees with the published figures" if comparison.agrees else "DIFFERS"
-    if not any(group.telling for group in comparison.groups):
-        verdict = f"cannot be judged from so few seeds: at least {FEWEST_SEEDS} are needed"
-    console.print(f"[bold]{name} {verdict}[/]")
-    return comparison.agrees
-
-
-def _print_means(name: str, comparison: "SummaryComparison", console: Console) -> bool:
-    decided = comparison.decided_orders
-    agreeing = sum(order.agrees for order in decided)
-    console.print(
-        f"{len(comparison.orders)} pairs of methods compared: for {len(decided)} of them the "
-        f"published gap decides an order; {agreeing} of these orders agree with ours",
-        highlight=False,
-    )
-    for order in comparison.orders:
-        if not order.agrees:
-            console.print(
-                f"[red]differs[/] at p = {order.p:g}: {order.lower} below {order.higher} by "
-                f"{order.published:.1f} as published, by {order.ours:.1f} ± "
-                f"{order.standard_error:.1f} here",
-                highlight=False,
-            )
-    for what, levels in (
-        ("excess over the irreducible regret", comparison.excesses),
-        ("mean rank", comparison.ranks),
-    ):
-        for level in levels:
-            console.print(
-                f"{'agrees' if level.agrees else '[red]differs[/]'}: {what} of {level.method} at "
-                f"p = {level.p:g}: {level.ours:.2f} ± {level.standard_error:.2f}, published "
-                f"{level.published:.2f} (tolerance {level.tolerance:.2f})",
-                highlight=False,
-            )
-    for mean in comparison.missing:
-        console.print(f"[red]no result[/]: {mean.method}, p = {mean.p:g}", highlight=False)
-    verdict = "agrees with the published means" if comparison.agrees else "DIFFERS"
-    console.print(f"[bold]{name} {verdict}[/]")
-    return comparison.agrees

@@ -247,7 +247,8 @@ def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 # Templates
 
-MARKDOWN, CLAIMS, HTML = "report.md.j2", "claims.md.j2", "index.html.j2"
+MARKDOWN, PUBLISHED = "report.md.j2", "published.md.j2"
+CLAIMS, HTML = "claims.md.j2", "index.html.j2"
 """The templates."""
 
 RULE = (
