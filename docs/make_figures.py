@@ -160,11 +160,10 @@ def _collected(folder: Path) -> dict[str, Any]:
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     study, seeds = manifest["study"], manifest["seeds"]
     figures = []
-    for figure, source, _ in report_on(folder).figures:
-        if source is not None:  # a panel can need more than a small run has
-            _shrink(source, FOLDER / source.name)
-            row = {"label": figure.label, "caption": figure.caption, "file": source.name}
-            figures.append(row)
+    for figure in report_on(folder).figures:
+        name = f"{figure.name}.png"
+        _shrink(folder / name, FOLDER / name)
+        figures.append({"label": figure.label, "caption": figure.caption, "file": name})
     return {
         "title": study["title"],
         "scale": manifest["scale"],

@@ -83,3 +83,16 @@ LEVELS = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 def regret(key):
     """Return a regret that differs by method and seed and grows as fewer entries are seen."""
     return LEVELS.get(key.method, 7.0) / (key.p or 1.0) + wobble(key)
+
+
+def without_seconds(results):
+    """Return the rows of `per_seed` without what differs from run to run."""
+    return [row | {"seconds": None} for row in results.per_seed]
+
+
+def written_tables(folder):
+    """Return the tables of a folder; equal runs give equal ones."""
+    names = ("summary.csv", "trajectories.csv.gz", "diagnostics.csv")
+    tables = {name: (folder / name).read_bytes() for name in names}
+    lines = (folder / "per_seed.csv").read_text().splitlines()
+    return tables | {"per_seed.csv": [line.rpartition(",")[0] for line in lines]}

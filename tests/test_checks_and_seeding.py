@@ -110,7 +110,6 @@ def test_the_error_tree_is_the_one_drawn_in_its_docstring():
         errors.StudyError: (errors.InvalidInputError,),
         errors.ArchiveError: (errors.HalfseenError,),
         errors.StoreError: (errors.HalfseenError,),
-        errors.ClusterError: (errors.HalfseenError,),
         errors.MissingExtraError: (errors.HalfseenError,),
     }
     assert {error: error.__bases__ for error in drawn} == drawn

@@ -60,7 +60,7 @@ def test_lock_files_have_what_the_project_asks_for():
     extras = project["optional-dependencies"]
     base = names_of([*project["dependencies"], *groups["build"]])
     assert base <= set(locked(ROOT / "locks" / "base.txt"))
-    dev = names_of(extras["dev"] + extras["cluster"] + extras["paper"] + extras["service"])
+    dev = names_of(extras["dev"] + extras["paper"] + extras["service"])
     assert base | dev <= set(locked(ROOT / "locks" / "dev.txt"))
     for path in LOCKS:
         assert names_of(extras.get(path.stem, [])) <= set(locked(path)), path.name

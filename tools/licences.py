@@ -54,7 +54,6 @@ def main() -> None:
         print(f"\n{title}")
         for name in sorted(names):
             print(f"  {name + ' ' + packages[name].version:34} {licence(packages[name])}")
-    print("\nin the package: plotly.js, MIT (halfseen/report/vendor)")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from .agent.ledger import Pending as Pending
 from .agent.logs import read_log as read_log
 from .errors import AlreadyRewardedError as AlreadyRewardedError
 from .errors import ArchiveError as ArchiveError
-from .errors import ClusterError as ClusterError
 from .errors import ForgottenDecisionError as ForgottenDecisionError
 from .errors import HalfseenError as HalfseenError
 from .errors import HorizonReachedError as HorizonReachedError

@@ -13,16 +13,12 @@ def main() -> None:
         with from_extra("service" if sys.argv[1:2] == ["serve"] else "paper"):
             from halfseen.cli import app
     except MissingExtraError as error:
-        sys.exit(_refused(error))
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may only support ASCII
     app(prog_name="halfseen")
-
-
-def _refused(error: MissingExtraError) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return 2
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from halfseen.paper.published import SeedComparison, SummaryComparison
     from halfseen.paper.study import Study
     from halfseen.report.report import Report
-    from halfseen.simulation.cells import Cell
     from halfseen.simulation.results import Results
 
 RESULTS = Path("results")
@@ -58,24 +57,15 @@ Methods = Annotated[
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="Processes; all cores by default.")
 ]
-Cluster = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask scheduler that runs the cells (docs/many-machines.md)."),
-]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results; results/STUDY by default.")
 ]
-Again = Annotated[bool, typer.Option("--again", help="Also run finished cells again.")]
 Import = Annotated[
     list[str] | None,
     typer.Option(
         "--import",
         help="A Python file or module with your own policies and worlds; may be repeated.",
     ),
-]
-Timing = Annotated[
-    bool,
-    typer.Option(help="Measure seconds; with --no-timing, equal runs write equal bytes."),
 ]
 Folder = Annotated[Path, typer.Argument(help="Holds the folders of studies.")]
 
@@ -98,24 +88,12 @@ def main(
 @app.command()
 def studies() -> None:
     """List the studies of the package."""
-    from rich.table import Table
-
-    from halfseen.paper.published import published
     from halfseen.paper.studies import ORDER, study_named
 
-    table = Table(title="halfseen reproduce NAME")
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it shows")
-    table.add_column("cells", justify="right")
-    table.add_column("published", justify="right")
-    for name in ORDER:
-        study, figures = study_named(name), published(name)
-        table.add_row(name, study.title, str(study.n_cells), str(len(figures) or "–"))
     console = Console()
-    console.print(table)
-    console.print(
-        "A cell is one method on one seed. `published` counts those that `verify` checks."
-    )
+    for name in ORDER:
+        study = study_named(name)
+        console.print(f"{name:15} {study.title} ({study.n_cells} cells)", highlight=False)
 
 
 @app.command()
@@ -126,37 +104,24 @@ def reproduce(
     p: Probs = None,
     methods: Methods = None,
     jobs: Jobs = None,
-    cluster: Cluster = None,
     out: Out = None,
-    again: Again = False,
-    timing: Timing = True,
     imports: Import = None,
 ) -> None:
     """Run studies of the paper and write figures, tables and a report with verdicts."""
     console = Console()
     with console.status(_LOADING):
         from halfseen.paper.studies import ORDER
-    everything = names == ["all"]
-    several = everything or len(names) > 1
     with _explained(console):
         _import_plugins(imports)
-        wanted: list[tuple[str, Study]] = []
-        for each in ORDER if everything else names:
-            try:
-                wanted.append((each, _part_of(each, scale, seeds, p, methods)))
-            except StudyError as error:
-                if not everything:
-                    raise
-                console.print(f"[bold]{each}[/]: skipped, {escape(str(error))}", highlight=False)
-        if scale == "paper" and cluster is None:
-            _announce_time(wanted, jobs or os.cpu_count() or 1, console)
-        how = {"jobs": jobs, "cluster": cluster, "again": again, "timing": timing}
-        failed = False
-        for each, study in wanted:
+        names = list(ORDER) if names == ["all"] else names
+        several, failed = len(names) > 1, False
+        # All of them before the first is run, so that a wrong option is reported at once.
+        studies = [_part_of(name, scale, seeds, p, methods) for name in names]
+        for each, study in zip(names, studies, strict=True):
             folder = _folder_for(each, scale, out / each if several and out else out)
-            results = _run(study, folder, console, **how)
+            results = _run(study, folder, console, jobs=jobs)
             failed |= not _show_report(study.report(results), console)
-        if wanted and (several or out is None):
+        if several or out is None:
             _write_page(folder.parent, console)
         if failed:
             raise typer.Exit(1)
@@ -182,7 +147,6 @@ def compare(
     id_column: Annotated[str | None, typer.Option("--id", help="The column with item ids.")] = None,
     jobs: Jobs = None,
     out: Out = None,
-    again: Again = False,
     imports: Import = None,
 ) -> None:
     """Compare policies on a table with the reward of every option, and write a report."""
@@ -213,7 +177,6 @@ def compare(
             name=file.name,
             out=folder,
             jobs=jobs,
-            again=again,
             progress=True,
         )
         from halfseen.report.report import Report
@@ -357,7 +320,6 @@ def verify(
     methods: Methods = None,
     jobs: Jobs = None,
     out: Out = None,
-    again: Again = False,
 ) -> None:
     """Compare a study with the published figures; exit with 1 if one differs.
 
@@ -367,8 +329,11 @@ def verify(
     console = Console()
     with _explained(console):
         with console.status(_LOADING):
+            from rich.markdown import Markdown
+
             from halfseen.paper import published
             from halfseen.paper.studies import study_named
+            from halfseen.report.report import PUBLISHED, Report, render
         whole, cells = study_named(name), published.published(name)
         means = published.published_summary(name)
         if not cells and not means:
@@ -395,13 +360,23 @@ def verify(
             raise StudyError(f"methods must be among the published {sorted(known)}, got {methods}")
         study = _part_of(name, "paper", seeds, p, ",".join(dict.fromkeys(asked)))
         folder = _folder_for(name, "paper", out)
-        how = {"jobs": jobs, "again": again, "write": False}
-        results = _run(study, folder, console, **how)
+        results = _run(study, folder, console, jobs=jobs, write=False)
+        comparison: SeedComparison | SummaryComparison | None
         if cells:
-            agrees = _print_seeds(name, published.compare_seeds(results), console)
+            comparison = published.compare_seeds(results)
+            shown = Report(results=results, published=comparison.groups)
         else:
-            agrees = _print_means(name, published.compare_means(results), console)
-    if not agrees:
+            comparison = published.compare_means(results)
+            shown = Report(results=results, published_means=comparison)
+        assert comparison is not None
+        console.print(Markdown(render(PUBLISHED, report=shown)))
+        for each in dict.fromkeys((each.method, each.p) for each in comparison.missing):
+            console.print(f"[red]no result[/]: {each[0]}, p = {each[1]:g}", highlight=False)
+        verdict = "agrees with what is published" if comparison.agrees else "DIFFERS"
+        if cells and not any(group.telling for group in shown.published):
+            verdict = f"has too few seeds: at least {published.FEWEST_SEEDS} are needed"
+        console.print(f"[bold]{name} {verdict}[/]")
+    if not comparison.agrees:
         raise typer.Exit(1)
 
 
@@ -459,9 +434,8 @@ def _part_of(
 
 
 def _import_plugins(names: list[str] | None) -> None:
-    from halfseen.simulation.plugins import load_installed_plugins, load_plugin
+    from halfseen.simulation.plugins import load_plugin
 
-    load_installed_plugins()
     for name in names or ():
         load_plugin(name)
 
@@ -487,37 +461,6 @@ def _folder_for(name: str, scale: str, out: Path | None) -> Path:
     return RESULTS / name if scale == "paper" else RESULTS / scale / name
 
 
-def _announce_time(studies: "list[tuple[str, Study]]", n_processes: int, console: Console) -> None:
-    """Say how long studies will take, if that is more than a minute."""
-    from halfseen.paper.studies import CORE_MINUTES, study_named
-
-    minutes = {
-        name: study.n_cells / study_named(name).n_cells * CORE_MINUTES[name] / n_processes
-        for name, study in studies
-    }
-    total = sum(minutes.values())
-    if total < 1.0:
-        return
-    longest = sorted((name for name in minutes if minutes[name] >= 1.0), key=minutes.__getitem__)
-    parts = ", ".join(f"{name} {duration(minutes[name])}" for name in longest[::-1])
-    where = "one process" if n_processes == 1 else f"{n_processes} processes"
-    console.print(
-        f"about {duration(total)} on {where}, less what is finished already"
-        + (f" ({parts})" if len(studies) > 1 else ""),
-        highlight=False,
-    )
-
-
-def duration(minutes: float) -> str:
-    """Return minutes for people.
-
-    >>> duration(0.6), duration(59.7), duration(84.0)
-    ('1 min', '1 h 0 min', '1 h 24 min')
-    """
-    whole = max(1, round(minutes))
-    return f"{whole} min" if whole < 60 else f"{whole // 60} h {whole % 60} min"
-
-
 def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results":
     """Run what is missing of a study with a progress bar, and write its tables.
 
@@ -526,28 +469,16 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     from halfseen.paper.study import run_study
     from halfseen.simulation.store import Store
 
-    store = Store(folder)
-    running: list[Cell] = []
-
-    def announce(stage: str, cells: "Sequence[Cell]") -> None:
-        running[:] = cells
-        what = "settings are chosen on other seeds first" if stage == "tuning" else study.title
-        finished = 0 if how["again"] else sum(store.has(cell) for cell in cells)
-        before = f", {finished} of them finished before" if finished else ""
-        text = f"{what} ({len(cells)} cells{before})"
-        console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
-
+    text = f"{study.title} ({study.n_cells} cells)"
+    console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        return run_study(study, store, progress=True, announce=announce, **how)
+        return run_study(study, Store(folder), progress=True, **how)
     except KeyboardInterrupt:
-        kept = Store(folder)
-        n_kept = sum(kept.has(cell) for cell in running)
-        same = "the same command without --again" if how["again"] else "the same command"
         console.print(
-            f"interrupted: {n_kept} of {len(running)} cells are finished and kept in "
-            f"{escape(str(folder))}; {same} continues from there",
+            f"interrupted: finished cells are kept in {escape(str(folder))}; the same command "
+            "continues from there",
             highlight=False,
             soft_wrap=True,
         )
@@ -570,8 +501,9 @@ def _show_report(report: "Report", console: Console) -> bool:
     if failures:
         key, error = failures[0]
         example = f"{tuple(key)}: {error.strip().splitlines()[-1]}"
+        n_cells = len(report.results.per_seed)
         console.print(
-            f"[bold red]{len(failures)} of {report.n_cells} cells failed[/], for example "
+            f"[bold red]{len(failures)} of {n_cells} cells failed[/], for example "
             f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",
             highlight=False,
             soft_wrap=True,
@@ -582,60 +514,8 @@ def _show_report(report: "Report", console: Console) -> bool:
 def _write_page(home: Path, console: Console) -> None:
     """Write the page over all studies whose results lie in a folder, and say where it is."""
     from halfseen.paper.studies import ORDER, report_on
-    from halfseen.report.page import write_page
+    from halfseen.report.report import write_page
 
     with console.status("writing the page"):
         written = write_page(home, report_on, ORDER)
     console.print(f"all studies: {written}", highlight=False, soft_wrap=True, markup=False)
-
-
-# Published figures
-
-
-def _print_seeds(name: str, comparison: "SeedComparison", console: Console) -> bool:
-    from halfseen.paper.published import FEWEST_SEEDS
-
-    if comparison.worst is not None:
-        key, size = comparison.worst
-        console.print(
-            f"{len(comparison.deviations)} deterministic cells compared, largest deviation "
-            f"{size:.1e} ({key.method}, {key.setting}, p = {key.p}, seed {key.seed})",
-            highlight=False,
-        )
-    for group in comparison.groups:
-        if not group.exact:  # it draws random numbers
-            told = f"{group.deviation:+.2f} standard errors" if group.telling else "too few seeds"
-            console.print(
-                f"{group.method}, {group.setting}, p = {group.p:g}: mean {group.ours.mean:.2f} "
-                f"over {group.n} seeds, published {group.published.mean:.2f}, {told}",
-                style="" if group.agrees else "red",
-                highlight=False,
-            )
-    for key in comparison.differing:
-        console.print(f"[red]differs[/] by {comparison.deviations[key]:.3g}: {tuple(key)}")
-    for key in comparison.missing:
-        console.print(f"[red]no result[/]: {tuple(key)}")
-    verdict = "agrees with the published figures" if comparison.agrees else "DIFFERS"
-    if not any(group.telling for group in comparison.groups):
-        verdict = f"cannot be judged from so few seeds: at least {FEWEST_SEEDS} are needed"
-    console.print(f"[bold]{name} {verdict}[/]")
-    return comparison.agrees
-
-
-def _print_means(name: str, comparison: "SummaryComparison", console: Console) -> bool:
-    for what, levels in (
-        ("excess over the irreducible regret", comparison.excesses),
-        ("mean rank", comparison.ranks),
-    ):
-        for level in levels:
-            console.print(
-                f"{'agrees' if level.agrees else '[red]differs[/]'}: {what} of {level.method} at "
-                f"p = {level.p:g}: {level.ours:.2f} ± {level.standard_error:.2f}, published "
-                f"{level.published:.2f} (tolerance {level.tolerance:.2f})",
-                highlight=False,
-            )
-    for mean in comparison.missing:
-        console.print(f"[red]no result[/]: {mean.method}, p = {mean.p:g}", highlight=False)
-    verdict = "agrees with the published means" if comparison.agrees else "DIFFERS"
-    console.print(f"[bold]{name} {verdict}[/]")
-    return comparison.agrees

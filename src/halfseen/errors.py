@@ -18,7 +18,6 @@
     ├── ArchiveError                           a saved policy that cannot be read
     ├── StorageError                           a database that cannot be read or written
     ├── StoreError                             stored results that cannot be read
-    ├── ClusterError                           a cluster that cannot be reached or used
     └── MissingExtraError                      an optional library is not installed
 
 An error raised by a policy leaves that policy exactly as it was. Where a page of the documentation
@@ -277,22 +276,6 @@ class StorageError(HalfseenError):
 
 class StoreError(HalfseenError):
     """A folder of results is damaged or incomplete."""
-
-
-class ClusterError(HalfseenError):
-    """A Dask cluster cannot be reached, or its workers cannot run the cells.
-
-    Examples
-    --------
-    >>> from halfseen import ClusterError, LowRankWorld, simulate
-    >>> try:
-    ...     simulate(["uniform"], LowRankWorld(), range(1), cluster="tcp://127.0.0.1:1")
-    ... except ClusterError:
-    ...     print("no scheduler answers")
-    no scheduler answers
-    """
-
-    page = "docs/many-machines.md"
 
 
 class MissingExtraError(HalfseenError):

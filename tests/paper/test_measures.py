@@ -13,7 +13,7 @@ from halfseen.errors import InvalidSettingError
 from halfseen.linear.ridge import Confidence
 from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
 from halfseen.paper.measures import Surrogate, log_spaced, missed_by
-from halfseen.simulation.methods import Method, measured
+from halfseen.simulation.methods import MEASURES
 from halfseen.worlds.lowrank import LowRankWorld
 
 WORLD = LowRankWorld(
@@ -30,8 +30,8 @@ def realization():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_measure_returns_plain_values_and_the_same_every_time(name, realization):
-    found = measured(realization, measure=name, **SETTINGS.get(name, {}))
-    assert found == measured(WORLD.realize(seed=3), measure=name, **SETTINGS.get(name, {}))
+    found = MEASURES[name](realization, **SETTINGS.get(name, {}))
+    assert found == MEASURES[name](WORLD.realize(seed=3), **SETTINGS.get(name, {}))
     assert found == json.loads(json.dumps(found, allow_nan=False))
     assert all(isinstance(values, list) and values for values in found.values())
 
@@ -39,15 +39,9 @@ def test_a_measure_returns_plain_values_and_the_same_every_time(name, realizatio
 @pytest.mark.parametrize("name", NAMES)
 def test_a_measure_refuses_unbounded_arms_and_other_worlds(name):
     with pytest.raises(InvalidSettingError, match=r'latent must be "uniform".*got \'gaussian\''):
-        measured(WORLD.replace(latent="gaussian").realize(seed=0), measure=name)
+        MEASURES[name](WORLD.replace(latent="gaussian").realize(seed=0))
     with pytest.raises(InvalidSettingError, match="low-rank world, got HardInstance"):
-        measured(HardInstanceWorld(horizon=10).realize(seed=0), measure=name)
-
-
-def test_a_mistaken_setting_of_a_measure_shows_before_anything_runs():
-    method = Method(policy="measure", settings={"measure": "coverage", "replicaets": 3})
-    with pytest.raises(InvalidSettingError, match="replicaets is not a setting of coverage"):
-        method.check()
+        MEASURES[name](HardInstanceWorld(horizon=10).realize(seed=0))
 
 
 # Representation
@@ -65,7 +59,7 @@ def least_squares(basis, table):
 
 
 def test_representation_errors_agree_with_a_computation_from_all_slates(realization):
-    found = measured(realization, measure="representation")
+    found = MEASURES["representation"](realization)
     problem = realization.problem()
     rounds = list(realization.rounds())
     assert found["n_arms"] == [15.0 * t for t in log_spaced(59)]
@@ -95,7 +89,7 @@ def test_representation_errors_agree_with_a_computation_from_all_slates(realizat
 
 
 def test_bounds_at_the_measured_distance_are_the_lemmas_at_that_distance(realization):
-    found = measured(realization, measure="representation")
+    found = MEASURES["representation"](realization)
     arm_bound = realization.problem().arm_bound
     actual = np.array(found["aligned_distance"])
     assert found["imputation_bound_actual"] == pytest.approx((1 + 2 / 0.8) * arm_bound * actual)
@@ -106,12 +100,12 @@ def test_the_worst_seen_gram_is_that_of_all_arms(realization):
     masks = np.concatenate([r.slate.mask for r in realization.rounds()])
     basis = realization.basis
     worst = min(eigvalsh(basis[seen].T @ basis[seen])[0] for seen in masks)
-    found = measured(realization, measure="gram")
+    found = MEASURES["gram"](realization)
     assert found == {"smallest": [pytest.approx(worst / 0.8)], "floor": [pytest.approx(0.75)]}
 
 
 def test_a_spectrum_separates_before_imputation_is_stable(realization):
-    found = measured(realization, measure="representation")
+    found = MEASURES["representation"](realization)
     assert 0 < found["rank_found"][0] < found["imputation_stable"][0]
 
 
@@ -153,9 +147,8 @@ def test_replicates_play_optimistically():
 
 def test_without_the_misspecification_part_a_poor_subspace_is_missed():
     world = LowRankWorld(dim=30, rank=2, observe_prob=0.5, latent="uniform", loadings=(1.0, 1.0))
-    found = measured(
+    found = MEASURES["coverage"](
         world.replace(noise_scale=0.1).realize(seed=0),
-        measure="coverage",
         burn_in=3,
         replicates=50,
     )
@@ -168,7 +161,7 @@ def test_without_the_misspecification_part_a_poor_subspace_is_missed():
 
 
 def test_offered_arms_excite_two_directions_and_chosen_ones_less(realization):
-    found = measured(realization, measure="excitation")
+    found = MEASURES["excitation"](realization)
     assert found["example_offered"] == [0.5]  # of I/2
     assert 0 < found["example_oful"][0] < 0.5
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from halfseen.cli import app
 from halfseen.errors import StudyError
 from halfseen.simulation import plugins
-from halfseen.simulation.plugins import GROUP, load_installed_plugins, load_plugin
+from halfseen.simulation.plugins import load_plugin
 
 POLICY = """
 import os
@@ -30,7 +30,7 @@ class NAME(halfseen.Uniform):
 @pytest.fixture(autouse=True)
 def _loaded_here_only(monkeypatch):
     """Workers of later tests do not import what a test has loaded, whose folder is gone."""
-    monkeypatch.setattr(plugins, "_loaded", list(plugins._loaded))
+    monkeypatch.setattr(plugins, "loaded", list(plugins.loaded))
 
 
 def write(folder, name):
@@ -71,22 +71,6 @@ def test_an_option_imports_a_module_or_a_file(tmp_path, monkeypatch, name, given
     result = run(name, "--import", f"{name}{given}", "--jobs", str(jobs))
     assert result.exit_code == 0, result.output
     check_results(tmp_path, tmp_path / "out", name, n_processes=jobs)
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_an_installed_package_names_its_plugins_as_entry_points(tmp_path, monkeypatch):
-    site = tmp_path / "site"
-    info = site / "theirs-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{GROUP}]\ntheirs = theirs\n")
-    write(site, "theirs")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(site)
-    load_installed_plugins.cache_clear()  # once per process
-    result = run("theirs", "--jobs", "1")
-    assert result.exit_code == 0, result.output
-    check_results(site, tmp_path / "out", "theirs", n_processes=1)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from markdown_it import MarkdownIt
 from halfseen.paper.claims import lower
 from halfseen.report.figures import Figure, drawn, regret_over_p
 from halfseen.report.numbers import compare
-from halfseen.report.page import write_page
-from halfseen.report.report import markdown_text
+from halfseen.report.report import markdown_text, write_page
 from made_results import setting, small_study, wobble, write_results
 
 pytestmark = pytest.mark.usefixtures("unrendered")

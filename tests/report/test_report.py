@@ -17,7 +17,7 @@ from halfseen.paper.claims import lower
 from halfseen.paper.published import Key, PublishedCell, Summary
 from halfseen.report.figures import Figure, regret_over_p
 from halfseen.report.numbers import FinalTable, compare, terminal_tables
-from halfseen.report.report import LATEX, MARKDOWN, Report, render
+from halfseen.report.report import MARKDOWN, Report, render
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.results import Point, Results, mean_of
 from made_results import LEVELS, regret, setting, small_study, wobble, write_results
@@ -106,10 +106,6 @@ def test_a_method_may_be_called_nan(tmp_path):
 # Tables
 
 
-def rendered(template, folder, study=STUDY, paid=regret):
-    return render(template, report=Report.of(write_results(folder, study, paid)))
-
-
 def test_the_best_method_that_can_be_played_is_bold_and_oracles_stand_below(tmp_path):
     paid = {"oracle-masked": 1.0, "full-oful": 2.0, "tofu": 3.0, "uniform": 1265.0}
     results = write_results(tmp_path, with_methods(*paid), lambda key: paid[key.method])
@@ -124,25 +120,8 @@ def test_the_best_method_that_can_be_played_is_bold_and_oracles_stand_below(tmp_
     ]
     assert [line.split(" | ")[1] for line in lines[:2]] == ["**3.0 ± 0.0**", "1,265.0 ± 0.0"]
     assert "**" not in "".join(lines[1:])
-    tex = render(LATEX, report=Report.of(results))
-    assert tex.count(r"\midrule") == 2
-    assert tex.count(r"\textbf{") == 2
     (table,) = terminal_tables(results)
     assert [row.end_section for row in table.rows] == [False, True, False, False]
-
-
-def test_latex_is_balanced_and_escaped(tmp_path):
-    methods = {"100% & #1_{x}^2 ~ $\\": {"method": "uniform"}, "b": {"method": "uniform"}}
-    odd = setting(methods=methods)
-    text = rendered(LATEX, tmp_path, small_study({"50%_a": odd, "b&c": odd}))
-    code = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
-    bare = re.sub(r"\\[&%$#_{}]", "", code)
-    assert bare.count("{") == bare.count("}")
-    assert bare.count(r"\begin{tabular}") == bare.count(r"\end{tabular}") == 2
-    assert not set("%#_") & set(bare)
-    assert bare.count("$") % 2 == 0
-    rows = [line for line in bare.splitlines() if line.endswith(r" \\")]
-    assert {line.count("&") for line in rows} == {0, 2}  # captions, and two probabilities
 
 
 def test_many_methods_fit_the_terminal(tmp_path):
@@ -165,7 +144,6 @@ def test_small_regrets_keep_their_digits_and_nothing_run_makes_an_empty_table(tm
     assert table.text(Point("default", 0.8), "tofu").startswith("0.012")
     results = write_results(tmp_path, STUDY, lambda key: None)
     assert FinalTable.of(results)[:2] == ([], [])
-    assert "tabular" not in render(LATEX, report=Report.of(results))
     assert terminal_tables(results) == []
 
 
@@ -196,13 +174,10 @@ def test_the_page_tells_everything(tmp_path):
         "- Know this.",
         "- uniform, p = 0.2, seed 3",
         "[failures.txt](failures.txt)",
-        "[per_seed.csv](per_seed.csv)",
     ):
         assert told in text
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert (tmp_path / link).exists()
-    assert [row["verdict"] for row in read(tmp_path / "claims.csv")] == ["holds"]
-    assert (tmp_path / "table.tex").exists()
     first = page.read_bytes()
     assert report.write().read_bytes() == first
 
@@ -213,7 +188,7 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path):
     text = STUDY.report(results).write().read_text(encoding="utf-8")
     assert "Nothing was run." in text
     assert "**not run**" in text
-    assert "Not drawn: `fig:it`, because none of it was run." in text
+    assert "## Figures" not in text
     assert "- and 4 more" in text
     assert not (tmp_path / "beside.csv").exists()
 

@@ -23,7 +23,7 @@ def refused(*arguments):
     """Return what a command says that ends with exit code 2."""
     result = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "150"})
     assert result.exit_code == 2, result.output
-    assert result.output.startswith("error: ")
+    assert result.output.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in result.output
     return result.output
 

@@ -37,7 +37,7 @@ def package(tmp_path):
     """Return a folder with a copy of the package and its machine code."""
     halfseen.AmbientOful(dim=2)  # compiled by now
     home = tmp_path / "site-packages"
-    ignored = shutil.ignore_patterns("data", "vendor", "*.pyc")
+    ignored = shutil.ignore_patterns("data", "*.pyc")
     shutil.copytree(PACKAGE, home / "halfseen", ignore=ignored)
     return home
 

@@ -31,13 +31,13 @@ def cell(method=METHODS["tofu"], world=WORLD):
 def test_all_that_running_a_cell_imports_is_among_the_modules_that_compute():
     script = """
 import sys
-from halfseen.simulation.cells import Cell, CellKey, run_together
+from halfseen.simulation.cells import Cell, CellKey, run_cell
 from halfseen.simulation.methods import METHODS
 from halfseen import LowRankWorld
 for key in ("tofu", "ra-tofu", "latent-ucb", "impute-mean"):
     world = LowRankWorld(dim=5, rank=1, horizon=40)
     cell = Cell(key=CellKey("s", "s", 0.3, key, 0), world=world, method=METHODS[key])
-    (result,) = run_together([cell])
+    result = run_cell(cell)
     assert result.status == "ok", result.error
 print(*(m.__file__ for name, m in list(sys.modules.items()) if name.startswith("halfseen.")))
 """

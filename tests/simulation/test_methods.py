@@ -154,7 +154,6 @@ def test_a_class_that_hands_its_arguments_on_takes_any_setting(monkeypatch):
         ("TofuPov", {"ridge": -1}, "ridge must be"),
         ("TofuPov", {"growth": "fast"}, "growth must be"),
         ("Clever", {}, "Clever"),
-        ("measure", {"measure": "depth"}, "measure must be one of"),
     ],
 )
 def test_what_is_wrong_in_every_world_is_found_before_anything_runs(policy, settings, says):

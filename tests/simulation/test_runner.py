@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen import Decision, LowRankWorld, Note, Slate, Uniform, play
-from halfseen.simulation.cells import in_chunks
 from halfseen.worlds.base import Facts, Round
 
 
@@ -79,15 +78,3 @@ def test_a_trace_tells_in_how_many_dimensions_each_choice_was_made():
     assert play(Scripted(0, 0, 0), FakeRealization()).ranks.tolist() == [1.0, 1.0, 1.0]
     realization = LowRankWorld(dim=5, rank=2, n_arms=3, horizon=3).realize(0)
     assert np.isnan(play(Uniform(dim=5), realization).ranks).all()
-
-
-def test_large_slates_are_made_one_at_a_time(monkeypatch):
-    made = []
-
-    def rounds():
-        for number in range(40):
-            made.append(number)
-            yield Round(None, None, 0.0, np.empty((1000, 1000)))
-
-    next(in_chunks(rounds(), {"masked"}))
-    assert made == [0]

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import sys
+import threading
 
 import joblib
 import numpy as np
@@ -25,10 +27,10 @@ from halfseen.simulation.methods import METHODS
 from halfseen.simulation.simulate import run, run_cells, simulate
 from halfseen.simulation.store import Store
 from halfseen.worlds.base import _KINDS, World, register_world
+from made_results import without_seconds, written_tables
 
 WORLD = LowRankWorld(dim=8, rank=2, n_arms=4, horizon=60)
 POLICIES = ["tofu", "zf-oful", "zf-pslb", "zf-thompson", "uniform", "oracle-masked"]
-FILES = ("per_seed.csv", "summary.csv", "trajectories.csv.gz", "diagnostics.csv")
 
 
 def grid(seeds=range(3), policies=POLICIES, **world):
@@ -41,8 +43,8 @@ def grid(seeds=range(3), policies=POLICIES, **world):
 
 
 def written(folder, **options):
-    run(grid(), Store(folder), timing=False, **options)
-    return {name: (folder / name).read_bytes() for name in FILES}
+    run(grid(), Store(folder), **options)
+    return written_tables(folder)
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +62,50 @@ def test_another_joblib_backend_writes_the_same_bytes(tmp_path, plain_run):
 
 
 def test_the_order_of_cells_decides_the_order_of_rows_and_nothing_else():
-    forward, backward = (run(cells, timing=False, jobs=1) for cells in (grid(), grid()[::-1]))
-    assert backward.per_seed[::-1] == forward.per_seed
+    forward, backward = (run(cells, jobs=1) for cells in (grid(), grid()[::-1]))
+    assert without_seconds(backward)[::-1] == without_seconds(forward)
 
 
-def blas_threads(cells):
+def test_a_bar_is_shown_where_it_is_wanted_and_rich_is_there(capsys, monkeypatch):
+    run(grid([0]), jobs=1)
+    assert capsys.readouterr().out == ""
+    run(grid([0]), jobs=1, progress=True)
+    assert f"{len(POLICIES)} cells to run" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    assert len(run(grid([0]), jobs=1, progress=True).per_seed) == len(POLICIES)
+    assert capsys.readouterr().out == ""
+
+
+def told(cell):
+    return Result(status="ok", seconds=0.0, error=str(cell.key))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_every_cell_is_run_once(n_jobs):
+    with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
+        found = list(run_cells(grid(), run=told))
+    assert sorted(cell.key for cell, _ in found) == sorted(cell.key for cell in grid())
+    assert all(result.error == str(cell.key) for cell, result in found)
+
+
+def test_a_slow_cell_keeps_no_other_waiting():
+    others = threading.Semaphore(0)
+
+    def run(cell):
+        if cell.key.seed == 0:
+            assert all(others.acquire(timeout=20) for _ in range(23))
+        else:
+            others.release()
+        return told(cell)
+
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert len(list(run_cells(grid(range(24), ["uniform"]), run=run))) == 24
+
+
+def blas_threads(cell):
     counts = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     told = {"pid": os.getpid(), "blas": counts}
-    return [Result(status="ok", seconds=0.0, diagnostics=told) for _ in cells]
+    return Result(status="ok", seconds=0.0, diagnostics=told)
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
@@ -84,7 +122,7 @@ def test_every_worker_holds_blas_to_one_thread(backend):
 def test_the_caller_gets_its_blas_threads_back(backend):
     with threadpool_limits(2, "blas"), joblib.parallel_config(backend=backend, n_jobs=2):
         list(run_cells(grid(), run=blas_threads))
-        assert set(blas_threads([None])[0].diagnostics["blas"]) == {2}
+        assert set(blas_threads(None).diagnostics["blas"]) == {2}
 
 
 def test_numpy_seeds_are_seeds(tmp_path):
@@ -234,7 +272,7 @@ def test_cells_that_failed_are_named_in_the_log(caplog):
     assert "2 of 4 cells failed" in caplog.text
 
 
-def die(cells):
+def die(cell):
     os._exit(9)
 
 

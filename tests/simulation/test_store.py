@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from halfseen.simulation import cells as fingerprints
-from halfseen.simulation.cells import Cell, CellKey, Result, run_together
+from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
 from halfseen.simulation.methods import METHODS, method_from
 from halfseen.simulation.simulate import run
 from halfseen.simulation.store import Store
@@ -26,7 +26,7 @@ def cell(seed, method="zf-oful", p=0.3, **world):
 
 @pytest.fixture
 def results():
-    return {seed: run_together([cell(seed)])[0] for seed in range(3)}
+    return {seed: run_cell(cell(seed)) for seed in range(3)}
 
 
 def filled(folder, results):

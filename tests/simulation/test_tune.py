@@ -7,7 +7,7 @@ import pytest
 
 from halfseen import HalfseenError, InvalidSettingError, LowRankWorld, simulate, tune
 from halfseen.simulation.methods import METHODS, Method
-from halfseen.simulation.tune import Search, applied
+from halfseen.simulation.tune import applied, best_of, candidates
 
 WORLD = LowRankWorld(dim=6, rank=2, n_arms=4, horizon=40)
 GRID = {"ridge": [0.1, 1.0, 10.0], "radius_scale": [0.5, 2.0]}
@@ -19,13 +19,13 @@ def tuned(grid=GRID, **settings):
 
 
 def test_candidates_are_all_combinations_and_the_last_setting_changes_fastest():
-    pairs = [tuple(each.values()) for each in Search(grid=GRID).candidates()]
+    pairs = [tuple(each.values()) for each in candidates(GRID)]
     assert pairs == [(0.1, 0.5), (0.1, 2.0), (1.0, 0.5), (1.0, 2.0), (10.0, 0.5), (10.0, 2.0)]
 
 
 def test_the_lowest_mean_over_the_validation_seeds_wins():
     means = {}
-    for candidate in Search(grid=GRID).candidates():
+    for candidate in candidates(GRID):
         tables = simulate({"zf-oful": candidate}, WORLD, range(100, 103), jobs=1)
         means[json.dumps(candidate)] = tables.summary[0]["mean_regret"]
     found = tuned()
@@ -39,25 +39,15 @@ def test_the_lowest_mean_over_the_validation_seeds_wins():
 
 
 @pytest.mark.parametrize(
-    ("ties", "means", "winner"),
+    ("means", "winner"),
     [
-        ("first", [2.0, 1.0, 1.0, 1.0], 1),
-        ("first", [2.0, 1.0, 1.0 - 1e-12, 1.0], 1),  # rounding decides nothing
-        ("first", [2.0, 1.0, 0.999, 1.0], 2),
-        ("nearest-one", [1.0, 1.0, 1.0, 1.0], 2),
-        ("nearest-one", [1.0, 1.0, 2.0, 1.0], 1),  # a half is as near as two: the earlier one
-        ("nearest-one", [1.0, 2.0, 2.0, 1.0], 3),
-        ("nearest-one", [1.0, 2.0, 2.0, 3.0], 0),
+        ([2.0, 1.0, 1.0, 1.0], 1),
+        ([2.0, 1.0, 1.0 - 1e-12, 1.0], 1),  # rounding decides nothing
+        ([2.0, 1.0, 0.999, 1.0], 2),
     ],
 )
-def test_of_equally_good_candidates_the_rule_decides(ties, means, winner):
-    assert Search(grid={"ridge": [0.1, 0.5, 1.0, 2.0]}, ties=ties).best(means) == winner
-
-
-def test_nearest_to_one_counts_all_settings_together_then_the_order_of_the_grid():
-    search = Search(grid=GRID, ties="nearest-one")
-    assert search.best([1.0] * 6) == 2  # ridge 1, scale 0.5 before 2
-    assert search.best([1.0, 1.0, 2.0, 2.0, 1.0, 1.0]) == 0
+def test_of_equally_good_candidates_the_first_wins(means, winner):
+    assert best_of(means) == winner
 
 
 @pytest.mark.parametrize(
@@ -80,20 +70,17 @@ def test_a_name_with_dots_reaches_into_a_table_and_leaves_the_standard_method_al
 
 
 @pytest.mark.parametrize(
-    ("grid", "ties", "message"),
+    ("grid", "message"),
     [
-        ({}, "first", "grid must have at least one setting"),
-        ({"ridge": []}, "first", r"ridge must be a list of different values to try, got \[\]"),
-        ({"ridge": [1, 1.0]}, "first", "ridge must be a list of different values"),
-        ({"ridge": 3}, "first", "ridge must be a list of different values to try, got 3"),
-        ({"ridge": [1]}, "last", "ties must be one of 'first', 'nearest-one', got 'last'"),
-        ({"ridge": [0]}, "nearest-one", r"ridge must be in \(0, inf\), got 0"),
-        ({"replay": ["full"]}, "nearest-one", "replay must be in .* got 'full'"),
+        ({}, "grid must have at least one setting"),
+        ({"ridge": []}, r"ridge must be a list of different values to try, got \[\]"),
+        ({"ridge": [1, 1.0]}, "ridge must be a list of different values"),
+        ({"ridge": 3}, "ridge must be a list of different values to try, got 3"),
     ],
 )
-def test_a_grid_that_cannot_be_searched_is_refused(grid, ties, message):
+def test_a_grid_that_cannot_be_searched_is_refused(grid, message):
     with pytest.raises(InvalidSettingError, match=message):
-        tuned(grid, ties=ties)
+        tuned(grid)
 
 
 def test_a_candidate_that_fails_stops_the_search():

@@ -12,7 +12,7 @@ from halfseen import (
     Uniform,
     play,
 )
-from halfseen.simulation.cells import in_chunks
+from halfseen.simulation.cells import _full
 from halfseen.worlds.public_tables import read_table, table_names
 
 
@@ -104,8 +104,7 @@ def test_policies_that_cannot_use_a_context_play_without_it():
 
 def test_the_full_view_has_the_context_and_the_items():
     round = next(BilinearWorld(horizon=2, n_items=10).realize(0).rounds())
-    (shown,) = in_chunks([round], {"full"})
-    (full,) = shown["full"]
-    assert full.slate.mask.all()
-    assert np.array_equal(full.slate.context, round.slate.context, equal_nan=True)
-    assert np.array_equal(full.slate.items, round.slate.items)
+    full = _full(round)
+    assert full.mask.all()
+    assert np.array_equal(full.context, round.slate.context, equal_nan=True)
+    assert np.array_equal(full.items, round.slate.items)

@@ -22,7 +22,7 @@ from halfseen.simulation.methods import MEASURE, METHODS, Method, method_from
 from halfseen.simulation.results import Results, setting_from
 from halfseen.simulation.results import Setting as BuiltSetting
 from halfseen.simulation.store import Store
-from halfseen.simulation.tune import Candidate, Search, Task, applied, run_tasks, write_calibration
+from halfseen.simulation.tune import Candidate, Grid, Task, applied, run_tasks, write_calibration
 
 Plain = dict[str, Any]
 """Settings of a world or a method by name."""
@@ -47,7 +47,7 @@ class Tuning:
     """
 
     seeds: Sequence[int]
-    searches: Mapping[str, Search]
+    searches: Mapping[str, Grid]
     shared: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, Mapping[float, Candidate]] = field(default_factory=dict)
 
@@ -222,7 +222,7 @@ class Study:
             Task(
                 place=CellKey(self.name, name, p, key, 0),
                 method=setting.method(key),
-                search=setting.tuning.searches[key],
+                grid=setting.tuning.searches[key],
                 world=world,
                 seeds=tuple(setting.tuning.seeds),
             )
@@ -413,15 +413,12 @@ def run_study(
     study: Study,
     store: Store | None = None,
     *,
-    timing: bool = True,
     write: bool = True,
-    announce: Callable[[str, Sequence[Cell]], None] = lambda stage, cells: None,
     **how: Any,
 ) -> Results:
     """Run what a store does not have of a study, and return (and write) its results.
 
-    `announce` is called with "tuning" or "study" and all cells of that stage before it runs. `how`
-    are `jobs`, `cluster`, `again` and `progress`; these and the others are as in
+    `how` are `jobs`, `again` and `progress`; these and `write` are as in
     `halfseen.simulation.simulate.run`. What was chosen joins the manifest and `calibration.csv`.
 
     Raises
@@ -431,8 +428,6 @@ def run_study(
     """
     manifest: dict[str, Any] = {"study": study.to_dict(), "scale": study.scale}
     tasks, started = study.tasks(), time.perf_counter()
-    if tasks:
-        announce("tuning", [cell for task in tasks for cell in task.cells()])
     found = run_tasks(tasks, store, **how) if tasks else []
     chosen = {task.place[1:4]: each.chosen for task, each in zip(tasks, found, strict=True)}
     if tasks:
@@ -442,8 +437,7 @@ def run_study(
         ]
         manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
     cells = study.cells(chosen)
-    announce("study", cells)
-    results = simulate.run(cells, store, timing=timing, write=write, manifest=manifest, **how)
+    results = simulate.run(cells, store, write=write, manifest=manifest, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)

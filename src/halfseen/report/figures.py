@@ -453,16 +453,13 @@ def _by_position(found: Mapping[int, Mapping[int, float]]) -> dict[int, list[flo
     return values
 
 
-# Bars and dots
+# By setting, and differences
 
 
-def bars(
+def by_setting(
     results: Results, methods: Keys, *, p: float | None = None, ranks: Keys = (), log: bool = False
 ) -> Panel | None:
-    """Show final regrets in groups, one per point; bars of `ranks` have the mean final rank.
-
-    With `log` they are markers on a logarithmic axis, on which bars would have no foot.
-    """
+    """Show final regrets in groups, one per point; those of `ranks` have the mean final rank."""
     keys = keys_of(methods)
     points = [point for point in results.points() if p is None or point.p == p]
     known = _known({(at, key): results.mean(at, key) for at in points for key in keys})
@@ -470,26 +467,11 @@ def bars(
     shown = [method for method in keys if any(key == method for _, key in known)]
 
     def draw(axes: "Axes") -> None:
-        width = 0.84 / len(shown)
         for index, method in enumerate(shown):
-            offset = (index - (len(shown) - 1) / 2) * width
+            offset = 0.84 * ((index + 0.5) / len(shown) - 0.5)
             own = {points.index(at) + offset: at for at in points if (at, method) in known}
             curve = Curve.of(look_of(method), {x: known[at, method] for x, at in own.items()})
-            if log:
-                draw_points(axes, [curve], linestyle="none")
-                continue
-            axes.bar(
-                curve.x,
-                curve.mean,
-                width=0.92 * width,
-                yerr=curve.error,
-                error_kw={"elinewidth": 0.8, "ecolor": "#333333", "capsize": 1.5},
-                color=curve.look.color,
-                hatch=curve.look.hatch,
-                edgecolor="white",
-                linewidth=0.4,
-                label=curve.look.label,
-            )
+            draw_points(axes, [curve], linestyle="none")
             if method not in keys_of(ranks):
                 continue
             for x, top in zip(own, curve.mean + curve.error, strict=True):
@@ -502,11 +484,12 @@ def bars(
         letters = int(_INSIDE * _WIDTH / len(points) / _LETTER)
         axes.set_xticks(range(len(points)), [textwrap.fill(name, letters) for name in names])
         axes.grid(visible=False, axis="x")
+        for boundary in range(1, len(points)):
+            axes.axvline(boundary - 0.5, color="#e3e3e3", linewidth=0.6)
         axes.set(ylabel=FINAL_REGRET, title=f"p = {p:g}" if p is not None else "")
-        if log:
-            _set_axis(axes.yaxis, log=True)
-            for boundary in range(1, len(points)):
-                axes.axvline(boundary - 0.5, color="#e3e3e3", linewidth=0.6)
+        _set_axis(axes.yaxis, log=log)
+        if not log:
+            axes.set_ylim(bottom=0)
 
     return Panel(draw, keys, wide=True) if known else None
 

@@ -36,7 +36,6 @@ class Look(NamedTuple):
     color: str  # as "#rrggbb"
     dashes: Dashes = SOLID  # of lines, as matplotlib takes them
     marker: str = "o"
-    hatch: str = ""  # of bars; empty for plain ones
 
 
 def shade(color: str, by: float) -> str:
@@ -50,71 +49,67 @@ def shade(color: str, by: float) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in mixed)
 
 
-_VARIANTS: dict[str, tuple[str, float, Dashes, str]] = {
-    "under": ("rank too small", 0.62, DOTTED, "//"),
-    "true": ("rank known", -0.12, SOLID, ""),
-    "over": ("rank too large", -0.5, DASHED, "\\\\"),
-    "adaptive": ("constant threshold", 0.36, MIXED, ".."),
-    "pairwise": ("pairs counted", 0.5, SPARSE, "xx"),
-    "third": ("radius × 0.3", 0.3, DASHED, "//"),
-    "tenth": ("radius × 0.1", 0.6, DOTTED, ".."),
-    "seen": ("nothing hidden", 0.45, DOTTED, ".."),
-    "shrunk": ("penalty 20", 0.4, MIXED, "xx"),
+_VARIANTS: dict[str, tuple[str, float, Dashes]] = {
+    "under": ("rank too small", 0.62, DOTTED),
+    "true": ("rank known", -0.12, SOLID),
+    "over": ("rank too large", -0.5, DASHED),
+    "adaptive": ("constant threshold", 0.36, MIXED),
+    "pairwise": ("pairs counted", 0.5, SPARSE),
+    "third": ("radius × 0.3", 0.3, DASHED),
+    "tenth": ("radius × 0.1", 0.6, DOTTED),
+    "seen": ("nothing hidden", 0.45, DOTTED),
+    "shrunk": ("penalty 20", 0.4, MIXED),
 }
-"""What the suffix of a key means: words, shade, line, hatch; the marker is that of the family."""
+"""What the suffix of a key means: words, shade, line; the marker is that of the family."""
 
 _STANDARD = {
     "tofu": Look("TOFU", _BLUE),
-    "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s", "//"),
+    "ra-tofu": Look("RA-TOFU", _SKY, DASHED, "s"),
     "tofu-fh": Look("TOFU-FH", _GREEN, SOLID, "D"),
-    "ra-tofu-fh": Look("RA-TOFU-FH", "#A1C935", DASHED, "d", "//"),
-    "ra-tofu-fh-published": Look("RA-TOFU-FH, published threshold", "#6E8B1E", DOTTED, "d", ".."),
+    "ra-tofu-fh": Look("RA-TOFU-FH", "#A1C935", DASHED, "d"),
+    "ra-tofu-fh-published": Look("RA-TOFU-FH, published threshold", "#6E8B1E", DOTTED, "d"),
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
-    "latent-ucb-told": Look("latent UCB, given rank and zero means", "#9B6FC4", DASHED, "P", "//"),
+    "latent-ucb-told": Look("latent UCB, given rank and zero means", "#9B6FC4", DASHED, "P"),
     "zf-oful": Look("ZF-OFUL", _RED, SOLID, "^"),
-    "zf-oful-untuned": Look("ZF-OFUL, not tuned", "#F2A37A", DOTTED, "^", ".."),
-    "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">", ".."),
+    "zf-oful-untuned": Look("ZF-OFUL, not tuned", "#F2A37A", DOTTED, "^"),
+    "full-oful": Look("OFUL, nothing hidden", "#8F3F00", DOTTED, ">"),
     "zf-pslb": Look("ZF-PSLB", "#AA4499", SOLID, "v"),
-    "zf-pslb-adaptive": Look("ZF-PSLB, rank chosen", "#5E1A3C", DASHED, "<", ".."),
-    "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1", ".."),
+    "zf-pslb-adaptive": Look("ZF-PSLB, rank chosen", "#5E1A3C", DASHED, "<"),
+    "pslb": Look("PSLB, nothing hidden", "#DDA0C8", DOTTED, "1"),
     "oracle-masked": Look("subspace given", "#000000", DASHED, "X"),
-    "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x", ".."),
+    "oracle-full": Look("subspace given, nothing hidden", "#4A4A4A", DOTTED, "x"),
     "two-phase": Look("two phases, τ = T^(2/3)", _ORANGE, SOLID, "s"),
-    "two-phase-best": Look("two phases, best τ", "#B33C86", MIXED, "D", "\\\\"),
-    "two-phase-zf-best": Look(
-        "two phases, best τ, zero-filled first", "#6A4FB3", DOTTED, "v", ".."
-    ),
-    "two-phase-zf": Look(
-        "two phases, τ = T^(2/3), zero-filled first", "#9C6C00", DASHED, "p", "//"
-    ),
+    "two-phase-best": Look("two phases, best τ", "#B33C86", MIXED, "D"),
+    "two-phase-zf-best": Look("two phases, best τ, zero-filled first", "#6A4FB3", DOTTED, "v"),
+    "two-phase-zf": Look("two phases, τ = T^(2/3), zero-filled first", "#9C6C00", DASHED, "p"),
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
-    "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H", "//"),
-    "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8", "xx"),
+    "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H"),
+    "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8"),
     "scaled-zero": Look("ZF-OFUL, scaled", "#C05A72", SOLID, "v"),
     "scaled-mean": Look("mean-filled OFUL, scaled", "#3D7F5F", SOLID, "h"),
     "scaled-indicators": Look("OFUL with indicators, scaled", "#3F6FB5", SOLID, "s"),
-    "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8", "xx"),
-    "scaled-greedy": Look("mean-filled greedy, scaled", "#A39A1E", DASHED, "p", ".."),
-    "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P", "\\\\"),
+    "scaled-iterative": Look("iteratively filled OFUL, scaled", "#7A4B8C", DASHED, "8"),
+    "scaled-greedy": Look("mean-filled greedy, scaled", "#A39A1E", DASHED, "p"),
+    "scaled-thompson": Look("mean-filled Thompson, scaled", "#C9853A", MIXED, "P"),
     "per-arm": Look("ridge per arm", "#2E8B9A", SOLID, "d"),
-    "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p", "//"),
-    "per-arm-thompson": Look("Thompson per arm", "#63B7C4", MIXED, "P", "\\\\"),
+    "per-arm-greedy": Look("ridge per arm, greedy", "#1C4F58", DASHED, "p"),
+    "per-arm-thompson": Look("Thompson per arm", "#63B7C4", MIXED, "P"),
     "boosted-trees": Look("boosted trees, ε-greedy", "#5B8C1A", SOLID, "^"),
-    "forest": Look("forest, ε-greedy", "#2F5D0A", DASHED, "v", "//"),
-    "row-memory": Look("ridge with a memory of rows", "#8A6FB0", MIXED, "D", ".."),
+    "forest": Look("forest, ε-greedy", "#2F5D0A", DASHED, "v"),
+    "row-memory": Look("ridge with a memory of rows", "#8A6FB0", MIXED, "D"),
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
-    "zf-thompson": Look("ZF-Thompson", "#F0B84D", MIXED, "P", "\\\\"),
-    "zf-greedy": Look("ZF-greedy", "#C9B800", DASHED, "p", ".."),
+    "zf-thompson": Look("ZF-Thompson", "#F0B84D", MIXED, "P"),
+    "zf-greedy": Look("ZF-greedy", "#C9B800", DASHED, "p"),
     "algorithm-1": Look("Algorithm 1", "#14507A", SOLID, "o"),
     "algorithm-1-rank-chosen": Look("Algorithm 1, rank chosen", "#5AA5D1", MIXED, "o"),
-    "wait": Look("measured", "#117733", MIXED, "P", "xx"),
+    "wait": Look("measured", "#117733", MIXED, "P"),
     "uniform": Look("uniform", _GREY, SPARSE, "."),
-    "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p", "//"),
+    "random-burn-in": Look("uniform burn-in, no replay", "#A6761D", SPARSE, "p"),
     "replay-none": Look("no replay", "#E3B505", DASHED, "v"),
     "replay-burn-in-once": Look("burn-in replayed once", "#3F8FC9", SOLID, "o"),
     "replay-burn-in": Look("burn-in replayed at every epoch", "#1B3F8B", MIXED, "s"),
     "replay-full": Look("everything replayed", "#00805E", SOLID, "D"),
-    "theory-radius": Look("theoretical bonus on", "#7A0F3C", MIXED, "X", "xx"),
+    "theory-radius": Look("theoretical bonus on", "#7A0F3C", MIXED, "X"),
 }
 
 _LATENT_UCB_WITH = {
@@ -162,11 +157,11 @@ def look_of(key: str) -> Look:
         return _fallback(key)._replace(label=f"latent UCB: {_LATENT_UCB_WITH[changed]}")
     base, _, end = key.rpartition("-")
     if base in _STANDARD and end in _VARIANTS:
-        words, by, dashes, hatch = _VARIANTS[end]
+        words, by, dashes = _VARIANTS[end]
         family = _STANDARD[base]
         color = shade(family.color, by)
         name = f"RA-{family.label}" if end == "adaptive" else family.label
-        return Look(f"{name}, {words}", color, dashes, family.marker, hatch)
+        return Look(f"{name}, {words}", color, dashes, family.marker)
     return _fallback(key)
 
 
@@ -186,17 +181,12 @@ def in_paper(key: str) -> bool:
     return known and not key.startswith(_NOT_IN_PAPER)
 
 
-def rgb(hue: float, lightness: float, saturation: float) -> str:
-    """Return a colour as "#rrggbb"."""
-    parts = colorsys.hls_to_rgb(hue, lightness, saturation)
-    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
-
-
 def _fallback(key: str) -> Look:
     """Return a look derived from the key alone, the same in every process."""
     digest = zlib.crc32(key.encode())
     hue, digest = (digest % 997) / 997, digest // 997
-    color = rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
+    parts = colorsys.hls_to_rgb(hue, 0.36 + 0.06 * (digest % 4), 0.6)
+    color = "#" + "".join(f"{round(255 * part):02x}" for part in parts)
     dashes = _FALLBACK_DASHES[digest % len(_FALLBACK_DASHES)]
     return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
 
@@ -216,7 +206,6 @@ _STYLE: dict[str, Any] = {
     "text.parse_math": False,  # a dollar in a name is a dollar
     "lines.linewidth": 1.3,
     "lines.markersize": 3.6,
-    "hatch.linewidth": 0.6,
     "errorbar.capsize": 2.0,
     "axes.linewidth": 0.7,
     "axes.spines.top": False,

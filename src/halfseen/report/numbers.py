@@ -156,14 +156,13 @@ class FinalTable(NamedTuple):
         first = next((each for each in known if each in self.oracles), None)
         return method == first and method != known[0]
 
-    def text(self, point: Point, method: str, digits: int | None = None) -> str:
+    def text(self, point: Point, method: str) -> str:
         """Return a cell as people read it, empty where nothing was run."""
         cell = self.cells.get((point, method))
         if cell is None:
             return ""
-        digits = self.digits if digits is None else digits
-        mean, error = f"{cell.mean:,.{digits}f}", cell.standard_error
-        return mean if error is None else f"{mean} ± {error:,.{digits}f}"
+        mean, error = f"{cell.mean:,.{self.digits}f}", cell.standard_error
+        return mean if error is None else f"{mean} ± {error:,.{self.digits}f}"
 
     @property
     def digits(self) -> int:
@@ -189,7 +188,7 @@ class FinalTable(NamedTuple):
 
 # In a terminal
 
-_LABELS, _COLUMN = 30, 12  # characters for labels, which rich may break at words, and for a number
+_LABELS, _COLUMN = 28, 15  # characters for labels, which rich may break at words, and for a number
 
 
 def terminal_tables(results: Results, width: int = 80) -> "list[Table]":
@@ -214,18 +213,14 @@ def _terminal_table(table: FinalTable, group: Group) -> "Table":
     for method in table.rows(group):
         if table.begins_oracles(group, method):
             shown.add_section()
-        cells = [_short(table, point, method) for point in group.points]
+        cells = [
+            f"[bold]{table.text(point, method)}[/]"
+            if table.is_best(point, method)
+            else table.text(point, method)
+            for point in group.points
+        ]
         shown.add_row(escape(label_of(method)), *cells)
     return shown
-
-
-def _short(table: FinalTable, point: Point, method: str) -> str:
-    """Return a cell in few characters: three digits are enough in a terminal."""
-    cell = table.cells.get((point, method))
-    is_large = cell is not None and abs(cell.mean or 0.0) >= 100
-    text = table.text(point, method, 0 if is_large else table.digits)
-    text = text.replace(" ", "").replace(",", "")
-    return f"[bold]{text}[/]" if table.is_best(point, method) else text
 
 
 # Means and paired differences

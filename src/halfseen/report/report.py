@@ -1,10 +1,9 @@
-"""The report of a run: figures, tables, verdicts, and one page about it in Markdown and LaTeX.
+"""The report of a run: figures, tables, verdicts, one page about it, and one over all studies.
 
 Templates take what they show from a `Report`. Every value is escaped for its format, unless it is
 marked as `Markup`.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from halfseen.errors import HalfseenError, StoreError
 from halfseen.report.figures import Figure, default_figures, drawn, save_figure, share_label
 from halfseen.report.look import NAMES, label_of
 from halfseen.report.numbers import (
@@ -30,20 +29,7 @@ from halfseen.report.numbers import (
     seed_ranges,
 )
 from halfseen.simulation.cells import CellKey
-from halfseen.simulation.results import Mean, Point, Results, Row, csv_bytes, mean_of
-
-FILES = {
-    "per_seed.csv": "final regret and rank of every cell",
-    "summary.csv": "means and standard errors",
-    "trajectories.csv.gz": "regret and rank over rounds",
-    "diagnostics.csv": "what policies report about their runs",
-    "claims.csv": "the claims with their verdicts",
-    "calibration.csv": "the settings that were tried on validation seeds",
-    "table.tex": "the table of final regrets for LaTeX",
-    "manifest.json": "what was run, with versions",
-    "failures.txt": "tracebacks of failed cells",
-}
-"""Files of a results folder, and what is in them."""
+from halfseen.simulation.results import Mean, Results, Row, csv_bytes, mean_of
 
 
 class Verdict(NamedTuple):
@@ -63,14 +49,6 @@ class Verdict(NamedTuple):
     def numbers(self) -> str:
         """All findings in one string."""
         return "; ".join(self.findings)
-
-
-class Drawn(NamedTuple):
-    """A figure, its PNG file if there is one (the SVG is beside it), and what was left out."""
-
-    spec: Figure
-    png: Path | None
-    note: str
 
 
 @dataclass(kw_only=True)
@@ -119,48 +97,10 @@ class Report:
     # What was run
 
     @property
-    def scale(self) -> str:
-        """The scale of the run; empty where readers need not know it."""
-        scale = self.results.manifest.get("scale", "")
-        return "" if scale == "paper" and not self.reproduces_paper else str(scale)
-
-    @cached_property
     def share_seen(self) -> str:
-        """How much of the arms is seen, as a string; empty where it is unknown."""
-        results = self.results
-        probs = dict.fromkeys(f"{at.p:g}" for at in results.points() if at.p is not None)
-        shares = []
-        for point in results.points():
-            facts = results.facts(point) if point.p is None else None
-            if facts is not None and facts.observe_prob is not None:
-                place = f" ({point.setting})" if len(results.settings) > 1 else ""
-                shares.append(f"{100 * float(np.mean(facts.observe_prob)):.0f} %{place}")
-        texts = [f"{share_label(results)}: {', '.join(probs)}"] * bool(probs)
-        texts += [f"share of entries seen: {', '.join(shares)}"] * bool(shares)
-        return "; ".join(texts)
-
-    @cached_property
-    def features_seen(self) -> str:
-        """The features of recorded tables, with the share recorded of each, as a string."""
-        found: dict[str, None] = {}
-        for name in self.results.settings:
-            table = getattr(self.results.realization(self.results.first_point(name)), "table", None)
-            shares = getattr(table, "shares", None)
-            if table is not None and shares is not None:
-                pairs = zip(table.names, shares.tolist(), strict=True)
-                found[", ".join(f"{each} {100 * share:.0f} %" for each, share in pairs)] = None
-        return "; ".join(found)
-
-    @property
-    def worlds(self) -> list[str]:
-        """The kinds of worlds."""
-        worlds = (each for one in self.results.settings.values() for each in one.worlds.values())
-        return sorted({type(world).__name__ for world in worlds})
-
-    @property
-    def n_cells(self) -> int:
-        """The number of cells."""
-        return len(self.results.per_seed)
+        """Which shares of the entries are seen, as a string; empty where no world says it."""
+        probs = dict.fromkeys(f"{at.p:g}" for at in self.results.points() if at.p is not None)
+        return f"{share_label(self.results)}: {', '.join(probs)}" if probs else ""
 
     # Claims and numbers
 
@@ -174,16 +114,6 @@ class Report:
         """Final regret of every method at every point."""
         return FinalTable.of(self.results)
 
-    @property
-    def compared(self) -> list[Comparison]:
-        """The comparisons for which something was run."""
-        return [comparison for comparison in self.comparisons if comparison.pairs]
-
-    @cached_property
-    def published_by_cell(self) -> dict[tuple[Point, str], Any]:
-        """Published results by point and method."""
-        return {(Point(each.setting, each.p), each.method): each for each in self.published}
-
     @cached_property
     def excess(self) -> FinalTable:
         """Regret above the irreducible one, paired seed by seed; empty where no world knows it."""
@@ -195,7 +125,7 @@ class Report:
                 means[point, method] = mean_of(list(above.values()))
         return FinalTable.of(self.results, means)
 
-    # What is missing, and the files
+    # What failed, and the files
 
     @property
     def failures(self) -> list[CellKey]:
@@ -204,23 +134,9 @@ class Report:
         return [CellKey(*(row[name] for name in CellKey._fields)) for row in failed]
 
     @property
-    def figures(self) -> list[Drawn]:
-        """All figures, with their files."""
-        return [self._drawn(spec) for spec in self.specs]
-
-    def _drawn(self, spec: Figure) -> Drawn:
-        png = self.folder / f"{spec.name}.png"
-        missing, n = list(spec.panels).count(None), len(spec.panels)
-        note = f"{missing} of {n} panels were not run" if missing else ""
-        there = missing < n and png.exists()
-        return Drawn(spec, png if there else None, note if there else "none of it was run")
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The files in the results folder, and what is in them."""
-        compared = {f"{each.name}.csv": each.caption for each in self.compared}
-        known = FILES | compared | {"report.md": "this report"}
-        return {name: what for name, what in known.items() if (self.folder / name).exists()}
+    def figures(self) -> list[Figure]:
+        """The figures whose files are in the folder."""
+        return [spec for spec in self.specs if (self.folder / f"{spec.name}.png").exists()]
 
     def write(self) -> Path:
         """Draw the figures, write all files into the folder, and return the path of the page.
@@ -234,21 +150,13 @@ class Report:
             else:
                 for ending in ("png", "svg"):
                     (self.folder / f"{spec.name}.{ending}").unlink(missing_ok=True)
-        claims = [
-            {"place": each.place, "text": each.text, "verdict": each.outcome}
-            | {"fails_if": each.fails_if, "numbers": each.numbers}
-            for each in self.verdicts
-        ]
-        tables = {"claims": claims}
         for comparison in self.comparisons:
-            tables[comparison.name] = [_compared_row(pair) for pair in comparison.pairs]
-        for name, rows in tables.items():
-            path = self.folder / f"{name}.csv"
+            path = self.folder / f"{comparison.name}.csv"
+            rows = [_compared_row(pair) for pair in comparison.pairs]
             if rows:
                 path.write_bytes(csv_bytes(tuple(rows[0]), rows))
             else:  # of an earlier run
                 path.unlink(missing_ok=True)
-        (self.folder / "table.tex").write_text(render(LATEX, report=self), encoding="utf-8")
         page = self.folder / "report.md"
         page.write_text(render(MARKDOWN, report=self), encoding="utf-8")
         return page
@@ -271,6 +179,62 @@ def _compared_row(pair: Pair) -> Row:
     }
 
 
+# The page over all studies
+
+
+def write_page(
+    home: str | Path, report_on: Callable[[Path], Report], first: Sequence[str] = ()
+) -> Path:
+    """Write one page over all studies whose folders lie directly in a results folder.
+
+    A folder belongs to a study if it has `manifest.json` and `summary.csv`. Those named in `first`
+    come first. One that cannot be read is named on the page, with the reason. The same results
+    give the same bytes.
+
+    Raises
+    ------
+    StoreError
+        There is no study in the folder.
+    """
+    home = Path(home)
+    folders = study_folders(home, first)
+    if not folders:
+        raise StoreError(
+            f"there are no results in {home}: run `halfseen reproduce synthetic` first"
+        )
+    reports: list[Report] = []
+    unread: list[tuple[str, str]] = []
+    for folder in folders:
+        try:
+            reports.append(report_on(folder))
+        except (HalfseenError, OSError) as error:
+            unread.append((folder.name, str(error)))
+    versions: dict[str, Any] = {}
+    for report in reports:
+        versions |= report.results.manifest.get("versions") or {}
+    page = home / "index.html"
+    text = render(
+        HTML,
+        reports=reports,
+        unread=unread,
+        versions=versions,
+        style=Markup((Path(__file__).parent / "assets" / "style.css").read_text(encoding="utf-8")),
+        counts=count_outcomes(verdict for report in reports for verdict in report.verdicts),
+    )
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def study_folders(home: Path, first: Sequence[str] = ()) -> list[Path]:
+    """Return the folders of studies in a results folder, in the order of the page."""
+    found = sorted(file.parent for file in home.glob("*/manifest.json"))
+    found = [folder for folder in found if (folder / "summary.csv").exists()]
+    known = [home / name for name in first if home / name in found]
+    return known + [folder for folder in found if folder not in known]
+
+
+# Verdicts
+
 OUTCOMES = ("holds", "fails", "undecided", "vacuous", "too small to judge", "not run")
 """All possible verdicts on a claim."""
 
@@ -283,8 +247,8 @@ def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 # Templates
 
-MARKDOWN, LATEX, HTML = "report.md.j2", "table.tex.j2", "index.html.j2"
-CLAIMS = "claims.md.j2"
+MARKDOWN, PUBLISHED = "report.md.j2", "published.md.j2"
+CLAIMS, HTML = "claims.md.j2", "index.html.j2"
 """The templates."""
 
 RULE = (
@@ -303,24 +267,6 @@ _MARKDOWN = re.compile(
     r"|\](?=[(\[:])|!(?=\[)"  # links and images
     r"|^[#>+-](?=\s)"  # headings, quotes and lists
 )
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "−": "$-$",
-    "θ": r"$\theta$",
-}
 _ROUNDING = 1e-6  # a smaller difference of two regrets is due to rounding
 _SPACE = re.compile(r"\s+")
 _CODE = re.compile(r"`([^`]+)`")
@@ -340,27 +286,6 @@ def markdown_text(text: str) -> str:
     return _MARKDOWN.sub(lambda found: "\\" + found[0], _SPACE.sub(" ", text))
 
 
-def latex_text(text: str) -> str:
-    r"""Escape a string for LaTeX.
-
-    >>> print(latex_text("A & B <i>_x_|y% $z$"))
-    A \& B \textless{}i\textgreater{}\_x\_\textbar{}y\% \$z\$
-    """
-    return "".join(_LATEX.get(character, character) for character in _SPACE.sub(" ", text))
-
-
-def embedded_json(data: Any) -> Markup:
-    r"""Return JSON that is safe inside a script element, whatever texts it holds.
-
-    >>> print(embedded_json({"a": "</script>"}))
-    {"a":"\u003c/script\u003e"}
-    """
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
-
-
 def counted(outcome: str, n: int) -> str:
     """Return how many verdicts have an outcome, as a string.
 
@@ -374,16 +299,11 @@ def counted(outcome: str, n: int) -> str:
 @cache
 def _environment(template: str) -> Environment:
     """Return the environment of a template: how it escapes, and its filters."""
-    escapes: dict[str, Callable[[str], str]]
-    escapes = {
-        MARKDOWN: markdown_text,
-        CLAIMS: markdown_text,
-        LATEX: latex_text,
-        HTML: lambda text: str(escape(text)),
-    }
 
     def safe(value: Any) -> Any:
-        return value if hasattr(value, "__html__") else Markup(escapes[template](str(value)))
+        if hasattr(value, "__html__"):
+            return value
+        return escape(str(value)) if template == HTML else Markup(markdown_text(str(value)))
 
     def prose(text: str) -> Markup:
         """Return the string with `words` between backticks as code."""
@@ -393,7 +313,6 @@ def _environment(template: str) -> Environment:
     def code(text: str) -> Markup:
         return Markup(f"<code>{escape(text)}</code>" if template == HTML else f"`{text}`")
 
-    tex = template == LATEX
     environment = Environment(
         loader=PackageLoader("halfseen.report"),
         autoescape=True,  # `safe` has already escaped what is shown; this keeps macros as they are
@@ -402,8 +321,6 @@ def _environment(template: str) -> Environment:
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        variable_start_string="<<" if tex else "{{",  # braces are LaTeX's own
-        variable_end_string=">>" if tex else "}}",
     )
     environment.filters |= {
         "label": label_of,
@@ -418,6 +335,5 @@ def _environment(template: str) -> Environment:
         "outcomes": count_outcomes,
         "deviation": lambda size: "rounding" if size < _ROUNDING else number(size, 2),
         "plain": lambda text: text.replace("`", ""),
-        "json": embedded_json,
     }
     return environment

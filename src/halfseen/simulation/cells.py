@@ -12,11 +12,10 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib import metadata
-from itertools import islice
 from modulefinder import ModuleFinder
 from operator import attrgetter
 from pathlib import Path
@@ -30,14 +29,9 @@ from halfseen import checks
 from halfseen.errors import HalfseenError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
-from halfseen.simulation.methods import MEASURE, VIEWS, Method, measured
+from halfseen.simulation.methods import MEASURE, MEASURES, VIEWS, Method
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization, Round, World
-
-# Limits of the rounds that are drawn at a time: they stay in the processor's cache while several
-# policies play them, and large slates do not fill the memory.
-_MOST_ROUNDS = 32
-_MOST_ENTRIES = 2**17
 
 
 class Trace(NamedTuple):
@@ -59,43 +53,6 @@ class Trace(NamedTuple):
     def final_regret(self) -> float:
         """Regret after the last round."""
         return float(self.regret[-1])
-
-
-class Player:
-    """A policy that plays a realization, some rounds at a time.
-
-    Parameters
-    ----------
-    policy : Policy
-    horizon : int
-        Rounds of the realization.
-    """
-
-    def __init__(self, policy: Policy, horizon: int) -> None:
-        self.policy = policy
-        self._losses = np.zeros(horizon)
-        self._ranks = np.full(horizon, math.nan)
-        self._n_played = 0
-
-    def play(self, rounds: Sequence[Round]) -> None:
-        """Play the next rounds."""
-        policy = self.policy
-        for index, round in enumerate(rounds, self._n_played):
-            slate = round.slate
-            if slate.context is not None and not policy._can("_grow_context"):
-                slate = slate.without_context()
-            decision = policy.choose(slate)
-            rank = policy.current_rank
-            mean = round.means.item(decision.arm)
-            policy.learn(decision, round.reward(decision.arm))
-            self._losses[index] = round.means.item(round.means.argmax()) - mean
-            if rank is not None:
-                self._ranks[index] = rank
-        self._n_played += len(rounds)
-
-    def trace(self) -> Trace:
-        """Return what the policy has paid so far."""
-        return Trace(np.cumsum(self._losses), self._ranks)
 
 
 def play(policy: Policy, realization: Realization, view: str = "masked") -> Trace:
@@ -120,22 +77,20 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
     Paper: eq:app-reg-definition
     """
     checks.one_of("view", view, VIEWS)
-    player = Player(policy, realization.facts.horizon)
-    for shown in in_chunks(realization.rounds(), {view}):
-        player.play(shown[view])
-    return player.trace()
-
-
-def in_chunks(rounds: Iterable[Round], views: Collection[str]) -> Iterator[dict[str, list[Round]]]:
-    """Yield some rounds at a time, by view."""
-    left = iter(rounds)
-    while first := next(left, None):
-        size = max(1, min(_MOST_ROUNDS, _MOST_ENTRIES // first.arms.size))
-        chunk = [first, *islice(left, size - 1)]
-        shown = {"masked": chunk}
-        if "full" in views:
-            shown["full"] = [round._replace(slate=_full(round)) for round in chunk]
-        yield shown
+    losses = np.zeros(realization.facts.horizon)
+    ranks = np.full(realization.facts.horizon, math.nan)
+    for index, round in enumerate(realization.rounds()):
+        slate = _full(round) if view == "full" else round.slate
+        if slate.context is not None and not policy._can("_grow_context"):
+            slate = slate.without_context()
+        decision = policy.choose(slate)
+        rank = policy.current_rank
+        mean = round.means.item(decision.arm)
+        policy.learn(decision, round.reward(decision.arm))
+        losses[index] = round.means.item(round.means.argmax()) - mean
+        if rank is not None:
+            ranks[index] = rank
+    return Trace(np.cumsum(losses), ranks)
 
 
 def _full(round: Round) -> Slate:
@@ -193,7 +148,7 @@ class Result:
     ----------
     status : "ok" or "failed"
     seconds : float
-        The cell's own time, and an equal share of the time for drawing rounds that several play.
+        Time for drawing the rounds and playing them.
     final_regret, final_rank : float or None
     rounds : tuple of int
         The rounds at which `regret` and `ranks` are kept, counted from 1.
@@ -232,87 +187,29 @@ def kept_rounds(horizon: int, points: int) -> NDArray[np.int64]:
     return np.unique(np.round(spread).astype(np.int64))
 
 
-def run_together(cells: Sequence[Cell]) -> list[Result]:
-    """Run cells of the same world and seed on one realization, and return their results in order.
-
-    A cell that raises has a failed result with the traceback; the others go on. If the world
-    raises, all fail.
-    """
-    started, runs = time.perf_counter(), [_Run(cell) for cell in cells]
+def run_cell(cell: Cell) -> Result:
+    """Run a cell; if it raises, the result is a failed one with the traceback."""
+    started = time.perf_counter()
     try:
-        realization = cells[0].world.realize(cells[0].key.seed)
-        for run in runs:
-            run.attempt(run.begin, realization)
-        _play(runs, realization)
-        known = _known(realization)
-        for run in runs:
-            run.attempt(run.end, known)
+        result = _outcome(cell)
     except Exception:
-        for run in runs:
-            run.error = run.error or traceback.format_exc()
-    shared = time.perf_counter() - started - math.fsum(run.seconds for run in runs)
-    return [run.result(shared / len(runs)) for run in runs]
+        result = Result(status="failed", seconds=0.0, error=traceback.format_exc())
+    return replace(result, seconds=time.perf_counter() - started)
 
 
-class _Run:
-    """A running cell, with the time that it has taken itself."""
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell, self.seconds, self.error = cell, 0.0, ""
-        self.player: Player | None = None
-        self._measured: dict[str, Any] = {}
-        self._outcome: Result | None = None
-
-    def attempt(self, step: Callable[[Any], None], argument: Any) -> None:
-        """Take a step unless an earlier one failed; an exception fails this cell alone."""
-        if self.error:
-            return
-        started = time.perf_counter()
-        try:
-            step(argument)
-        except Exception:
-            self.error = traceback.format_exc()
-        self.seconds += time.perf_counter() - started
-
-    def begin(self, realization: Realization) -> None:
-        """Build the policy, or measure."""
-        method, facts = self.cell.method, realization.facts
-        if method.policy == MEASURE:
-            self._measured = measured(realization, **method.settings)
-        else:
-            self.player = Player(method.build(facts), facts.horizon)
-
-    def end(self, known: Mapping[str, Any]) -> None:
-        """Collect regret and diagnostics of the policy, or what was measured."""
-        if self.player is None:
-            diagnostics = _plain({**self._measured, **known})
-            self._outcome = Result(status="ok", seconds=0.0, diagnostics=diagnostics)
-        else:
-            diagnostics = _plain({**(self.player.policy._diagnostics() or {}), **known})
-            self._outcome = _played(self.player.trace(), self.cell.points, diagnostics)
-
-    def result(self, shared_seconds: float) -> Result:
-        """Return the result; its time includes a share of what several cells needed."""
-        seconds = self.seconds + shared_seconds
-        if self._outcome is None:
-            return Result(status="failed", seconds=seconds, error=self.error)
-        return replace(self._outcome, seconds=seconds)
-
-
-def _play(runs: Sequence[_Run], realization: Realization) -> None:
-    """Let all policies play the realization, some rounds at a time."""
-    players = [(run, run.player, run.cell.method.view) for run in runs if run.player is not None]
-    if not players:
-        return
-    for shown in in_chunks(realization.rounds(), {view for _, _, view in players}):
-        for run, player, view in players:
-            run.attempt(player.play, shown[view])
-
-
-def _played(trace: Trace, points: int, diagnostics: dict[str, Any]) -> Result:
+def _outcome(cell: Cell) -> Result:
+    realization, method = cell.world.realize(cell.key.seed), cell.method
+    if method.policy == MEASURE:
+        settings = dict(method.settings)
+        found = MEASURES[settings.pop("measure")](realization, **settings)
+        diagnostics = _plain({**found, **_known(realization)})
+        return Result(status="ok", seconds=0.0, diagnostics=diagnostics)
+    policy = method.build(realization.facts)
+    trace = play(policy, realization, method.view)
+    diagnostics = _plain({**(policy._diagnostics() or {}), **_known(realization)})
     if not np.isfinite(trace.regret).all():
         raise HalfseenError("the regret is not finite")
-    at = kept_rounds(len(trace.regret), points)
+    at = kept_rounds(len(trace.regret), cell.points)
     ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
     return Result(
         status="ok",
@@ -351,7 +248,6 @@ _NOT_COMPUTING = (
     *(f"paper/{name}.py" for name in ("claims", "published", "study")),
     *("paper/__init__.py", "paper/studies"),
     *(f"simulation/{name}.py" for name in ("plugins", "results", "simulate", "store", "tune")),
-    "simulation/workers.py",
 )
 
 

@@ -10,7 +10,7 @@ from halfseen.errors import InvalidSettingError
 from halfseen.params import Value
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
-from halfseen.worlds.base import Facts, Realization
+from halfseen.worlds.base import Facts
 
 MEASURE = "measure"
 """Stands for a policy in a method that measures instead of playing."""
@@ -99,7 +99,6 @@ class Method(Value):
     def check(self) -> None:
         """Raise InvalidSettingError for an unknown name, or a setting wrong in every world."""
         if self.policy == MEASURE:
-            check_measure(**self.settings)
             return
         make = registered(self.policy)
         self._check_names(make)
@@ -151,22 +150,6 @@ class Method(Value):
         names = ("policy", "view", "facts")
         own = {name: merged.pop(name) for name in names if name in merged}
         return Method(settings=merged, **own)
-
-
-def check_measure(*, measure: Any = None, **settings: Any) -> None:
-    """Raise InvalidSettingError unless `measure` names a measure that has these settings."""
-    found = MEASURES[checks.one_of("measure", measure, tuple(MEASURES))]
-    known = list(inspect.signature(found).parameters)[1:]  # not the realization
-    for name in settings:
-        if name not in known:
-            raise InvalidSettingError(
-                f"is not a setting of {measure}, which has {known}", name=name
-            )
-
-
-def measured(realization: Realization, *, measure: str, **settings: Any) -> dict[str, list[float]]:
-    """Return what a measure finds on a realization."""
-    return MEASURES[measure](realization, **settings)
 
 
 def _policies_in(value: Any) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Results of a run: tables per seed, over seeds and over rounds, and what is read off them.
 
-The same cells give the same bytes on any machine and in any order; only `seconds` differ, and may
-be left out.
+The same cells give the same bytes on any machine and in any order; only `seconds` differ.
 """
 
 import csv
@@ -134,8 +133,8 @@ class Results:
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, finished: Iterable[tuple[Cell, Result]], *, timing: bool = True) -> "Results":
-        """Return the results of finished cells; without `timing` their seconds are empty."""
+    def of(cls, finished: Iterable[tuple[Cell, Result]]) -> "Results":
+        """Return the results of finished cells."""
         settings: dict[str, Setting] = {}
         results = cls(settings=settings)
         groups: dict[tuple[Any, ...], list[Result]] = {}
@@ -150,7 +149,7 @@ class Results:
                     "final_regret": result.final_regret,
                     "final_rank": result.final_rank,
                     "status": result.status,
-                    "seconds": round(result.seconds, 4) if timing else None,
+                    "seconds": round(result.seconds, 4),
                 }
             )
             results.diagnostics += _diagnostics(key, result)

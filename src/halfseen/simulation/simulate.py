@@ -1,22 +1,33 @@
 """Policies in a world over many seeds: the run of any study."""
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from halfseen import checks, params
 from halfseen.errors import HalfseenError, InvalidSettingError
+from halfseen.lazy import from_extra
 from halfseen.log import logger
 from halfseen.policies.base import Policy
-from halfseen.simulation.cells import Cell, CellKey, Result
-from halfseen.simulation.methods import Method, method_from
+from halfseen.policies.registry import register_policy, registered
+from halfseen.simulation import plugins
+from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
+from halfseen.simulation.methods import MEASURE, MEASURES, Method, method_from
 from halfseen.simulation.results import Results, prob_of, versions
 from halfseen.simulation.store import Store
-from halfseen.simulation.workers import run_cells
 from halfseen.worlds.base import Facts, World
+
+try:
+    from threadpoolctl import threadpool_limits
+except ModuleNotFoundError:  # it comes with the extra `paper`
+    threadpool_limits = None
+
+_MOST_JOBS = 1024  # each is a process of some hundred megabytes
 
 
 class OwnMethod(Method):
@@ -39,7 +50,6 @@ def simulate(
     *,
     name: str = "simulation",
     jobs: int | None = None,
-    cluster: str | None = None,
     out: str | Path | None = None,
     again: bool = False,
     points: int = 100,
@@ -58,8 +68,6 @@ def simulate(
         Of the study, in the tables.
     jobs : int, optional
         Processes; all cores by default. `joblib.parallel_config` chooses another backend.
-    cluster : str, optional
-        Address of a Dask scheduler whose workers run the cells instead (docs/many-machines.md).
     out : path, optional
         Folder for the results. Finished cells found there are not run again.
     again : bool
@@ -104,7 +112,7 @@ def simulate(
         for key, method in methods.items()
         for seed in each
     ]
-    run_options: Any = {"jobs": jobs, "cluster": cluster, "again": again, "progress": progress}
+    run_options: Any = {"jobs": jobs, "again": again, "progress": progress}
     study: dict[str, Any] = {"name": name, "title": name, "seeds": each}
     own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
     if own and out is not None:
@@ -138,9 +146,7 @@ def run(
     store: Store | None = None,
     *,
     jobs: int | None = None,
-    cluster: str | None = None,
     again: bool = False,
-    timing: bool = True,
     progress: bool = False,
     write: bool = True,
     manifest: Mapping[str, Any] | None = None,
@@ -152,10 +158,8 @@ def run(
     cells : sequence of Cell
     store : Store, optional
         Where finished cells are kept and tables are written.
-    jobs, cluster, again, progress
+    jobs, again, progress
         As in `simulate`.
-    timing : bool
-        Whether tables have seconds.
     write : bool
         Whether tables are written into the store's folder.
     manifest : mapping, optional
@@ -167,15 +171,17 @@ def run(
         if store is not None and again:
             store.forget(cells)
         missing = cells if store is None else store.missing(cells)
-        running = run_cells(missing, jobs=jobs, cluster=cluster)
-        for cell, result in _with_bar(running, cells, missing) if progress and cells else running:
+        running: Iterable[tuple[Cell, Result]] = run_cells(missing, jobs=jobs)
+        if progress and missing:
+            running = _with_bar(running, len(missing))
+        for cell, result in running:
             if store is not None:
                 store.add(cell, result)
             finished[cell.key] = result
     if store is not None:  # it may have run a cell under another name
         found = ((cell.key, store.get(cell)) for cell in cells)
         finished |= {key: result for key, result in found if result is not None}
-    results = Results.of(((cell, finished[cell.key]) for cell in cells), timing=timing)
+    results = Results.of((cell, finished[cell.key]) for cell in cells)
     results.manifest = {
         **(manifest or {}),
         "versions": versions(),
@@ -191,37 +197,127 @@ def run(
 
 
 def _with_bar(
-    results: Iterable[tuple[Cell, Result]],
-    cells: Sequence[Cell],
-    missing: Sequence[Cell],
-    console: Any = None,
-) -> Iterator[tuple[Cell, Result]]:
-    """Yield results with a bar over rounds, so that the time left is right if horizons differ."""
+    results: Iterable[tuple[Cell, Result]], n_cells: int
+) -> Iterable[tuple[Cell, Result]]:
     try:
-        from rich import progress as parts
+        from rich.progress import track
     except ModuleNotFoundError:
-        yield from results
-        return
-    bar = parts.Progress(
-        parts.TextColumn("{task.description}"),
-        parts.BarColumn(),
-        parts.TaskProgressColumn(),
-        parts.TextColumn("{task.fields[n_done]}" + f"/{len(cells)} cells"),
-        parts.TimeElapsedColumn(),
-        parts.TextColumn("left"),
-        parts.TimeRemainingColumn(),
-        console=console,
+        return results
+    return track(results, f"{n_cells} cells to run", total=n_cells)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    *,
+    jobs: int | None = None,
+    run: Callable[[Cell], Result] = run_cell,
+) -> Iterator[tuple[Cell, Result]]:
+    """Yield every cell with its result, in the order in which they finish.
+
+    `jobs` is the number of processes; by default it is all cores, or what the joblib backend in
+    force (`joblib.parallel_config`) says.
+
+    Raises
+    ------
+    HalfseenError
+        A worker was killed from outside. Results that were yielded before remain valid.
+    """
+    if jobs is not None:
+        jobs = checks.integer("jobs", jobs, 1, _MOST_JOBS)
+    with _one_blas_thread():
+        if jobs == 1 or len(cells) <= 1:  # starting a process takes longer than most cells
+            for cell in cells:
+                yield cell, run(cell)
+        else:
+            for place, result in _in_parallel(cells, jobs, run):
+                yield cells[place], result
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    return nullcontext() if threadpool_limits is None else threadpool_limits(1)
+
+
+def _in_parallel(
+    cells: Sequence[Cell], jobs: int | None, run: Callable[[Cell], Result]
+) -> Iterator[tuple[int, Result]]:
+    """Yield results with the places of their cells, in the order in which they finish."""
+    with from_extra("paper", "set jobs=1"):
+        import joblib
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+    if jobs is None and joblib.parallel.get_active_backend()[1] is None:
+        jobs = joblib.cpu_count()
+    parallel = joblib.Parallel(
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+        initializer=_begin_worker,  # used by backends that start processes
+        initargs=(os.getpid(), tuple(plugins.loaded)),
     )
-    n_done, total = len(cells) - len(missing), sum(cell.horizon for cell in missing)
-    with bar:
-        # With nothing to do the bar is full.
-        task = bar.add_task(
-            cells[0].key.study, total=max(total, 1), completed=int(total == 0), n_done=n_done
-        )
-        for found in results:
-            yield found
-            n_done += 1
-            bar.update(task, advance=found[0].horizon, n_done=n_done)
+    # Long ones first, so that no core waits for the last.
+    order = sorted(range(len(cells)), key=lambda place: -cells[place].horizon)
+    task = joblib.delayed(_run_in_worker)
+    try:
+        with _ctrl_c_ignored():  # workers are started here, and inherit it before they import
+            found = parallel(task(_named_in(cells[at]), at, cells[at], run) for at in order)
+        yield from found
+    except TerminatedWorkerError:
+        raise HalfseenError(
+            "a worker process was killed from outside, most often because memory ran out: run "
+            "again with fewer jobs"
+        ) from None
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, where this thread may: only the main thread handles signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _begin_worker(caller: int, names: Sequence[str]) -> None:
+    """Load plugins, and end this worker when its caller ends; only the caller handles Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == caller:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    for name in names:
+        plugins.load_plugin(name)
+
+
+def _named_in(cell: Cell) -> list[Any]:
+    """Return the policies and the measure that a cell names.
+
+    A worker does not run the caller's script, so it must be given the classes defined there.
+    Unpickling a measure imports its module, which registers it.
+    """
+    found: list[Any] = []
+    for name in cell.method.policies():
+        with suppress(HalfseenError):  # an unknown name fails the cell
+            found.append(registered(name))
+    if cell.method.policy == MEASURE:
+        found.append(MEASURES[cell.method.settings["measure"]])
+    return found
+
+
+def _run_in_worker(
+    named: Sequence[Any], place: int, cell: Cell, run: Callable[[Cell], Result]
+) -> tuple[int, Result]:
+    for each in named:
+        if isinstance(each, type):
+            register_policy(each)
+    with _one_blas_thread():
+        return place, run(cell)
 
 
 def rooted(world: World) -> World:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidSettingError
 from halfseen.simulation.cells import Cell, CellKey
 from halfseen.simulation.methods import Method, method_from
@@ -18,75 +17,34 @@ from halfseen.simulation.simulate import rooted, run, seeds_from
 from halfseen.simulation.store import Store
 from halfseen.worlds.base import World
 
-TIES = ("first", "nearest-one")
-"""Which of equally good candidates wins: the first in the grid, or the first of those whose numbers
-are nearest to 1 (by the sum of their absolute logarithms)."""
-
 CALIBRATION = (*CellKey._fields[:4], "candidate", "seed", "final_regret", "selected")
 
+Grid = Mapping[str, Sequence[Any]]
+"""Values to try by setting; a name with dots reaches into a table, such as "rank.multiplier"."""
 Candidate = dict[str, Any]
-"""Settings by name; a name with dots reaches into a table, such as "rank.multiplier"."""
+"""One value for each setting of a grid."""
 
 # Relative difference below which means are equal, so that rounding does not decide.
 _SAME = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """The settings to try, and which of equally good ones wins.
+def candidates(grid: Grid) -> list[Candidate]:
+    """Return all combinations, the last setting changing fastest.
 
-    Attributes
-    ----------
-    grid : mapping
-        Values to try by setting; candidates are all combinations, the last setting changing
-        fastest.
-    ties : "first" or "nearest-one"
-
-    Examples
-    --------
-    >>> Search(grid={"ridge": [0.1, 1.0], "radius_scale": [0.5]}).candidates()
+    >>> candidates({"ridge": [0.1, 1.0], "radius_scale": [0.5]})
     [{'ridge': 0.1, 'radius_scale': 0.5}, {'ridge': 1.0, 'radius_scale': 0.5}]
     """
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
-    grid: Mapping[str, Sequence[Any]]
-    ties: str = "first"
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.grid, Mapping) or not self.grid:
-            raise InvalidSettingError(
-                f"must have at least one setting with values to try, got {self.grid!r}", name="grid"
-            )
-        checks.one_of("ties", self.ties, TIES)
-        for name, values in self.grid.items():
-            listed = isinstance(values, list | tuple) and len(values) > 0
-            if not listed or any(value in values[:at] for at, value in enumerate(values)):
-                raise InvalidSettingError(
-                    f"must be a list of different values to try, got {values!r}", name=name
-                )
-            if self.ties == "nearest-one":
-                for value in values:
-                    checks.real(name, value, 0.0, low_open=True)
-        object.__setattr__(self, "grid", {name: tuple(each) for name, each in self.grid.items()})
+def best_of(means: Sequence[float]) -> int:
+    """Return which candidate wins with these mean regrets: of equally good ones the first.
 
-    def candidates(self) -> list[Candidate]:
-        """Return all combinations, in the order of the grid."""
-        combined = itertools.product(*self.grid.values())
-        return [dict(zip(self.grid, values, strict=True)) for values in combined]
-
-    def best(self, means: Sequence[float]) -> int:
-        """Return which candidate wins with these mean regrets.
-
-        >>> Search(grid={"ridge": [0.1, 2.0, 8.0]}, ties="nearest-one").best([3.0, 3.0, 5.0])
-        1
-        """
-        lowest = min(means)
-        good = [at for at, mean in enumerate(means) if math.isclose(mean, lowest, rel_tol=_SAME)]
-        if self.ties == "first":
-            return good[0]
-        candidates = self.candidates()
-        # Rounded, because 1/2 and 2 are equally near.
-        from_one = [math.fsum(abs(math.log(x)) for x in each.values()) for each in candidates]
-        return min(good, key=lambda at: (round(from_one[at], 9), at))
+    >>> best_of([5.0, 3.0, 3.0])
+    1
+    """
+    lowest = min(means)
+    return next(at for at, mean in enumerate(means) if math.isclose(mean, lowest, rel_tol=_SAME))
 
 
 class Tuned(NamedTuple):
@@ -109,7 +67,8 @@ class Task:
     place : CellKey
         The key of the method's cells; its seed is ignored.
     method : Method
-    search : Search
+    grid : mapping
+        Values to try by setting.
     world : World
     seeds : tuple of int
         Validation seeds.
@@ -117,7 +76,7 @@ class Task:
 
     place: CellKey
     method: Method
-    search: Search
+    grid: Grid
     world: World
     seeds: tuple[int, ...]
 
@@ -130,26 +89,26 @@ class Task:
                 method=applied(self.method, candidate),
                 points=2,
             )
-            for candidate in self.search.candidates()
+            for candidate in candidates(self.grid)
             for seed in self.seeds
         ]
 
     def outcome(self, regrets: Mapping[CellKey, float]) -> Tuned:
         """Return the candidate with the lowest mean regret."""
-        candidates = self.search.candidates()
+        tried = candidates(self.grid)
         found = [
             [regrets[self.place._replace(method=self._name(each), seed=s)] for s in self.seeds]
-            for each in candidates
+            for each in tried
         ]
-        best = self.search.best([math.fsum(each) / len(each) for each in found])
+        best = best_of([math.fsum(each) / len(each) for each in found])
         rows = [
             self.place._asdict()
             | {"candidate": json.dumps(candidate), "seed": seed}
             | {"final_regret": regret, "selected": int(at == best)}
-            for at, candidate in enumerate(candidates)
+            for at, candidate in enumerate(tried)
             for seed, regret in zip(self.seeds, found[at], strict=True)
         ]
-        return Tuned(applied(self.method, candidates[best]), candidates[best], rows)
+        return Tuned(applied(self.method, tried[best]), tried[best], rows)
 
     def _name(self, candidate: Candidate) -> str:
         values = "&".join(f"{name}={json.dumps(value)}" for name, value in candidate.items())
@@ -158,12 +117,11 @@ class Task:
 
 def tune(
     method: str | Method,
-    grid: Mapping[str, Sequence[Any]],
+    grid: Grid,
     world: World,
     seeds: Iterable[int],
     *,
     reporting: Iterable[int],
-    ties: str = "first",
     jobs: int | None = None,
 ) -> Tuned:
     """Choose the settings of a method that have the lowest mean regret on validation seeds.
@@ -179,8 +137,6 @@ def tune(
         Validation seeds.
     reporting : iterable of int
         The seeds on which the method will be judged, none of which may be a validation seed.
-    ties : "first" or "nearest-one"
-        Which of equally good candidates wins: see `TIES`.
     jobs : int, optional
         Processes; all cores by default.
 
@@ -193,6 +149,7 @@ def tune(
     >>> sorted(tuned.chosen), len(tuned.rows)
     (['ridge'], 4)
     """
+    _check_grid(grid)
     validation = tuple(seeds_from(seeds))
     both = sorted(set(validation) & set(seeds_from(reporting)))
     if both:
@@ -206,7 +163,7 @@ def tune(
     task = Task(
         place=CellKey("tuning", "default", prob_of(world), key, 0),
         method=method_from(method, {}) if isinstance(method, str) else method,
-        search=Search(grid=grid, ties=ties),
+        grid=grid,
         world=world,
         seeds=validation,
     )
@@ -214,10 +171,23 @@ def tune(
     return tuned
 
 
+def _check_grid(grid: Grid) -> None:
+    if not isinstance(grid, Mapping) or not grid:
+        raise InvalidSettingError(
+            f"must have at least one setting with values to try, got {grid!r}", name="grid"
+        )
+    for name, values in grid.items():
+        listed = isinstance(values, list | tuple) and len(values) > 0
+        if not listed or any(value in values[:at] for at, value in enumerate(values)):
+            raise InvalidSettingError(
+                f"must be a list of different values to try, got {values!r}", name=name
+            )
+
+
 def run_tasks(tasks: Sequence[Task], store: Store | None = None, **how: Any) -> list[Tuned]:
     """Run the candidates of all tasks that a store does not have, and choose.
 
-    `how` are `jobs`, `cluster`, `again` and `progress`, as in `simulate`.
+    `how` are `jobs`, `again` and `progress`, as in `simulate`.
 
     Raises
     ------

@@ -10,26 +10,23 @@ from halfseen.paper.study import Study
 from halfseen.report.report import Report
 from halfseen.simulation.results import Results
 
-CORE_MINUTES = {
-    "synthetic": 2,
-    "synthetic-fh": 1,
-    "rank-selection": 1,
-    "warm-start": 1,
-    "two-phase": 11,
-    "scaling": 5,
-    "theory": 2,
-    "hard-instance": 7,
-    "masks": 2,
-    "digits": 2,
-    "mnist": 10,
-    "newsgroups": 38,
-    "tables": 30,
-    "contexts": 15,
-    "beyond": 10,
-}
-"""Minutes that each study takes on one core, roughly."""
-
-ORDER = tuple(CORE_MINUTES)
+ORDER = (
+    "synthetic",
+    "synthetic-fh",
+    "rank-selection",
+    "warm-start",
+    "two-phase",
+    "scaling",
+    "theory",
+    "hard-instance",
+    "masks",
+    "digits",
+    "mnist",
+    "newsgroups",
+    "tables",
+    "contexts",
+    "beyond",
+)
 """Names in the order in which `halfseen studies` lists them and `reproduce all` runs them."""
 
 

@@ -21,7 +21,6 @@ from halfseen.paper.study import (
 )
 from halfseen.report.figures import Figure
 from halfseen.simulation.results import Results
-from halfseen.simulation.tune import Search
 
 TITLE = "Optical digits: real covariates, controlled rewards"
 SEEDS = range(10)
@@ -44,10 +43,8 @@ METHODS: dict[str, Plain] = {
     "pslb": _BURN_IN | {"n_samples": 128},
     **standard("oracle-masked oracle-full uniform"),
 }
-MULTIPLIERS = Search(grid={"rank.multiplier": [0.03, 0.05, 0.07, 0.1, 0.15, 0.25, 0.5, 1.0]})
-OFUL = Search(
-    grid={"ridge": [0.1, 1.0, 10.0], "radius_scale": [0.25, 0.5, 1.0, 2.0]}, ties="nearest-one"
-)
+MULTIPLIERS = {"rank.multiplier": [0.03, 0.05, 0.07, 0.1, 0.15, 0.25, 0.5, 1.0]}
+OFUL = {"ridge": [0.1, 1.0, 10.0], "radius_scale": [0.25, 0.5, 1.0, 2.0]}
 TUNING = Tuning(
     seeds=range(10000, 10003),
     searches={

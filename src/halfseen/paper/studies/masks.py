@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from halfseen.paper.claims import BEYOND, Claims, lower, within
 from halfseen.paper.studies.synthetic import WORLD
 from halfseen.paper.study import Plain, Setting, Small, standard
-from halfseen.report.figures import Figure, bars
+from halfseen.report.figures import Figure, by_setting
 from halfseen.simulation.results import Results
 
 TITLE = "Mask laws: masks that are not independent, as the theory assumes"
@@ -43,7 +43,7 @@ def figures(results: Results) -> Iterator[Figure]:
     yield Figure(
         "mask_laws",
         "Final regret under every mask law, on a logarithmic axis",
-        [bars(results, results.methods, p=p, log=True) for p in (0.6, 0.3)],
+        [by_setting(results, results.methods, p=p, log=True) for p in (0.6, 0.3)],
     )
 
 

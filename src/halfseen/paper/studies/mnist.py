@@ -23,7 +23,6 @@ from halfseen.paper.study import (
 )
 from halfseen.report.figures import Figure, rank_over_rounds, regret_of_candidates
 from halfseen.simulation.results import Results
-from halfseen.simulation.tune import Search
 
 TITLE = "MNIST product contexts: choose the digit's class"
 SEEDS = range(10)
@@ -45,7 +44,7 @@ METHODS: dict[str, Plain] = {
     "pslb": _BURN_IN | {"n_samples": 128},
     **standard("oracle-masked oracle-full uniform"),
 }
-_RANKS = Search(grid={"rank": [1, 2, 4, 8, 16]})
+_RANKS = {"rank": [1, 2, 4, 8, 16]}
 TUNING = Tuning(
     seeds=range(10000, 10002),
     searches={

@@ -6,7 +6,6 @@ from halfseen.paper.claims import OURS, Claims, exponent, lower
 from halfseen.paper.study import Plain, Setting, Small, Tuning
 from halfseen.report.figures import Figure, growth, regret_of_candidates, regret_over_rounds
 from halfseen.simulation.results import Results
-from halfseen.simulation.tune import Search
 
 TITLE = "Two phases: epochs against estimating the subspace once"
 SEEDS = range(10)
@@ -20,7 +19,7 @@ METHODS: dict[str, Plain] = {
     "two-phase-zf": {"method": "two-phase", "burn_in_policy": "zero-filled"},
     "two-phase-zf-best": {"method": "two-phase", "burn_in_policy": "zero-filled"},
 }
-_SEARCH = Search(grid={"split": [0.3, 0.4, 0.5, 0.6, 0.6667, 0.75]})
+_SEARCH = {"split": [0.3, 0.4, 0.5, 0.6, 0.6667, 0.75]}
 TUNING = Tuning(
     seeds=range(10000, 10005), searches={"two-phase-best": _SEARCH, "two-phase-zf-best": _SEARCH}
 )
