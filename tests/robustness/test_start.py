@@ -26,9 +26,9 @@ if "-v" in sys.argv:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
 import numpy as np
 from halfseen.kernels import tables
-filled = np.empty((1, 2))
-tables.copy_filled(np.array([[1.0, np.nan]]), filled)
-print(filled.tolist())
+copied = np.empty((1, 2))
+tables.copy_checked(np.array([[1.0, 1e-300]]), copied, 1e-200, 1e100)
+print(copied.tolist())
 """
 
 
@@ -111,7 +111,7 @@ def test_the_folder_of_the_user_s_choice_is_used_and_no_other(package, temporary
     chosen = tmp_path / "chosen"
     done = run(COMPILES, package, temporary, NUMBA_CACHE_DIR=str(chosen))
     assert (done.returncode, done.stderr) == (0, "")
-    assert list(chosen.rglob("tables.copy_filled*.nbc"))
+    assert list(chosen.rglob("tables.copy_checked*.nbc"))
     assert list(temporary.iterdir()) == []
 
 

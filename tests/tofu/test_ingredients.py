@@ -69,7 +69,7 @@ SHIPPED = {
     "posterior mean": {"imputation": PosteriorMean()},
 }
 STRANGERS = {
-    "subspace": {"subspace": Blended(share=0.3), "memory_bytes": 960},
+    "subspace": {"subspace": Blended(share=0.3, max_arms=20)},
     "rank": {"rank": Turned()},
     "imputation": {"imputation": ZeroFilledArms()},
     "replay": {"replay": OnlyEpochs()},

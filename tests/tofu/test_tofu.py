@@ -334,13 +334,12 @@ def test_without_ridge_an_unidentified_arm_is_skipped_and_counted_when_its_rewar
 # Probabilities that are not known
 
 
-@pytest.mark.parametrize(("observe_prob", "n_never_paired"), [(None, 6), ("counted", 0)])
-def test_a_feature_that_was_never_seen_gets_no_weight(observe_prob, n_never_paired):
+@pytest.mark.parametrize("observe_prob", [None, "counted"])
+def test_a_feature_that_was_never_seen_gets_no_weight(observe_prob):
     rounds = few_arms(30)
     for table, _ in rounds:
         table[:, 4] = np.nan
     policy = after(30, rounds, observe_prob=observe_prob)
-    assert policy.epoch_log[-1].n_never_paired == n_never_paired
     assert np.abs(policy.basis[4]).max() < 1e-12
     seen_at_last = few_arms(1, seed=1)[0].table
     assert np.isfinite(policy.choose(seen_at_last).scores).all()

@@ -145,9 +145,6 @@ class EpochRecord:
         Top of the spectrum of the corrected covariance, descending.
     threshold : float or None
         Smallest eigenvalue that is kept; None for a fixed rank.
-    n_never_paired : int
-        If the observation probability is unknown: pairs of features that no arm showed together;
-        their covariance is 0.
     failure_prob, misspecification : float
         δ_e, and b_e times the bonus scale.
     n_replayed, n_skipped : int
@@ -161,7 +158,6 @@ class EpochRecord:
     rank: int
     eigenvalues: tuple[float, ...]
     threshold: float | None
-    n_never_paired: int
     failure_prob: float
     misspecification: float
     n_replayed: int = 0
@@ -176,7 +172,6 @@ RECORD = Value(
     rank=Whole(),
     eigenvalues=Each(Real()),
     threshold=Maybe(Real()),
-    n_never_paired=Whole(),
     failure_prob=Real(0.0, 1.0, low_open=True),
     misspecification=Real(0.0, LARGEST_POINT),
     n_replayed=Whole(),
@@ -232,9 +227,7 @@ class Epoch:
     ) -> "Epoch":
         """Estimate the subspace from all offered arms and freeze it."""
         failure_prob = settings.epoch_failure_prob(index)
-        covariance, observe_prob, n_never_paired = settings.subspace.estimate(
-            offered, settings.observe_prob
-        )
+        covariance, observe_prob = settings.subspace.estimate(offered, settings.observe_prob)
         known = Known(
             n_arms=offered.n_arms,
             round=round - 1,
@@ -256,7 +249,6 @@ class Epoch:
             rank=rank,
             eigenvalues=tuple(eigenvalues.tolist()),
             threshold=threshold,
-            n_never_paired=n_never_paired,
             failure_prob=failure_prob,
             misspecification=settings.misspecification(
                 n_arms=offered.n_arms, round=round - 1, observe_prob=observe_prob

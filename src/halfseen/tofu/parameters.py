@@ -11,7 +11,7 @@ import numpy as np
 
 from halfseen import checks, theory
 from halfseen.errors import InvalidSettingError
-from halfseen.linear.covariance import LARGEST_DENSE_DIM, ObserveProb
+from halfseen.linear.covariance import ObserveProb
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.linear.lift import checked_impute_ridge
 from halfseen.params import custom, flag, integer, real
@@ -65,13 +65,12 @@ class TofuParams(Policy):
         doc='Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.',
     )
     burn_in_policy: Any = custom(
-        default=None,
+        default="zero-filled",
         check=lambda name, value: _checked_burn_in_policy(name, value),
         plain=lambda policy: _plain_policy(policy),
         kind='"zero-filled", "uniform" or Policy',
-        doc="""The policy of the burn-in and of epochs of rank 0; by default "zero-filled", or
-    "uniform" beyond 8192 features. It learns from its own decisions. Its horizon, if any, must not
-    end before this policy's.""",
+        doc="""The policy of the burn-in and of epochs of rank 0. It learns from its own decisions.
+    Its horizon, if any, must not end before this policy's.""",
     )
     ridge: float = ridge_param(doc="λ.")
     failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
@@ -131,15 +130,10 @@ class TofuParams(Policy):
         doc="Factor between epoch starts; 2 in the paper.",
     )
     radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 as in the theory.")
-    memory_bytes: int = integer(
-        default=64_000_000,
-        low=1,
-        doc="Memory for the uniform sample of arms, kept beyond 8192 features or by `subspace`.",
-    )
     seed: int = integer(
         default=0,
         low=0,
-        doc="Seed of that sample and of the uniform burn-in policy.",
+        doc="Seed of the uniform burn-in policy, and of the sample of arms that `subspace` keeps.",
     )
 
     def setup(self) -> None:
@@ -246,7 +240,7 @@ class TofuParams(Policy):
                     f"burn_in_policy must have dim {self.dim}, got {chosen.dim}"
                 )
             return deepcopy(chosen)  # others may use the given one as well
-        if chosen == "uniform" or (chosen is None and self.dim > LARGEST_DENSE_DIM):
+        if chosen == "uniform":
             return Uniform(dim=self.dim, seed=self.seed)
         return AmbientOful(
             dim=self.dim,

@@ -75,10 +75,7 @@ class TofuPov(TofuParams):
         super().setup()
         self._burner = self.new_burn_in_policy()
         self._offered: Offered = self.subspace.no_arms(
-            self.dim,
-            memory_bytes=self.memory_bytes,
-            seed=self.seed,
-            count_pairs=isinstance(self.observe_prob, str),
+            self.dim, seed=self.seed, count_pairs=isinstance(self.observe_prob, str)
         )
         self._played = Played(self.dim)
         self._epoch: Epoch | None = None

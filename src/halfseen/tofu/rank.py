@@ -10,13 +10,10 @@ from typing import Any, NamedTuple
 
 from halfseen import checks, params, theory
 from halfseen.errors import InvalidSettingError
-from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE
 from halfseen.tofu.ingredient import Ingredient, ingredient
 from halfseen.values import FloatArray
-
-Covariance = FloatArray | CovarianceOperator
 
 
 class Known(NamedTuple):
@@ -99,18 +96,17 @@ class RankRule(Ingredient, ABC):
     """
 
     @abstractmethod
-    def select(self, covariance: Covariance, known: Known) -> Selection:
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the subspace to freeze.
 
         Parameters
         ----------
-        covariance : ndarray, shape (dim, dim), or CovarianceOperator
-            `halfseen.linear.eigen.top_eigenpairs` takes both.
+        covariance : ndarray, shape (dim, dim)
         known : Known
         """
 
 
-def selected(rule: RankRule, covariance: Covariance, known: Known) -> Selection:
+def selected(rule: RankRule, covariance: FloatArray, known: Known) -> Selection:
     """Return what a rule selects.
 
     Raises
@@ -144,7 +140,7 @@ class FixedRank(RankRule):
         """Raise InvalidSettingError if the rank exceeds `dim`."""
         checks.integer("rank", self.rank, 1, dim)
 
-    def select(self, covariance: Covariance, known: Known) -> Selection:
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the top eigenvectors."""
         values, vectors = top_eigenpairs(covariance, self.rank)
         return Selection(vectors, values, None)
@@ -174,10 +170,10 @@ class ThresholdRule(RankRule):
         if self.cap is not None:
             checks.integer("cap", self.cap, max(1, self.floor))
 
-    def select(self, covariance: Covariance, known: Known) -> Selection:
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
         threshold = self.threshold(covariance.shape[0], known)
-        values, vectors, _ = eigenpairs_above(covariance, threshold, floor=self.floor, cap=self.cap)
+        values, vectors = eigenpairs_above(covariance, threshold, floor=self.floor, cap=self.cap)
         return Selection(vectors, values, threshold)
 
 
