@@ -41,8 +41,8 @@ def test_by_default_it_is_the_full_history_of_the_paper():
     [(TofuPov.rank_adaptive, "burn-in-once"), (TofuPov.rank_adaptive_full_history, "full")],
 )
 def test_rank_adaptive_forms_have_the_published_threshold(make, replay):
-    policy = make(dim=6, observe_prob=0.7, max_rank=4)
-    rule = PracticalThreshold(constant=0.22, scale=1.5, floor=1, cap=4)
+    policy = make(dim=6, observe_prob=0.7)
+    rule = PracticalThreshold(constant=0.22, scale=1.5, floor=1, cap=None)
     assert only(policy, "rank", "replay") == {"rank": rule.to_dict(), "replay": replay}
 
 
@@ -261,12 +261,6 @@ def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
     with pytest.raises(InvalidSettingError) as caught:
         TofuPov(**BASICS | setting)
     assert re.search(says, str(caught.value))
-
-
-@pytest.mark.parametrize("make", [TofuPov.rank_adaptive, TofuPov.rank_adaptive_full_history])
-def test_a_rank_and_its_cap_cannot_both_be_given(make):
-    with pytest.raises(InvalidSettingError, match="max_rank"):
-        make(**BASICS, max_rank=3)
 
 
 def test_probabilities_are_copied_from_the_callers_array():

@@ -1,6 +1,5 @@
 """Measures of whole runs: the regression of each epoch, and what freezing the subspace is for."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +18,6 @@ from halfseen.paper.measures_subspace import (
 from halfseen.theory import Problem
 from halfseen.tofu.epoch import EpochRecord
 from halfseen.tofu.imputation import coordinates, fill
-from halfseen.tofu.parameters import PremiseWarning
 from halfseen.tofu.policy import TofuPov
 from halfseen.values import Decision, FloatArray, Slate
 from halfseen.worlds.base import Realization, Round
@@ -115,22 +113,20 @@ class EpochRun(NamedTuple):
 def algorithm_1(truth: LowRankRealization, *, burn_in: int) -> TofuPov:
     """Return Algorithm 1 with all constants of the theorem except for its burn-in."""
     problem = truth.problem()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PremiseWarning)  # the burn-in is shorter on purpose
-        return TofuPov.algorithm_1(
-            dim=problem.dim,
-            rank=problem.rank,
-            observe_prob=problem.observe_prob,
-            horizon=problem.horizon,
-            burn_in=burn_in,
-            impute_ridge=IMPUTE_RIDGE,
-            arm_bound=problem.arm_bound,
-            top_eigenvalue=problem.top_eigenvalue,
-            last_eigenvalue=problem.last_eigenvalue,
-            theta_bound=problem.theta_bound,
-            noise_scale=problem.noise_scale,
-            failure_prob=FAILURE_PROB,
-        )
+    return TofuPov.algorithm_1(
+        dim=problem.dim,
+        rank=problem.rank,
+        observe_prob=problem.observe_prob,
+        horizon=problem.horizon,
+        burn_in=burn_in,
+        impute_ridge=IMPUTE_RIDGE,
+        arm_bound=problem.arm_bound,
+        top_eigenvalue=problem.top_eigenvalue,
+        last_eigenvalue=problem.last_eigenvalue,
+        theta_bound=problem.theta_bound,
+        noise_scale=problem.noise_scale,
+        failure_prob=FAILURE_PROB,
+    )
 
 
 def catalogue_of(truth: LowRankRealization, n_arms: int) -> Iterator[Slate]:

@@ -1,8 +1,5 @@
 """The parameters of TOFU-POV, checked where they are declared, and what follows from them."""
 
-import math
-import warnings
-from collections.abc import Iterator
 from copy import deepcopy
 from numbers import Real
 from typing import Any
@@ -24,12 +21,11 @@ from halfseen.tofu.imputation import Imputation, LeastSquares
 from halfseen.tofu.ingredient import ingredient
 from halfseen.tofu.rank import FixedRank, rank_param
 from halfseen.tofu.subspace import COUNTED, UNKNOWN, CorrectedCovariance, SubspaceEstimator
-from halfseen.values import LARGEST, FloatArray
+from halfseen.values import LARGEST
 
 # Below this, divisions by p² could overflow.
 _SMALLEST_PROB = 1e-6
 _BURN_IN_POLICIES = ("zero-filled", "uniform")
-_ROUNDING = 1e-9
 
 
 class TofuParams(Policy):
@@ -118,9 +114,8 @@ class TofuParams(Policy):
     )
     follows_theorem: bool = flag(
         default=False,
-        doc="""Whether δ is divided among epochs as in the regret theorems, which count them, and an
-    arm longer than `arm_bound` causes a `PremiseWarning`. If not, δ is divided as in the published
-    runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
+        doc="""Whether δ is divided among epochs as in the regret theorems, which count them. If not,
+    δ is divided as in the published runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
     )
     growth: float = real(
         default=2.0,
@@ -325,72 +320,3 @@ def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
         _checked_prob(f"observe_prob[{feature}]", float(prob))
     probs.setflags(write=False)
     return probs
-
-
-# Warnings of Algorithm 1 where the premises of its regret theorem do not hold
-
-
-class PremiseWarning(UserWarning):
-    """A premise of the regret theorem does not hold, so that its bound is not proved.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from halfseen import TofuPov
-    >>> small = {"dim": 30, "rank": 3, "observe_prob": 0.5, "n_arms": 8, "last_eigenvalue": 0.1}
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     policy = TofuPov.algorithm_1(arm_bound=1.0, **small)
-    >>> print(caught[0].message)
-    the regret theorem does not apply: the theorem needs p of at least 24.1, and p is 0.5
-    """
-
-
-def warn_of_settings(settings: TofuParams, *, incoherence: float, stacklevel: int) -> None:
-    """Warn once of all premises that the settings do not meet, for μ = `incoherence`."""
-    unmet = list(_unmet(settings, incoherence))
-    if unmet:
-        message = f"the regret theorem does not apply: {'; '.join(unmet)}"
-        warnings.warn(message, PremiseWarning, stacklevel=stacklevel)
-
-
-def warn_of_long_arms(arm_bound: float, arms: FloatArray) -> bool:
-    """Warn if the seen entries alone make an arm longer than B_X, and return whether they do."""
-    longest = math.sqrt(float(np.nansum(arms * arms, axis=1).max(initial=0.0)))
-    if longest <= arm_bound * (1 + _ROUNDING):
-        return False
-    message = (
-        f"the regret theorem does not apply: an arm has a length of at least {longest:.3g}, and "
-        f"arm_bound is {arm_bound:.3g}"
-    )
-    warnings.warn(message, PremiseWarning, stacklevel=2)
-    return True
-
-
-def _unmet(settings: TofuParams, incoherence: float) -> Iterator[str]:
-    """Yield the premises that do not hold; what is unknown is taken as favourable as can be."""
-    rank = settings.rank.rank if isinstance(settings.rank, FixedRank) else 1
-    widest = math.sqrt(settings.dim / rank)
-    checks.real("incoherence", incoherence, 1.0, widest * (1 + _ROUNDING))
-    least_prob = theory.observe_prob_condition(
-        dim=settings.dim,
-        rank=rank,
-        n_arms=settings.n_arms or 1,
-        horizon=settings.horizon or 1,
-        incoherence=incoherence,
-        failure_prob=settings.lemma_failure_prob,
-    )
-    counted = isinstance(settings.observe_prob, str)
-    prob = 1.0 if counted else float(np.min(settings.observe_prob))
-    if least_prob > prob:
-        given = "no p is above 1" if counted else f"p is {prob:.3g}"
-        yield f"the theorem needs p of at least {least_prob:.3g}, and {given}"
-    if counted or settings.n_arms is None or settings.last_eigenvalue is None:
-        return
-    try:
-        needed: float = settings.theory_burn_in()
-    except InvalidSettingError:  # more rounds than there can be
-        needed = math.inf
-    burn_in = settings.schedule.burn_in
-    if needed > burn_in:
-        yield f"the theorem needs a burn-in of {needed:,.0f} rounds, and it has {burn_in:,}"

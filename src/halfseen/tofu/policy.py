@@ -14,8 +14,8 @@ from halfseen.policies.registry import InnerPolicy, register_policy
 from halfseen.state import Each, Maybe, Part, Whole
 from halfseen.theory import balanced_split, power_split
 from halfseen.tofu.epoch import EPOCH, RECORD, Epoch, EpochRecord, replay_param
-from halfseen.tofu.parameters import TofuParams, warn_of_long_arms, warn_of_settings
-from halfseen.tofu.rank import PaperThreshold, PracticalThreshold, RankRule
+from halfseen.tofu.parameters import TofuParams
+from halfseen.tofu.rank import PaperThreshold, PracticalThreshold
 from halfseen.tofu.subspace import Offered
 from halfseen.values import Choice, FloatArray, Note, Slate
 
@@ -82,12 +82,9 @@ class TofuPov(TofuParams):
         self._next_event = self._event_after(self.schedule.burn_in + 1)
         self._log: tuple[EpochRecord, ...] = ()
         self._first_playing: int | None = None  # index of the first epoch with a rank above 0
-        self._checks_lengths = self.follows_theorem
 
     @classmethod
-    def algorithm_1(
-        cls, *, arm_bound: float, rank: int | RankRule, incoherence: float = 1.0, **settings: Any
-    ) -> "TofuPov":
+    def algorithm_1(cls, *, arm_bound: float, **settings: Any) -> "TofuPov":
         """Algorithm 1 with the settings of the regret theorem.
 
         λ = 4B_X², t_b from the theory, δ_e, the misspecification bonus, imputation without a ridge,
@@ -95,9 +92,8 @@ class TofuPov(TofuParams):
         whose seen entries do not identify it raises an error, and at practical sizes there are such
         arms: set `impute_ridge` above 0 to avoid it.
 
-        If the theorem's condition on p (for μ = `incoherence`) or its burn-in is not met, or an arm
-        is longer than `arm_bound`, a `PremiseWarning` says so, once. A burn-in that is set by hand
-        can be judged only if `n_arms`, `last_eigenvalue` and `observe_prob` are given.
+        The theorem also needs a p of at least `theory.observe_prob_condition` and arms no longer
+        than `arm_bound`, which nothing checks.
 
         Notes
         -----
@@ -111,9 +107,7 @@ class TofuPov(TofuParams):
             "replay": "none",
             "follows_theorem": True,
         }
-        policy = cls(arm_bound=arm_bound, rank=rank, **(defaults | settings))
-        warn_of_settings(policy, incoherence=incoherence, stacklevel=3)
-        return policy
+        return cls(arm_bound=arm_bound, **(defaults | settings))
 
     @classmethod
     def rank_adaptive_algorithm_1(cls, **settings: Any) -> "TofuPov":
@@ -131,11 +125,9 @@ class TofuPov(TofuParams):
         return cls(**({"replay": "burn-in-once"} | settings))
 
     @classmethod
-    def rank_adaptive(cls, *, max_rank: int | None = None, **settings: Any) -> "TofuPov":
+    def rank_adaptive(cls, **settings: Any) -> "TofuPov":
         """RA-TOFU of the paper's figures: `practical` with the published spectral threshold."""
-        if max_rank is not None and "rank" in settings:
-            raise InvalidSettingError("give a rank rule or max_rank, not both")
-        return cls.practical(**({"rank": PracticalThreshold(cap=max_rank)} | settings))
+        return cls.practical(**({"rank": PracticalThreshold()} | settings))
 
     @classmethod
     def full_history(cls, **settings: Any) -> "TofuPov":
@@ -143,11 +135,9 @@ class TofuPov(TofuParams):
         return cls(**({"replay": "full"} | settings))
 
     @classmethod
-    def rank_adaptive_full_history(
-        cls, *, max_rank: int | None = None, **settings: Any
-    ) -> "TofuPov":
+    def rank_adaptive_full_history(cls, **settings: Any) -> "TofuPov":
         """RA-TOFU-FH of the paper's figures: `rank_adaptive` with all rewards replayed."""
-        return cls.rank_adaptive(max_rank=max_rank, **({"replay": "full"} | settings))
+        return cls.rank_adaptive(**({"replay": "full"} | settings))
 
     @property
     def epoch_log(self) -> tuple[EpochRecord, ...]:
@@ -200,8 +190,6 @@ class TofuPov(TofuParams):
         return super()._advance(slate, arm, inner)
 
     def _offer(self, slate: Slate) -> None:
-        if self._checks_lengths:
-            self._checks_lengths = not warn_of_long_arms(self.arm_bound, slate._table)
         offered = self._offered.fork()
         offered.add(slate._table)
         self._offered = offered
