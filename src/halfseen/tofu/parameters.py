@@ -114,8 +114,8 @@ class TofuParams(Policy):
     )
     follows_theorem: bool = flag(
         default=False,
-        doc="""Whether δ is divided among epochs as in the regret theorems, which count them. If not,
-    δ is divided as in the published runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
+        doc="""Whether δ is divided among epochs as in the regret theorems, which count them. If
+    not, δ is divided as in the published runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
     )
     growth: float = real(
         default=2.0,
