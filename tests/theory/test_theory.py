@@ -210,30 +210,3 @@ def test_the_burn_in_is_the_first_round_with_error_at_most_p_over_32(problem, fa
     if burn_in > 1:
         short = theory.subspace_error_at(problem, round=burn_in - 1, failure_prob=failure_prob)
         assert short > limit * (1 - 1e-12)
-
-
-@given(
-    problems, small_probs, st.floats(1e-6, 10.0).map(lambda scale: scale * theory.C_BURN_IN / 1e3)
-)
-def test_the_anytime_burn_in_is_the_first_crossing_and_stays_crossed(
-    problem, failure_prob, constant
-):
-    known = {
-        "dim": problem.dim,
-        "n_arms": problem.n_arms,
-        "arm_bound": problem.arm_bound,
-        "top_eigenvalue": problem.top_eigenvalue,
-        "last_eigenvalue": problem.last_eigenvalue,
-        "observe_prob": problem.observe_prob,
-        "failure_prob": failure_prob,
-        "constant": constant,
-    }
-    burn_in = theory.burn_in_length(**known, horizon=None)
-
-    def crossed(round):
-        # With horizon t(t+1) the fixed-horizon formula holds the logarithm of round t.
-        return theory.burn_in_length(**known, horizon=round * (round + 1)) <= round
-
-    assert crossed(burn_in)
-    assert all(crossed(burn_in + later) for later in (1, 2, 10, burn_in))
-    assert burn_in == 1 or not crossed(burn_in - 1)

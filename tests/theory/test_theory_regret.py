@@ -201,5 +201,5 @@ def test_the_two_phase_bound_is_one_epoch_after_the_split():
 
 @given(horizons)
 def test_the_balanced_split_is_the_least_whole_number_above_two_thirds(horizon):
-    split = theory.balanced_split(horizon)
+    split = theory.power_split(horizon, 2 / 3)
     assert (split - 1) ** 3 < horizon**2 <= split**3

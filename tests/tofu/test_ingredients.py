@@ -92,9 +92,13 @@ def test_scores_do_not_depend_on_which_basis_of_the_subspace_is_frozen(settings)
 
 
 def test_a_rule_of_ones_own_decides_which_rewards_are_replayed():
-    policy = tofu(replay=OnlyEpochs())
-    walk(policy, few_arms(30))
-    assert [record.n_replayed for record in policy.epoch_log] == [5, 6, 18]
+    found = []
+    for n_rounds in (5, 11, 23):
+        policy = tofu(replay=OnlyEpochs())
+        walk(policy, few_arms(n_rounds))
+        policy.choose(few_arms(n_rounds + 1)[-1].table)
+        found.append(policy._epoch.model.n_samples)
+    assert found == [5, 6, 18]
 
 
 @pytest.mark.parametrize("word", ["none", "burn-in-once", "burn-in", "full"])

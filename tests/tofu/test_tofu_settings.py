@@ -123,24 +123,17 @@ def test_settings_of_a_named_constructor_can_be_overridden(make):
 
 
 @pytest.mark.parametrize(
-    ("rank", "observe_prob", "horizon", "share"),
-    [
-        (2, 0.7, 100, 8),
-        (2, 0.7, None, 8),
-        (2, np.linspace(0.6, 0.9, 6), 100, 8),
-        (PaperThreshold(), 0.7, 100, 16),
-    ],
+    ("rank", "observe_prob", "share"),
+    [(2, np.linspace(0.6, 0.9, 6), 8), (PaperThreshold(), 0.7, 16)],
 )
-def test_the_theorys_burn_in_is_its_formula_at_the_smallest_probability(
-    rank, observe_prob, horizon, share
-):
+def test_the_theorys_burn_in_is_its_formula_at_the_smallest_probability(rank, observe_prob, share):
     """The lemmas are invoked at δ_rep/4, and δ_rep is δ/2; with a chosen rank it is δ/4."""
     policy = TofuPov(
         dim=6,
         rank=rank,
         observe_prob=observe_prob,
         burn_in="theory",
-        **THEORY | {"horizon": horizon},
+        **THEORY,
         top_eigenvalue=1.5,
         failure_prob=0.1,
     )
@@ -152,13 +145,13 @@ def test_the_theorys_burn_in_is_its_formula_at_the_smallest_probability(
         last_eigenvalue=0.5,
         observe_prob=float(np.min(observe_prob)),
         failure_prob=0.1 / share,
-        horizon=horizon,
+        horizon=100,
     )
     assert policy.schedule.burn_in == expected
     assert copy_of(policy).schedule.burn_in == expected
 
 
-@pytest.mark.parametrize("missing", ["last_eigenvalue", "n_arms", "observe_prob"])
+@pytest.mark.parametrize("missing", ["last_eigenvalue", "n_arms", "horizon", "observe_prob"])
 def test_the_theorys_burn_in_needs_to_know_the_problem(missing):
     settings = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": "theory"} | THEORY
     with pytest.raises(

@@ -10,7 +10,6 @@ over all epochs.
 """
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from halfseen import checks
@@ -403,19 +402,10 @@ def two_phase_regret_bound(problem: Problem, *, split: int, failure_prob: float)
     return replace(exploit, startup=2 * problem.arm_bound * problem.theta_bound * split)
 
 
-def balanced_split(horizon: int) -> int:
-    """Return ⌈T^(2/3)⌉, which balances τ and T/sqrt(τ) without their constants.
-
-    >>> balanced_split(1000), balanced_split(1001)
-    (100, 101)
-    """
-    return bisect_left(range(horizon), True, key=lambda split: split**3 >= horizon**2)
-
-
 def power_split(horizon: int, power: float) -> int:
-    """Return ⌈T^a⌉ for a in (0, 1).
+    """Return ⌈T^a⌉ for a in (0, 1); 2/3 balances τ and T/sqrt(τ) without their constants.
 
-    >>> power_split(10_000, 0.5), power_split(1000, 1 / 3)
-    (100, 10)
+    >>> power_split(1000, 2 / 3), power_split(1001, 2 / 3), power_split(10_000, 0.5)
+    (100, 101, 100)
     """
     return max(1, math.ceil(math.pow(horizon, power) * (1 - 1e-12)))

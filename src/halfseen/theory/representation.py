@@ -185,14 +185,11 @@ def burn_in_length(
     last_eigenvalue: float,
     observe_prob: float,
     failure_prob: float,
-    horizon: int | None,
-    constant: float = C_BURN_IN,
+    horizon: int,
 ) -> int:
     """Return t_b, the number of rounds after which ε_t ≤ p/32.
 
-    ⌈C_b κ²m/(p⁴K) log(2dT/δ)⌉ with K = `n_arms` arms per slate. Without a horizon, the smallest
-    t with C_b κ²m/(p⁴K) log(2d·t(t+1)/δ) ≤ t; every later t satisfies it too, because t outgrows
-    the logarithm from its first crossing on.
+    ⌈C_b κ²m/(p⁴K) log(2dT/δ)⌉ with K = `n_arms` arms per slate.
 
     Paper: eq:t_b
 
@@ -205,12 +202,12 @@ def burn_in_length(
     --------
     >>> burn_in_length(
     ...     dim=5, n_arms=2, arm_bound=1, top_eigenvalue=1, last_eigenvalue=1, observe_prob=1,
-    ...     failure_prob=0.1, horizon=10, constant=1.0,
+    ...     failure_prob=0.1, horizon=10,
     ... )
-    4
+    509303
     """
     spread = arm_bound / last_eigenvalue
-    scale = constant * (spread * spread) * top_eigenvalue
+    scale = C_BURN_IN * (spread * spread) * top_eigenvalue
     scale /= observe_prob**4 * n_arms
     if not scale <= _MOST_ROUNDS:
         raise InvalidSettingError(
@@ -219,23 +216,8 @@ def burn_in_length(
             f"{last_eigenvalue!r}: set burn_in yourself"
         )
 
-    def needed(round: int) -> float:
-        term = log_term(dim=dim, failure_prob=failure_prob, horizon=horizon, round=round)
-        return scale * term
-
-    if horizon is not None:
-        return max(1, math.ceil(needed(1)))
-    enough = 1
-    while needed(enough) > enough:
-        enough *= 2
-    too_few = enough // 2
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        if needed(middle) > middle:
-            too_few = middle
-        else:
-            enough = middle
-    return enough
+    term = log_term(dim=dim, failure_prob=failure_prob, horizon=horizon, round=1)
+    return max(1, math.ceil(scale * term))
 
 
 def representation_level(representation_failure_prob: float) -> float:

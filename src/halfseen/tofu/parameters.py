@@ -12,7 +12,7 @@ from halfseen.linear.covariance import ObserveProb
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.linear.lift import checked_impute_ridge
 from halfseen.params import custom, flag, integer, real
-from halfseen.policies.ambient import AmbientOful, ridge_param, scale_param
+from halfseen.policies.ambient import AmbientOful, Optimism, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.trivial import Uniform
@@ -28,7 +28,7 @@ _SMALLEST_PROB = 1e-6
 _BURN_IN_POLICIES = ("zero-filled", "uniform")
 
 
-class TofuParams(Policy):
+class TofuParams(Optimism, Policy):
     """Parameters of TOFU-POV, and quantities derived from them."""
 
     rank: Any = rank_param(
@@ -58,7 +58,8 @@ class TofuParams(Policy):
         default=30,
         check=lambda name, value: _checked_burn_in(name, value),
         kind='int or "theory"',
-        doc='Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.',
+        doc="""Rounds before the first epoch; "theory" needs `n_arms`, `last_eigenvalue` and
+    `horizon`.""",
     )
     burn_in_policy: Any = custom(
         default="zero-filled",
@@ -68,9 +69,6 @@ class TofuParams(Policy):
         doc="""The policy of the burn-in and of epochs of rank 0. It learns from its own decisions.
     Its horizon, if any, must not end before this policy's.""",
     )
-    ridge: float = ridge_param(doc="λ.")
-    failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
-    theta_bound: float = scale_param(1.0, doc="S.")
     noise_scale: float = scale_param(
         0.5,
         doc="""R: rewards differ from their means by about this much (they are R-sub-Gaussian).
@@ -115,7 +113,8 @@ class TofuParams(Policy):
     follows_theorem: bool = flag(
         default=False,
         doc="""Whether δ is divided among epochs as in the regret theorems, which count them. If
-    not, δ is divided as in the published runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
+    not, it is divided as in the published runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets
+    it.""",
     )
     growth: float = real(
         default=2.0,
@@ -124,7 +123,6 @@ class TofuParams(Policy):
         low_open=True,
         doc="Factor between epoch starts; 2 in the paper.",
     )
-    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 as in the theory.")
     seed: int = integer(
         default=0,
         low=0,
@@ -190,13 +188,11 @@ class TofuParams(Policy):
         horizon = self.horizon
         if horizon is None:
             return None
-        if self.growth != 2.0:
-            return max(1, len(self.schedule.starts(horizon)))
-        if not self.follows_theorem:
+        if self.growth == 2.0 and not self.follows_theorem:
             return theory.n_epochs_bound(horizon)
-        if isinstance(self.rank, FixedRank):
-            return max(1, theory.n_epochs(burn_in=self.schedule.burn_in, horizon=horizon))
-        return theory.rank_adaptive_n_epochs(horizon)
+        if self.growth == 2.0 and not isinstance(self.rank, FixedRank):
+            return theory.rank_adaptive_n_epochs(horizon)
+        return max(1, len(self.schedule.starts(horizon)))
 
     def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
         """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale.
@@ -237,13 +233,7 @@ class TofuParams(Policy):
             return deepcopy(chosen)  # others may use the given one as well
         if chosen == "uniform":
             return Uniform(dim=self.dim, seed=self.seed)
-        return AmbientOful(
-            dim=self.dim,
-            ridge=self.ridge,
-            failure_prob=self.failure_prob,
-            theta_bound=self.theta_bound,
-            noise_scale=self.noise_scale,
-        )
+        return AmbientOful(dim=self.dim, **self.optimism() | {"radius_scale": 1.0})
 
     def theory_burn_in(self) -> int:
         """Return t_b of the theorem.
@@ -253,25 +243,22 @@ class TofuParams(Policy):
         InvalidSettingError
             What it depends on is not given, or it is longer than anything that can be played.
         """
-        prob = self.observe_prob
-        if (
-            self.last_eigenvalue is None
-            or self.n_arms is None
-            or not isinstance(prob, float | np.ndarray)
-        ):
+        prob, last = self.observe_prob, self.last_eigenvalue
+        n_arms, horizon = self.n_arms, self.horizon
+        if last is None or n_arms is None or horizon is None or isinstance(prob, str):
             raise InvalidSettingError(
-                "burn_in='theory' needs last_eigenvalue, n_arms and observe_prob, got "
-                f"{self.last_eigenvalue}, {self.n_arms} and {prob}: give them or a number"
+                "burn_in='theory' needs last_eigenvalue, n_arms, horizon and observe_prob, got "
+                f"{last}, {n_arms}, {horizon} and {prob}: give them or a number"
             )
         return theory.burn_in_length(
             dim=self.dim,
-            n_arms=self.n_arms,
+            n_arms=n_arms,
             arm_bound=self.arm_bound,
             top_eigenvalue=self.eigenvalue_bound,
-            last_eigenvalue=self.last_eigenvalue,
+            last_eigenvalue=last,
             observe_prob=float(np.min(prob)),
             failure_prob=self.lemma_failure_prob,
-            horizon=self.horizon,
+            horizon=horizon,
         )
 
 
