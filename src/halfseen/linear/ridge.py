@@ -92,7 +92,6 @@ class Confidence:
 
 RadiusOf = Callable[[float, float], float]
 
-_FLOAT = np.dtype(np.float64)
 _NOTHING = np.empty(0)
 
 SMALLEST_RIDGE = 1e-50
@@ -324,13 +323,7 @@ def _row_starts(dim: int) -> NDArray[np.int64]:
 
 def checked_array(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """Return values as a contiguous array after checking the shape, as compiled loops do not."""
-    array = values
-    if (
-        type(values) is not np.ndarray
-        or values.dtype is not _FLOAT
-        or not values.flags.c_contiguous
-    ):
-        array = np.ascontiguousarray(values, dtype=np.float64)
+    array = np.ascontiguousarray(values, dtype=np.float64)
     if array.shape != shape:
         raise InvalidInputError(f"expected an array of shape {shape}, got {array.shape}")
     return array
