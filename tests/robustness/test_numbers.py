@@ -194,7 +194,7 @@ def test_numbers_that_would_overflow_later_are_refused_at_once(settings):
 def test_the_theorems_burn_in_says_that_it_is_too_long():
     with pytest.raises(InvalidSettingError, match="set burn_in yourself"):
         tofu(
-            4, burn_in="theory", n_arms=5, arm_bound=LARGEST, top_eigenvalue=1.0,
+            4, burn_in="theory", horizon=9, n_arms=5, arm_bound=LARGEST, top_eigenvalue=1.0,
             last_eigenvalue=1e-100,
         )  # fmt: skip
 
