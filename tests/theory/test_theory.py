@@ -81,7 +81,7 @@ def test_gaussian_arms_have_infinite_errors_and_no_burn_in():
     assert theory.subspace_error_at(gaussian, round=10, failure_prob=0.1) == math.inf
     assert theory.covariance_error_at(gaussian, round=10, failure_prob=0.1) == math.inf
     with pytest.raises(InvalidSettingError, match="arm_bound inf"):
-        theory.theorem_burn_in(gaussian, failure_prob=0.1)
+        theory.burn_in_length(gaussian, failure_prob=0.1)
     with pytest.raises(InvalidSettingError, match="got inf"):
         theory.rank_identification_length(gaussian, failure_prob=0.1)
 
@@ -203,7 +203,7 @@ def test_a_subspace_error_below_sqrt_two_follows_from_the_covariance_error(
 
 @given(problems, small_probs)
 def test_the_burn_in_is_the_first_round_with_error_at_most_p_over_32(problem, failure_prob):
-    burn_in = theory.theorem_burn_in(problem, failure_prob=failure_prob)
+    burn_in = theory.burn_in_length(problem, failure_prob=failure_prob)
     limit = problem.observe_prob / 32
     after = theory.subspace_error_at(problem, round=burn_in, failure_prob=failure_prob)
     assert after <= limit * (1 + 1e-12)

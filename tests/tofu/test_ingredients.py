@@ -179,18 +179,14 @@ def test_a_subspace_of_the_wrong_shape_is_refused():
         policy.choose(few_arms(1)[0].table)
 
 
-@pytest.mark.parametrize(
-    ("change", "got"),
-    [(lambda found: found.basis, r"an array of shape \(6, 2\)"), (lambda found: None, "None")],
-)
-def test_a_rank_rule_that_returns_no_selection_is_told_so(change, got):
+def test_a_rank_rule_that_returns_no_selection_is_told_so():
     class Wrong(RankRule):
         def select(self, covariance, known):
-            return change(FixedRank(rank=2).select(covariance, known))
+            return FixedRank(rank=2).select(covariance, known).basis
 
     policy = tofu(rank=Wrong())
     walk(policy, few_arms(5))
-    with pytest.raises(ValueError, match=f"^Wrong.select must return a Selection, got {got}$"):
+    with pytest.raises(ValueError, match=r"^Wrong\.select must return a Selection, got array"):
         policy.choose(few_arms(1)[0].table)
 
 

@@ -1,5 +1,6 @@
 """TOFU-POV: what can be set, what the named constructors set, and what is refused."""
 
+import math
 import re
 from fractions import Fraction
 
@@ -137,16 +138,9 @@ def test_the_theorys_burn_in_is_its_formula_at_the_smallest_probability(rank, ob
         top_eigenvalue=1.5,
         failure_prob=0.1,
     )
-    expected = theory.burn_in_length(
-        dim=6,
-        n_arms=4,
-        arm_bound=2.0,
-        top_eigenvalue=1.5,
-        last_eigenvalue=0.5,
-        observe_prob=float(np.min(observe_prob)),
-        failure_prob=0.1 / share,
-        horizon=100,
-    )
+    # C_b = 384², κ²m = B_X²λ̄/λ_m² = 24, K = 4.
+    least, log_term = float(np.min(observe_prob)), math.log(2 * 6 * 100 / (0.1 / share))
+    expected = math.ceil(384**2 * 24 / (least**4 * 4) * log_term)
     assert policy.schedule.burn_in == expected
     assert copy_of(policy).schedule.burn_in == expected
 

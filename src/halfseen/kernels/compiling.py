@@ -20,8 +20,6 @@ from halfseen.log import logger
 # Types of the arguments of compiled functions.
 in_1 = Array(float64, 1, "C", readonly=True)
 in_2 = Array(float64, 2, "C", readonly=True)
-any_1 = Array(float64, 1, "A", readonly=True)
-any_2 = Array(float64, 2, "A", readonly=True)
 out_1 = float64[::1]
 out_2 = float64[:, ::1]
 

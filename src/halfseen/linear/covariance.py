@@ -270,10 +270,7 @@ def corrected_covariance(
     dim = second_moment.shape[0]
     if n_arms == 0:
         return np.zeros((dim, dim))
-    if isinstance(observe_prob, float):
-        both: float | FloatArray = observe_prob * observe_prob
-    else:
-        both = np.multiply.outer(observe_prob, observe_prob)
+    both = np.multiply.outer(observe_prob, observe_prob)
     covariance: FloatArray = np.ascontiguousarray(second_moment / (n_arms * both))
     covariance.ravel()[:: dim + 1] *= observe_prob
     return covariance

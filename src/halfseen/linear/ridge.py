@@ -234,12 +234,8 @@ class Ridge:
         self, factor: FloatArray, white: FloatArray, log_det: float, n_samples: int
     ) -> None:
         """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
-        if factor.shape != (self.dim, self.dim) or white.shape != (self.dim,):
-            raise InvalidInputError(
-                f"expected a factor and a response of dimension {self.dim}, got shapes "
-                f"{factor.shape} and {white.shape}"
-            )
-        _kernels.pack(factor, white, self._root)
+        factor = checked_array(factor, (self.dim, self.dim))
+        _kernels.pack(factor, checked_array(white, (self.dim,)), self._root)
         self._root[-2:], self._waiting = (log_det, n_samples), None
 
     def update(self, point: FloatArray, reward: float) -> None:

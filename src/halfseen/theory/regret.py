@@ -17,10 +17,10 @@ from halfseen.errors import InvalidSettingError
 from halfseen.theory.problem import Problem
 from halfseen.theory.representation import (
     C_SUB,
+    burn_in_length,
     log_term,
     misspecification_at,
     representation_level,
-    theorem_burn_in,
 )
 
 
@@ -254,7 +254,7 @@ def main_regret_bound(problem: Problem, *, failure_prob: float) -> RegretBound:
     """
     representation_failure_prob = failure_prob / 2
     level = representation_level(representation_failure_prob)
-    burn_in = theorem_burn_in(problem, failure_prob=level)
+    burn_in = burn_in_length(problem, failure_prob=level)
     epochs = max(1, n_epochs(burn_in=burn_in, horizon=problem.horizon))
     learning = post_burn_in_regret_bound(
         problem,
@@ -322,7 +322,7 @@ def identification_length(
     Paper: lemma:unknown_rank_representation
     """
     level = representation_level(representation_failure_prob)
-    burn_in = theorem_burn_in(problem, failure_prob=level)
+    burn_in = burn_in_length(problem, failure_prob=level)
     return max(burn_in, rank_identification_length(problem, failure_prob=rank_failure_prob))
 
 

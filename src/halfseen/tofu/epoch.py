@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.errors import ArchiveError
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.linear.history import next_start
 from halfseen.linear.ridge import Confidence, Ridge, checked_array
 from halfseen.state import Basis, Built, Each, Maybe, Part, Real, Value, Whole
 from halfseen.tofu.imputation import check_identified
 from halfseen.tofu.ingredient import Ingredient, ingredient
-from halfseen.tofu.rank import Known, selected
+from halfseen.tofu.rank import Known, Selection
 from halfseen.tofu.subspace import Offered
 from halfseen.values import LARGEST_POINT, FloatArray, Slate
 
@@ -190,7 +190,6 @@ class Epoch:
         if record.rank > 0:
             eigenvalues = np.array(record.eigenvalues[: record.rank])
             self._lift = settings.imputes.lift(basis, eigenvalues)
-        self._checks = not settings.imputes.identifies_all
         self.confidence = Confidence(
             **settings.optimism() | {"failure_prob": record.failure_prob},
             misspecification=record.misspecification,
@@ -212,7 +211,12 @@ class Epoch:
             top_eigenvalue=settings.eigenvalue_bound,
         )
         # The rule takes the top eigenvectors: this is Û_e.
-        basis, eigenvalues, threshold = selected(settings.rank, covariance, known)
+        found = settings.rank.select(covariance, known)
+        if not isinstance(found, Selection):
+            raise InvalidSettingError(
+                f"{type(settings.rank).__name__}.select must return a Selection, got {found!r:.60}"
+            )
+        basis, eigenvalues, threshold = found
         rank = checks.integer("the selected rank", basis.shape[1], 0, settings.dim)
         basis = checked_array(basis, (settings.dim, rank))  # compiled loops do not check bounds
         record = EpochRecord(
@@ -223,9 +227,7 @@ class Epoch:
             eigenvalues=tuple(eigenvalues.tolist()),
             threshold=threshold,
             failure_prob=failure_prob,
-            misspecification=settings.misspecification(
-                n_arms=offered.n_arms, round=round - 1, observe_prob=observe_prob
-            ),
+            misspecification=settings.misspecification(known),
         )
         return cls(settings, record, basis, Ridge(max(1, rank), ridge=settings.ridge))
 
@@ -238,8 +240,7 @@ class Epoch:
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the chosen arm; and score, estimate and width of each, shape (3, n_arms)."""
         points = self._lift(slate._table)
-        if self._checks:
-            check_identified(slate, points)
+        check_identified(slate, points)
         return self.model.score(points, self.confidence.total)
 
     def fork(self) -> "Epoch":

@@ -19,7 +19,7 @@ from halfseen.policies.trivial import Uniform
 from halfseen.tofu.epoch import EpochSchedule, replay_param
 from halfseen.tofu.imputation import Imputation, LeastSquares
 from halfseen.tofu.ingredient import ingredient
-from halfseen.tofu.rank import FixedRank, rank_param
+from halfseen.tofu.rank import FixedRank, Known, rank_param
 from halfseen.tofu.subspace import COUNTED, UNKNOWN, CorrectedCovariance, SubspaceEstimator
 from halfseen.values import LARGEST
 
@@ -194,30 +194,25 @@ class TofuParams(Optimism, Policy):
             return theory.rank_adaptive_n_epochs(horizon)
         return max(1, len(self.schedule.starts(horizon)))
 
-    def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
-        """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale.
+    def misspecification(self, known: Known) -> float:
+        """Return b_e of the epoch that opens, times the bonus scale.
 
         At most `LARGEST`, which already outweighs everything else.
         """
         if self.bonus_scale == 0.0 or self.last_eigenvalue is None:
             return 0.0
         error = theory.subspace_error(
-            n_arms=n_arms,
+            n_arms=known.n_arms,
             arm_bound=self.arm_bound,
             top_eigenvalue=self.eigenvalue_bound,
             last_eigenvalue=self.last_eigenvalue,
-            observe_prob=observe_prob,
-            log_term=theory.log_term(
-                dim=self.dim,
-                failure_prob=self.lemma_failure_prob,
-                horizon=self.horizon,
-                round=round,
-            ),
+            observe_prob=known.observe_prob,
+            log_term=known.log_term(self.dim, self.lemma_failure_prob),
         )
         bias = theory.misspecification(
             theta_bound=self.theta_bound,
             arm_bound=self.arm_bound,
-            observe_prob=observe_prob,
+            observe_prob=known.observe_prob,
             subspace_error=min(error, LARGEST),
         )
         return min(self.bonus_scale * bias, LARGEST)
@@ -250,16 +245,20 @@ class TofuParams(Optimism, Policy):
                 "burn_in='theory' needs last_eigenvalue, n_arms, horizon and observe_prob, got "
                 f"{last}, {n_arms}, {horizon} and {prob}: give them or a number"
             )
-        return theory.burn_in_length(
+        problem = theory.Problem(
             dim=self.dim,
+            rank=self.rank.rank if isinstance(self.rank, FixedRank) else 1,
             n_arms=n_arms,
+            horizon=horizon,
+            observe_prob=float(np.min(prob)),
             arm_bound=self.arm_bound,
             top_eigenvalue=self.eigenvalue_bound,
             last_eigenvalue=last,
-            observe_prob=float(np.min(prob)),
-            failure_prob=self.lemma_failure_prob,
-            horizon=horizon,
+            incoherence=1.0,  # t_b depends neither on this nor on what follows
+            theta_bound=1.0,
+            noise_scale=1.0,
         )
+        return theory.burn_in_length(problem, failure_prob=self.lemma_failure_prob)
 
 
 def _checked_burn_in_policy(name: str, value: Any) -> Any:

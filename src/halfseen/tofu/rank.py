@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 from halfseen import checks, params, theory
-from halfseen.errors import InvalidSettingError
 from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE
 from halfseen.tofu.ingredient import Ingredient, ingredient
@@ -106,27 +105,6 @@ class RankRule(Ingredient, ABC):
         """
 
 
-def selected(rule: RankRule, covariance: FloatArray, known: Known) -> Selection:
-    """Return what a rule selects.
-
-    Raises
-    ------
-    InvalidSettingError
-        It returns something else than a Selection.
-    """
-    found: Any = rule.select(covariance, known)
-    if not isinstance(found, Selection):
-        got = f"an array of shape {found.shape}" if hasattr(found, "shape") else repr(found)
-        raise InvalidSettingError(
-            f"{type(rule).__name__}.select must return a Selection, got {got:.60}"
-        )
-    return found
-
-
-def _failure_prob() -> Any:
-    return params.custom(default=None, check=checks.failure_prob, kind="float")
-
-
 class FixedRank(RankRule):
     """Keep the same number of directions in every epoch, the paper's known m.
 
@@ -182,33 +160,29 @@ class PaperThreshold(ThresholdRule):
 
     Parameters
     ----------
-    failure_prob : float, optional
-        δ_rank; by default a quarter of the policy's δ.
     floor, cap : int
         The paper has neither.
 
     Examples
     --------
     >>> PaperThreshold().to_dict()
-    {'rule': 'PaperThreshold', 'floor': 0, 'cap': None, 'failure_prob': None}
+    {'rule': 'PaperThreshold', 'floor': 0, 'cap': None}
 
     Notes
     -----
     Paper: eq:rho_unknown_rank
     """
 
-    failure_prob: float | None = _failure_prob()
     floor: int = params.integer(default=0, low=0)
 
     def threshold(self, dim: int, known: Known) -> float:
-        """Return 2ρ."""
-        failure_prob = known.failure_prob / 4 if self.failure_prob is None else self.failure_prob
+        """Return 2ρ for δ_rank = δ/4."""
         return 2.0 * theory.covariance_error(
             n_arms=known.n_arms,
             arm_bound=known.arm_bound,
             top_eigenvalue=known.top_eigenvalue,
             observe_prob=known.observe_prob,
-            log_term=known.log_term(dim, failure_prob),
+            log_term=known.log_term(dim, known.failure_prob / 4),
         )
 
 
@@ -239,7 +213,9 @@ class PracticalThreshold(ThresholdRule):
     constant: float = params.real(default=0.22, low=0.0, high=LARGEST_SCALE, low_open=True)
     scale: float = params.real(default=1.5, low=0.0, high=LARGEST_SCALE, low_open=True)
     multiplier: float = params.real(default=1.0, low=0.0, high=LARGEST_SCALE, low_open=True)
-    failure_prob: float | None = _failure_prob()
+    failure_prob: float | None = params.custom(
+        default=None, check=checks.failure_prob, kind="float"
+    )
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return the threshold, infinite before anything was absorbed."""
