@@ -18,11 +18,8 @@ from halfseen.tofu import (
     Replay,
     ReplayRule,
     SubspaceEstimator,
-    TrueSubspace,
 )
 from policy_runs import few_arms, looks, tofu, walk
-
-BASIS = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
 
 
 class Blended(SubspaceEstimator):
@@ -65,7 +62,6 @@ class OnlyEpochs(ReplayRule):
 SHIPPED = {
     "likelihood": {"subspace": LikelihoodFit(max_arms=30)},
     "likelihood of given rank": {"subspace": LikelihoodFit(rank=2, max_arms=30)},
-    "truth": {"subspace": TrueSubspace(basis=BASIS), "observe_prob": None},
     "posterior mean": {"imputation": PosteriorMean()},
 }
 STRANGERS = {
@@ -115,12 +111,6 @@ def test_a_word_and_a_rule_with_the_same_answers_replay_the_same(word):
     assert len(ours._played) == len(theirs._played)
 
 
-def test_the_true_subspace_is_the_frozen_one():
-    policy = tofu(subspace=TrueSubspace(basis=BASIS))
-    walk(policy, few_arms(6))
-    assert distance(policy.basis, BASIS) < 1e-12
-
-
 def test_a_likelihood_fit_finds_the_subspace_long_before_the_corrected_covariance():
     world = LowRankWorld(dim=30, rank=3, observe_prob=0.3, n_arms=20, horizon=41)
     truth = world.realize(0)
@@ -153,7 +143,6 @@ def test_the_posterior_mean_does_not_inflate_an_arm_that_shows_little():
         ({"subspace": {"rule": "Magic"}}, "subspace .* whose module is imported, got 'Magic'"),
         ({"imputation": 3}, r"imputation must be one of \['LeastSquares', 'PosteriorMean'"),
         ({"replay": {"rule": "FixedRank", "rank": 1}}, "replay .* got 'FixedRank'"),
-        ({"subspace": TrueSubspace(basis=np.eye(5)[:, :1])}, "rows of the basis .* got 5"),
         ({"subspace": Blended(), "dim": 8193}, "got 8193"),
     ],
 )

@@ -11,12 +11,7 @@ from halfseen.tofu.epoch import Replay, ReplayRule
 from halfseen.tofu.imputation import Imputation, LeastSquares, PosteriorMean
 from halfseen.tofu.policy import TofuPov, TwoPhase
 from halfseen.tofu.rank import Known, RankRule, Selection
-from halfseen.tofu.subspace import (
-    CorrectedCovariance,
-    LikelihoodFit,
-    SubspaceEstimator,
-    TrueSubspace,
-)
+from halfseen.tofu.subspace import CorrectedCovariance, LikelihoodFit, SubspaceEstimator
 
 __all__ = [
     "CorrectedCovariance",
@@ -31,6 +26,5 @@ __all__ = [
     "Selection",
     "SubspaceEstimator",
     "TofuPov",
-    "TrueSubspace",
     "TwoPhase",
 ]

@@ -1,7 +1,6 @@
 """The parameters of TOFU-POV, checked where they are declared, and what follows from them."""
 
 from copy import deepcopy
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -282,20 +281,13 @@ def _checked_burn_in(name: str, burn_in: Any) -> int | str:
     return checks.integer(name, burn_in, 1, checks.LARGEST_HORIZON)
 
 
-def _checked_prob(name: str, value: Any) -> float:
-    prob = checks.probability(name, value)
-    return checks.real(name, prob, _SMALLEST_PROB, 1.0)
-
-
 def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
     if isinstance(observe_prob, str):
         return checks.one_of("observe_prob (numbers or a word)", observe_prob, (UNKNOWN, COUNTED))
     if observe_prob is None:
         return UNKNOWN
-    if isinstance(observe_prob, np.ndarray) and observe_prob.ndim == 0:
-        observe_prob = observe_prob.item()
-    if isinstance(observe_prob, Real) or not hasattr(observe_prob, "__len__"):
-        return _checked_prob("observe_prob", observe_prob)
+    if not hasattr(observe_prob, "__len__"):
+        return checks.real("observe_prob", observe_prob, _SMALLEST_PROB, 1.0)
     try:
         probs = np.array(observe_prob, dtype=np.float64)
     except (TypeError, ValueError):
@@ -303,6 +295,6 @@ def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
             f"observe_prob must be one number in (0, 1] or one per feature, got {observe_prob!r}"
         ) from None
     for feature, prob in enumerate(probs.ravel()):
-        _checked_prob(f"observe_prob[{feature}]", float(prob))
+        checks.real(f"observe_prob[{feature}]", float(prob), _SMALLEST_PROB, 1.0)
     probs.setflags(write=False)
     return probs

@@ -170,8 +170,10 @@ class TofuPov(TofuParams):
                 f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
                 "policy without an end"
             )
-        starts, last = self.schedule, self._epoch
-        if round >= (starts.burn_in + 1 if last is None else starts.next_start(last.record.round)):
+        start = self.schedule.burn_in + 1
+        if self._epoch is not None:
+            start = self.schedule.next_start(self._epoch.record.round)
+        if round >= start:
             self._open_epoch(round)
         self._offer(slate)
 

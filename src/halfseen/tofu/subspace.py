@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen import checks, params
+from halfseen import params
 from halfseen.factors.model import HalfSeenRows, RankSearch
 from halfseen.linear.covariance import Moments, check_dense
-from halfseen.linear.eigen import checked_basis
 from halfseen.linear.history import Reservoir
 from halfseen.tofu.ingredient import Ingredient
 from halfseen.values import FloatArray
@@ -138,34 +137,3 @@ class LikelihoodFit(SubspaceEstimator):
         loadings = fit.model.loadings * fit.model.scale
         covariance: FloatArray = loadings.T @ loadings
         return covariance
-
-
-class TrueSubspace(SubspaceEstimator):
-    """A subspace that is known: the level that a better estimator could reach.
-
-    Examples
-    --------
-    >>> TrueSubspace(basis=[[0.6], [0.8]]).covariance(np.empty((0, 2))).round(2).tolist()
-    [[0.36, 0.48], [0.48, 0.64]]
-    """
-
-    basis: Any = params.custom(
-        check=checked_basis,
-        plain=lambda basis: basis.tolist(),
-        kind="array_like, shape (dim, rank)",
-        doc="Orthonormal columns. All directions have variance 1.",
-    )
-    max_arms = 1
-
-    def check(self, dim: int) -> None:
-        """Raise InvalidSettingError if the basis has another number of rows."""
-        super().check(dim)
-        checks.integer("the number of rows of the basis", len(self.basis), dim, dim)
-
-    def covariance(self, rows: FloatArray) -> FloatArray:
-        """Return the projection on the subspace."""
-        projection: FloatArray = self.basis @ self.basis.T
-        return projection
-
-    def _values(self) -> tuple[Any, ...]:
-        return (self.basis.shape, self.basis.tobytes())
