@@ -54,11 +54,6 @@ small_probs = st.floats(1e-6, 0.5)
 # The problem
 
 
-@given(problems)
-def test_conditioning_is_at_least_one(problem):
-    assert problem.conditioning >= 1 - 1e-9
-
-
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [

@@ -8,7 +8,6 @@ import pytest
 
 from halfseen import (
     AmbientOful,
-    ArchiveError,
     ConstantThreshold,
     HorizonReachedError,
     LowRankWorld,
@@ -410,9 +409,3 @@ def test_the_burn_in_policy_sees_absorbed_slates_too():
     policy.absorb(few_arms(1)[0].table)
     assert policy._burner.n_absorbed == 3004
     assert burner.n_absorbed == 0  # what was given serves as a model and stays as it is
-
-
-def test_a_policy_that_is_not_registered_is_named_when_it_cannot_be_loaded(tmp_path):
-    tofu(burn_in_policy=Cautious(dim=6)).save(tmp_path / "policy")
-    with pytest.raises(ArchiveError, match=r"no policy is called 'Cautious'.*@register_policy"):
-        load(tmp_path / "policy")
