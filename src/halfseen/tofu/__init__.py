@@ -3,8 +3,8 @@
 Read it in the order of the paper: the corrected covariance (`halfseen.linear.covariance`), the
 estimators of the subspace (`subspace`), how many directions are kept (`rank`), latent coordinates
 of half-seen arms (`imputation`), the epochs and which rewards a new one learns again (`epoch`),
-and the policy (`policy`), whose parameters are in `parameters`, with warnings where the theorem
-does not apply. `ingredient` has what all exchangeable parts share.
+and the policy (`policy`), whose parameters are in `parameters`. `ingredient` has what all
+exchangeable parts share.
 """
 
 from halfseen.tofu.epoch import Replay, ReplayRule
